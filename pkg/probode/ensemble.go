@@ -1,0 +1,479 @@
+package probode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// Settings says how an ensemble is computed.
+type Settings struct {
+	// Step is the step size h > 0; it must divide the span.
+	Step float64
+	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate
+	// finds one.
+	Alpha float64
+	// Theta is the parameter value; nil means Problem.Theta.
+	Theta []float64
+	// Seed determines all random numbers.
+	Seed uint64
+	// Times are the grid points at which the ensemble is described,
+	// increasing; nil means all of them.
+	Times []float64
+	// Quantiles are levels in (0, 1) at which quantiles are taken at each of
+	// Times. They are sample quantiles up to 4096 paths; from there on they
+	// come from a histogram of 4096 bins, see Ensemble.Quantile.
+	Quantiles []float64
+	// KeepPaths asks for the paths themselves, at Times. Without it memory
+	// does not grow with the number of paths.
+	KeepPaths bool
+	// Workers is the number of paths computed at the same time; zero means
+	// the number of cores. It changes no bit of the result.
+	Workers int
+	// Progress, if not nil, is called now and then with the number of paths
+	// done, never by two goroutines at once.
+	Progress func(done, total int)
+}
+
+// An Ensemble describes the law of the numerical solution by Monte Carlo.
+// Series over time are indexed [component][time].
+type Ensemble struct {
+	Problem *Problem
+	Method  Method
+	Step    float64
+	Alpha   float64
+	Theta   []float64
+	Seed    uint64
+
+	// T holds the times of what follows.
+	T []float64
+	// Mean and SD are the sample mean and standard deviation of the paths.
+	Mean, SD [][]float64
+	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096
+	// paths it is interpolated in a histogram of 4096 bins that spans twice
+	// the range of the first 4096: it is then off by less than a bin, 1/2048 of
+	// that range, in addition to its Monte Carlo error.
+	Levels   []float64
+	Quantile [][][]float64
+	// Deterministic is the classical solution, ξ = 0.
+	Deterministic [][]float64
+	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
+	// path that failed.
+	Paths [][]float64
+	// Exact describes, under the exact law, how far each step's law is from its
+	// Gaussian approximation; nil otherwise.
+	Exact *ExactReport
+
+	// N is the number of paths in the moments and Failed that of the paths that
+	// could not be solved and are left out; Failure is the error of the first
+	// of them.
+	N, Failed int
+	Failure   error
+}
+
+// Integrate computes an ensemble of n paths of p with method m on all cores.
+//
+// Paths that fail are left out and counted in the result. If all fail, or if
+// the classical solution does, the error says why. If ctx ends early, the
+// result describes the paths that were done by then, the first N+Failed in
+// number, and the error is that of ctx.
+func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("%s: %d paths: want at least 1", p.Name, n)
+	}
+	for _, q := range s.Quantiles {
+		if !(q > 0 && q < 1) {
+			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Name, q)
+		}
+	}
+	solver, err := NewSolver(p, m, s.Step, s.Alpha)
+	if err != nil {
+		return nil, err
+	}
+	theta, err := p.theta(s.Theta)
+	if err != nil {
+		return nil, err
+	}
+	index, err := gridIndex(solver.t, s.Times)
+	if err != nil {
+		return nil, fmt.Errorf("%s: Times: %w", p.Name, err)
+	}
+	if s.Times != nil && (len(index) == 0 || !slices.IsSorted(index)) {
+		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Name)
+	}
+	d, nt := solver.d, len(index)
+	e := &Ensemble{Problem: p, Method: m, Step: solver.h, Alpha: s.Alpha, Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
+	for _, i := range index {
+		e.T = append(e.T, solver.t[i])
+	}
+	det := make([]float64, solver.PathLen())
+	if err := solver.solve(det, theta, nil); err != nil {
+		return nil, fmt.Errorf("classical solution: %w", err)
+	}
+	e.Deterministic = series(gather(nil, det, index, d), d)
+
+	const block = 16
+	type result struct {
+		m      moments
+		values [][]float64 // one a path, nil for a failed one
+		err    error
+		exact  *ExactReport
+	}
+	workers := make([]*worker, workerCount(s.Workers))
+	blocks := (n + block - 1) / block
+	keep := s.KeepPaths || s.Quantiles != nil
+	total := newMoments(nt * d)
+	var sketch *quantileSketch
+	if s.Quantiles != nil {
+		sketch = newQuantileSketch(nt * d)
+	}
+	done := 0
+	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
+		if workers[w] == nil {
+			workers[w] = newWorker(solver)
+		}
+		wk := workers[w]
+		r.m = newMoments(nt * d)
+		if x := wk.solver.exact(); x != nil {
+			x.report = newExactReport(solver.t, d)
+			r.exact = x.report
+		}
+		at := make([]float64, 0, nt*d)
+		for path := b * block; path < min(n, (b+1)*block); path++ {
+			if err := wk.solver.SolvePath(wk.z, theta, wk.xi, s.Seed, uint64(path)); err != nil {
+				if r.err == nil {
+					r.err = fmt.Errorf("path %d: %w", path, err)
+				}
+				r.values = append(r.values, nil)
+				continue
+			}
+			at = gather(at[:0], wk.z, index, d)
+			r.m.add(at)
+			if keep {
+				r.values = append(r.values, slices.Clone(at))
+			} else {
+				r.values = append(r.values, at[:0])
+			}
+		}
+		return r
+	}, func(r result) {
+		total.merge(&r.m)
+		for _, v := range r.values {
+			done++
+			if v == nil {
+				e.Failed++
+				v = nil
+			} else if sketch != nil {
+				sketch.add(v)
+			}
+			if s.KeepPaths {
+				e.Paths = append(e.Paths, v)
+			}
+		}
+		if r.err != nil && e.Failure == nil {
+			e.Failure = r.err
+		}
+		if r.exact != nil {
+			if e.Exact == nil {
+				e.Exact = newExactReport(solver.t, d)
+			}
+			e.Exact.merge(r.exact)
+		}
+		if s.Progress != nil {
+			s.Progress(done, n)
+		}
+	})
+	e.N = total.n
+	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
+	if sketch != nil {
+		for _, q := range s.Quantiles {
+			e.Quantile = append(e.Quantile, series(sketch.quantile(q), d))
+		}
+	}
+	if e.Exact != nil {
+		e.Exact.finish()
+	}
+	switch {
+	case err != nil:
+		return e, err
+	case e.N == 0:
+		return e, fmt.Errorf("all %d paths failed; the first: %w", n, e.Failure)
+	}
+	return e, nil
+}
+
+// theta returns given, or the nominal value if it is nil, and an error if its
+// length is wrong.
+func (p *Problem) theta(given []float64) ([]float64, error) {
+	if given == nil {
+		given = p.Theta
+	}
+	if len(given) != len(p.Theta) {
+		return nil, fmt.Errorf("%s: %d parameters: want %d", p.Name, len(given), len(p.Theta))
+	}
+	return slices.Clone(given), nil
+}
+
+// worker is what one goroutine needs to compute paths.
+type worker struct {
+	solver *Solver
+	z, xi  []float64
+}
+
+func newWorker(s *Solver) *worker {
+	return &worker{s.Clone(), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())}
+}
+
+func workerCount(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// gather appends rows index of the path z to dst.
+func gather(dst, z []float64, index []int, d int) []float64 {
+	for _, i := range index {
+		dst = append(dst, z[i*d:(i+1)*d]...)
+	}
+	return dst
+}
+
+// series turns rows of d components into one series over time a component.
+func series(rows []float64, d int) [][]float64 {
+	out := make([][]float64, d)
+	for k := range out {
+		out[k] = make([]float64, 0, len(rows)/d)
+		for i := k; i < len(rows); i += d {
+			out[k] = append(out[k], rows[i])
+		}
+	}
+	return out
+}
+
+// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of
+// goroutines, w saying on which, and commit with the results in the order of
+// i. What commit adds up therefore does not depend on the number of workers.
+// At most a few results wait for their turn. If ctx ends, no more work is
+// begun, what was begun is committed, and the error of ctx is returned.
+func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
+	type item struct {
+		i int
+		v T
+	}
+	workers = min(workers, n)
+	results := make(chan item)
+	tickets := make(chan int)
+	room := make(chan struct{}, 4*workers) // results begun and not yet committed
+	go func() {
+		defer close(tickets)
+		for i := range n {
+			// Without this look a context that has ended would lose its race
+			// against free room half of the time.
+			if ctx.Err() != nil {
+				return
+			}
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			tickets <- i
+		}
+	}()
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range tickets {
+				results <- item{i, work(w, i)}
+			}
+		})
+	}
+	go func() {
+		group.Wait()
+		close(results)
+	}()
+	waiting := make(map[int]T)
+	next := 0
+	for r := range results {
+		waiting[r.i] = r.v
+		for v, ok := waiting[next]; ok; v, ok = waiting[next] {
+			delete(waiting, next)
+			commit(v)
+			next++
+			<-room
+		}
+	}
+	if next < n {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// moments are running means and sums of squared deviations of vectors
+// (Welford 1962), which merge without loss of accuracy (Chan, Golub & LeVeque
+// 1983).
+type moments struct {
+	n        int
+	mean, m2 []float64
+}
+
+func newMoments(size int) moments {
+	return moments{mean: make([]float64, size), m2: make([]float64, size)}
+}
+
+func (m *moments) add(x []float64) {
+	m.n++
+	inv := 1 / float64(m.n)
+	for k, v := range x {
+		delta := v - m.mean[k]
+		m.mean[k] += delta * inv
+		m.m2[k] += delta * (v - m.mean[k])
+	}
+}
+
+func (m *moments) merge(o *moments) {
+	if o.n == 0 {
+		return
+	}
+	n := m.n + o.n
+	share := float64(o.n) / float64(n)
+	cross := float64(m.n) * share
+	for k, v := range o.mean {
+		delta := v - m.mean[k]
+		m.mean[k] += delta * share
+		m.m2[k] += o.m2[k] + delta*delta*cross
+	}
+	m.n = n
+}
+
+// sd returns the sample standard deviations; NaN for fewer than two vectors.
+func (m *moments) sd() []float64 {
+	out := make([]float64, len(m.m2))
+	for k, v := range m.m2 {
+		out[k] = math.NaN()
+		if m.n > 1 {
+			out[k] = math.Sqrt(v / float64(m.n-1))
+		}
+	}
+	return out
+}
+
+// A quantileSketch finds quantiles of each element of a sequence of vectors in
+// bounded memory: it keeps the first pilotSize vectors, and counts those that
+// follow in bins over twice the range of the pilot.
+type quantileSketch struct {
+	n      int
+	pilot  [][]float64 // per element, the values so far, until the bins are made
+	lo, w  []float64   // lower edge and width of the bins
+	counts [][]uint32  // with one bin more at either end for what is outside
+	min    []float64
+	max    []float64
+}
+
+const (
+	pilotSize  = 4096
+	sketchBins = 4096
+)
+
+func newQuantileSketch(size int) *quantileSketch {
+	return &quantileSketch{pilot: make([][]float64, size)}
+}
+
+func (q *quantileSketch) add(x []float64) {
+	q.n++
+	if q.counts == nil {
+		for k, v := range x {
+			q.pilot[k] = append(q.pilot[k], v)
+		}
+		if q.n == pilotSize {
+			q.bin()
+		}
+		return
+	}
+	for k, v := range x {
+		q.count(k, v)
+	}
+}
+
+// bin makes the bins from the pilot and moves it there. The pilot itself is
+// kept as long as no further vector comes, so that quantiles stay exact.
+func (q *quantileSketch) bin() {
+	size := len(q.pilot)
+	q.lo, q.w = make([]float64, size), make([]float64, size)
+	q.min, q.max = make([]float64, size), make([]float64, size)
+	q.counts = make([][]uint32, size)
+	for k, v := range q.pilot {
+		lo, hi := slices.Min(v), slices.Max(v)
+		q.min[k], q.max[k] = lo, hi
+		half := (hi - lo) / 2
+		q.lo[k] = lo - half
+		q.w[k] = 4 * half / sketchBins
+		q.counts[k] = make([]uint32, sketchBins+2)
+		for _, x := range v {
+			q.count(k, x)
+		}
+	}
+}
+
+func (q *quantileSketch) count(k int, v float64) {
+	q.min[k], q.max[k] = min(q.min[k], v), max(q.max[k], v)
+	b := 0
+	if q.w[k] > 0 {
+		b = int(math.Floor(min(max((v-q.lo[k])/q.w[k], -1), sketchBins))) + 1
+	}
+	q.counts[k][b]++
+}
+
+// quantile returns the quantiles of level p of all elements, by linear
+// interpolation between order statistics as far as these are known.
+func (q *quantileSketch) quantile(p float64) []float64 {
+	out := make([]float64, len(q.pilot))
+	for k := range out {
+		switch {
+		case q.n == 0:
+			out[k] = math.NaN()
+		case q.n <= pilotSize:
+			v := slices.Clone(q.pilot[k])
+			slices.Sort(v)
+			at := p * float64(q.n-1)
+			i := min(int(at), q.n-1)
+			out[k] = v[i]
+			if i+1 < q.n {
+				out[k] += (at - float64(i)) * (v[i+1] - v[i])
+			}
+		default:
+			out[k] = q.fromBins(k, p)
+		}
+	}
+	return out
+}
+
+func (q *quantileSketch) fromBins(k int, p float64) float64 {
+	at := p * float64(q.n)
+	var below float64
+	for b, c := range q.counts[k] {
+		next := below + float64(c)
+		if next >= at && c > 0 {
+			lo := q.lo[k] + float64(b-1)*q.w[k]
+			hi := lo + q.w[k]
+			if b == 0 {
+				lo, hi = q.min[k], q.lo[k]
+			} else if b == sketchBins+1 {
+				hi = q.max[k]
+			}
+			x := lo + (hi-lo)*(at-below)/float64(c)
+			return min(max(x, q.min[k]), q.max[k])
+		}
+		below = next
+	}
+	return q.max[k]
+}
+
+// errNoPaths is returned where an ensemble is needed and all of its paths
+// failed.
+var errNoPaths = errors.New("no path could be solved")

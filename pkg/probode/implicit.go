@@ -1,0 +1,160 @@
+package probode
+
+import "math"
+
+// The implicit step. All three linearisations are Newton's method for
+// r(z) = 0, since r has the Jacobian Γ:
+//
+//	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
+//
+// They differ in where they begin and when they stop: one update from c = Zᵢ
+// (Current: then −r(c) is the paper's w), one from the Adams–Bashforth value
+// (Predictor), or as many from Zᵢ as it takes (Newton). The noise
+// √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation, so that mean and noise
+// of the first two come out of one solve, and no Cholesky factor of H is ever
+// needed [T18, §2.4].
+type adamsMoulton struct {
+	*Solver
+	lin      Linearization
+	newton   NewtonSettings
+	next     float64   // β₋₁
+	beta     []float64 // β₀, …, β_{s−1}
+	explicit []float64 // Adams–Bashforth coefficients of the predictor
+
+	eval         evaluator
+	fc           []float64 // f(t_{i+1}, c)
+	jac          *jacobian
+	lu           *lu
+	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not move with z
+	c, u, noise  []float64
+	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
+
+	exact *exactSampler // nil for the Gaussian law
+}
+
+func (m AdamsMoulton) stepper(s *Solver) stepper {
+	a := &adamsMoulton{Solver: s, lin: m.Linearize, newton: m.Newton,
+		eval: newEvaluator(s.p), jac: newJacobian(s.d, s.p.Band),
+		currentIsOld: s.p.Autonomous}
+	a.next, a.beta = AdamsMoultonCoefficients(m.steps())
+	a.explicit = AdamsBashforthCoefficients(max(1, m.steps()))
+	a.lu = newLU(a.jac)
+	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.noise} {
+		*v = make([]float64, s.d)
+	}
+	if a.newton.Tolerance == 0 {
+		a.newton.Tolerance = 1e-9
+	}
+	if a.newton.Max == 0 {
+		a.newton.Max = 25
+	}
+	if m.Exact != nil {
+		a.exact = newExactSampler(a, *m.Exact)
+	}
+	return a
+}
+
+func (a *adamsMoulton) step(i int, z, theta, xi []float64) error {
+	zi, next := row(z, i, a.d), row(z, i+1, a.d)
+	if err := a.prepare(i, zi, theta); err != nil {
+		return err
+	}
+	if a.exact != nil && xi != nil {
+		return a.exact.step(i, next, theta, xi)
+	}
+	if a.lin == Newton {
+		return a.solveNewton(i, next, theta, xi)
+	}
+	copy(next, a.c)
+	a.residual(a.u, a.c, a.fc) // u = r(c)
+	for k := range a.u {
+		a.u[k] = -a.u[k]
+	}
+	if xi != nil {
+		a.jac.addMul(a.u, a.scale, xi)
+	}
+	a.lu.solve(a.u)
+	for k, v := range a.u {
+		next[k] += v
+	}
+	return nil
+}
+
+// prepare finds the centre c, f and J there, the factors of Γ, and the part
+// of r that is known.
+func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
+	t1 := a.t[i+1]
+	fi := a.past.row(i)
+	copy(a.c, zi)
+	if a.lin == Predictor {
+		a.p.F(fi, a.t[i], zi, theta)
+		a.past.addPast(a.c, a.h, a.explicit, i)
+		a.eval.fj(a.fc, a.jac, t1, a.c, theta)
+	} else {
+		a.eval.fj(a.fc, a.jac, t1, a.c, theta)
+		if len(a.beta) > 0 {
+			if a.currentIsOld {
+				copy(fi, a.fc)
+			} else {
+				a.p.F(fi, a.t[i], zi, theta)
+			}
+		}
+	}
+	inv := 1 / (a.h * a.next)
+	for k, v := range zi {
+		a.known[k] = inv * v
+	}
+	a.past.addPast(a.known, 1/a.next, a.beta, i)
+	if !a.lu.factorize(inv, a.jac) {
+		return ErrSingular
+	}
+	return nil
+}
+
+// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 8]
+func (a *adamsMoulton) residual(dst, z, fz []float64) {
+	inv := 1 / (a.h * a.next)
+	for k := range dst {
+		dst[k] = inv*z[k] - a.known[k] - fz[k]
+	}
+}
+
+// solveNewton sets next to the solution of r(z) = 0 plus noise.
+func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
+	if xi != nil {
+		clear(a.noise)
+		a.jac.addMul(a.noise, a.scale, xi)
+		a.lu.solve(a.noise)
+	}
+	start := maxAbs(a.c)
+	copy(next, a.c)
+	for n := 1; ; n++ {
+		a.residual(a.u, next, a.fc)
+		a.lu.solve(a.u)
+		var update, size float64
+		for k, v := range a.u {
+			next[k] -= v
+			update = max(update, math.Abs(v))
+			size = max(size, math.Abs(next[k]))
+		}
+		if update-update != 0 {
+			return ErrNewton
+		}
+		if update <= a.newton.Tolerance*max(start, size) {
+			break
+		}
+		if n == a.newton.Max {
+			return ErrNewton
+		}
+		a.eval.fj(a.fc, a.jac, a.t[i+1], next, theta)
+		if !a.lu.factorize(1/(a.h*a.next), a.jac) {
+			return ErrSingular
+		}
+	}
+	if xi != nil {
+		for k, v := range a.noise {
+			next[k] += v
+		}
+	}
+	return nil
+}

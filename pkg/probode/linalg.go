@@ -1,0 +1,282 @@
+package probode
+
+import "math"
+
+// gonum has no LU factorisation of banded matrices, and its dense one
+// allocates and is slow for the two or three dimensions of most models, where
+// an implicit step spends its time. What a step needs is small enough to be
+// written down here: a Jacobian in dense or band storage, and Γ = cI − J
+// factorised in place with partial pivoting.
+
+// A jacobian is a d×d matrix in row-major dense storage or, for a banded one,
+// in row-major band storage of width kl+ku+1 (see Problem.FJ).
+type jacobian struct {
+	d, low, up int
+	banded     bool
+	stride     int
+	a          []float64
+}
+
+func newJacobian(d int, b *Band) *jacobian {
+	m := &jacobian{d: d, low: d - 1, up: d - 1, stride: d}
+	if b != nil {
+		m.banded, m.low, m.up = true, b.Lower, b.Upper
+		m.stride = b.Lower + b.Upper + 1
+	}
+	m.a = make([]float64, d*m.stride)
+	return m
+}
+
+// at returns element (i, j), zero outside the band.
+func (m *jacobian) at(i, j int) float64 {
+	if !m.banded {
+		return m.a[i*m.d+j]
+	}
+	if j-i > m.up || i-j > m.low {
+		return 0
+	}
+	return m.a[i*m.stride+j-i+m.low]
+}
+
+func (m *jacobian) set(i, j int, v float64) {
+	if m.banded {
+		m.a[i*m.stride+j-i+m.low] = v
+	} else {
+		m.a[i*m.d+j] = v
+	}
+}
+
+// addMul adds c·J·x to dst.
+func (m *jacobian) addMul(dst []float64, c float64, x []float64) {
+	switch {
+	case m.banded:
+		for i := range dst {
+			lo, hi := max(0, i-m.low), min(m.d, i+m.up+1)
+			row := m.a[i*m.stride+lo-i+m.low:]
+			var sum float64
+			for k, v := range x[lo:hi] {
+				sum += row[k] * v
+			}
+			dst[i] += c * sum
+		}
+	case m.d == 2:
+		x0, x1 := x[0], x[1]
+		dst[0] += c * (m.a[0]*x0 + m.a[1]*x1)
+		dst[1] += c * (m.a[2]*x0 + m.a[3]*x1)
+	default:
+		for i := range dst {
+			row := m.a[i*m.d : (i+1)*m.d]
+			var sum float64
+			for k, v := range x[:len(row)] {
+				sum += row[k] * v
+			}
+			dst[i] += c * sum
+		}
+	}
+}
+
+// An lu is the factorisation P(cI − J) = LU, kept for solves with several
+// right-hand sides. For a banded J the rows are stored with kl more places to
+// the right, which row exchanges may fill.
+type lu struct {
+	d, low, up int
+	banded     bool
+	stride     int
+	a          []float64
+	piv        []int
+}
+
+func newLU(j *jacobian) *lu {
+	f := &lu{d: j.d, low: j.low, up: j.up, banded: j.banded, stride: j.d, piv: make([]int, j.d)}
+	if j.banded {
+		f.up = j.up + j.low
+		f.stride = j.low + f.up + 1
+	}
+	f.a = make([]float64, f.d*f.stride)
+	return f
+}
+
+// factorize sets f to the factors of cI − J and reports whether no pivot
+// vanished.
+func (f *lu) factorize(c float64, j *jacobian) bool {
+	switch {
+	case f.banded:
+		return f.factorizeBanded(c, j)
+	case f.d == 2:
+		a, b := c-j.a[0], -j.a[1]
+		p, q := -j.a[2], c-j.a[3]
+		f.piv[0] = 0
+		if math.Abs(p) > math.Abs(a) {
+			f.piv[0] = 1
+			a, b, p, q = p, q, a, b
+		}
+		if a == 0 {
+			return false
+		}
+		l := p / a
+		q -= l * b
+		f.a[0], f.a[1], f.a[2], f.a[3] = 1/a, b, l, 1/q
+		return q != 0 && q-q == 0 && a-a == 0
+	}
+	return f.factorizeDense(c, j)
+}
+
+func (f *lu) factorizeDense(c float64, j *jacobian) bool {
+	d, a := f.d, f.a
+	for i, v := range j.a {
+		a[i] = -v
+	}
+	for i := range d {
+		a[i*d+i] += c
+	}
+	for k := range d {
+		p, big := k, math.Abs(a[k*d+k])
+		for i := k + 1; i < d; i++ {
+			if v := math.Abs(a[i*d+k]); v > big {
+				p, big = i, v
+			}
+		}
+		f.piv[k] = p
+		if big == 0 || big-big != 0 {
+			return false
+		}
+		if p != k {
+			rk, rp := a[k*d:(k+1)*d], a[p*d:(p+1)*d]
+			for i, v := range rk {
+				rk[i], rp[i] = rp[i], v
+			}
+		}
+		inv := 1 / a[k*d+k]
+		a[k*d+k] = inv
+		top := a[k*d+k+1 : (k+1)*d]
+		for i := k + 1; i < d; i++ {
+			l := a[i*d+k] * inv
+			a[i*d+k] = l
+			if l == 0 {
+				continue
+			}
+			row := a[i*d+k+1 : (i+1)*d][:len(top)]
+			for q, v := range top {
+				row[q] -= l * v
+			}
+		}
+	}
+	return true
+}
+
+// factorizeBanded is factorizeDense in band storage: element (i, j) stands at
+// a[i*stride + j−i+low].
+func (f *lu) factorizeBanded(c float64, j *jacobian) bool {
+	d, w, low, a := f.d, f.stride, f.low, f.a
+	clear(a)
+	for i := range d {
+		src := j.a[i*j.stride : (i+1)*j.stride]
+		dst := a[i*w : i*w+j.stride]
+		for q, v := range src {
+			dst[q] = -v
+		}
+		dst[low] += c
+	}
+	// What FJ wrote outside of the matrix, in the corners of the band, must
+	// not be taken for elements.
+	for i := range low {
+		clear(a[i*w : i*w+low-i])
+	}
+	for i := max(0, d-j.up); i < d; i++ {
+		clear(a[i*w+low+d-i : (i+1)*w])
+	}
+	for k := range d {
+		last := min(d-1, k+low)
+		p, big := k, math.Abs(a[k*w+low])
+		for i := k + 1; i <= last; i++ {
+			if v := math.Abs(a[i*w+k-i+low]); v > big {
+				p, big = i, v
+			}
+		}
+		f.piv[k] = p
+		if big == 0 || big-big != 0 {
+			return false
+		}
+		n := min(d-k, f.up+1) // elements from the diagonal to the right end
+		rk := a[k*w+low : k*w+low+n]
+		if p != k {
+			rp := a[p*w+k-p+low:][:n]
+			for i, v := range rk {
+				rk[i], rp[i] = rp[i], v
+			}
+		}
+		inv := 1 / rk[0]
+		rk[0] = inv
+		for i := k + 1; i <= last; i++ {
+			row := a[i*w+k-i+low:][:n]
+			l := row[0] * inv
+			row[0] = l
+			if l == 0 {
+				continue
+			}
+			for q := 1; q < n; q++ {
+				row[q] -= l * rk[q]
+			}
+		}
+	}
+	return true
+}
+
+// solve overwrites b by (cI − J)⁻¹b.
+func (f *lu) solve(b []float64) {
+	a := f.a
+	switch {
+	case f.banded:
+		f.solveBanded(b)
+		return
+	case f.d == 2:
+		x, y := b[0], b[1]
+		if f.piv[0] == 1 {
+			x, y = y, x
+		}
+		y = (y - a[2]*x) * a[3]
+		b[0], b[1] = (x-a[1]*y)*a[0], y
+		return
+	}
+	d := f.d
+	for k, p := range f.piv {
+		b[k], b[p] = b[p], b[k]
+	}
+	for i := 1; i < d; i++ {
+		sum := b[i]
+		for k, v := range a[i*d : i*d+i] {
+			sum -= v * b[k]
+		}
+		b[i] = sum
+	}
+	for i := d - 1; i >= 0; i-- {
+		sum := b[i]
+		for k := i + 1; k < d; k++ {
+			sum -= a[i*d+k] * b[k]
+		}
+		b[i] = sum * a[i*d+i]
+	}
+}
+
+// solveBanded applies exchanges and eliminations in turn, as they were made:
+// an exchange left the multipliers of earlier columns where they were, since
+// moving them would have widened the band.
+func (f *lu) solveBanded(b []float64) {
+	d, w, low, a := f.d, f.stride, f.low, f.a
+	for k, p := range f.piv {
+		b[k], b[p] = b[p], b[k]
+		v := b[k]
+		for i := k + 1; i <= min(d-1, k+low); i++ {
+			b[i] -= a[i*w+k-i+low] * v
+		}
+	}
+	for i := d - 1; i >= 0; i-- {
+		n := min(d-i, f.up+1)
+		row := a[i*w+low:][:n]
+		sum := b[i]
+		for k := 1; k < n; k++ {
+			sum -= row[k] * b[i+k]
+		}
+		b[i] = sum * row[0]
+	}
+}
