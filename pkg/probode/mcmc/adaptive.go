@@ -1,0 +1,187 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// AdaptiveMetropolis is the rule of a Gaussian random walk that learns its
+// covariance from the chain's own past. From the position x of a chain in d
+// dimensions that has made n iterations it proposes
+//
+//	y = x + N(0, Vₙ)
+//	Vₙ = s · diag(Scale²)          n < AdaptAfter
+//	Vₙ = s · (Cₘ + ε I)            n ≥ AdaptAfter
+//
+// with Cₘ the sample covariance (divisor m − 1) of the positions after each of
+// the first m iterations, burn-in and repeated positions included, and m the
+// last of AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … up to n. The
+// factor s = 2.38²/d is the best for a Gaussian target of high dimension and of
+// the proposal's shape (Roberts, Gelman and Gilks 1997).
+//
+// A chain that adapts is no Markov chain, and no fixed number of iterations
+// leaves the target's law exactly as it is. But Cₘ changes less and less, by
+// O(1/m), and averages over the chain converge to the right values: Haario,
+// Saksman and Tamminen (2001) prove it for bounded targets of bounded support.
+// For a chain without that caveat let StopAfter be the length of the burn-in.
+//
+// The zero value is ready to use, on coordinates whose scale is about one.
+type AdaptiveMetropolis struct {
+	// Scale holds a guess of the target's standard deviation, by coordinate,
+	// each positive. Nil means 1 for all. Guess low rather than high: a chain
+	// with too short steps finds out, one with too long steps stays where it
+	// is and has nothing to learn from.
+	Scale []float64
+
+	// Factor is s. Zero means 2.38²/d.
+	Factor float64
+
+	// AdaptAfter is the number of iterations before the covariance is first
+	// adapted. Zero means 1000. A negative value means never, which gives
+	// the plain random walk.
+	AdaptAfter int
+
+	// Every is the number of iterations from one refresh of the covariance
+	// to the next. Zero means 10.
+	Every int
+
+	// StopAfter is the number of iterations after which the covariance stays
+	// as it is. Zero means that adaptation never stops.
+	StopAfter int
+
+	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a
+	// subspace and should be far below the variance of any coordinate.
+	// Zero means 1e-8: right for standard deviations from about 1e-3
+	// upwards.
+	Epsilon float64
+}
+
+// Proposal returns a proposal in d dimensions that follows the rule.
+//
+// It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
+// not positive, or if Factor, Every, StopAfter or Epsilon is negative.
+func (a AdaptiveMetropolis) Proposal(d int) *Proposal {
+	switch {
+	case d < 1:
+		panic(fmt.Sprintf("mcmc: %d dimensions", d))
+	case a.Scale != nil && len(a.Scale) != d:
+		panic(fmt.Sprintf("mcmc: %d proposal scales in %d dimensions", len(a.Scale), d))
+	case a.Factor < 0 || a.Every < 0 || a.StopAfter < 0 || a.Epsilon < 0:
+		panic("mcmc: negative setting in AdaptiveMetropolis")
+	}
+	if a.Factor == 0 {
+		a.Factor = 2.38 * 2.38 / float64(d)
+	}
+	if a.AdaptAfter == 0 {
+		a.AdaptAfter = 1000
+	}
+	if a.Every == 0 {
+		a.Every = 10
+	}
+	if a.Epsilon == 0 {
+		a.Epsilon = 1e-8
+	}
+	p := &Proposal{
+		rule:    a,
+		mean:    make([]float64, d),
+		scatter: mat.NewSymDense(d, nil),
+		dev:     mat.NewVecDense(d, nil),
+		cov:     mat.NewSymDense(d, nil),
+		spare:   mat.NewSymDense(d, nil),
+		z:       make([]float64, d),
+	}
+	for i := range d {
+		sd := 1.0
+		if a.Scale != nil {
+			sd = a.Scale[i]
+		}
+		v := a.Factor * sd * sd
+		if !(sd > 0 && v > 0) || math.IsInf(v, 1) {
+			panic(fmt.Sprintf("mcmc: proposal scale %d is %v, want positive and finite", i, sd))
+		}
+		p.cov.SetSym(i, i, v)
+	}
+	p.refactor()
+	return p
+}
+
+// A Proposal is an [AdaptiveMetropolis] rule at work: the rule, and what it has
+// learned from one chain. It is symmetric, so that the ratio of proposal
+// densities drops out of the acceptance probability.
+type Proposal struct {
+	rule AdaptiveMetropolis // with the defaults filled in
+
+	n       int           // positions observed
+	mean    []float64     // of the positions
+	scatter *mat.SymDense // Σ (x − mean)(x − mean)ᵀ
+
+	factor     blas64.Triangular // U, UᵀU = Vₙ
+	cov, spare *mat.SymDense     // where the next factor is made, and where this one is kept
+	dev        *mat.VecDense
+	z          []float64
+}
+
+// Propose sets dst to a random step from x. It does not change x.
+func (p *Proposal) Propose(dst, x []float64, rng *rand.Rand) {
+	if len(dst) != len(p.z) || len(x) != len(p.z) {
+		panic("mcmc: position of wrong length")
+	}
+	for i := range p.z {
+		p.z[i] = rng.NormFloat64()
+	}
+	blas64.Trmv(blas.Trans, p.factor, blas64.Vector{N: len(p.z), Inc: 1, Data: p.z})
+	for i, v := range p.z {
+		dst[i] = x[i] + v
+	}
+}
+
+// Observe tells the proposal the chain's position after an iteration. It is to
+// be called once an iteration, whether the move was accepted or not: a position
+// in which the chain stays counts as often as it stays.
+func (p *Proposal) Observe(x []float64) {
+	if len(x) != len(p.z) {
+		panic("mcmc: position of wrong length")
+	}
+	if p.rule.AdaptAfter < 0 || p.rule.StopAfter > 0 && p.n >= p.rule.StopAfter {
+		return
+	}
+	// Welford's update: with δ = x − mean before the update,
+	//	mean += δ/n,  scatter += (n−1)/n δ δᵀ.
+	p.n++
+	n := float64(p.n)
+	for i, v := range x {
+		dev := v - p.mean[i]
+		p.dev.SetVec(i, dev)
+		p.mean[i] += dev / n
+	}
+	p.scatter.SymRankOne(p.scatter, (n-1)/n, p.dev)
+
+	since := p.n - p.rule.AdaptAfter
+	if p.n < 2 || since < 0 || since%p.rule.Every != 0 {
+		return
+	}
+	p.cov.ScaleSym(p.rule.Factor/(n-1), p.scatter)
+	for i := range p.z {
+		p.cov.SetSym(i, i, p.cov.At(i, i)+p.rule.Factor*p.rule.Epsilon)
+	}
+	p.refactor()
+}
+
+// refactor makes cov, which it overwrites, the covariance of the proposal. One
+// that rounding has left singular, or that has overflowed, is passed over: the
+// old one still serves.
+func (p *Proposal) refactor() {
+	if math.IsInf(p.cov.Trace(), 1) {
+		return
+	}
+	if u, ok := lapack64.Potrf(p.cov.RawSymmetric()); ok {
+		p.factor = u
+		p.cov, p.spare = p.spare, p.cov
+	}
+}

@@ -1,0 +1,95 @@
+// Package mcmc draws from a probability density that is known up to a
+// constant, by Markov chain Monte Carlo, and says how far the draws can be
+// trusted.
+//
+// It has three parts, each of use without the others:
+//
+//   - transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is
+//     the random walk of Metropolis with the adaptive Gaussian proposal of
+//     Haario et al.; the proposal, [AdaptiveMetropolis], can be had alone, for
+//     kernels that move more than the parameters;
+//   - chains: [Run] advances any number of chains on all cores and returns
+//     [Chains], the same to the last bit for any number of workers;
+//   - diagnostics: [RHat], [BulkESS], [TailESS] and the Monte Carlo standard
+//     errors, on draws from any source.
+//
+// The package knows nothing of differential equations. A density that rests on
+// a numerical solution enters as a [Target], whose evaluations may fail.
+//
+// # References
+//
+//   - Haario, H., Saksman, E., Tamminen, J. (2001). An adaptive Metropolis
+//     algorithm. Bernoulli 7(2), 223–242.
+//   - Roberts, G. O., Gelman, A., Gilks, W. R. (1997). Weak convergence and
+//     optimal scaling of random walk Metropolis algorithms. Annals of Applied
+//     Probability 7(1), 110–120.
+//   - Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical
+//     Science 7(4), 473–483.
+//   - Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Bürkner, P.-C.
+//     (2021). Rank-normalization, folding, and localization: an improved R̂ for
+//     assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.
+package mcmc
+
+import "math/rand/v2"
+
+// A Target is the logarithm of a density, up to an additive constant.
+//
+// −Inf says that x lies outside the support: a move there is rejected, as any
+// other. An error, NaN or +Inf says that the density could not be evaluated,
+// as when a differential equation has no numerical solution at x: such a move
+// is rejected too, but counted as failed, for a posterior from which failures
+// cut a piece is not the posterior that was asked for.
+//
+// A Target must neither change nor keep x. Chains run at the same time, so a
+// Target that owns a workspace serves one chain only.
+type Target func(x []float64) (logDensity float64, err error)
+
+// A Kernel is one chain's transition: a position, and the random move from it
+// that leaves the wanted law as it is. What the kernel holds beside the
+// position — latent variables, a density, an adapted proposal — is its own
+// affair. A Kernel need not be safe for concurrent use.
+type Kernel interface {
+	// Init places the chain at a copy of x, with all counts at zero. Latent
+	// variables are drawn from rng. It is an error if the density at x is
+	// zero or cannot be evaluated; the kernel may then be placed anew.
+	Init(x []float64, rng *rand.Rand) error
+
+	// Step makes one iteration.
+	Step(rng *rand.Rand)
+
+	// Position returns the coordinates that are to be recorded, the same
+	// number at all times. It is a view, valid until the next Step, and not
+	// to be changed.
+	Position() []float64
+
+	// Stats returns the counts since Init.
+	Stats() Stats
+}
+
+// Moves counts proposed moves of one kind.
+type Moves struct {
+	Proposed int // moves proposed
+	Accepted int // of these, moves made
+	Failed   int // of these, moves rejected because the target could not be evaluated
+}
+
+// Rate returns the share of proposed moves that were accepted, NaN if none was
+// proposed.
+func (m Moves) Rate() float64 { return float64(m.Accepted) / float64(m.Proposed) }
+
+// Stats counts what a kernel did: its moves of the parameters and, for a kernel
+// that updates latent variables by an accept/reject step of their own, the
+// moves of those.
+type Stats struct {
+	Moves
+	Latent Moves
+}
+
+func (m Moves) plus(sign int, n Moves) Moves {
+	return Moves{m.Proposed + sign*n.Proposed, m.Accepted + sign*n.Accepted, m.Failed + sign*n.Failed}
+}
+
+// plus returns s + sign·t.
+func (s Stats) plus(sign int, t Stats) Stats {
+	return Stats{s.Moves.plus(sign, t.Moves), s.Latent.plus(sign, t.Latent)}
+}

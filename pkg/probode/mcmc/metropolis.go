@@ -1,0 +1,72 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Metropolis is the random-walk Metropolis kernel. It proposes y from the
+// symmetric Gaussian at x and moves there with probability
+//
+//	min(1, π(y)/π(x)).
+//
+// One iteration evaluates the target once and allocates nothing of its own.
+type Metropolis struct {
+	Target   Target
+	Proposal AdaptiveMetropolis
+
+	walk  *Proposal
+	x, y  []float64
+	logp  float64 // log π(x)
+	stats Stats
+}
+
+var _ Kernel = (*Metropolis)(nil)
+
+// Init places the chain at a copy of x. What the proposal has learned is
+// forgotten.
+func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
+	logp, err := m.Target(x)
+	switch {
+	case err != nil:
+		return fmt.Errorf("mcmc: target at %v: %w", x, err)
+	case math.IsNaN(logp) || math.IsInf(logp, 1):
+		return fmt.Errorf("mcmc: log density at %v is %v, want a finite number", x, logp)
+	case math.IsInf(logp, -1):
+		return fmt.Errorf("mcmc: density at %v is zero, want a point of the support", x)
+	}
+	m.walk = m.Proposal.Proposal(len(x))
+	m.x = append(m.x[:0], x...)
+	m.y = make([]float64, len(x))
+	m.logp = logp
+	m.stats = Stats{}
+	return nil
+}
+
+// Step makes one iteration.
+func (m *Metropolis) Step(rng *rand.Rand) {
+	m.walk.Propose(m.y, m.x, rng)
+	logp, err := m.Target(m.y)
+	m.stats.Proposed++
+
+	// −log U of a uniform U is exponential. The variate is drawn even where
+	// the outcome is certain, so that an iteration always uses the same
+	// part of the stream.
+	e := rng.ExpFloat64()
+	switch {
+	case err != nil || math.IsNaN(logp) || math.IsInf(logp, 1):
+		m.stats.Failed++
+	case logp-m.logp >= -e:
+		m.stats.Accepted++
+		m.x, m.y = m.y, m.x
+		m.logp = logp
+	}
+	m.walk.Observe(m.x)
+}
+
+// Position returns the chain's position, a view valid until the next Step.
+func (m *Metropolis) Position() []float64 { return m.x }
+
+// Stats returns the counts since Init.
+func (m *Metropolis) Stats() Stats { return m.stats }
