@@ -17,7 +17,8 @@ type adamsMoulton struct {
 	*Solver
 	lin      Linearization
 	newton   NewtonSettings
-	next     float64   // β₋₁
+	inv      float64   // (h β₋₁)⁻¹
+	invNext  float64   // β₋₁⁻¹
 	beta     []float64 // β₀, …, β_{s−1}
 	explicit []float64 // Adams–Bashforth coefficients of the predictor
 
@@ -36,7 +37,8 @@ func (m AdamsMoulton) stepper(s *Solver) stepper {
 	a := &adamsMoulton{Solver: s, lin: m.Linearize, newton: m.Newton,
 		eval: newEvaluator(s.p), jac: newJacobian(s.d, s.p.Band),
 		currentIsOld: s.p.Autonomous}
-	a.next, a.beta = AdamsMoultonCoefficients(m.steps())
+	next, beta := AdamsMoultonCoefficients(m.steps())
+	a.inv, a.invNext, a.beta = 1/(s.h*next), 1/next, beta
 	a.explicit = AdamsBashforthCoefficients(max(1, m.steps()))
 	a.lu = newLU(a.jac)
 	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.noise} {
@@ -59,9 +61,14 @@ func (a *adamsMoulton) step(i int, z, theta, xi []float64) error {
 	if err := a.prepare(i, zi, theta); err != nil {
 		return err
 	}
-	if a.exact != nil && xi != nil {
+	if a.exact != nil && xi != nil && a.scale > 0 {
 		return a.exact.step(i, next, theta, xi)
 	}
+	return a.advance(i, next, theta, xi)
+}
+
+// advance makes the step that was prepared, under the Gaussian law.
+func (a *adamsMoulton) advance(i int, next, theta, xi []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(i, next, theta, xi)
 	}
@@ -100,12 +107,11 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 			}
 		}
 	}
-	inv := 1 / (a.h * a.next)
 	for k, v := range zi {
-		a.known[k] = inv * v
+		a.known[k] = a.inv * v
 	}
-	a.past.addPast(a.known, 1/a.next, a.beta, i)
-	if !a.lu.factorize(inv, a.jac) {
+	a.past.addPast(a.known, a.invNext, a.beta, i)
+	if !a.lu.factorize(a.inv, a.jac) {
 		return ErrSingular
 	}
 	return nil
@@ -113,9 +119,8 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 
 // residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 8]
 func (a *adamsMoulton) residual(dst, z, fz []float64) {
-	inv := 1 / (a.h * a.next)
 	for k := range dst {
-		dst[k] = inv*z[k] - a.known[k] - fz[k]
+		dst[k] = a.inv*z[k] - a.known[k] - fz[k]
 	}
 }
 
@@ -147,7 +152,7 @@ func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
 			return ErrNewton
 		}
 		a.eval.fj(a.fc, a.jac, a.t[i+1], next, theta)
-		if !a.lu.factorize(1/(a.h*a.next), a.jac) {
+		if !a.lu.factorize(a.inv, a.jac) {
 			return ErrSingular
 		}
 	}

@@ -103,20 +103,14 @@ func (f *lu) factorize(c float64, j *jacobian) bool {
 	case f.banded:
 		return f.factorizeBanded(c, j)
 	case f.d == 2:
+		// The inverse itself: for two dimensions it is as accurate as
+		// elimination, and its one division overlaps with other work.
 		a, b := c-j.a[0], -j.a[1]
 		p, q := -j.a[2], c-j.a[3]
-		f.piv[0] = 0
-		if math.Abs(p) > math.Abs(a) {
-			f.piv[0] = 1
-			a, b, p, q = p, q, a, b
-		}
-		if a == 0 {
-			return false
-		}
-		l := p / a
-		q -= l * b
-		f.a[0], f.a[1], f.a[2], f.a[3] = 1/a, b, l, 1/q
-		return q != 0 && q-q == 0 && a-a == 0
+		det := a*q - b*p
+		inv := 1 / det
+		f.a[0], f.a[1], f.a[2], f.a[3] = q*inv, -b*inv, -p*inv, a*inv
+		return det != 0 && det-det == 0
 	}
 	return f.factorizeDense(c, j)
 }
@@ -230,12 +224,7 @@ func (f *lu) solve(b []float64) {
 		f.solveBanded(b)
 		return
 	case f.d == 2:
-		x, y := b[0], b[1]
-		if f.piv[0] == 1 {
-			x, y = y, x
-		}
-		y = (y - a[2]*x) * a[3]
-		b[0], b[1] = (x-a[1]*y)*a[0], y
+		b[0], b[1] = a[0]*b[0]+a[1]*b[1], a[2]*b[0]+a[3]*b[1]
 		return
 	}
 	d := f.d

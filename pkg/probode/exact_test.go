@@ -1,0 +1,461 @@
+package probode_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"sort"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// draws returns n independent draws of the first step under the exact law, by
+// the chain: each is a path of one step with a number of its own.
+func draws(t testing.TB, p *Problem, m AdamsMoulton, z []float64, h, alpha float64, n int) []float64 {
+	t.Helper()
+	s, err := NewSolver(oneStep(p, z, h), m, h, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := len(z)
+	path, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	out := make([]float64, 0, n*d)
+	for k := range n {
+		if err := s.SolvePath(path, p.Theta, xi, 11, uint64(k)); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, path[d:]...)
+	}
+	return out
+}
+
+// The moments of the chain against quadrature. Current and Newton begin at
+// different Gaussians and have the same exact law; from Current at h = 0.3 the
+// start is 3.7 sd away, for which 400 sweeps are given.
+//
+// 12 settings with 4 numbers each at z = 4.8: 48·2·Φ(−4.8) = 8e-5 false
+// alarms, the fourth moments being estimated.
+func TestExactLawMoments(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	const n, z = 4000, 4.8
+	for _, h := range []float64{0.1, 0.3} {
+		for _, x := range [][]float64{{-1, 1}, {0, 0.5}, {2, 0}} {
+			for _, lin := range []Linearization{Newton, Current} {
+				m := AdamsMoulton{Linearize: lin, Exact: &ExactLaw{}}
+				if h == 0.3 {
+					m.Exact.Sweeps = 400
+				}
+				want := moments(t, lawAt(t, p, m, x, h, 0.2))
+				got := draws(t, p, m, x, h, 0.2, n)
+				for k := range 2 {
+					sd := math.Sqrt(want.Cov.At(k, k))
+					var mean, second, fourth float64
+					for i := k; i < len(got); i += 2 {
+						y := (got[i] - want.Mean[k]) / sd
+						mean += y / n
+						second += y * y / n
+						fourth += y * y * y * y / n
+					}
+					if math.Abs(mean) > z/math.Sqrt(n) {
+						t.Errorf("%v h = %g from %v: mean of component %d is off by %.3f sd", m, h, x, k, mean)
+					}
+					if se := math.Sqrt((fourth - second*second) / n); math.Abs(second-1) > z*se {
+						t.Errorf("%v h = %g from %v: variance of component %d is off by %.3f ± %.3f", m, h, x, k, second-1, se)
+					}
+				}
+			}
+		}
+	}
+}
+
+// rosenblatt turns draws from the law of g into pairs of numbers that are
+// independent and uniform: U₁ = P(V ≤ v), U₂ = P(R ≤ r | V = v). Both
+// distribution functions come from sums over the grid, the second in the
+// nearest column.
+func (g *grid) rosenblatt(x []float64) [][2]float64 {
+	n := len(g.r)
+	columns := make([]float64, n) // distribution function of V at the right edges of columns
+	var sum float64
+	for i := range columns {
+		for _, w := range g.w[i*n : (i+1)*n] {
+			sum += w
+		}
+		columns[i] = sum
+	}
+	// between interpolates a distribution function that is known at the right
+	// edges of cells of width dx around points from x0 on.
+	between := func(below, mass, x, point, dx float64) float64 {
+		return below + mass*min(1, max(0, (x-point)/dx+0.5))
+	}
+	out := make([][2]float64, 0, len(x)/2)
+	dv, dr := g.v[1]-g.v[0], g.r[1]-g.r[0]
+	for k := 0; k < len(x); k += 2 {
+		i := min(n-1, max(0, int(math.Round((x[k]-g.v[0])/dv))))
+		j := min(n-1, max(0, int(math.Round((x[k+1]-g.r[0])/dr))))
+		var below float64
+		if i > 0 {
+			below = columns[i-1]
+		}
+		u1 := between(below, columns[i]-below, x[k], g.v[i], dv)
+		var left, total float64
+		for m, w := range g.w[i*n : (i+1)*n] {
+			if m < j {
+				left += w
+			}
+			total += w
+		}
+		u2 := between(left, g.w[i*n+j], x[k+1], g.r[j], dr) / total
+		out = append(out, [2]float64{u1, u2})
+	}
+	return out
+}
+
+// chiSquare is the χ² statistic of pairs of uniform numbers on 8×8 cells.
+func chiSquare(u [][2]float64) float64 {
+	var count [64]float64
+	for _, p := range u {
+		count[min(7, int(8*p[0]))*8+min(7, int(8*p[1]))]++
+	}
+	want := float64(len(u)) / 64
+	var sum float64
+	for _, c := range count {
+		sum += (c - want) * (c - want) / want
+	}
+	return sum
+}
+
+// Draws of the chain, with the default number of sweeps, and of the rejection
+// sampler against the law on a grid of the test's own: Rosenblatt's transform
+// and χ² with 63 degrees of freedom, 1e-6 false alarms for each of 8 tests.
+// At h = 0.3 the Newton start is 0.7 sd off and the law is strongly bent.
+func TestExactLawDistribution(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	critical := distuv.ChiSquared{K: 63}.Quantile(1 - 1e-6)
+	for _, c := range []struct {
+		h      float64
+		x      []float64
+		sweeps int
+	}{
+		{0.1, []float64{-1, 1}, 0},
+		{0.1, []float64{0, 0.5}, 0},
+		{0.1, []float64{2, 0}, 0},
+		{0.3, []float64{0, 0.5}, 400},
+	} {
+		n := 20000
+		if c.sweeps > 0 {
+			n = 5000
+		}
+		m := AdamsMoulton{Exact: &ExactLaw{Sweeps: c.sweeps}}
+		l := lawAt(t, p, m, c.x, c.h, 0.2)
+		// 1200 columns over 28 sd: the nearest is within 0.012 sd, which
+		// changes P(R | V) by a few 10⁻³ at most, and by as much up as down.
+		g := newGrid(l, moments(t, l), 1200)
+		if got := chiSquare(g.rosenblatt(draws(t, p, m, c.x, c.h, 0.2, n))); got > critical {
+			t.Errorf("h = %g from %v: chain has χ² = %.1f, critical %.1f", c.h, c.x, got, critical)
+		}
+		independent := make([]float64, 2*n)
+		if err := l.Sample(independent, Stream(5, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if got := chiSquare(g.rosenblatt(independent)); got > critical {
+			t.Errorf("h = %g from %v: rejection has χ² = %.1f, critical %.1f", c.h, c.x, got, critical)
+		}
+		// The test has power: the Gaussian approximation fails it.
+		gauss := m
+		gauss.Exact = nil
+		if got := chiSquare(g.rosenblatt(draws(t, p, gauss, c.x, c.h, 0.2, n))); got < critical {
+			t.Errorf("h = %g from %v: the Gaussian approximation passes with χ² = %.1f", c.h, c.x, got)
+		}
+	}
+}
+
+// kolmogorov returns √n·sup|Fₙ − F| for values u that should be uniform. Its
+// critical value for 1e-6 false alarms is √(−½ ln 5e-7) = 2.694.
+func kolmogorov(u []float64) float64 {
+	sort.Float64s(u)
+	n := float64(len(u))
+	var sup float64
+	for i, v := range u {
+		sup = max(sup, float64(i+1)/n-v, v-float64(i)/n)
+	}
+	return sup * math.Sqrt(n)
+}
+
+const kolmogorovCritical = 2.694
+
+// Chain and rejection, one against the other: the two-sample
+// Kolmogorov–Smirnov test on V and R with 1e-6 false alarms each, 4e-6 in all.
+func TestExactLawTwoSamples(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	const n = 8000
+	for _, lin := range []Linearization{Current, Predictor} {
+		m := AdamsMoulton{Linearize: lin, Exact: &ExactLaw{}}
+		x := []float64{-1, -0.5}
+		l := lawAt(t, p, m, x, 0.1, 0.2)
+		a := draws(t, p, m, x, 0.1, 0.2, n)
+		b := make([]float64, 2*n)
+		if err := l.Sample(b, Stream(6, 0)); err != nil {
+			t.Fatal(err)
+		}
+		for k := range 2 {
+			u, v := make([]float64, n), make([]float64, n)
+			for i := range n {
+				u[i], v[i] = a[2*i+k], b[2*i+k]
+			}
+			sort.Float64s(u)
+			sort.Float64s(v)
+			var sup float64
+			for i, x := range u {
+				sup = max(sup, math.Abs(float64(i+1)/n-float64(sort.SearchFloat64s(v, x))/n))
+			}
+			if got := sup * math.Sqrt(n/2.); got > kolmogorovCritical {
+				t.Errorf("%v: component %d has a Kolmogorov–Smirnov statistic of %.2f", m, k, got)
+			}
+		}
+	}
+}
+
+// The law p ∝ exp(−z⁶/2η²) of TestStepLawKnownDensities, whose distribution
+// function is an incomplete gamma function: P(|Z| ≤ z) = P(1/6, z⁶/2η²). The
+// Gaussian start has its mean at 1/3. Two tests with 1e-6 false alarms.
+func TestExactLawKnownDensity(t *testing.T) {
+	const h, alpha, n = 0.5, 0.4, 10000
+	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
+	m := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 400}}
+	chain := draws(t, p, m, []float64{1}, h, alpha, n)
+	rejection := make([]float64, n)
+	if err := lawAt(t, p, m, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for what, z := range map[string][]float64{"chain": chain, "rejection": rejection} {
+		u := make([]float64, n)
+		for i, x := range z {
+			within := mathext.GammaIncReg(1./6, math.Pow(x, 6)/(2*alpha*h))
+			u[i] = 0.5 + math.Copysign(0.5*within, x)
+		}
+		if got := kolmogorov(u); got > kolmogorovCritical {
+			t.Errorf("%s: Kolmogorov–Smirnov statistic %.2f", what, got)
+		}
+	}
+}
+
+// For a linear f the exact law is the Gaussian one, so every move is accepted
+// but for rounding, which gives away 10⁻¹⁴ of them.
+func TestExactLawLinear(t *testing.T) {
+	p := &Problem{Name: "oscillator", X0: []float64{1, 0}, Span: [2]float64{0, 4}, Autonomous: true,
+		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = x[1]-0.2*x[0], -4*x[0] },
+		FJ: func(f, j []float64, _ float64, x, _ []float64) {
+			f[0], f[1] = x[1]-0.2*x[0], -4*x[0]
+			j[0], j[1], j[2] = -0.2, 1, -4
+		}}
+	for _, m := range []AdamsMoulton{{}, {Linearize: Current}, {Steps: 4}, {Steps: 3, Linearize: Predictor}} {
+		m.Exact = &ExactLaw{Sweeps: 20}
+		e, err := Integrate(context.Background(), p, m, 32, Settings{Step: 0.1, Alpha: 0.3, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := m.Steps - 1
+		for i, a := range e.Exact.Accept {
+			if i < start {
+				if !math.IsNaN(a) || !math.IsNaN(e.Exact.Departure(i)) {
+					t.Errorf("%v: step %d of the start-up has the acceptance %g and the departure %g", m, i, a, e.Exact.Departure(i))
+				}
+			} else if a != 1 {
+				t.Errorf("%v: step %d has the acceptance %g", m, i, a)
+			}
+		}
+		if len(e.Exact.MultipleRoots) > 0 {
+			t.Errorf("%v: several roots in steps %v", m, e.Exact.MultipleRoots)
+		}
+	}
+}
+
+func TestExactLawWorkers(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	var first *Ensemble
+	for _, workers := range []int{1, 2, 5} {
+		e, err := Integrate(context.Background(), p, AdamsMoulton{Exact: &ExactLaw{Sweeps: 10}}, 70,
+			Settings{Step: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, KeepPaths: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = e
+			continue
+		}
+		if !reflect.DeepEqual(first.Paths, e.Paths) || !reflect.DeepEqual(first.Mean, e.Mean) {
+			t.Errorf("%d workers change the paths", workers)
+		}
+		if !reflect.DeepEqual(first.Exact, e.Exact) {
+			t.Errorf("%d workers change the report", workers)
+		}
+	}
+	// A path can be drawn again alone.
+	s, err := NewSolver(p, AdamsMoulton{Exact: &ExactLaw{Sweeps: 10}}, 0.1, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	if err := s.SolvePath(z, p.Theta, xi, 3, 41); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(z, first.Paths[41]) {
+		t.Error("path 41 alone differs from path 41 of the ensemble")
+	}
+}
+
+func TestExactLawAllocations(t *testing.T) {
+	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.Lorenz63()} {
+		p.Span[1] = 2
+		for _, lin := range []Linearization{Newton, Current, Predictor} {
+			s, err := NewSolver(p, AdamsMoulton{Steps: 1, Linearize: lin, Exact: &ExactLaw{Sweeps: 5}}, 0.01, 0.01)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+			solve := testing.AllocsPerRun(5, func() {
+				if err := s.SolvePath(z, p.Theta, xi, 1, 2); err != nil {
+					t.Fatal(err)
+				}
+			})
+			draw := testing.AllocsPerRun(5, func() { DrawNoise(xi, 1, 2) })
+			if solve != draw {
+				t.Errorf("%s, %v: %g allocations in %d steps", p.Name, lin, solve-draw, s.Steps())
+			}
+		}
+	}
+}
+
+func TestExactLawErrors(t *testing.T) {
+	ctx := context.Background()
+	exact := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}
+	set := Settings{Step: 0.5, Alpha: 0.1, Seed: 1}
+
+	p := problems.Robertson()
+	p.Span = [2]float64{0, 1}
+	if _, err := Integrate(ctx, p, exact, 4, set); !errors.Is(err, ErrSingularH) {
+		t.Errorf("conserved quantity: %v", err)
+	}
+	sine := scalar(func(x float64) float64 { return 2*x + math.Sin(x) }, func(x float64) float64 { return 2 + math.Cos(x) })
+	if _, err := Integrate(ctx, sine, exact, 4, set); !errors.Is(err, ErrImproper) {
+		t.Errorf("bounded r: %v", err)
+	}
+	s, err := NewSolver(problems.FitzHughNagumo(), exact, 0.1, 0.2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	if err := s.Solve(z, s.Problem().Theta, xi); err == nil || !strings.Contains(err.Error(), "inference") {
+		t.Errorf("Solve with noise: %v", err)
+	}
+	// Without noise the law does not matter.
+	if err := s.Solve(z, s.Problem().Theta, nil); err != nil {
+		t.Error(err)
+	}
+	classical := append([]float64(nil), z...)
+	s.SetAlpha(0)
+	if err := s.SolvePath(z, s.Problem().Theta, xi, 1, 1); err != nil || !reflect.DeepEqual(z, classical) {
+		t.Errorf("alpha = 0 is not the classical method: %v", err)
+	}
+	for _, bad := range []ExactLaw{{Sweeps: -1}, {Beta: -0.1}, {Beta: 1.5}, {Beta: math.NaN()}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v does not panic", bad)
+				}
+			}()
+			NewSolver(problems.FitzHughNagumo(), AdamsMoulton{Exact: &bad}, 0.1, 0.2)
+		}()
+	}
+}
+
+// What the report says where it is known: numbers of one step from the
+// quadrature, and words.
+func TestExactReport(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	one := oneStep(p, []float64{0, 0.5}, 0.3)
+	const n = 2000
+	e, err := Integrate(context.Background(), one, AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 400}}, n,
+		Settings{Step: 0.3, Alpha: 0.2, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := e.Exact
+	// The mean of ζ = L⁻¹(z − μ) in the law of quadrature is L⁻¹ of the mean,
+	// and its squared length the squared Mahalanobis distance under Cov.
+	l := lawAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0, 0.5}, 0.3, 0.2)
+	m := moments(t, l)
+	want := -2 * (l.LogGaussian(m.Mean) - l.LogGaussian(l.Mean))
+	got := r.Shift[0][0]*r.Shift[0][0] + r.Shift[1][0]*r.Shift[1][0]
+	// Shift has the error sd/√n = 0.02 in each component, or less for the sds
+	// below 1 of this law: five of them in a length of 1.3.
+	near(t, "length of the shift", math.Sqrt(got), math.Sqrt(want), 0, 0.08)
+	if r.Worst(3)[0] != 0 || len(r.Worst(3)) != 1 || r.Departure(0) < 0.5 {
+		t.Errorf("worst steps %v, departure %g", r.Worst(3), r.Departure(0))
+	}
+	if s := r.String(); !strings.Contains(s, "should not be used") || !strings.Contains(s, "1 of 1 steps, t = 0\n") {
+		t.Errorf("report: %s", s)
+	}
+	// No chain that makes no use of its sweeps forgets its start.
+	e, err = Integrate(context.Background(), one, AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 2, Beta: 0.1}}, n,
+		Settings{Step: 0.3, Alpha: 0.2, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := e.Exact.Memory[0]; m < 0.5 || !strings.Contains(e.Exact.String(), "more sweeps are needed") {
+		t.Errorf("two small moves: memory %.2f, %s", m, e.Exact)
+	}
+	// Several roots.
+	cubic := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
+	e, err = Integrate(context.Background(), oneStep(cubic, []float64{0.05}, 2), AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}, 10,
+		Settings{Step: 2, Alpha: 0.01, Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(e.Exact.MultipleRoots, []int{0}) || !strings.Contains(e.Exact.String(), "several solutions") {
+		t.Errorf("steps with several roots: %v, %s", e.Exact.MultipleRoots, e.Exact)
+	}
+}
+
+// Where does the Gaussian approximation of backward Euler fail on
+// FitzHugh–Nagumo?
+func ExampleExactReport() {
+	p := problems.FitzHughNagumo()
+	m := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}
+	ens, err := Integrate(context.Background(), p, m, 100, Settings{Step: 0.1, Alpha: 0.2, Seed: 1})
+	if err != nil {
+		panic(err)
+	}
+	worst := ens.Exact.Worst(1)[0]
+	fmt.Printf("worst at t = %.1f\n", ens.Exact.T[worst])
+	fmt.Println("fit for use there:", ens.Exact.Departure(worst) < 0.5)
+	// Output:
+	// worst at t = 0.7
+	// fit for use there: false
+}
+
+func BenchmarkExactLaw(b *testing.B) {
+	p := problems.FitzHughNagumo()
+	s, err := NewSolver(p, AdamsMoulton{Exact: &ExactLaw{}}, 0.1, 0.2)
+	if err != nil {
+		b.Fatal(err)
+	}
+	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	b.ReportAllocs()
+	var path uint64
+	for b.Loop() {
+		path++
+		if err := s.SolvePath(z, p.Theta, xi, 1, path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*s.Steps()*100), "ns/move")
+}
