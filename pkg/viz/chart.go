@@ -1,0 +1,649 @@
+package viz
+
+import (
+	"encoding/json"
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+
+	"github.com/go-echarts/go-echarts/v2/charts"
+	"github.com/go-echarts/go-echarts/v2/opts"
+	"github.com/go-echarts/go-echarts/v2/types"
+	"gonum.org/v1/plot"
+)
+
+// Most vertices of one interactive graphic, all frames together: at some 15
+// bytes each they keep the option under a megabyte.
+const maxVertices = 48000
+
+// Most vertices of one unbroken line: two or three for each pixel of the width.
+const maxRun = 2400
+
+// Most markers of one layer: more than this ECharts draws slowly.
+const maxMarkers = 6000
+
+// Option returns the option of an interactive ECharts 5 chart as JSON: one grid
+// for each panel, a legend whose entries switch the layers of that name on
+// and off, tooltips, and a slider for [Frames].
+//
+// The JSON is free of functions and safe inside a script element. What needs
+// functions is left to the script of [HTML]: it formats numbers, and it draws
+// the series of type custom, whose renderItem is the name "band".
+//
+// Numbers are rounded to 1e-5 of their axis. Of large ensembles and samples only
+// every kth path or point is kept, and the legend says so; curves of many
+// thousands of values are reduced to their extremes. [PNG] and [SVG] draw all.
+func Option(g Graphic) ([]byte, error) {
+	ps, show, err := g.pages()
+	if err != nil {
+		return nil, err
+	}
+	return option(g, ps, show)
+}
+
+func option(g Graphic, ps []*page, show int) ([]byte, error) {
+	every := thinning(ps)
+	names := thinned(ps, every)
+	base := ps[show].chart(every, names)
+	f, ok := g.(Frames)
+	if !ok {
+		return json.Marshal(base)
+	}
+	marks := make([]string, len(ps))
+	frames := make([]map[string]any, len(ps))
+	for i, p := range ps {
+		marks[i] = f.name(i)
+		c := p.chart(every, names)
+		frames[i] = map[string]any{"title": c["title"], "series": c["series"]}
+	}
+	delete(base, "series")
+	base["timeline"] = map[string]any{
+		"axisType": "category", "data": marks, "currentIndex": show,
+		"autoPlay": false, "loop": false, "playInterval": 1000,
+		// Frames may differ in the number of their series.
+		"replaceMerge": []string{"series"},
+		"left":         margin, "right": margin, "bottom": 4, "height": slider - 10,
+		"label":    map[string]any{"color": css(Black), "fontSize": tickSize},
+		"progress": map[string]any{"label": map[string]any{"color": css(Black)}},
+		"tooltip":  map[string]any{"show": false},
+	}
+	return json.Marshal(map[string]any{"baseOption": base, "options": frames})
+}
+
+// thinning returns k such that every kth path and point keeps within
+// maxVertices.
+func thinning(ps []*page) int {
+	total := 0
+	for _, p := range ps {
+		for _, panel := range p.Panels {
+			for _, l := range panel.Layers {
+				switch l := l.(type) {
+				case Line:
+					if monotone(l.X) {
+						total += min(len(l.X), maxRun)
+					} else {
+						total += len(l.X)
+					}
+				case Points:
+					total += min(len(l.X), maxMarkers)
+				}
+			}
+		}
+	}
+	return max(1, (total+maxVertices-1)/maxVertices)
+}
+
+// thinned returns what the chart calls the layers of which it shows a part.
+func thinned(ps []*page, every int) map[string]string {
+	names := map[string]string{}
+	for _, p := range ps {
+		for _, panel := range p.Panels {
+			for _, l := range panel.Layers {
+				k := 1
+				switch l := l.(type) {
+				case Line:
+					k = l.every(every)
+				case Points:
+					k = l.every(every)
+				}
+				if name := l.look().name; k > 1 && name != "" {
+					names[name] = fmt.Sprintf("%s (1 in %d drawn)", name, k)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Only what has many paths is shown in part: not the few contours of a density
+// that shares a figure with an ensemble, and no observation.
+
+func (l Line) every(k int) int {
+	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
+		return 1
+	}
+	return k
+}
+
+func (p Points) every(k int) int {
+	if p.Err != nil || len(p.X) <= 2000 {
+		return 1
+	}
+	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
+}
+
+// What go-echarts has no field for.
+type (
+	series struct {
+		charts.SingleSeries
+		Z         int            `json:"z"`
+		Silent    bool           `json:"silent"`
+		Clip      bool           `json:"clip"`
+		Polyline  bool           `json:"polyline,omitempty"`
+		LineStyle map[string]any `json:"lineStyle,omitempty"`
+		Tooltip   map[string]any `json:"tooltip,omitempty"`
+		Emphasis  map[string]any `json:"emphasis"`
+	}
+	axis struct {
+		opts.XAxis
+		NameTextStyle opts.TextStyle `json:"nameTextStyle"`
+		AxisLabel     axisMarks      `json:"axisLabel"`
+		AxisTick      axisMarks      `json:"axisTick"`
+	}
+	axisMarks struct {
+		opts.AxisLabel
+		CustomValues []float64 `json:"customValues,omitempty"`
+	}
+	legend struct {
+		opts.Legend
+		ItemGap int `json:"itemGap"`
+	}
+	zoom struct {
+		opts.DataZoom
+		ZoomOnMouseWheel string `json:"zoomOnMouseWheel"`
+	}
+)
+
+// interactive puts these in the place of go-echarts' own.
+type interactive struct {
+	charts.BaseConfigurationVisitor
+	titles  []opts.Title
+	xs, ys  []axis
+	series  []series
+	zooms   []zoom
+	legends []legend
+}
+
+func (v *interactive) VisitTitleOpt(opts.Title) any          { return v.titles }
+func (v *interactive) VisitXAxis([]opts.XAxis) any           { return v.xs }
+func (v *interactive) VisitYAxis([]opts.YAxis) any           { return v.ys }
+func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
+func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
+func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
+
+// VisitToolbox is written by hand because go-echarts gives a null icon to the
+// zoom, which makes ECharts show none.
+func (v *interactive) VisitToolbox(opts.Toolbox) any {
+	return map[string]any{
+		"right": margin, "top": 4, "itemSize": 13,
+		"feature": map[string]any{
+			"dataZoom": map[string]any{"filterMode": "none", "title": map[string]string{"zoom": "Zoom into a rectangle", "back": "Zoom back"}},
+			"restore":  map[string]any{"title": "Restore"},
+		},
+	}
+}
+
+func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
+
+// chart returns the option of one page.
+func (p *page) chart(every int, names map[string]string) map[string]any {
+	c := charts.NewLine()
+	c.ChartID = "figure" // otherwise drawn at random; HTML has its own
+	c.Initialization.BackgroundColor = "#ffffff"
+	c.Animation = opts.Bool(false)
+	v := &interactive{}
+	c.Accept(v)
+
+	text := func(size int, bold bool) *opts.TextStyle {
+		t := &opts.TextStyle{Color: "#222222", FontSize: size, FontFamily: "Arial, Liberation Sans, sans-serif", FontWeight: "normal"}
+		if bold {
+			t.FontWeight = "bold"
+		}
+		return t
+	}
+	v.titles = append(v.titles, opts.Title{Title: p.Title, Left: pixels(margin - 5), Top: pixels(margin - 9), TitleStyle: text(titleSize, true)})
+
+	grid := 0
+	links := map[string][]int{} // grids whose x axes are zoomed together
+	var order []string
+	for i, panel := range p.Panels {
+		if len(panel.Layers) == 0 {
+			continue
+		}
+		b, lim := p.frames[i], p.limits[i]
+		c.GridList = append(c.GridList, opts.Grid{
+			Left: pixels(b.x0), Top: pixels(b.y0), Width: pixels(b.x1 - b.x0), Height: pixels(b.y1 - b.y0),
+			ContainLabel: opts.Bool(false),
+		})
+		if panel.Title != "" {
+			v.titles = append(v.titles, opts.Title{
+				Title: panel.Title, Left: pixels((b.x0 + b.x1) / 2), TextAlign: "center",
+				Top: pixels(b.y0 - labelSize - titleGap - 5), TitleStyle: text(labelSize, true),
+			})
+		}
+		nx, ny := p.counts()
+		// ECharts may choose finer ticks than the picture.
+		widest := 0.0
+		for _, t := range panel.Y.ticks(lim.y0, lim.y1, 2*ny) {
+			widest = max(widest, float64(typeface(tickSize, false).Width(t.Label)/px))
+		}
+		v.xs = append(v.xs, panel.X.chart(grid, lim.x0, lim.x1, nx, 26))
+		v.ys = append(v.ys, panel.Y.chart(grid, lim.y0, lim.y1, ny, int(widest)+16))
+
+		key := fmt.Sprint(panel.X, lim.x0, lim.x1)
+		if links[key] == nil {
+			order = append(order, key)
+		}
+		links[key] = append(links[key], grid)
+
+		for _, l := range panel.Layers {
+			for _, s := range chartSeries(l, panel, lim, every) {
+				s.XAxisIndex, s.YAxisIndex = grid, grid
+				s.Z = 2 + len(v.series) // drawn in this order, whatever their types
+				if name, ok := names[s.Name]; ok {
+					s.Name = name
+				}
+				s.Emphasis = map[string]any{"disabled": true}
+				v.series = append(v.series, s)
+			}
+		}
+		grid++
+	}
+	for _, key := range order {
+		// The wheel scrolls the page; with shift it zooms.
+		v.zooms = append(v.zooms, zoom{
+			DataZoom:         opts.DataZoom{Type: "inside", XAxisIndex: links[key], FilterMode: "none"},
+			ZoomOnMouseWheel: "shift",
+		})
+	}
+	c.DataZoomList = make([]opts.DataZoom, len(v.zooms)) // without, the visitor is not asked
+
+	type entry struct {
+		Name      string         `json:"name"`
+		Icon      string         `json:"icon,omitempty"`
+		ItemStyle map[string]any `json:"itemStyle,omitempty"`
+	}
+	// One legend for each row, because ECharts has one gap for rows and entries.
+	for i, k := range p.legend {
+		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
+		if name, ok := names[k.name]; ok {
+			e.Name = name
+		}
+		if k.width > 0 && k.marker != NoMarker {
+			e.Icon, e.ItemStyle = "inherit", nil // line and marker
+		}
+		if i == 0 || p.entries[i].Y > p.entries[i-1].Y {
+			v.legends = append(v.legends, legend{ItemGap: entryGap, Legend: opts.Legend{
+				Type: "plain", Data: []entry{},
+				Left: pixels(margin - 5), Top: pixels(float64(p.entries[i].Y) - 11), Width: pixels(1.2 * float64(p.Width)),
+				ItemWidth: keyWidth, ItemHeight: 12, TextStyle: text(legendSize, false),
+			}})
+		}
+		row := &v.legends[len(v.legends)-1]
+		row.Data = append(row.Data.([]entry), e)
+	}
+	c.Tooltip = opts.Tooltip{Show: opts.Bool(true), Trigger: "axis", AxisPointer: &opts.AxisPointer{Type: "line"}}
+	c.Validate()
+	return c.JSON()
+}
+
+func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
+	line := &opts.LineStyle{Color: "#555555", Width: 1}
+	x := axis{
+		XAxis: opts.XAxis{
+			Type: "value", GridIndex: grid, Min: sig(lo), Max: sig(hi), Show: opts.Bool(true),
+			Name: a.Label, NameLocation: "middle", NameGap: nameGap, SplitNumber: max(2, n*2/3),
+			AxisLine:  &opts.AxisLine{Show: opts.Bool(true), OnZero: opts.Bool(false), LineStyle: line},
+			SplitLine: &opts.SplitLine{Show: opts.Bool(true), LineStyle: &opts.LineStyle{Color: "#e6e6e6"}},
+		},
+		NameTextStyle: opts.TextStyle{Color: "#222222", FontSize: labelSize},
+	}
+	ticks := a.ticks(lo, hi, n)
+	x.AxisTick.Show = opts.Bool(true)
+	x.AxisLabel.AxisLabel = opts.AxisLabel{
+		Show: opts.Bool(true), FontSize: tickSize, Color: "#222222", HideOverlap: opts.Bool(true),
+		// ECharts labels the ends of an axis with whatever numbers they are.
+		ShowMinLabel: opts.Bool(labelled(ticks, lo)), ShowMaxLabel: opts.Bool(labelled(ticks, hi)),
+	}
+	if a.Log {
+		x.Type = "log"
+		x.AxisLabel.ShowMinLabel, x.AxisLabel.ShowMaxLabel = opts.Bool(true), opts.Bool(true)
+		for _, t := range ticks {
+			if t.Label != "" { // grid lines are drawn at all ticks
+				x.AxisTick.CustomValues = append(x.AxisTick.CustomValues, sig(t.Value))
+				x.AxisLabel.CustomValues = append(x.AxisLabel.CustomValues, sig(t.Value))
+			}
+		}
+	}
+	return x
+}
+
+// chartSeries returns the series of one layer.
+func chartSeries(l Layer, panel Panel, lim box, every int) []series {
+	k := l.look()
+	q := rounding{panel, lim}
+	hidden := map[string]any{"show": false}
+	line := func(width float64, d Dash) map[string]any {
+		m := map[string]any{"color": css(k.color), "width": width, "type": "solid", "opacity": 1}
+		if d != Solid {
+			m["type"] = d.lengths()
+		}
+		return m
+	}
+	plain := func(x, y []float64) series {
+		s := series{LineStyle: line(k.width, k.dash), Silent: true, Clip: true}
+		s.Name, s.Type, s.Data = k.name, "line", q.vertices(x, y)
+		s.Color = css(k.color)
+		s.ShowSymbol, s.Symbol = opts.Bool(false), "none"
+		if k.marker != NoMarker {
+			s.ShowSymbol, s.Symbol, s.SymbolSize = opts.Bool(true), k.marker.chart(), 7
+		}
+		if k.name == "" {
+			s.Tooltip = hidden
+		}
+		return s
+	}
+	curves := func(x, y []float64, every int, width float64, d Dash) series {
+		s := series{LineStyle: line(width, d), Silent: true, Clip: true, Polyline: true, Tooltip: hidden}
+		var paths []map[string]any
+		i := 0
+		pieces(x, y, func(a, b int) {
+			if i%every == 0 && b-a > 1 {
+				px, py := x[a:b], y[a:b]
+				if k := (b - a) / maxRun; k > 1 {
+					px, py = append(nth(px, k), x[b-1]), append(nth(py, k), y[b-1])
+				}
+				paths = append(paths, map[string]any{"coords": q.vertices(px, py)})
+			}
+			i++
+		})
+		s.Name, s.Type, s.CoordSystem, s.Data = k.name, "lines", "cartesian2d", paths
+		s.Color = css(k.color)
+		return s
+	}
+	switch l := l.(type) {
+	case Line:
+		var ending []series
+		if x, y, ok := l.end(); ok && l.Label != "" {
+			t := scatter(look{name: k.name, color: k.color}, q.vertices([]float64{x}, []float64{y}), 0)
+			t.Silent, t.Tooltip = true, hidden
+			t.Label = &opts.Label{
+				Show: opts.Bool(true), Formatter: types.FuncStr(l.Label), Position: "right",
+				Color: css(k.solid()), FontSize: tickSize,
+			}
+			ending = append(ending, t)
+		}
+		if monotone(l.X) {
+			x, y := thin(l.X, l.Y)
+			s := plain(x, y)
+			return append([]series{s}, ending...)
+		}
+		every = l.every(every)
+		if every > 1 {
+			// As dark together as all of them would be.
+			n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
+			a := 1 - math.Pow(1-float64(n.A)/255, float64(every))
+			n.A = max(n.A, uint8(255*min(a, 0.5)))
+			k.color = n
+		}
+		s := curves(l.X, l.Y, every, k.width, k.dash)
+		ss := []series{s}
+		if k.marker != NoMarker {
+			ss = append(ss, scatter(k, q.vertices(l.X, l.Y), 7))
+		}
+		return append(ss, ending...)
+	case Band:
+		s := series{Silent: true, Clip: true}
+		s.Name, s.Type, s.RenderItem = k.name, "custom", "band"
+		s.Data = q.triples(l.thin())
+		s.Encode = &opts.Encode{X: 0, Y: []int{1, 2}}
+		s.ItemStyle = &opts.ItemStyle{Color: css(k.color)}
+		if k.name == "" {
+			s.Tooltip = hidden
+		}
+		return []series{s}
+	case Points:
+		x, y := l.X, l.Y
+		var ss []series
+		if l.Err != nil {
+			bx, by := l.bars(panel.Y.Log)
+			ss = append(ss, curves(bx, by, 1, 1.2, Solid))
+		} else {
+			every = l.every(every)
+			x, y = nth(x, every), nth(y, every)
+		}
+		return append(ss, scatter(k, q.vertices(x, y), or(l.Size, 6)))
+	case Rule:
+		x, y := l.ends(lim)
+		s := plain(x[:], y[:])
+		s.Tooltip = hidden
+		return []series{s}
+	}
+	panic("viz: unknown kind of layer")
+}
+
+func scatter(k look, data json.RawMessage, size float64) series {
+	s := series{Clip: true, Tooltip: map[string]any{"trigger": "item"}}
+	s.Name, s.Type, s.Data = k.name, "scatter", data
+	s.Symbol, s.SymbolSize = k.marker.chart(), size
+	s.Progressive = opts.Int(0) // all at once
+	s.ItemStyle = &opts.ItemStyle{Color: css(k.color)}
+	return s
+}
+
+// monotone says whether x never decreases or never increases: a function of x,
+// for which a tooltip that reads off the value at the pointer makes sense.
+func monotone(x []float64) bool {
+	up, down := true, true
+	last := math.NaN()
+	for _, v := range x {
+		if math.IsNaN(v) {
+			continue
+		}
+		up, down = up && !(v < last), down && !(v > last)
+		last = v
+	}
+	return up || down
+}
+
+func runs(x, y []float64) (n int) {
+	pieces(x, y, func(i, j int) { n++ })
+	return n
+}
+
+func nth(x []float64, k int) []float64 {
+	y := make([]float64, 0, len(x)/k+1)
+	for i := 0; i < len(x); i += k {
+		y = append(y, x[i])
+	}
+	return y
+}
+
+// thin shortens a very long curve. Of each run of values it keeps the lowest
+// and the highest, so that no spike is lost.
+func thin(x, y []float64) (tx, ty []float64) {
+	if len(x) <= maxRun {
+		return x, y
+	}
+	width := (2*len(x) + maxRun - 1) / maxRun
+	for i := 0; i < len(x); i += width {
+		lo, hi := i, i
+		for j := i; j < min(i+width, len(x)); j++ {
+			if math.IsNaN(y[lo]) || y[j] < y[lo] {
+				lo = j
+			}
+			if math.IsNaN(y[hi]) || y[j] > y[hi] {
+				hi = j
+			}
+		}
+		a, b := min(lo, hi), max(lo, hi)
+		tx, ty = append(tx, x[a], x[b]), append(ty, y[a], y[b])
+	}
+	return tx, ty
+}
+
+// thin shortens a very long band to the hull of each run of values.
+func (b Band) thin() Band {
+	if len(b.X) <= maxRun {
+		return b
+	}
+	width := (len(b.X) + maxRun - 1) / maxRun
+	var t Band
+	for i := 0; i < len(b.X); i += width {
+		x, lo, hi := b.X[i], b.Lo[i], b.Hi[i]
+		for j := i; j < min(i+width, len(b.X)); j++ {
+			if math.IsNaN(lo) || b.Lo[j] < lo {
+				lo = b.Lo[j]
+			}
+			if math.IsNaN(hi) || b.Hi[j] > hi {
+				hi = b.Hi[j]
+			}
+		}
+		t.X, t.Lo, t.Hi = append(t.X, x), append(t.Lo, lo), append(t.Hi, hi)
+	}
+	return t
+}
+
+// rounding writes numbers to 1e-5 of the length of their axis.
+type rounding struct {
+	panel Panel
+	lim   box
+}
+
+func (q rounding) vertices(x, y []float64) json.RawMessage {
+	b := make([]byte, 0, 16*len(x)+2)
+	b = append(b, '[')
+	for i := range x {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '[')
+		b = q.x(b, x[i])
+		b = append(b, ',')
+		b = q.y(b, y[i])
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+func (q rounding) triples(l Band) json.RawMessage {
+	b := make([]byte, 0, 24*len(l.X)+2)
+	b = append(b, '[')
+	for i := range l.X {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		lo := l.Lo[i]
+		if q.panel.Y.Log {
+			lo = max(lo, q.lim.y0/100)
+		}
+		b = append(b, '[')
+		b = q.x(b, l.X[i])
+		b = append(b, ',')
+		b = q.y(b, lo)
+		b = append(b, ',')
+		b = q.y(b, l.Hi[i])
+		b = append(b, ']')
+	}
+	return append(b, ']')
+}
+
+func (q rounding) x(b []byte, v float64) []byte {
+	return round(b, v, q.lim.x1-q.lim.x0, q.panel.X.Log)
+}
+
+func (q rounding) y(b []byte, v float64) []byte {
+	return round(b, v, q.lim.y1-q.lim.y0, q.panel.Y.Log)
+}
+
+func round(b []byte, v, length float64, log bool) []byte {
+	if math.IsNaN(v) {
+		return append(b, "null"...)
+	}
+	digits := 5 - int(math.Floor(math.Log10(length)))
+	if log || digits < 0 || digits > 12 {
+		return strconv.AppendFloat(b, v, 'g', 6, 64)
+	}
+	n := len(b)
+	b = strconv.AppendFloat(b, v, 'f', digits, 64)
+	if digits > 0 {
+		for b[len(b)-1] == '0' {
+			b = b[:len(b)-1]
+		}
+		if b[len(b)-1] == '.' {
+			b = b[:len(b)-1]
+		}
+	}
+	if string(b[n:]) == "-0" {
+		b = append(b[:n], '0')
+	}
+	return b
+}
+
+// sig drops the digits of an axis limit that no picture shows.
+func sig(v float64) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
+	return v
+}
+
+func labelled(ts []plot.Tick, v float64) bool {
+	for _, t := range ts {
+		if t.Label != "" && math.Abs(t.Value-v) <= 1e-9*math.Abs(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// icon returns the sample of a layer in the legend.
+func (k look) icon() string {
+	switch {
+	case k.area:
+		return "rect"
+	case k.width == 0:
+		return k.marker.chart()
+	}
+	switch k.dash {
+	case Dashed:
+		return "path://M0 5h7v2h-7zM9.5 5h7v2h-7zM19 5h7v2h-7z"
+	case Dotted:
+		return "path://M0 5h2.5v2h-2.5zM6 5h2.5v2h-2.5zM12 5h2.5v2h-2.5zM18 5h2.5v2h-2.5zM23.5 5h2.5v2h-2.5z"
+	case DashDotted:
+		return "path://M0 5h9v2h-9zM11.75 5h2.5v2h-2.5zM17 5h9v2h-9z"
+	}
+	return "path://M0 5h26v2h-26z"
+}
+
+func (m Marker) chart() string {
+	switch m {
+	case Square:
+		return "rect"
+	case Triangle:
+		return "triangle"
+	case Ring:
+		return "emptyCircle"
+	}
+	return "circle"
+}
+
+func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
+
+// css returns a colour as style sheets write it.
+func css(c color.Color) string {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	if n.A == 0xff {
+		return fmt.Sprintf("#%02x%02x%02x", n.R, n.G, n.B)
+	}
+	return fmt.Sprintf("rgba(%d,%d,%d,%.3g)", n.R, n.G, n.B, float64(n.A)/255)
+}

@@ -1,0 +1,52 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+)
+
+// dashes are taken in turn by curves that are compared, as colours are.
+var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
+
+// Curves returns a panel with several curves that differ in colour, dash and
+// marker, and, for each of slopes, a grey guide
+//
+//	y ∝ xᵖ
+//
+// labelled with p below them: the order of a method, where error is drawn
+// against step size on logarithmic axes. What the curves set themselves is left
+// as it is.
+func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
+	p := Panel{X: x, Y: y}
+	marks := [...]Marker{Disc, Square, Triangle, Ring}
+	var x0, x1, y0 = math.Inf(1), math.Inf(-1), math.Inf(1)
+	for i, l := range curves {
+		if l.Dash == Solid {
+			l.Dash = dashes[i%len(dashes)]
+		}
+		// Markers show where a few points are; on a dense curve they hide it.
+		if l.Marker == NoMarker && len(l.X) <= 20 {
+			l.Marker = marks[i%len(marks)]
+		}
+		p.Layers = append(p.Layers, l)
+		l.visit(func(x, y float64) {
+			if x > 0 && y > 0 {
+				x0, x1, y0 = min(x0, x), max(x1, x), min(y0, y)
+			}
+		})
+	}
+	if x0 >= x1 {
+		return p
+	}
+	// All guides start from one point under the left end of the lowest curve
+	// and fan out, over at most two decades so that steep ones do not
+	// stretch the axis.
+	end := min(x1, x0*100)
+	for _, s := range slopes {
+		p.Layers = append(p.Layers, Line{
+			X: []float64{x0, end}, Y: []float64{y0 / 2, y0 / 2 * math.Pow(end/x0, s)},
+			Label: fmt.Sprintf("slope %g", s), Color: Grey, Width: 1, Dash: Dotted,
+		})
+	}
+	return p
+}

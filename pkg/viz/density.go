@@ -1,0 +1,106 @@
+package viz
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Draws is a named sample of one quantity, X, or of two, X and Y.
+type Draws struct {
+	Name string
+	X, Y []float64 // of the same length; Y nil if there is one quantity
+}
+
+// Posterior returns a panel that compares samples of two quantities by the
+// contours of their kernel density estimates: the inner contour holds 50 % of
+// the probability, the fainter outer one 90 %. The true values, if given as a
+// slice of two, are dashed black lines. A sample that has fewer than three
+// draws, or all of them on one line, is an error.
+func Posterior(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
+	if truth != nil && len(truth) != 2 {
+		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
+	}
+	p := Panel{X: x, Y: y}
+	for i, s := range samples {
+		g, err := KDE2(s.X, s.Y, 0, 0)
+		if err != nil {
+			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
+		}
+		c := Palette[i%len(Palette)]
+		levels := g.Levels(0.5, 0.9)
+		for k, width := range []float64{2, 1.2} {
+			cx, cy := g.Contour(levels[k])
+			p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: c, Width: width, Opacity: 1 - 0.3*float64(k), Dash: dashes[i%len(dashes)]})
+		}
+	}
+	if truth != nil {
+		p.Layers = append(p.Layers,
+			Rule{Name: "truth", At: truth[0], Dash: Dashed},
+			Rule{Name: "truth", At: truth[1], Horizontal: true, Dash: Dashed})
+	}
+	return p, nil
+}
+
+// Marginal returns a panel that compares samples of one quantity by their kernel
+// density estimates. The true value, if given as a slice of one, is a dashed
+// black line.
+func Marginal(x Axis, truth []float64, samples ...Draws) (Panel, error) {
+	if truth != nil && len(truth) != 1 {
+		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))
+	}
+	p := Panel{X: x, Y: Axis{Label: "density"}}
+	for i, s := range samples {
+		cx, cy, err := KDE1(s.X, 0, 0)
+		if err != nil {
+			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
+		}
+		p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: Palette[i%len(Palette)], Dash: dashes[i%len(dashes)]})
+	}
+	// The density belongs on an axis from zero.
+	p.Layers = append(p.Layers, Rule{At: 0, Horizontal: true, Color: Grey, Width: 1})
+	if truth != nil {
+		p.Layers = append(p.Layers, Rule{Name: "truth", At: truth[0], Dash: Dashed})
+	}
+	return p, nil
+}
+
+// Bars returns the bars of a histogram: heights[i] between edges[i] and
+// edges[i+1], from zero. It panics unless there is one edge more than heights.
+func Bars(name string, edges, heights []float64) Band {
+	if len(edges) != len(heights)+1 {
+		panic(fmt.Sprintf("viz: %d bars between %d edges", len(heights), len(edges)))
+	}
+	b := Band{Name: name, Opacity: 0.6}
+	nan := math.NaN()
+	for i, h := range heights {
+		// A tenth of a bar's width between bars.
+		g := 0.05 * (edges[i+1] - edges[i])
+		b.X = append(b.X, edges[i]+g, edges[i+1]-g, nan)
+		b.Lo = append(b.Lo, 0, 0, nan)
+		b.Hi = append(b.Hi, h, h, nan)
+	}
+	return b
+}
+
+// Histogram returns the bars of n equal bins over the range of x, scaled to an
+// area of one. Zero bins means about √len(x).
+func Histogram(name string, x []float64, n int) Band {
+	if n <= 0 {
+		n = max(1, int(math.Sqrt(float64(len(x)))))
+	}
+	if len(x) == 0 {
+		return Band{Name: name}
+	}
+	lo, hi := floats.Min(x), floats.Max(x)
+	if lo == hi {
+		lo, hi = widen(lo, false)
+	}
+	edges := floats.Span(make([]float64, n+1), lo, hi)
+	heights := make([]float64, n)
+	for _, v := range x {
+		heights[min(n-1, int(float64(n)*(v-lo)/(hi-lo)))] += float64(n) / (float64(len(x)) * (hi - lo))
+	}
+	return Bars(name, edges, heights)
+}

@@ -1,0 +1,27 @@
+// Package viz draws the figures of probabilistic ODE solvers: ensembles of
+// paths, means with their standard deviations, posterior densities, curves of
+// error against step size.
+//
+// A figure is a value. [Figure] holds panels, a [Panel] holds two axes and
+// layers, and four kinds of [Layer] carry everything:
+//
+//	Line    polylines: solutions, ensembles, contours, ellipses, slope guides
+//	Band    the area between two curves: σ bands, histogram bars
+//	Points  markers, with error bars if need be: observations, draws
+//	Rule    a straight reference line across the panel
+//
+// What [Bands], [Paths], [Posterior], [Marginal] and [Curves] return is made of
+// these parts and may be changed or extended before it is drawn, for example
+// by appending the panels of one figure to those of another.
+//
+// The same value is drawn in two ways: [PNG] and [SVG] make a static picture
+// with gonum/plot, [Option] makes the configuration of an interactive ECharts
+// chart with go-echarts. Both use one layout, one set of axis limits and one set
+// of colours, so that one can replace the other in place, which is what the
+// fragment made by [HTML] does when ECharts can be loaded. [Frames] is a figure
+// with a slider. All output is a function of the figure alone: the same figure
+// gives the same bytes.
+//
+// Everything is given as plain slices; the package knows nothing of solvers or
+// samplers.
+package viz

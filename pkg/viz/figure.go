@@ -1,0 +1,360 @@
+package viz
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+)
+
+// A Graphic is what [PNG], [SVG], [Option] and [HTML] draw: a [Figure], or the
+// [Frames] of a slider.
+type Graphic interface {
+	// pages lays the graphic out: one page for each frame, all with the same
+	// axes, and the index of the one which the static picture shows.
+	pages() (ps []*page, show int, err error)
+}
+
+// Figure is a grid of panels under a title and a legend. The legend holds every
+// name that occurs in the figure once; layers of the same name, in whichever
+// panel, share its entry.
+type Figure struct {
+	Title  string
+	Panels []Panel // row by row; a panel without layers is left blank
+
+	// Columns is the number of panels side by side. Zero means one column for
+	// up to three panels and two columns for more.
+	Columns int
+
+	// Width and Height are in CSS pixels. Zero means 900 wide, about the
+	// width of a notebook, and as high as the number of rows asks for.
+	Width, Height int
+}
+
+// Panel is one pair of axes with layers, drawn in their order.
+type Panel struct {
+	Title  string
+	X, Y   Axis
+	Layers []Layer
+}
+
+// Axis describes one axis of a panel.
+type Axis struct {
+	Label string // with its unit
+	Log   bool   // a logarithmic axis, which leaves out values ≤ 0 and says so
+
+	// Min and Max are the limits. If both are zero they are taken from the
+	// data, with a margin.
+	Min, Max float64
+}
+
+// A Layer is one of [Line], [Band], [Points] and [Rule].
+//
+// In all of them an empty Name keeps the layer out of the legend; a nil Color
+// takes the next colour of [Palette], the same one for layers of the same name;
+// an Opacity of zero means the usual one of the kind. Values that are NaN or
+// infinite are not drawn.
+type Layer interface {
+	check() error
+	visit(func(x, y float64)) // all values that the axes must show
+	keep(xlog, ylog bool) (l Layer, dropped int)
+	look() look
+	painted(color.NRGBA) Layer
+}
+
+// look is what the legend and the renderers need to know of any layer. Its
+// colour contains the opacity.
+type look struct {
+	name   string
+	color  color.Color
+	width  float64
+	dash   Dash
+	marker Marker
+	area   bool
+}
+
+// Line is one polyline, or several with a NaN between them. Several are drawn
+// one over the other, so that a translucent ensemble is darker where it is
+// denser.
+type Line struct {
+	Name    string
+	X, Y    []float64 // of the same length
+	Label   string    // written at the last point
+	Color   color.Color
+	Opacity float64 // in (0, 1]; zero means 1
+	Width   float64 // in pixels; zero means 1.8
+	Dash    Dash
+	Marker  Marker // at every vertex
+}
+
+// Band is the area between two curves. A NaN breaks it into parts.
+type Band struct {
+	Name      string
+	X, Lo, Hi []float64 // of the same length
+	Color     color.Color
+	Opacity   float64 // in (0, 1]; zero means 0.25
+}
+
+// Points are markers at (X, Y), with bars from Y − Err to Y + Err.
+type Points struct {
+	Name    string
+	X, Y    []float64 // of the same length
+	Err     []float64 // of the same length, or nil
+	Color   color.Color
+	Opacity float64 // in (0, 1]; zero means 1
+	Marker  Marker  // NoMarker means Disc
+	Size    float64 // diameter in pixels; zero means 6
+}
+
+// Rule is a line across the whole panel at x = At, or at y = At if Horizontal.
+type Rule struct {
+	Name       string
+	At         float64
+	Horizontal bool
+	Color      color.Color // nil means black
+	Width      float64     // in pixels; zero means 1.2
+	Dash       Dash
+}
+
+// Dash is a style of line. Lines that lie near each other should differ in it
+// and not in colour alone.
+type Dash int
+
+const (
+	Solid Dash = iota
+	Dashed
+	Dotted
+	DashDotted
+)
+
+// lengths returns the strokes and gaps in pixels, nil for a solid line.
+func (d Dash) lengths() []float64 {
+	switch d {
+	case Dashed:
+		return []float64{7, 4}
+	case Dotted:
+		return []float64{2, 3}
+	case DashDotted:
+		return []float64{8, 3, 2, 3}
+	}
+	return nil
+}
+
+// Marker is the shape of a point.
+type Marker int
+
+const (
+	NoMarker Marker = iota
+	Disc
+	Square
+	Triangle
+	Ring
+)
+
+// The colours of Okabe and Ito (2008), which people with any of the usual forms
+// of colour blindness can tell apart.
+var (
+	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
+	Orange     = color.NRGBA{0xe6, 0x9f, 0x00, 0xff}
+	SkyBlue    = color.NRGBA{0x56, 0xb4, 0xe9, 0xff}
+	Green      = color.NRGBA{0x00, 0x9e, 0x73, 0xff}
+	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
+	Vermillion = color.NRGBA{0xd5, 0x5e, 0x00, 0xff}
+	Purple     = color.NRGBA{0xcc, 0x79, 0xa7, 0xff}
+	Grey       = color.NRGBA{0x70, 0x70, 0x70, 0xff}
+)
+
+// Palette holds the colours that layers without a colour of their own take in
+// turn: those of Okabe and Ito except black, which is for references, and
+// yellow, which is too faint on white.
+var Palette = [...]color.NRGBA{Blue, Vermillion, Green, Purple, Orange, SkyBlue}
+
+func (l Line) look() look {
+	return look{name: l.Name, color: fade(l.Color, l.Opacity, 1), width: or(l.Width, 1.8), dash: l.Dash, marker: l.Marker}
+}
+
+func (b Band) look() look {
+	return look{name: b.Name, color: fade(b.Color, b.Opacity, 0.25), area: true}
+}
+
+func (p Points) look() look {
+	m := p.Marker
+	if m == NoMarker {
+		m = Disc
+	}
+	return look{name: p.Name, color: fade(p.Color, p.Opacity, 1), marker: m}
+}
+
+func (r Rule) look() look {
+	var c color.Color = Black
+	if r.Color != nil {
+		c = r.Color
+	}
+	return look{name: r.Name, color: c, width: or(r.Width, 1.2), dash: r.Dash}
+}
+
+func (l Line) painted(c color.NRGBA) Layer   { l.Color = c; return l }
+func (b Band) painted(c color.NRGBA) Layer   { b.Color = c; return b }
+func (p Points) painted(c color.NRGBA) Layer { p.Color = c; return p }
+func (r Rule) painted(c color.NRGBA) Layer   { r.Color = c; return r }
+
+func (l Line) check() error {
+	if len(l.X) != len(l.Y) {
+		return fmt.Errorf("line %q has %d values of x and %d of y", l.Name, len(l.X), len(l.Y))
+	}
+	return nil
+}
+
+func (b Band) check() error {
+	if len(b.X) != len(b.Lo) || len(b.X) != len(b.Hi) {
+		return fmt.Errorf("band %q has %d values of x, %d of lo and %d of hi", b.Name, len(b.X), len(b.Lo), len(b.Hi))
+	}
+	return nil
+}
+
+func (p Points) check() error {
+	if len(p.X) != len(p.Y) {
+		return fmt.Errorf("points %q have %d values of x and %d of y", p.Name, len(p.X), len(p.Y))
+	}
+	if p.Err != nil && len(p.Err) != len(p.X) {
+		return fmt.Errorf("points %q have %d values of x and %d error bars", p.Name, len(p.X), len(p.Err))
+	}
+	return nil
+}
+
+func (r Rule) check() error {
+	if !finite(r.At) {
+		return fmt.Errorf("rule %q lies at %v", r.Name, r.At)
+	}
+	return nil
+}
+
+func (l Line) visit(f func(x, y float64)) {
+	for i, x := range l.X {
+		if finite(x) && finite(l.Y[i]) {
+			f(x, l.Y[i])
+		}
+	}
+}
+
+func (b Band) visit(f func(x, y float64)) {
+	for i, x := range b.X {
+		if finite(x) && finite(b.Lo[i]) && finite(b.Hi[i]) {
+			f(x, b.Lo[i])
+			f(x, b.Hi[i])
+		}
+	}
+}
+
+func (p Points) visit(f func(x, y float64)) {
+	for i, x := range p.X {
+		if !finite(x) || !finite(p.Y[i]) {
+			continue
+		}
+		f(x, p.Y[i])
+		if p.Err != nil && finite(p.Err[i]) {
+			f(x, p.Y[i]-p.Err[i])
+			f(x, p.Y[i]+p.Err[i])
+		}
+	}
+}
+
+func (r Rule) visit(f func(x, y float64)) {
+	if r.Horizontal {
+		f(math.NaN(), r.At)
+	} else {
+		f(r.At, math.NaN())
+	}
+}
+
+// keep turns what a logarithmic axis cannot show into NaN and counts it. The
+// infinite become NaN as well, so that the renderers need to know of NaN only.
+
+func (l Line) keep(xlog, ylog bool) (Layer, int) {
+	var dropped int
+	l.X, l.Y, dropped = keep(l.X, l.Y, xlog, ylog)
+	return l, dropped
+}
+
+func (p Points) keep(xlog, ylog bool) (Layer, int) {
+	var dropped int
+	p.X, p.Y, dropped = keep(p.X, p.Y, xlog, ylog)
+	return p, dropped
+}
+
+// The lower edge of a band may well be negative where its upper edge is not (a
+// mean less two standard deviations); the band then goes on below the panel.
+func (b Band) keep(xlog, ylog bool) (Layer, int) {
+	var dropped int
+	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)
+	lo := make([]float64, len(b.Lo))
+	for i, v := range b.Lo {
+		switch {
+		case !finite(v):
+			v = math.NaN()
+		case ylog && v <= 0:
+			v = math.SmallestNonzeroFloat64
+		}
+		lo[i] = v
+	}
+	b.Lo = lo
+	return b, dropped
+}
+
+func (r Rule) keep(xlog, ylog bool) (Layer, int) {
+	if r.At <= 0 && (r.Horizontal && ylog || !r.Horizontal && xlog) {
+		return nil, 1
+	}
+	return r, 0
+}
+
+func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
+	kx, ky = make([]float64, len(x)), make([]float64, len(x))
+	for i := range x {
+		kx[i], ky[i] = x[i], y[i]
+		if !finite(x[i]) || !finite(y[i]) {
+			kx[i], ky[i] = math.NaN(), math.NaN()
+			continue
+		}
+		if xlog && x[i] <= 0 || ylog && y[i] <= 0 {
+			kx[i], ky[i] = math.NaN(), math.NaN()
+			dropped++
+		}
+	}
+	return kx, ky, dropped
+}
+
+// pieces calls f with the ends [i, j) of every run of x and y without NaN.
+func pieces(x, y []float64, f func(i, j int)) {
+	start := -1
+	for i := range x {
+		switch nan := math.IsNaN(x[i]) || math.IsNaN(y[i]); {
+		case nan && start >= 0:
+			f(start, i)
+			start = -1
+		case !nan && start < 0:
+			start = i
+		}
+	}
+	if start >= 0 {
+		f(start, len(x))
+	}
+}
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+func or(v, usual float64) float64 {
+	if v == 0 {
+		return usual
+	}
+	return v
+}
+
+// fade returns c with its opacity multiplied in, nil for a nil c.
+func fade(c color.Color, opacity, usual float64) color.Color {
+	if c == nil {
+		return nil
+	}
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	n.A = uint8(math.Round(float64(n.A) * or(opacity, usual)))
+	return n
+}

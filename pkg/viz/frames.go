@@ -1,0 +1,46 @@
+package viz
+
+import "fmt"
+
+// Frames is a figure with a slider: one figure for each value of some setting.
+// All are drawn on the same axes, so that they can be compared. The static
+// picture shows one of them and says which. Size and columns are those of the
+// first figure.
+type Frames struct {
+	Label   string   // of the setting, for example "h"
+	Names   []string // its values, one for each figure
+	Figures []Figure // with the same number of panels each
+	Show    int      // index of the figure that is shown first
+}
+
+func (f Frames) pages() ([]*page, int, error) {
+	switch {
+	case len(f.Figures) == 0:
+		return nil, 0, fmt.Errorf("viz: a slider (%s) without frames", f.Label)
+	case len(f.Names) != len(f.Figures):
+		return nil, 0, fmt.Errorf("viz: a slider (%s) with %d names for %d frames", f.Label, len(f.Names), len(f.Figures))
+	case f.Show < 0 || f.Show >= len(f.Figures):
+		return nil, 0, fmt.Errorf("viz: a slider (%s) shows frame %d of %d", f.Label, f.Show, len(f.Figures))
+	}
+	fs := make([]Figure, len(f.Figures))
+	for i, g := range f.Figures {
+		if g.Title != "" {
+			g.Title += ", "
+		}
+		g.Title += f.name(i)
+		g.Width, g.Height, g.Columns = f.Figures[0].Width, f.Figures[0].Height, f.Figures[0].Columns
+		fs[i] = g
+	}
+	ps, err := layout(fs, slider)
+	for i, p := range ps {
+		p.note = fmt.Sprintf("Frame %d of %d: %s, from %s to %s", i+1, len(ps), f.name(i), f.Names[0], f.Names[len(ps)-1])
+	}
+	return ps, f.Show, err
+}
+
+func (f Frames) name(i int) string {
+	if f.Label == "" {
+		return f.Names[i]
+	}
+	return f.Label + " = " + f.Names[i]
+}

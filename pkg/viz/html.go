@@ -1,0 +1,92 @@
+package viz
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+)
+
+//go:embed loader.js
+var loader string
+
+// HTML returns a fragment of a page, or the output of a notebook cell, that
+// shows the graphic: the static picture, and a script that puts the interactive
+// chart in its place once ECharts 5 has been loaded. Where no script runs, or
+// ECharts cannot be had, or it fails, the picture stays.
+//
+// ECharts is taken from the page if it is there already, else from the address
+// in the global JavaScript variable probodeECharts if the page has set it (a path
+// that does not start with a slash or a dot is taken from the root of the
+// Jupyter server), else from a public CDN; by RequireJS where the page uses it.
+// All fragments of a page share one load.
+//
+// The fragment is a function of the graphic alone. Its identity is a hash of
+// its content, so that different graphics on one page do not collide.
+func HTML(g Graphic) (string, error) {
+	ps, show, err := g.pages()
+	if err != nil {
+		return "", err
+	}
+	opt, err := option(g, ps, show)
+	if err != nil {
+		return "", err
+	}
+	picture, err := PNG(g)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	sum.Write(opt)
+	sum.Write(picture)
+	id := hex.EncodeToString(sum.Sum(nil)[:8])
+
+	// As the text of a JSON string the option is parsed faster than as a
+	// literal, and anew for each place where it is shown. Marshal writes <
+	// as an escape, so that no text in it can end the script.
+	text, err := json.Marshal(string(opt))
+	if err != nil {
+		return "", err
+	}
+	p := ps[show]
+	var b strings.Builder
+	fmt.Fprintf(&b, `<div data-probode="%s" data-width="%d" data-height="%d" style="max-width:%dpx;overflow-x:auto;background:#fff">`+
+		`<img alt="%s" style="width:100%%;height:auto" src="data:image/png;base64,%s"></div>`+"\n",
+		id, p.Width, p.Height, p.Width, html.EscapeString(p.alt()), base64.StdEncoding.EncodeToString(picture))
+	fmt.Fprintf(&b, "<script>\n%sprobodeViz.show(%q, %s);\n</script>\n", loader, id, text)
+	return b.String(), nil
+}
+
+// alt describes the figure for those who cannot see it.
+func (p *page) alt() string {
+	var parts []string
+	add := func(s string) {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	add(p.Title)
+	for _, q := range p.Panels {
+		if len(q.Layers) == 0 {
+			continue
+		}
+		s := q.Title
+		if s == "" {
+			s = "panel"
+		}
+		if q.X.Label != "" && q.Y.Label != "" {
+			s += ": " + q.Y.Label + " against " + q.X.Label
+		}
+		add(s)
+	}
+	var names []string
+	for _, k := range p.legend {
+		names = append(names, k.name)
+	}
+	add(strings.Join(names, ", "))
+	return strings.Join(parts, "; ")
+}

@@ -1,0 +1,80 @@
+package viz
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"image/png"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var fragment = regexp.MustCompile(`(?s)^<div data-probode="([0-9a-f]{16})" data-width="(\d+)" data-height="(\d+)" style="[^"]*"><img alt="([^"]*)" style="[^"]*" src="data:image/png;base64,([^"]*)"></div>\n<script>\n(.*)probodeViz\.show\("([0-9a-f]{16})", ("[^\n]*")\);\n</script>\n$`)
+
+// A fragment holds the picture and the option of its figure, under one identity,
+// and its script ends where it should whatever the names in the figure.
+func TestHTML(t *testing.T) {
+	seen := map[string]string{}
+	evil := panel(Line{Name: `</script><b>&amp; "x" \ __f__`, X: []float64{1, 2}, Y: []float64{1, 2}})
+	evil.Title = `<!-- "quoted" </div>`
+	fs, err := fragments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := HTML(evil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := slices.Clone(gallery)
+	all = append(all, struct {
+		name string
+		g    Graphic
+	}{"evil", evil})
+	for i, s := range append(slices.Clone(fs), last) {
+		tt := all[i]
+		m := fragment.FindStringSubmatch(s)
+		if m == nil {
+			t.Fatalf("%s: not the expected form: %.300s", tt.name, s)
+		}
+		if strings.Count(strings.ToLower(s), "</script") != 1 || strings.Count(s, "</div") != 1 {
+			t.Errorf("%s: an element ends early", tt.name)
+		}
+		if m[1] != m[7] {
+			t.Errorf("%s: identities %s and %s", tt.name, m[1], m[7])
+		}
+		if other, ok := seen[m[1]]; ok {
+			t.Errorf("%s and %s share an identity", tt.name, other)
+		}
+		seen[m[1]] = tt.name
+
+		picture, err := base64.StdEncoding.DecodeString(m[5])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		var text string
+		if err := json.Unmarshal([]byte(m[8]), &text); err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := Option(tt.g); text != string(want) {
+			t.Errorf("%s: the option in the fragment differs", tt.name)
+		}
+	}
+	if !strings.Contains(last, `alt="&lt;!-- &#34;quoted&#34; &lt;/div&gt;; panel;`) {
+		t.Error("the description of the picture is not escaped")
+	}
+}
+
+// A name in the option is what the user wrote: go-echarts' templates, which
+// unescape and strip, have no part in it.
+func TestNamesSurvive(t *testing.T) {
+	name := `a &lt; b <c> __f__ "d"`
+	c, _ := chartOf(t, panel(Line{Name: name, X: []float64{1, 2}, Y: []float64{1, 2}}))
+	if c.Series[0].Name != name || c.Legend[0].Data[0].Name != name {
+		t.Errorf("name %q became %q", name, c.Series[0].Name)
+	}
+}

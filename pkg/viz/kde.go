@@ -1,0 +1,183 @@
+package viz
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// Grid is a density on a rectangular grid.
+type Grid struct {
+	X, Y []float64 // equally spaced, ascending
+	Z    []float64 // len(Y) rows of len(X) values
+}
+
+// KDE2 estimates the density of the points (x, y) by Gaussian kernels of
+// covariance
+//
+//	H = f² n^(−1/3) Σ̂
+//
+// with Σ̂ the covariance of the sample: Scott's rule along its principal axes
+// (Scott, Multivariate Density Estimation, 1992, §6.3). The factor f, where 0
+// means 1, makes it smoother or rougher. The draws of a Markov chain count for
+// fewer than n; the estimate is then rough, which f > 1 remedies.
+//
+// The grid has m × m points, where 0 means 128, and reaches four standard
+// deviations of the kernel beyond the sample, so that it holds all of the mass.
+// KDE2 panics if the lengths differ or f or m is negative. Fewer than three
+// points, values that are not finite, and points on one line are errors.
+func KDE2(x, y []float64, f float64, m int) (Grid, error) {
+	if len(x) != len(y) || f < 0 || m < 0 {
+		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
+	}
+	if err := drawable(3, x, y); err != nil {
+		return Grid{}, err
+	}
+	f = or(f, 1)
+	if m == 0 {
+		m = 128
+	}
+	n := float64(len(x))
+	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
+	// 1e-12 is the square of the correlation's distance from one at which
+	// the rounding of the covariance would decide on the kernel.
+	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
+		return Grid{}, errors.New("viz: no density of draws that lie on one line")
+	}
+	s := f * f * math.Pow(n, -1.0/3)
+	sxx, syy, sxy = s*sxx, s*syy, s*sxy
+
+	// With the kernel's correlation r, a row at the distance v = Δy/σ_y has
+	// the conditional mean r v σ_x and standard deviation σ_x √(1−r²): only
+	// the part of a row within four of the latter and of σ_y counts.
+	const reach = 4
+	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
+	r := sxy / (hx * hy)
+	c := hx * math.Sqrt(1-r*r)
+	g := Grid{X: span(x, reach*hx, m), Y: span(y, reach*hy, m), Z: make([]float64, m*m)}
+	dx, dy := g.X[1]-g.X[0], g.Y[1]-g.Y[0]
+	norm := 1 / (n * 2 * math.Pi * hy * c)
+	for k := range x {
+		j0 := max(0, int(math.Ceil((y[k]-reach*hy-g.Y[0])/dy)))
+		j1 := min(m-1, int((y[k]+reach*hy-g.Y[0])/dy))
+		for j := j0; j <= j1; j++ {
+			v := (g.Y[j] - y[k]) / hy
+			w := norm * math.Exp(-v*v/2)
+			mid := x[k] + r*v*hx
+			i0 := max(0, int(math.Ceil((mid-reach*c-g.X[0])/dx)))
+			i1 := min(m-1, int((mid+reach*c-g.X[0])/dx))
+			row := g.Z[j*m : (j+1)*m]
+			for i := i0; i <= i1; i++ {
+				u := (g.X[i] - mid) / c
+				row[i] += w * math.Exp(-u*u/2)
+			}
+		}
+	}
+	return g, nil
+}
+
+// KDE1 estimates the density of x by Gaussian kernels of standard deviation
+//
+//	h = f n^(−1/5) σ̂
+//
+// (Scott's rule) at m points, where f = 0 means 1 and m = 0 means 256. It panics
+// if f or m is negative; fewer than two values, values that are not finite, and
+// values that are all equal are errors.
+func KDE1(x []float64, f float64, m int) (at, density []float64, err error) {
+	if f < 0 || m < 0 {
+		panic(fmt.Sprintf("viz: density with factor %v on %d points", f, m))
+	}
+	if err := drawable(2, x); err != nil {
+		return nil, nil, err
+	}
+	if m == 0 {
+		m = 256
+	}
+	n := float64(len(x))
+	h := or(f, 1) * math.Pow(n, -0.2) * stat.StdDev(x, nil)
+	if !(h > 0) {
+		return nil, nil, errors.New("viz: no density of draws that are all equal")
+	}
+	const reach = 4
+	at, density = span(x, reach*h, m), make([]float64, m)
+	d := at[1] - at[0]
+	norm := 1 / (n * h * math.Sqrt(2*math.Pi))
+	for _, v := range x {
+		i0 := max(0, int(math.Ceil((v-reach*h-at[0])/d)))
+		i1 := min(m-1, int((v+reach*h-at[0])/d))
+		for i := i0; i <= i1; i++ {
+			u := (at[i] - v) / h
+			density[i] += norm * math.Exp(-u*u/2)
+		}
+	}
+	return at, density, nil
+}
+
+func drawable(least int, xs ...[]float64) error {
+	for _, x := range xs {
+		if len(x) < least {
+			return fmt.Errorf("viz: no density of %d draws, at least %d are needed", len(x), least)
+		}
+		for i, v := range x {
+			if !finite(v) {
+				return fmt.Errorf("viz: no density of draws one of which is %v (number %d)", v, i)
+			}
+		}
+	}
+	return nil
+}
+
+// span returns m points from before x to beyond x.
+func span(x []float64, beyond float64, m int) []float64 {
+	m = max(m, 2)
+	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
+	s := make([]float64, m)
+	for i := range s {
+		s[i] = lo + (hi-lo)*float64(i)/float64(m-1)
+	}
+	return s
+}
+
+// Mass returns the integral of the density over the grid.
+func (g Grid) Mass() float64 {
+	var s float64
+	for _, z := range g.Z {
+		s += z
+	}
+	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
+}
+
+// Levels returns for each p in (0, 1) the density on the edge of the region of
+// highest density that holds the part p of the mass (Hyndman, Computing and
+// graphing highest density regions, 1996).
+func (g Grid) Levels(p ...float64) []float64 {
+	z := slices.Clone(g.Z)
+	slices.SortFunc(z, func(a, b float64) int {
+		switch {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	})
+	var total float64
+	for _, v := range z {
+		total += v
+	}
+	levels := make([]float64, len(p))
+	for k, q := range p {
+		var s float64
+		for _, v := range z {
+			s += v
+			levels[k] = v
+			if s >= q*total {
+				break
+			}
+		}
+	}
+	return levels
+}

@@ -1,0 +1,177 @@
+(function () {
+  "use strict";
+  if (window.probodeViz) return;
+  var cdn = "https://cdn.jsdelivr.net/npm/echarts@5.6.0/dist/echarts.min.js";
+  var pending;
+
+  function usable(e) { return e && e.init && parseInt(e.version, 10) >= 5; }
+
+  // The copies of ECharts to try, in this order. A page or notebook names a
+  // local copy in window.probodeECharts; a bare path starts at Jupyter's root.
+  function copies() {
+    var local = window.probodeECharts;
+    if (!local) return [cdn];
+    if (!/^([a-z]+:|\/|\.)/i.test(local)) {
+      var config = document.getElementById("jupyter-config-data");
+      var base = document.body.getAttribute("data-base-url");
+      if (config) { try { base = JSON.parse(config.textContent).baseUrl || base; } catch (e) { } }
+      if (base) local = base.replace(/\/?$/, "/") + "files/" + local;
+    }
+    return [local, cdn];
+  }
+
+  function fetchFrom(url) {
+    return new Promise(function (done, fail) {
+      function check(e) { if (usable(e)) done(e); else fail(new Error("no ECharts at " + url)); }
+      if (typeof window.requirejs === "function") {
+        window.requirejs([url], check, fail);
+        return;
+      }
+      var s = document.createElement("script");
+      s.src = url;
+      s.onload = function () { check(window.echarts); };
+      s.onerror = fail;
+      document.head.appendChild(s);
+    });
+  }
+
+  // All figures of a page share one load.
+  function load() {
+    if (usable(window.echarts)) return Promise.resolve(window.echarts);
+    if (!pending) {
+      pending = copies().reduce(function (p, url) {
+        return p.catch(function () { return fetchFrom(url); });
+      }, Promise.reject());
+      pending.catch(function () { pending = undefined; });
+    }
+    return pending;
+  }
+
+  function num(v) {
+    if (v === null || v === undefined || v !== v) return "–";
+    return String(Number(Number(v).toPrecision(4)));
+  }
+  function tick(v) { return String(Number(Number(v).toPrecision(8))); }
+  function power(v) {
+    var e = Math.floor(Math.log10(v) + 1e-9), m = v / Math.pow(10, e);
+    if (Math.abs(e) <= 3) return tick(v);
+    var s = String(e).replace(/./g, function (c) { return c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[+c]; });
+    m = Number(m.toPrecision(3));
+    return (m === 1 ? "" : m + "·") + "10" + s;
+  }
+  function text(s) {
+    return String(s).replace(/[&<>"]/g, function (c) { return "&#" + c.charCodeAt(0) + ";"; });
+  }
+
+  // The area between two curves: one polygon for each run without a gap, made
+  // when ECharts asks for the first item.
+  function band(data, color) {
+    return function (params, api) {
+      if (params.dataIndex !== 0) return null;
+      var areas = [], run = [];
+      function close() {
+        if (run.length > 1) {
+          var points = run.map(function (d) { return api.coord([d[0], d[1]]); });
+          run.slice().reverse().forEach(function (d) { points.push(api.coord([d[0], d[2]])); });
+          areas.push({ type: "polygon", shape: { points: points }, style: { fill: color } });
+        }
+        run = [];
+      }
+      data.forEach(function (d) {
+        if (d[0] === null || d[1] === null || d[2] === null) close(); else run.push(d);
+      });
+      close();
+      return { type: "group", children: areas };
+    };
+  }
+
+  // The value, or the two of a band, of a curve at x, between its vertices; null
+  // where it has none.
+  function valueAt(data, x, log) {
+    for (var i = 0; i + 1 < data.length; i++) {
+      var a = data[i], b = data[i + 1];
+      if (a[0] === null || b[0] === null || (a[0] - x) * (b[0] - x) > 0) continue;
+      var f = b[0] === a[0] ? 0 : (x - a[0]) / (b[0] - a[0]);
+      return a.slice(1).map(function (v, k) {
+        var w = b[k + 1];
+        if (v === null || w === null) return null;
+        return log ? v * Math.pow(w / v, f) : v + f * (w - v);
+      });
+    }
+    return null;
+  }
+
+  function dot(color) {
+    return '<span style="display:inline-block;margin-right:4px;border-radius:10px;width:10px;height:10px;background:' + color + '"></span>';
+  }
+
+  // Adds to an option the functions that JSON cannot hold. ECharts' own tooltip
+  // shows only the curve that has a vertex nearest to the pointer; this one
+  // shows all curves of the panel.
+  function equip(option, chart) {
+    var base = option.baseOption || option, frames = option.options || [option];
+    var frame = base.timeline ? base.timeline.currentIndex : 0, selected = {};
+    chart.on("timelinechanged", function (e) { frame = e.currentIndex; });
+    chart.on("legendselectchanged", function (e) { selected = e.selected; });
+    chart.on("restore", function () { selected = {}; if (base.timeline) frame = base.timeline.currentIndex; });
+    frames.forEach(function (o) {
+      o.series.forEach(function (s) {
+        if (s.renderItem === "band") s.renderItem = band(s.data, s.itemStyle.color);
+      });
+    });
+    base.xAxis.concat(base.yAxis).forEach(function (a) {
+      a.axisLabel.formatter = a.type === "log" ? power : tick;
+    });
+    base.tooltip.confine = true;
+    base.tooltip.formatter = function (params) {
+      if (!Array.isArray(params)) {
+        return params.marker + text(params.seriesName) + "&ensp;<b>(" + num(params.value[0]) + ", " + num(params.value[1]) + ")</b>";
+      }
+      if (!params.length) return "";
+      var grid = params[0].axisIndex || 0, x = params[0].axisValue;
+      var rows = [text(base.xAxis[grid].name || "x") + " = " + num(x)];
+      frames[frame].series.forEach(function (s) {
+        if ((s.xAxisIndex || 0) !== grid || s.tooltip || !s.name || selected[s.name] === false) return;
+        var v = valueAt(s.data, x, base.yAxis[grid].type === "log");
+        if (v) rows.push(dot(s.color || s.itemStyle.color) + text(s.name) + "&ensp;<b>" + v.map(num).join(" to ") + "</b>");
+      });
+      return rows.join("<br>");
+    };
+    return option;
+  }
+
+  function draw(echarts, box, option) {
+    var picture = box.querySelector("img"), host = document.createElement("div"), chart;
+    host.style.width = box.getAttribute("data-width") + "px";
+    host.style.height = box.getAttribute("data-height") + "px";
+    picture.style.display = "none";
+    box.appendChild(host);
+    try {
+      chart = echarts.init(host);
+      chart.setOption(equip(option, chart));
+    } catch (e) {
+      if (chart) chart.dispose();
+      box.removeChild(host);
+      picture.style.display = "";
+      console.warn("figure stays static:", e);
+    }
+  }
+
+  // show turns the pictures with this id into charts. A notebook may run the
+  // script before its output is part of the page, so it looks again for a while.
+  function show(id, json) {
+    load().then(function (echarts) {
+      var tries = 0;
+      (function look() {
+        var boxes = document.querySelectorAll('[data-probode="' + id + '"]:not([data-drawn])');
+        if (!boxes.length && tries++ < 50) { setTimeout(look, 100); return; }
+        boxes.forEach(function (box) {
+          box.setAttribute("data-drawn", "");
+          draw(echarts, box, JSON.parse(json));
+        });
+      })();
+    }).catch(function () { /* no ECharts: the pictures stay */ });
+  }
+
+  window.probodeViz = { show: show };
+})();

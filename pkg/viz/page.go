@@ -1,0 +1,418 @@
+package viz
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// A page is a figure with everything decided that the two renderers must agree
+// on: colours, axis limits, and where each panel and legend entry lies.
+type page struct {
+	Figure     // with its layers painted, and all numbers finite or NaN
+	rows, cols int
+	limits     []box  // of the axes, by panel
+	legend     []look // in the order of their first layers
+	selector   int    // height in pixels kept free at the bottom for a slider
+	note       string // what the picture has in its place
+
+	// In pixels from the top left corner of the figure.
+	frames  []box      // of the data area of each panel
+	entries []vg.Point // left end and middle line of each legend entry
+	header  float64    // height of title and legend
+}
+
+type box struct{ x0, x1, y0, y1 float64 }
+
+// The sizes below are in pixels; px turns them into those of gonum/plot. With
+// 96 pixels to the inch and Liberation Sans, which has the metrics of Arial, a
+// text has the same width in the picture and in the browser.
+const (
+	px = vg.Length(0.75) // points
+
+	titleSize  = 16
+	labelSize  = 13
+	tickSize   = 12
+	legendSize = 12
+	margin     = 12 // around the figure
+	gap        = 18 // between panels
+	titleGap   = 7  // between the title of a panel and its data area
+	rowHeight  = 20 // of the legend
+	keyWidth   = 26 // of the sample beside a name
+	keyGap     = 6
+	entryGap   = 18
+	slider     = 60
+)
+
+func typeface(size float64, bold bool) text.Style {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	if bold {
+		f.Weight = 3 // font.WeightBold of golang.org/x/image
+	}
+	return text.Style{
+		Color:   color.Gray{0x22},
+		Font:    font.From(f, vg.Length(size)*px),
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+func (f Figure) pages() ([]*page, int, error) {
+	ps, err := layout([]Figure{f}, 0)
+	return ps, 0, err
+}
+
+// layout prepares figures which take the same place one after the other: the
+// same panels, axes and legend.
+func layout(fs []Figure, selector int) ([]*page, error) {
+	if len(fs[0].Panels) == 0 {
+		return nil, errors.New("viz: a figure without panels")
+	}
+	ps := make([]*page, len(fs))
+	var empty = true
+	for k, f := range fs {
+		if len(f.Panels) != len(fs[0].Panels) {
+			return nil, fmt.Errorf("viz: frame %d has %d panels where the first has %d", k, len(f.Panels), len(fs[0].Panels))
+		}
+		p := &page{Figure: f, selector: selector}
+		p.Panels = make([]Panel, len(f.Panels))
+		for i, panel := range f.Panels {
+			q, err := panel.prepared()
+			if err != nil {
+				return nil, fmt.Errorf("viz: panel %d%s: %w", i, quoted(panel.Title), err)
+			}
+			p.Panels[i] = q
+			empty = empty && len(q.Layers) == 0
+		}
+		ps[k] = p
+	}
+	if empty {
+		return nil, errors.New("viz: a figure without a layer in any of its panels")
+	}
+	if err := limit(ps); err != nil {
+		return nil, err
+	}
+	legend := paint(ps)
+	for _, p := range ps {
+		p.legend = legend
+		p.place()
+	}
+	return ps, nil
+}
+
+func quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", s)
+}
+
+// prepared checks the layers and removes what cannot be drawn, saying in the
+// title what a logarithmic axis made it leave out.
+func (p Panel) prepared() (Panel, error) {
+	for _, a := range []Axis{p.X, p.Y} {
+		switch {
+		case !finite(a.Min) || !finite(a.Max) || a.Min > a.Max:
+			return p, fmt.Errorf("axis %q from %v to %v", a.Label, a.Min, a.Max)
+		case a.Log && a.Min <= 0 && a.Min != a.Max:
+			return p, fmt.Errorf("logarithmic axis %q starts at %v, must be positive", a.Label, a.Min)
+		}
+	}
+	dropped := 0
+	layers := make([]Layer, 0, len(p.Layers))
+	for _, l := range p.Layers {
+		if l == nil {
+			continue
+		}
+		if err := l.check(); err != nil {
+			return p, err
+		}
+		l, n := l.keep(p.X.Log, p.Y.Log)
+		dropped += n
+		if l != nil {
+			layers = append(layers, l)
+		}
+	}
+	p.Layers = layers
+	if dropped > 0 {
+		p.Title = strings.TrimSpace(fmt.Sprintf("%s (%d values ≤ 0 not shown)", p.Title, dropped))
+	}
+	return p, nil
+}
+
+// limit finds the limits of each panel's axes over all pages.
+func limit(ps []*page) error {
+	n := len(ps[0].Panels)
+	limits := make([]box, n)
+	for i := range limits {
+		b := box{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+		for _, p := range ps {
+			ylog := p.Panels[i].Y.Log
+			for _, l := range p.Panels[i].Layers {
+				_, band := l.(Band)
+				l.visit(func(x, y float64) {
+					b.x0, b.x1 = min(b.x0, nanOr(x, b.x0)), max(b.x1, nanOr(x, b.x1))
+					// A band that reaches 0, or an error bar, cannot set
+					// the lower end of a logarithmic axis.
+					if ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64) {
+						return
+					}
+					b.y0, b.y1 = min(b.y0, nanOr(y, b.y0)), max(b.y1, nanOr(y, b.y1))
+				})
+			}
+		}
+		panel := ps[0].Panels[i]
+		if len(panel.Layers) > 0 && (b.x0 > b.x1 && panel.X.Min == panel.X.Max || b.y0 > b.y1 && panel.Y.Min == panel.Y.Max) {
+			return fmt.Errorf("viz: panel %d%s has no value that can be drawn", i, quoted(panel.Title))
+		}
+		b.x0, b.x1 = panel.X.limits(b.x0, b.x1)
+		b.y0, b.y1 = panel.Y.limits(b.y0, b.y1)
+		limits[i] = b
+	}
+	for _, p := range ps {
+		p.limits = limits
+	}
+	return nil
+}
+
+func nanOr(v, other float64) float64 {
+	if math.IsNaN(v) {
+		return other
+	}
+	return v
+}
+
+// limits returns the ends of an axis for data in [lo, hi]: those which the user
+// has set, or a margin of 4 % beyond the data. Counts and densities start at
+// zero, and the axis with them.
+func (a Axis) limits(lo, hi float64) (float64, float64) {
+	if a.Min != 0 || a.Max != 0 {
+		if a.Min == a.Max {
+			return widen(a.Min, a.Log)
+		}
+		return a.Min, a.Max
+	}
+	if lo > hi {
+		lo, hi = 1, 1 // a blank panel
+	}
+	if lo == hi {
+		return widen(lo, a.Log)
+	}
+	const m = 0.04
+	if a.Log {
+		r := math.Pow(hi/lo, m)
+		return lo / r, hi * r
+	}
+	d := m * (hi - lo)
+	from, to := lo-d, hi+d
+	if lo == 0 {
+		from = 0
+	}
+	return from, to
+}
+
+func widen(v float64, log bool) (float64, float64) {
+	if log {
+		return v / 2, v * 2
+	}
+	d := max(math.Abs(v)/10, 1e-12)
+	if v == 0 {
+		d = 1
+	}
+	return v - d, v + d
+}
+
+// paint gives every layer its colour and returns the legend.
+func paint(ps []*page) []look {
+	var legend []look
+	at := map[string]int{}
+	colours := map[string]color.NRGBA{}
+	next := 0
+	for _, p := range ps {
+		for i := range p.Panels {
+			for j, l := range p.Panels[i].Layers {
+				k := l.look()
+				if k.color == nil {
+					c, ok := colours[k.name]
+					if !ok {
+						c = Palette[next%len(Palette)]
+						next++
+						colours[k.name] = c
+					}
+					l = l.painted(c)
+					p.Panels[i].Layers[j] = l
+					k = l.look()
+				}
+				if k.name == "" {
+					continue
+				}
+				if _, ok := at[k.name]; !ok {
+					at[k.name] = len(legend)
+					legend = append(legend, k)
+				}
+			}
+		}
+	}
+	return legend
+}
+
+// place decides on the size of the figure and on the place of its parts.
+func (p *page) place() {
+	n := len(p.Panels)
+	p.cols = p.Columns
+	if p.cols <= 0 {
+		p.cols = 1
+		if n > 3 {
+			p.cols = 2
+		}
+	}
+	p.cols = min(p.cols, n)
+	p.rows = (n + p.cols - 1) / p.cols
+	if p.Width <= 0 {
+		p.Width = 900
+	}
+
+	// The legend: entries in rows, under the title.
+	y := float64(margin)
+	if p.Title != "" {
+		y += titleSize + 8
+	}
+	sty := typeface(legendSize, false)
+	if len(p.legend) > 0 {
+		x := float64(margin)
+		y += rowHeight / 2
+		for i, k := range p.legend {
+			w := keyWidth + keyGap + float64(sty.Width(legible(k.name))/px) + entryGap
+			if i > 0 && x+w-entryGap > float64(p.Width-margin) {
+				x = margin
+				y += rowHeight
+			}
+			p.entries = append(p.entries, vg.Point{X: vg.Length(x), Y: vg.Length(y)})
+			x += w
+		}
+		y += rowHeight/2 + 8
+	}
+	p.header = y
+
+	if p.Height <= 0 {
+		// Wide panels are for time series and may be flat; panels side by
+		// side are nearer to squares.
+		h := 250
+		if p.cols > 1 {
+			h = max(min(310, (p.Width/p.cols)*8/10), 160)
+		}
+		p.Height = int(p.header) + p.rows*h + (p.rows-1)*gap + margin + p.selector
+	}
+
+	plots, _, canvases := p.tiles(draw.Canvas{Rectangle: vg.Rectangle{
+		Max: vg.Point{X: vg.Length(p.Width) * px, Y: vg.Length(p.Height) * px},
+	}})
+	p.frames = make([]box, n)
+	for i := range p.Panels {
+		q := plots[i/p.cols][i%p.cols]
+		if q == nil {
+			continue
+		}
+		r := q.DataCanvas(canvases[i/p.cols][i%p.cols]).Rectangle
+		p.frames[i] = box{
+			x0: float64(r.Min.X / px), x1: float64(r.Max.X / px),
+			y0: float64(p.Height) - float64(r.Max.Y/px), y1: float64(p.Height) - float64(r.Min.Y/px),
+		}
+	}
+}
+
+// counts returns how many ticks fit on the axes of a panel.
+func (p *page) counts() (nx, ny int) {
+	w := (p.Width - 2*margin) / p.cols
+	h := (p.Height - int(p.header) - p.selector) / p.rows
+	return w / 60, h / 42
+}
+
+// step returns the distance 1, 2 or 5 · 10ᵏ of at most n ticks over [lo, hi].
+func step(lo, hi float64, n int) float64 {
+	raw := (hi - lo) / float64(max(n, 1))
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*unit >= raw*(1-1e-9) {
+			return m * unit
+		}
+	}
+	return 10 * unit
+}
+
+// ticks returns at most about n labelled ticks for an axis with limits lo, hi.
+func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
+	if a.Log {
+		return logTicks(lo, hi, n)
+	}
+	var ts []plot.Tick
+	d := step(lo, hi, n)
+	for i := math.Ceil(lo/d - 1e-9); i*d <= hi+1e-9*d; i++ {
+		ts = append(ts, plot.Tick{Value: i * d, Label: number(i*d, d)})
+	}
+	return ts
+}
+
+// logTicks labels decades, and 2 and 5 as well if there are few decades.
+func logTicks(lo, hi float64, n int) []plot.Tick {
+	e0, e1 := math.Log10(lo), math.Log10(hi)
+	if e1-e0 < 0.7 {
+		// Less than 1 to 5: a linear axis would do.
+		return Axis{}.ticks(lo, hi, n)
+	}
+	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))
+	var ts []plot.Tick
+	for e := int(math.Floor(e0)); e <= int(math.Ceil(e1)); e++ {
+		for m := 1; m < 10; m++ {
+			v := float64(m) * math.Pow(10, float64(e))
+			if v < lo*(1-1e-9) || v > hi*(1+1e-9) {
+				continue
+			}
+			t := plot.Tick{Value: v}
+			if m == 1 && e%every == 0 || e1-e0 < 2 && (m == 2 || m == 5) {
+				t.Label = power(m, e)
+			}
+			if t.Label != "" || every == 1 {
+				ts = append(ts, t)
+			}
+		}
+	}
+	return ts
+}
+
+// number formats a multiple of d.
+func number(v, d float64) string {
+	if v == 0 || math.Abs(v) < 1e-9*d {
+		return "0"
+	}
+	digits := int(-math.Floor(math.Log10(d) + 1e-9))
+	if digits > 5 || math.Abs(v) >= 1e6 {
+		return strconv.FormatFloat(v, 'g', max(2, 1+digits+int(math.Ceil(math.Log10(math.Abs(v))))), 64)
+	}
+	return strconv.FormatFloat(v, 'f', max(0, digits), 64)
+}
+
+// power formats m · 10ᵉ.
+func power(m, e int) string {
+	if e >= -3 && e <= 3 {
+		return strconv.FormatFloat(float64(m)*math.Pow(10, float64(e)), 'f', max(0, -e), 64)
+	}
+	s := "10" + superscript(e)
+	if m > 1 {
+		s = strconv.Itoa(m) + "·" + s
+	}
+	return s
+}
+
+func superscript(e int) string {
+	return strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
+		"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(e))
+}

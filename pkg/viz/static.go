@@ -1,0 +1,366 @@
+package viz
+
+import (
+	"bytes"
+	"image/color"
+	"image/png"
+	"math"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// dpi is the resolution of PNG: one and a half times that of the CSS pixel, for
+// screens and print that show more.
+const dpi = 144
+
+// PNG draws the graphic as a PNG picture of 3/2 times its size in CSS pixels.
+func PNG(g Graphic) ([]byte, error) {
+	p, err := shown(g)
+	if err != nil {
+		return nil, err
+	}
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(p.Width)*px, vg.Length(p.Height)*px), vgimg.UseDPI(dpi))
+	p.draw(draw.New(c))
+	var b bytes.Buffer
+	if err := png.Encode(&b, c.Image()); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// SVG draws the graphic as an SVG document.
+func SVG(g Graphic) ([]byte, error) {
+	p, err := shown(g)
+	if err != nil {
+		return nil, err
+	}
+	c := vgsvg.New(vg.Length(p.Width)*px, vg.Length(p.Height)*px)
+	p.draw(draw.New(c))
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// shown lays out the page of the static picture.
+func shown(g Graphic) (*page, error) {
+	ps, show, err := g.pages()
+	if err != nil {
+		return nil, err
+	}
+	return ps[show], nil
+}
+
+func (p *page) draw(c draw.Canvas) {
+	top := func(y float64) vg.Length { return c.Max.Y - vg.Length(y)*px }
+	if p.Title != "" {
+		sty := typeface(titleSize, true)
+		sty.YAlign = draw.YTop
+		c.FillText(sty, vg.Point{X: c.Min.X + margin*px, Y: top(margin - 2)}, legible(p.Title))
+	}
+	sty := typeface(legendSize, false)
+	sty.YAlign = draw.YCenter
+	for i, k := range p.legend {
+		at := vg.Point{X: c.Min.X + p.entries[i].X*px, Y: top(float64(p.entries[i].Y))}
+		k.key(c, at)
+		at.X += (keyWidth + keyGap) * px
+		c.FillText(sty, at, legible(k.name))
+	}
+	if p.note != "" {
+		sty.Color, sty.XAlign = Grey, draw.XCenter
+		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y + slider/2*px}, legible(p.note))
+	}
+	plots, _, canvases := p.tiles(c)
+	for i := range p.Panels {
+		if q := plots[i/p.cols][i%p.cols]; q != nil {
+			q.Draw(canvases[i/p.cols][i%p.cols])
+		}
+	}
+}
+
+// key draws the sample of a layer beside its name in the legend.
+func (k look) key(c draw.Canvas, at vg.Point) {
+	w := vg.Length(keyWidth) * px
+	if k.area {
+		c.FillPolygon(k.color, []vg.Point{
+			{X: at.X, Y: at.Y - 6*px}, {X: at.X + w, Y: at.Y - 6*px},
+			{X: at.X + w, Y: at.Y + 6*px}, {X: at.X, Y: at.Y + 6*px},
+		})
+		return
+	}
+	clr := k.solid()
+	if k.width > 0 {
+		// Too thin a sample would hide its colour.
+		c.StrokeLine2(stroke(clr, max(k.width, 1.5), k.dash), at.X, at.Y, at.X+w, at.Y)
+	}
+	if k.marker != NoMarker {
+		c.DrawGlyphNoClip(glyph(k.marker, clr, 7), vg.Point{X: at.X + w/2, Y: at.Y})
+	}
+}
+
+// solid returns the colour for the legend, where a translucent line of an
+// ensemble must be seen without its company.
+func (k look) solid() color.NRGBA {
+	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
+	if !k.area {
+		n.A = max(n.A, 0xa0)
+	}
+	return n
+}
+
+func stroke(c color.Color, width float64, d Dash) draw.LineStyle {
+	s := draw.LineStyle{Color: c, Width: vg.Length(width) * px}
+	for _, l := range d.lengths() {
+		s.Dashes = append(s.Dashes, vg.Length(l)*px)
+	}
+	return s
+}
+
+func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
+	s := draw.GlyphStyle{Color: c, Radius: vg.Length(size/2) * px}
+	switch m {
+	case Square:
+		s.Shape = draw.BoxGlyph{}
+	case Triangle:
+		s.Shape = draw.PyramidGlyph{}
+	case Ring:
+		s.Shape = draw.RingGlyph{}
+	default:
+		s.Shape = draw.CircleGlyph{}
+	}
+	return s
+}
+
+// tiles returns a plot for each panel, nil for a blank one, and the part of the
+// canvas that it is to be drawn on.
+func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
+	t = draw.Tiles{
+		Rows: p.rows, Cols: p.cols,
+		PadX: gap * px, PadY: gap * px,
+		PadLeft: margin * px, PadRight: margin * px,
+		PadTop: vg.Length(p.header) * px, PadBottom: vg.Length(margin+p.selector) * px,
+	}
+	nx, ny := p.counts()
+	plots = make([][]*plot.Plot, p.rows)
+	for r := range plots {
+		plots[r] = make([]*plot.Plot, p.cols)
+		for k := range plots[r] {
+			if i := r*p.cols + k; i < len(p.Panels) && len(p.Panels[i].Layers) > 0 {
+				plots[r][k] = p.plot(i, nx, ny)
+			}
+		}
+	}
+	return plots, t, plot.Align(plots, t, c)
+}
+
+// plot makes the plot of panel i with at most about nx and ny ticks.
+func (p *page) plot(i, nx, ny int) *plot.Plot {
+	panel, lim := p.Panels[i], p.limits[i]
+	q := plot.New()
+	dress := func(a *plot.Axis, b Axis, lo, hi float64, n int) {
+		a.Min, a.Max = lo, hi
+		a.Padding = 0
+		a.LineStyle = stroke(color.Gray{0x55}, 1, Solid)
+		a.Label.Text = legible(b.Label)
+		sty := typeface(labelSize, false)
+		sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
+		a.Label.TextStyle = sty
+		a.Label.Padding = 3 * px
+		sty = typeface(tickSize, false)
+		sty.XAlign, sty.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
+		a.Tick.Label = sty
+		a.Tick.LineStyle = a.LineStyle
+		a.Tick.Length = 5 * px
+		ts := b.ticks(lo, hi, n)
+		for i := range ts {
+			ts[i].Label = legible(ts[i].Label)
+		}
+		a.Tick.Marker = plot.ConstantTicks(ts)
+		if b.Log {
+			a.Scale = plot.LogScale{}
+		}
+	}
+	dress(&q.X, panel.X, lim.x0, lim.x1, nx)
+	dress(&q.Y, panel.Y, lim.y0, lim.y1, ny)
+	q.Add(grid{}, layers{panel, lim})
+	return q
+}
+
+// legible replaces the superscript minus, which Liberation Sans lacks and would
+// leave out without a word, by the macron, which looks the same.
+func legible(s string) string { return strings.ReplaceAll(s, "⁻", "¯") }
+
+// grid draws faint lines at the labelled ticks, under the data.
+type grid struct{}
+
+func (grid) Plot(c draw.Canvas, p *plot.Plot) {
+	sty := stroke(color.Gray{0xe6}, 1, Solid)
+	x, y := p.Transforms(&c)
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		if t.Label != "" && t.Value > p.X.Min {
+			c.StrokeLine2(sty, x(t.Value), c.Min.Y, x(t.Value), c.Max.Y)
+		}
+	}
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		if t.Label != "" && t.Value > p.Y.Min {
+			c.StrokeLine2(sty, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
+		}
+	}
+}
+
+// layers draws the layers of a panel.
+type layers struct {
+	panel Panel
+	lim   box
+}
+
+// GlyphBoxes keeps room for the title over the data area and for the labels at
+// the ends of lines.
+func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	var bs []plot.GlyphBox
+	if ls.panel.Title != "" {
+		bs = append(bs, plot.GlyphBox{X: 0.5, Y: 1, Rectangle: vg.Rectangle{
+			Max: vg.Point{Y: (labelSize + titleGap) * px},
+		}})
+	}
+	sty := typeface(tickSize, false)
+	for _, l := range ls.panel.Layers {
+		if l, ok := l.(Line); ok && l.Label != "" {
+			if x, y, ok := l.end(); ok {
+				bs = append(bs, plot.GlyphBox{X: p.X.Norm(x), Y: p.Y.Norm(y), Rectangle: vg.Rectangle{
+					Max: vg.Point{X: sty.Width(l.Label) + 6*px},
+				}})
+			}
+		}
+	}
+	return bs
+}
+
+// end returns the last point of the line.
+func (l Line) end() (x, y float64, ok bool) {
+	for i := len(l.X) - 1; i >= 0; i-- {
+		if !math.IsNaN(l.X[i]) && !math.IsNaN(l.Y[i]) {
+			return l.X[i], l.Y[i], true
+		}
+	}
+	return 0, 0, false
+}
+
+// far is how many data areas a value may lie outside of its own before the
+// rasteriser is spared from it.
+const far = 20
+
+func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
+	at := func(x, y float64) vg.Point {
+		clamp := func(v float64) float64 { return max(-far, min(v, 1+far)) }
+		return vg.Point{X: c.X(clamp(p.X.Norm(x))), Y: c.Y(clamp(p.Y.Norm(y)))}
+	}
+	if ls.panel.Title != "" {
+		sty := typeface(labelSize, true)
+		sty.XAlign = draw.XCenter
+		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Max.Y + titleGap*px}, legible(ls.panel.Title))
+	}
+	for _, l := range ls.panel.Layers {
+		k := l.look()
+		switch l := l.(type) {
+		case Line:
+			ls.line(&c, k, l.X, l.Y, at)
+			if x, y, ok := l.end(); ok && l.Label != "" {
+				sty := typeface(tickSize, false)
+				sty.Color = k.solid()
+				sty.YAlign = draw.YCenter
+				pt := at(x, y)
+				pt.X += 4 * px
+				c.FillText(sty, pt, legible(l.Label))
+			}
+		case Band:
+			ls.band(&c, k, l, at)
+		case Points:
+			if l.Err != nil {
+				x, y := l.bars(ls.panel.Y.Log)
+				ls.line(&c, look{color: k.color, width: 1.2}, x, y, at)
+			}
+			g := glyph(k.marker, k.color, or(l.Size, 6))
+			for i := range l.X {
+				if !math.IsNaN(l.X[i]) {
+					c.DrawGlyph(g, at(l.X[i], l.Y[i]))
+				}
+			}
+		case Rule:
+			x, y := l.ends(ls.lim)
+			ls.line(&c, k, x[:], y[:], at)
+		}
+	}
+}
+
+func (ls layers) line(c *draw.Canvas, k look, x, y []float64, at func(x, y float64) vg.Point) {
+	var pts []vg.Point
+	sty := stroke(k.color, k.width, k.dash)
+	pieces(x, y, func(i, j int) {
+		pts = pts[:0]
+		inside := true
+		for ; i < j; i++ {
+			pt := at(x[i], y[i])
+			inside = inside && c.Contains(pt)
+			pts = append(pts, pt)
+		}
+		switch {
+		case len(pts) < 2:
+		case inside:
+			c.StrokeLines(sty, pts)
+		default:
+			c.StrokeLines(sty, c.ClipLinesXY(pts)...)
+		}
+		if k.marker != NoMarker {
+			g := glyph(k.marker, k.color, 7)
+			for _, pt := range pts {
+				c.DrawGlyph(g, pt)
+			}
+		}
+	})
+}
+
+func (ls layers) band(c *draw.Canvas, k look, b Band, at func(x, y float64) vg.Point) {
+	y := make([]float64, len(b.X))
+	for i := range y {
+		y[i] = b.Lo[i] + b.Hi[i] // NaN if one is
+	}
+	var pts []vg.Point
+	pieces(b.X, y, func(i, j int) {
+		pts = pts[:0]
+		for k := i; k < j; k++ {
+			pts = append(pts, at(b.X[k], b.Lo[k]))
+		}
+		for k := j - 1; k >= i; k-- {
+			pts = append(pts, at(b.X[k], b.Hi[k]))
+		}
+		c.FillPolygon(k.color, c.ClipPolygonXY(pts))
+	})
+}
+
+// bars returns the error bars as one broken line.
+func (p Points) bars(ylog bool) (x, y []float64) {
+	for i := range p.X {
+		lo := p.Y[i] - p.Err[i]
+		if ylog && lo <= 0 {
+			lo = math.SmallestNonzeroFloat64
+		}
+		x = append(x, p.X[i], p.X[i], math.NaN())
+		y = append(y, lo, p.Y[i]+p.Err[i], math.NaN())
+	}
+	return x, y
+}
+
+// ends returns the ends of the rule in a panel with the given limits.
+func (r Rule) ends(b box) (x, y [2]float64) {
+	if r.Horizontal {
+		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}
+	}
+	return [2]float64{r.At, r.At}, [2]float64{b.y0, b.y1}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// The built-in data: the FitzHugh–Nagumo solution at θ = (0.2, 0.2, 3) at
+// t = 1, …, 20 with Gaussian errors of variance 0.01 in both components. The
+// paper does not publish its own. A test makes the file anew.
+//
+//go:embed data.csv
+var builtInData string
+
+// sigma is the standard deviation of the errors, known in the experiments.
+const sigma = 0.1
+
+func (s *study) loadData() (err error) {
+	if s.dataFile == "" {
+		s.data, err = bayes.ReadCSV(strings.NewReader(builtInData), "t", "V_obs", "R_obs")
+		return err
+	}
+	f, err := os.Open(s.dataFile)
+	if err != nil {
+		return fmt.Errorf("-data: %w", err)
+	}
+	defer f.Close()
+	if s.data, err = bayes.ReadCSV(f, "t", "V_obs", "R_obs"); err != nil {
+		return fmt.Errorf("-data %s: %w", s.dataFile, err)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Command reproduce computes every experiment of "Implicit Probabilistic
+// Integrators for ODEs" (Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018)
+// and writes a report that sets what the paper says beside what comes out.
+//
+//	go run ./reproduce [-only fig1,fig2,alpha,alphacurve,orders,meansquare,paths]
+//	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
+//	                   [-paths N] [-iterations N] [-workers N]
+//
+// Each experiment first writes its numbers as CSV; pictures and report are
+// made from these files. The same seed gives the same bytes in every CSV, for
+// any number of workers.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// An experiment is one figure or table of the paper.
+type experiment struct {
+	name    string
+	title   string
+	tables  []string // the files it writes, without .csv
+	compute func(ctx context.Context, s *study) error
+	section func(s *study) (*section, error) // from the files alone
+}
+
+// experiments in the order of the report.
+var experiments = []*experiment{&fig1, &alpha, &alphaCurve, &fig2, &orders, &meanSquare, &paths}
+
+// A study is one run of the program: its settings and what it shares.
+type study struct {
+	seed       uint64
+	quick      bool
+	minPaths   int // -paths
+	iterations int // -iterations
+	workers    int
+	out        string
+	dataFile   string // "" for the built-in data
+	data       *bayes.Data
+	only       []*experiment
+	progress   *progress
+	took       map[string]time.Duration
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			os.Exit(0)
+		}
+		fmt.Fprintln(os.Stderr, "reproduce:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	s := &study{took: make(map[string]time.Duration)}
+	fs := flag.NewFlagSet("reproduce", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "usage: go run ./reproduce [flags]\n\nComputes the experiments of the paper into DIR and writes DIR/report.html.\n\n")
+		fs.PrintDefaults()
+	}
+	var names []string
+	for _, e := range experiments {
+		names = append(names, e.name)
+	}
+	only := fs.String("only", strings.Join(names, ","), "the experiments to compute, a `list` with commas")
+	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs in place of the built-in synthetic data")
+	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
+	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
+	fs.BoolVar(&s.quick, "quick", false, "a reduced form of everything, in seconds")
+	check := fs.Bool("check", false, "compare the results with reproduce/expected; exit status 1 if they differ")
+	fs.IntVar(&s.minPaths, "paths", 0, "compute at least this `number` of paths in every ensemble")
+	fs.IntVar(&s.iterations, "iterations", 0, "make at least this `number` of iterations of every Markov chain after burn-in")
+	fs.IntVar(&s.workers, "workers", 0, "the `number` of goroutines; 0 means that of cores; changes no result")
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return err
+		}
+		return fmt.Errorf("%w (go run ./reproduce -h lists the flags)", err)
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
+	}
+	if s.minPaths < 0 || s.iterations < 0 || s.workers < 0 {
+		return errors.New("-paths, -iterations and -workers: want numbers ≥ 0")
+	}
+	for name := range strings.SplitSeq(*only, ",") {
+		i := slices.Index(names, strings.TrimSpace(name))
+		if i < 0 {
+			return fmt.Errorf("-only: no experiment %q: want some of %s", name, strings.Join(names, ","))
+		}
+		if !slices.Contains(s.only, experiments[i]) {
+			s.only = append(s.only, experiments[i])
+		}
+	}
+	if s.workers == 0 {
+		s.workers = runtime.GOMAXPROCS(0)
+	}
+	if err := s.loadData(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.out, 0o755); err != nil {
+		return err
+	}
+	start := time.Now()
+	s.progress = newProgress(os.Stderr, len(s.only))
+	for _, e := range s.only {
+		s.progress.begin(e.name)
+		begin := time.Now()
+		if err := e.compute(ctx, s); err != nil {
+			s.progress.end("stopped")
+			if ctx.Err() != nil {
+				return fmt.Errorf("interrupted during %s; what was complete by then is in %s", e.name, s.out)
+			}
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		s.took[e.name] = time.Since(begin)
+		s.progress.end(e.title)
+	}
+	report := filepath.Join(s.out, "report.html")
+	if err := s.writeReport(report); err != nil {
+		return err
+	}
+	fmt.Printf("%s written in %s\n", report, time.Since(start).Round(time.Second/10))
+	if *check {
+		return s.check()
+	}
+	return nil
+}
+
+// paths returns the number of paths of an ensemble: full or quick, and at
+// least what -paths asks for.
+func (s *study) paths(full, quick int) int {
+	if s.quick {
+		full = quick
+	}
+	return max(full, s.minPaths)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// The pair of path plots that the paper's source holds commented out: protein
+// activation and FitzHugh–Nagumo, each at its own α*.
+var paths = experiment{
+	name: "paths", title: "path plots of two problems", tables: []string{"paths"},
+	compute: computePaths, section: pathsSection,
+}
+
+func computePaths(ctx context.Context, s *study) error {
+	t := &table{name: "paths", header: []string{"problem", "h", "alpha", "t", "component", "mean", "sd", "deterministic", "reference"}}
+	for i, c := range []struct {
+		p *probode.Problem
+		h float64
+	}{{problems.ProteinActivation(), 1}, {fhn(), 0.1}} {
+		at := float64(i) / 2
+		cal, err := probode.Calibrate(ctx, c.p, backwardEuler, probode.CalibrateSettings{
+			Step: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
+		if err != nil {
+			return err
+		}
+		e, err := probode.Integrate(ctx, c.p, backwardEuler, s.paths(100, 100), probode.Settings{
+			Step: c.h, Alpha: cal.Alpha, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(at+.4, at+.5, c.p.Name)})
+		if err != nil {
+			return err
+		}
+		ref, err := reference(ctx, c.p, e.T)
+		if err != nil {
+			return err
+		}
+		addEnsemble(t, e, ref, c.p.Name, c.h, cal.Alpha)
+	}
+	return s.save(t)
+}
+
+func pathsSection(s *study) (*section, error) {
+	t, err := s.load("paths")
+	if err != nil {
+		return nil, err
+	}
+	sec := &section{}
+	sec.text(`Probabilistic backward Euler on the protein activation model of Vyshemirsky & Girolami (2008) and on FitzHugh–Nagumo, 100 paths each, α at its maximising value α*.
+The paper's source holds this figure, commented out.`)
+	for _, name := range t.distinct("problem") {
+		g := t.where(name)
+		f := viz.Bands(ensembleOf(g, "t"))
+		f.Columns = 2
+		f.Title = fmt.Sprintf("%s, h = %s, α* = %.2g", name, g.rows[0][1], number(g.rows[0][2]))
+		if err := sec.figure(f, ""); err != nil {
+			return nil, err
+		}
+	}
+	return sec, nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// A setup is a method as it stands in the columns method and linearisation.
+type setup struct {
+	method        probode.Method
+	name, lin     string
+	alpha, alphaP float64 // for the mean-square experiment; α* as the paper gives it
+}
+
+func (u setup) String() string {
+	if u.lin == "none" {
+		return u.name
+	}
+	return u.name + " " + u.lin
+}
+
+var linearisations = []probode.Linearization{probode.Current, probode.Predictor, probode.Newton}
+
+// setups returns AB with the given numbers of steps, and AM with all
+// linearisations.
+func setups(ab, am []int) []setup {
+	var out []setup
+	paper := map[string]float64{"AB1": .2, "AB2": .1, "AB3": .2, "AM0": .2, "AM1": .05, "AM2": .05}
+	add := func(m probode.Method, lin string) {
+		name, _, _ := strings.Cut(m.String(), " ")
+		out = append(out, setup{method: m, name: name, lin: lin, alpha: paper[name], alphaP: paper[name]})
+	}
+	for _, s := range ab {
+		add(probode.AdamsBashforth{Steps: s}, "none")
+	}
+	for _, s := range am {
+		for _, l := range linearisations {
+			add(probode.AdamsMoulton{Steps: s, Linearize: l}, l.String())
+		}
+	}
+	return out
+}
+
+// The names that the paper's two first-order methods have in fig2.csv.
+var (
+	forwardEuler  = probode.AdamsBashforth{Steps: 1}
+	backwardEuler = probode.AdamsMoulton{Steps: 0, Linearize: probode.Current}
+)
+
+func fhn() *probode.Problem { return problems.FitzHughNagumo() }
+
+// reference returns the solution of p at times, with a global error of at most
+// 1e-13: that is verified by the solver itself, which runs again with half the
+// tolerance, and a larger difference is an error here.
+func reference(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
+	const most = 1e-13
+	r, err := probode.Reference(ctx, p, times, probode.ReferenceSettings{})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range r.Error {
+		if !(e <= most) {
+			return nil, fmt.Errorf("reference solution of %s: the estimated global error is %.1e, more than %.0e", p.Name, e, most)
+		}
+	}
+	return r.X, nil
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// A table is a CSV file in memory: the only thing that passes from the
+// computation of an experiment to its picture.
+type table struct {
+	name   string
+	header []string
+	rows   [][]string
+}
+
+// add appends a row. Numbers are written with 8 significant digits, far more
+// than any of them means and fewer than two platforms might disagree in; what
+// does not exist is NaN.
+func (t *table) add(cells ...any) {
+	if len(cells) != len(t.header) {
+		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))
+	}
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		switch c := c.(type) {
+		case string:
+			row[i] = c
+		case int:
+			row[i] = strconv.Itoa(c)
+		case float64:
+			row[i] = strconv.FormatFloat(c, 'g', 8, 64)
+			if math.IsInf(c, 0) {
+				row[i] = "NaN"
+			}
+		default:
+			panic(fmt.Sprintf("%s: cell of type %T", t.name, c))
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// column returns the index of a column.
+func (t *table) column(name string) int {
+	for i, h := range t.header {
+		if h == name {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("%s has no column %q", t.name, name))
+}
+
+// where returns the rows in which the first columns have the given values.
+func (t *table) where(key ...string) *table {
+	out := &table{name: t.name, header: t.header}
+	for _, row := range t.rows {
+		match := true
+		for i, k := range key {
+			match = match && row[i] == k
+		}
+		if match {
+			out.rows = append(out.rows, row)
+		}
+	}
+	return out
+}
+
+// floats returns a column as numbers.
+func (t *table) floats(name string) []float64 {
+	c := t.column(name)
+	out := make([]float64, len(t.rows))
+	for i, row := range t.rows {
+		out[i] = number(row[c])
+	}
+	return out
+}
+
+// distinct returns the values of a column in the order of their first rows.
+func (t *table) distinct(name string) []string {
+	c := t.column(name)
+	var out []string
+	seen := make(map[string]bool)
+	for _, row := range t.rows {
+		if !seen[row[c]] {
+			seen[row[c]] = true
+			out = append(out, row[c])
+		}
+	}
+	return out
+}
+
+// number returns the value of a cell, NaN if it is not a number.
+func number(cell string) float64 {
+	v, err := strconv.ParseFloat(cell, 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return v
+}
+
+// cell writes a number as it stands in a table, so that it can be looked for.
+func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+
+// save writes the table to the output directory.
+func (s *study) save(t *table) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Write(t.header)
+	w.WriteAll(t.rows)
+	if err := w.Error(); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
+}
+
+// load reads a table back.
+func (s *study) load(name string) (*table, error) {
+	return readTable(filepath.Join(s.out, name+".csv"))
+}
+
+func readTable(path string) (*table, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s is empty", path)
+	}
+	return &table{name: filepath.Base(path), header: rows[0], rows: rows[1:]}, nil
+}
+
+// writeFile writes a file in full or not at all.
+func writeFile(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails when the file has been renamed
+	_, err = f.Write(b)
+	if e := f.Chmod(0o644); err == nil {
+		err = e
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
