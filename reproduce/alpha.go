@@ -13,7 +13,7 @@ import (
 
 // Section 3.1: the scale α* of each method, for several step sizes.
 var alpha = experiment{
-	name: "alpha", title: "calibration of alpha", tables: []string{"alpha"},
+	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
 }
 
@@ -154,14 +154,14 @@ func paletteOffset(lin string) int {
 // The curves behind α*: the paper's source holds a figure of them, commented
 // out.
 var alphaCurve = experiment{
-	name: "alphacurve", title: "log-probability curves of alpha", tables: []string{"alphacurve"},
+	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
 	compute: computeAlphaCurve, section: alphaCurveSection,
 }
 
 func computeAlphaCurve(ctx context.Context, s *study) error {
 	t := &table{name: "alphacurve", header: []string{"method", "linearisation", "h", "alpha", "log_density"}}
 	var alphas []float64
-	for i := -15; i <= 20; i++ {
+	for i := -20; i <= 20; i++ {
 		alphas = append(alphas, math.Pow(10, float64(i)/5))
 	}
 	all, steps := setups([]int{1, 2, 3}, []int{0, 1, 2}), s.steps()
@@ -198,7 +198,7 @@ func alphaCurveSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(`The score of α from 100 paths, the number that the paper used, less its maximum. The paper's source holds such a figure, commented out. A curve ends where a path of the ensemble diverges.`)
+	sec.text(fmt.Sprintf(`The score of α from %d paths (the paper used 100), less its maximum. The paper's source holds such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60)))
 	f := viz.Figure{Columns: 3, Height: 1160, Title: "Log density of α, less its maximum"}
 	for _, m := range t.distinct("method") {
 		for _, lin := range t.where(m).distinct("linearisation") {
@@ -220,7 +220,7 @@ func alphaCurveSection(s *study) (*section, error) {
 				}
 				lines = append(lines, viz.Line{Name: "h = " + h, X: g.floats("alpha"), Y: y})
 			}
-			p := viz.Curves(viz.Axis{Label: "α", Log: true, Min: 1e-3, Max: 1e4}, viz.Axis{Label: "per grid point", Min: -3, Max: 0.15}, nil, lines...)
+			p := viz.Curves(viz.Axis{Label: "α", Log: true, Min: 1e-4, Max: 1e4}, viz.Axis{Label: "per grid point", Min: -3, Max: 0.15}, nil, lines...)
 			p.Title = strings.TrimSuffix(m+" "+lin, " none")
 			f.Panels = append(f.Panels, p)
 		}

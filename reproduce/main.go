@@ -99,13 +99,15 @@ func run(ctx context.Context, args []string) error {
 	if s.minPaths < 0 || s.iterations < 0 || s.workers < 0 {
 		return errors.New("-paths, -iterations and -workers: want numbers ≥ 0")
 	}
-	for name := range strings.SplitSeq(*only, ",") {
-		i := slices.Index(names, strings.TrimSpace(name))
-		if i < 0 {
+	wanted := strings.Split(strings.ReplaceAll(*only, " ", ""), ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
 			return fmt.Errorf("-only: no experiment %q: want some of %s", name, strings.Join(names, ","))
 		}
-		if !slices.Contains(s.only, experiments[i]) {
-			s.only = append(s.only, experiments[i])
+	}
+	for _, e := range experiments {
+		if slices.Contains(wanted, e.name) {
+			s.only = append(s.only, e)
 		}
 	}
 	if s.workers == 0 {

@@ -11,7 +11,7 @@ import (
 // The theorem's part (iii): the mean-square error of the probabilistic method
 // falls at twice the order of the classical one.
 var meanSquare = experiment{
-	name: "meansquare", title: "mean-square order of the probabilistic methods", tables: []string{"meansquare"},
+	name: "meansquare", title: "Mean-square order of the probabilistic methods", tables: []string{"meansquare"},
 	compute: computeMeanSquare, section: meanSquareSection,
 }
 

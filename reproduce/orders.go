@@ -14,7 +14,7 @@ import (
 // The paper says that linearising f at the current state does not impact the
 // global convergence (§2.4); the order it then promises for AM-s is s+1.
 var orders = experiment{
-	name: "orders", title: "order of the classical methods", tables: []string{"orders"},
+	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
 }
 

@@ -12,7 +12,7 @@ import (
 // The pair of path plots that the paper's source holds commented out: protein
 // activation and FitzHugh–Nagumo, each at its own α*.
 var paths = experiment{
-	name: "paths", title: "path plots of two problems", tables: []string{"paths"},
+	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,
 }
 

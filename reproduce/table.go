@@ -127,14 +127,21 @@ func readTable(path string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	return parseTable(filepath.Base(path), b)
+}
+
+// parseTable reads a table; lines that begin with # are comments.
+func parseTable(name string, b []byte) (*table, error) {
+	r := csv.NewReader(bytes.NewReader(b))
+	r.Comment = '#'
+	rows, err := r.ReadAll()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("%s is empty", path)
+		return nil, fmt.Errorf("%s is empty", name)
 	}
-	return &table{name: filepath.Base(path), header: rows[0], rows: rows[1:]}, nil
+	return &table{name: name, header: rows[0], rows: rows[1:]}, nil
 }
 
 // writeFile writes a file in full or not at all.

@@ -362,5 +362,5 @@ func ExampleSample() {
 		panic(err)
 	}
 	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
-	// Output: [a b c] 2 chains of 100
+	// Output: [theta1 theta2 theta3] 2 chains of 100
 }

@@ -1,0 +1,240 @@
+package problems
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Logistic returns the logistic equation of growth with rate r and capacity K,
+//
+//	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
+//
+// θ = (r, K) = (3, 1), x(0) = 0.1, t ∈ [0, 2]. It has one dimension and a
+// closed form: the place to look at an error.
+//
+// Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
+func Logistic() *probode.Problem {
+	return &probode.Problem{
+		Name: "logistic",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			dst[0] = theta[0] * x[0] * (1 - x[0]/theta[1])
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			q := x[0] / theta[1]
+			f[0] = theta[0] * x[0] * (1 - q)
+			jac[0] = theta[0] * (1 - 2*q)
+		},
+		X0:         []float64{0.1},
+		Span:       [2]float64{0, 2},
+		Theta:      []float64{3, 1},
+		Autonomous: true,
+		States:     []string{"x"},
+		Params:     []string{"r", "K"},
+	}
+}
+
+// ProteinActivation returns a model of the activation of a protein R by an
+// enzyme S that degrades to D,
+//
+//	S′  = −k₁S − k₂ S·R + k₃ RS
+//	D′  = k₁S
+//	R′  = −k₂ S·R + k₃ RS + V P/(Kₘ + P)
+//	RS′ = k₂ S·R − k₃ RS − k₄ RS
+//	P′  = k₄ RS − V P/(Kₘ + P)
+//
+// where RS is the complex of the two and P the activated form of R.
+// θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3),
+// (1, 0, 1, 0, 0) at t = 0, t ∈ [0, 100]. R + RS + P is conserved; the
+// enzyme of a complex that reacts is lost, as in the source. Usually observed
+// with noise of standard deviation 0.01 at the times ProteinActivationTimes.
+//
+// Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
+func ProteinActivation() *probode.Problem {
+	return &probode.Problem{
+		Name: "protein activation",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			_, _, _ = dst[4], x[4], theta[5]
+			decay := theta[0] * x[0]
+			bind := theta[1]*x[0]*x[2] - theta[2]*x[3]
+			act := theta[3] * x[3]
+			back := theta[4] * x[4] / (theta[5] + x[4])
+			dst[0] = -decay - bind
+			dst[1] = decay
+			dst[2] = back - bind
+			dst[3] = bind - act
+			dst[4] = act - back
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			_, _, _, _ = f[4], jac[24], x[4], theta[5]
+			k1, k2, k3, k4, km := theta[0], theta[1], theta[2], theta[3], theta[5]
+			decay := k1 * x[0]
+			bind := k2*x[0]*x[2] - k3*x[3]
+			act := k4 * x[3]
+			inv := 1 / (km + x[4])
+			back := theta[4] * x[4] * inv
+			f[0] = -decay - bind
+			f[1] = decay
+			f[2] = back - bind
+			f[3] = bind - act
+			f[4] = act - back
+
+			bindS, bindR := k2*x[2], k2*x[0]
+			backP := theta[4] * km * inv * inv
+			jac[0], jac[2], jac[3] = -k1-bindS, -bindR, k3
+			jac[5] = k1
+			jac[10], jac[12], jac[13], jac[14] = -bindS, -bindR, k3, backP
+			jac[15], jac[17], jac[18] = bindS, bindR, -k3-k4
+			jac[23], jac[24] = k4, -backP
+		},
+		X0:         []float64{1, 0, 1, 0, 0},
+		Span:       [2]float64{0, 100},
+		Theta:      []float64{0.07, 0.6, 0.05, 0.3, 0.017, 0.3},
+		Autonomous: true,
+		States:     []string{"S", "D", "R", "RS", "P"},
+		Params:     []string{"k1", "k2", "k3", "k4", "V", "Km"},
+	}
+}
+
+// ProteinActivationTimes returns the times at which Vyshemirsky & Girolami
+// (2008) observe the model ProteinActivation.
+func ProteinActivationTimes() []float64 {
+	return []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}
+}
+
+// LotkaVolterra returns the predator–prey model,
+//
+//	u′ = a u − b u v,   v′ = −c v + d u v,
+//
+// θ = (a, b, c, d) = (1.5, 1, 3, 1), (1, 1) at t = 0, t ∈ [0, 10].
+//
+//	E = d u − c ln u + b v − a ln v
+//
+// is conserved, so that all solutions are periodic.
+//
+// Source: Lotka (1925), Elements of Physical Biology; Volterra (1926), Mem.
+// Acad. Lincei 2, 31. See LotkaVolterra20 for the other usual values.
+func LotkaVolterra() *probode.Problem {
+	return &probode.Problem{
+		Name: "Lotka–Volterra",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			_, _, _ = dst[1], x[1], theta[3]
+			dst[0] = x[0] * (theta[0] - theta[1]*x[1])
+			dst[1] = x[1] * (theta[3]*x[0] - theta[2])
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			_, _, _, _ = f[1], jac[3], x[1], theta[3]
+			u, v := x[0], x[1]
+			a, b := theta[0]-theta[1]*v, theta[3]*u-theta[2]
+			f[0] = u * a
+			f[1] = v * b
+			jac[0] = a
+			jac[1] = -theta[1] * u
+			jac[2] = theta[3] * v
+			jac[3] = b
+		},
+		X0:         []float64{1, 1},
+		Span:       [2]float64{0, 10},
+		Theta:      []float64{1.5, 1, 3, 1},
+		Autonomous: true,
+		States:     []string{"prey", "predator"},
+		Params:     []string{"a", "b", "c", "d"},
+	}
+}
+
+// LotkaVolterra20 returns the model of LotkaVolterra with the values
+// θ = (0.5, 0.05, 0.5, 0.05), (20, 20) at t = 0, t ∈ [0, 20].
+func LotkaVolterra20() *probode.Problem {
+	p := LotkaVolterra()
+	p.Name = "Lotka–Volterra (20, 20)"
+	p.X0 = []float64{20, 20}
+	p.Span = [2]float64{0, 20}
+	p.Theta = []float64{0.5, 0.05, 0.5, 0.05}
+	return p
+}
+
+// SIR returns the epidemic model of Kermack and McKendrick for the numbers of
+// susceptible, infected and removed persons,
+//
+//	S′ = −β S I/N,   I′ = β S I/N − γ I,   R′ = γ I,   N = S + I + R,
+//
+// θ = (β, γ) = (0.3, 0.1) per day, (998, 1, 1) at t = 0, t ∈ [0, 200] days.
+// N is conserved, and so is S e^{βR/(γN)}.
+//
+// Source: Kermack & McKendrick (1927), Proc. Royal Society A 115, 700.
+func SIR() *probode.Problem {
+	return &probode.Problem{
+		Name: "SIR",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			infect := theta[0] * x[0] * x[1] / (x[0] + x[1] + x[2])
+			remove := theta[1] * x[1]
+			dst[0] = -infect
+			dst[1] = infect - remove
+			dst[2] = remove
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			_, _, _, _ = f[2], jac[8], x[2], theta[1]
+			inv := 1 / (x[0] + x[1] + x[2])
+			infect := theta[0] * x[0] * x[1] * inv
+			remove := theta[1] * x[1]
+			f[0] = -infect
+			f[1] = infect - remove
+			f[2] = remove
+			// N is a function of the state, too.
+			dN := -infect * inv
+			dS, dI := theta[0]*x[1]*inv+dN, theta[0]*x[0]*inv+dN
+			jac[0], jac[1], jac[2] = -dS, -dI, -dN
+			jac[3], jac[4], jac[5] = dS, dI-theta[1], dN
+			jac[7] = theta[1]
+		},
+		X0:         []float64{998, 1, 1},
+		Span:       [2]float64{0, 200},
+		Theta:      []float64{0.3, 0.1},
+		Autonomous: true,
+		States:     []string{"S", "I", "R"},
+		Params:     []string{"beta", "gamma"},
+		TimeUnit:   "d",
+	}
+}
+
+// Goodwin returns Goodwin's oscillator of a gene that its product represses,
+//
+//	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
+//
+// with x₁ the messenger, x₂ an enzyme and x₃ the repressor,
+// θ = (r, a₁, a₂, α, k) = (10, 1, 3, 0.5, 1), (0, 0, 0) at t = 0,
+// t ∈ [0, 25]. It oscillates for ever only if r > 8. An r that is not whole
+// wants a path that does not fall below zero.
+//
+// Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
+// unknown in Calderhead & Girolami (2009), Computational Statistics & Data
+// Analysis 53, 4028.
+func Goodwin() *probode.Problem {
+	return &probode.Problem{
+		Name: "Goodwin",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			alpha, k := theta[3], theta[4]
+			dst[0] = theta[1]/(1+theta[2]*math.Pow(x[2], theta[0])) - alpha*x[0]
+			dst[1] = k*x[0] - alpha*x[1]
+			dst[2] = k*x[1] - alpha*x[2]
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			_, _, _, _ = f[2], jac[8], x[2], theta[4]
+			r, a1, a2, alpha, k := theta[0], theta[1], theta[2], theta[3], theta[4]
+			slope := math.Pow(x[2], r-1)
+			inv := 1 / (1 + a2*slope*x[2])
+			f[0] = a1*inv - alpha*x[0]
+			f[1] = k*x[0] - alpha*x[1]
+			f[2] = k*x[1] - alpha*x[2]
+			jac[0], jac[2] = -alpha, -a1*a2*r*slope*inv*inv
+			jac[3], jac[4] = k, -alpha
+			jac[7], jac[8] = k, -alpha
+		},
+		X0:         []float64{0, 0, 0},
+		Span:       [2]float64{0, 25},
+		Theta:      []float64{10, 1, 3, 0.5, 1},
+		Autonomous: true,
+		States:     []string{"x1", "x2", "x3"},
+		Params:     []string{"r", "a1", "a2", "alpha", "k"},
+	}
+}

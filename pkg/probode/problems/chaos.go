@@ -1,0 +1,101 @@
+package problems
+
+import (
+	"fmt"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Lorenz63 returns Lorenz's model of convection,
+//
+//	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz,
+//
+// θ = (σ, ρ, β) = (10, 28, 8/3), (−10, −1, 40) at t = 0, t ∈ [0, 20]. It is
+// chaotic: errors grow like e^{0.9t}, so that at the end of the span they are
+// 10⁸ times what they were, and ensembles show where the solver stops knowing.
+//
+// Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
+func Lorenz63() *probode.Problem {
+	return &probode.Problem{
+		Name: "Lorenz 63",
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			dst[0] = theta[0] * (x[1] - x[0])
+			dst[1] = x[0]*(theta[1]-x[2]) - x[1]
+			dst[2] = x[0]*x[1] - theta[2]*x[2]
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			_, _, _, _ = f[2], jac[8], x[2], theta[2]
+			f[0] = theta[0] * (x[1] - x[0])
+			f[1] = x[0]*(theta[1]-x[2]) - x[1]
+			f[2] = x[0]*x[1] - theta[2]*x[2]
+			jac[0], jac[1] = -theta[0], theta[0]
+			jac[3], jac[4], jac[5] = theta[1]-x[2], -1, -x[0]
+			jac[6], jac[7], jac[8] = x[1], x[0], -theta[2]
+		},
+		X0:         []float64{-10, -1, 40},
+		Span:       [2]float64{0, 20},
+		Theta:      []float64{10, 28, 8. / 3},
+		Autonomous: true,
+		States:     []string{"x", "y", "z"},
+		Params:     []string{"sigma", "rho", "beta"},
+	}
+}
+
+// Lorenz96 returns Lorenz's caricature of weather on a circle of latitude,
+//
+//	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
+//
+// θ = F = 8, all xᵢ = 8 but the first, which is 8.01, t ∈ [0, 30]. For
+// n ≥ 10 it is chaotic with several growing directions: a test in higher
+// dimension, usually with n = 10 or 40. It panics for n < 4. The Jacobian is
+// dense, since its corners are not zero.
+//
+// Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
+// Seminar on Predictability.
+func Lorenz96(n int) *probode.Problem {
+	if n < 4 {
+		panic(fmt.Sprintf("problems: Lorenz96 with n = %d: want at least 4", n))
+	}
+	x0 := make([]float64, n)
+	states := make([]string, n)
+	for i := range x0 {
+		x0[i] = 8
+		states[i] = fmt.Sprintf("x%d", i+1)
+	}
+	x0[0] += 0.01
+	return &probode.Problem{
+		Name: fmt.Sprintf("Lorenz 96 (n = %d)", n),
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			force := theta[0]
+			x = x[:len(dst)]
+			a, b, c := x[n-2], x[n-1], x[0] // x_{i−2}, x_{i−1}, xᵢ
+			for i := range n - 1 {
+				d := x[i+1]
+				dst[i] = (d-a)*b - c + force
+				a, b, c = b, c, d
+			}
+			dst[n-1] = (x[0]-a)*b - c + force
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			force := theta[0]
+			x, f = x[:n], f[:n]
+			m2, m1, p1 := n-2, n-1, 1 // i−2, i−1, i+1 modulo n
+			for i := range n {
+				a, b, d := x[m2], x[m1], x[p1]
+				f[i] = (d-a)*b - x[i] + force
+				row := jac[i*n : (i+1)*n]
+				row[m2], row[m1], row[i], row[p1] = -b, d-a, -1, b
+				m2, m1 = m1, i
+				if p1++; p1 == n {
+					p1 = 0
+				}
+			}
+		},
+		X0:         x0,
+		Span:       [2]float64{0, 30},
+		Theta:      []float64{8},
+		Autonomous: true,
+		States:     states,
+		Params:     []string{"F"},
+	}
+}

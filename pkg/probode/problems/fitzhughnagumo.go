@@ -1,0 +1,53 @@
+package problems
+
+import "github.com/probode/probode/pkg/probode"
+
+// FitzHughNagumo returns the FitzHugh–Nagumo model of a spiking neuron, with
+// V the voltage across the membrane and R the recovery variable,
+//
+//	V′ = θ₃ (V − V³/3 + R),   R′ = −(V − θ₁ + θ₂ R)/θ₃,
+//
+// θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20]: the running example of
+// Teymur et al. (2018), with the values of Ramsay et al. (2007). Other texts
+// have −θ₂R in the second equation. It alternates between slow stretches and
+// fast jumps, is mildly stiff, and is not globally Lipschitz.
+//
+// Source: FitzHugh (1961), Biophysical Journal 1, 445; Nagumo, Arimoto &
+// Yoshizawa (1962), Proc. IRE 50, 2061; Ramsay, Hooker, Campbell & Cao
+// (2007), J. Royal Stat. Soc. B 69, 741.
+func FitzHughNagumo() *probode.Problem {
+	return &probode.Problem{
+		Name:       "FitzHugh–Nagumo",
+		F:          fitzHughNagumoF,
+		FJ:         fitzHughNagumoFJ,
+		X0:         []float64{-1, 1},
+		Span:       [2]float64{0, 20},
+		Theta:      []float64{0.2, 0.2, 3},
+		Autonomous: true,
+		States:     []string{"V", "R"},
+		Params:     []string{"theta1", "theta2", "theta3"},
+	}
+}
+
+func fitzHughNagumoF(dst []float64, _ float64, x, theta []float64) {
+	_, _, _ = dst[1], x[1], theta[2]
+	v, r := x[0], x[1]
+	a, b, c := theta[0], theta[1], theta[2]
+	dst[0] = c * (v - v*v*v*(1./3) + r)
+	dst[1] = (a - v - b*r) * (1 / c)
+}
+
+// fitzHughNagumoFJ stands in the innermost loop of inference, hence the one
+// division and the early bounds checks.
+func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
+	_, _, _, _ = f[1], jac[3], x[1], theta[2]
+	v, r := x[0], x[1]
+	a, b, c := theta[0], theta[1], theta[2]
+	inv := 1 / c
+	f[0] = c * (v - v*v*v*(1./3) + r)
+	f[1] = (a - v - b*r) * inv
+	jac[0] = c - c*v*v
+	jac[1] = c
+	jac[2] = -inv
+	jac[3] = -b * inv
+}

@@ -1,0 +1,149 @@
+package problems
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Partial differential equations by the method of lines: stiff, of any
+// dimension, with a banded Jacobian.
+
+// Brusselator returns the Brusselator reaction with diffusion in one
+// dimension,
+//
+//	∂u/∂t = A + u²v − (B + 1)u + α ∂²u/∂x²,
+//	∂v/∂t = Bu − u²v + α ∂²v/∂x²,
+//
+// on x ∈ [0, 1] with u = A, v = B/A at both ends, discretised by central
+// differences at n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …,
+// so that d = 2n and the band is (2, 2). θ = (A, B, α) = (1, 3, 1/50),
+// u = 1 + sin 2πx, v = 3 at t = 0, t ∈ [0, 10]. Its stiffness grows like n²
+// and it oscillates with reaction time scales. It panics for n < 2.
+//
+// Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
+// IV.1 and IV.10 (BRUSS).
+func Brusselator(n int) *probode.Problem {
+	if n < 2 {
+		panic(fmt.Sprintf("problems: Brusselator with n = %d: want at least 2", n))
+	}
+	x0 := make([]float64, 2*n)
+	states := make([]string, 2*n)
+	for i := range n {
+		x0[2*i] = 1 + math.Sin(2*math.Pi*float64(i+1)/float64(n+1))
+		x0[2*i+1] = 3
+		states[2*i] = fmt.Sprintf("u%d", i+1)
+		states[2*i+1] = fmt.Sprintf("v%d", i+1)
+	}
+	perCell := float64(n+1) * float64(n+1) // Δx⁻²
+	return &probode.Problem{
+		Name: fmt.Sprintf("Brusselator (n = %d)", n),
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			a, b, k := theta[0], theta[1], theta[2]*perCell
+			uLeft, vLeft := a, b/a
+			for i := 0; i < 2*n; i += 2 {
+				u, v := x[i], x[i+1]
+				uRight, vRight := a, b/a
+				if i+3 < len(x) {
+					uRight, vRight = x[i+2], x[i+3]
+				}
+				r := u * u * v
+				dst[i] = a + r - (b+1)*u + k*(uLeft-2*u+uRight)
+				dst[i+1] = b*u - r + k*(vLeft-2*v+vRight)
+				uLeft, vLeft = u, v
+			}
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			a, b, k := theta[0], theta[1], theta[2]*perCell
+			uLeft, vLeft := a, b/a
+			for i := 0; i < 2*n; i += 2 {
+				u, v := x[i], x[i+1]
+				uRight, vRight := a, b/a
+				if i+3 < len(x) {
+					uRight, vRight = x[i+2], x[i+3]
+				}
+				r := u * u * v
+				f[i] = a + r - (b+1)*u + k*(uLeft-2*u+uRight)
+				f[i+1] = b*u - r + k*(vLeft-2*v+vRight)
+				uLeft, vLeft = u, v
+				// Rows of u and of v in band storage, width 5, diagonal at 2.
+				// What lies outside of the matrix at the ends is not read.
+				j := jac[5*i : 5*i+10]
+				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
+				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k
+			}
+		},
+		X0:         x0,
+		Span:       [2]float64{0, 10},
+		Theta:      []float64{1, 3, 1. / 50},
+		Band:       &probode.Band{Lower: 2, Upper: 2},
+		Autonomous: true,
+		States:     states,
+		Params:     []string{"A", "B", "alpha"},
+	}
+}
+
+// Burgers returns the viscous Burgers equation,
+//
+//	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x²,
+//
+// on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences
+// at n inner points xᵢ = i/(n+1), so that d = n and the band is (1, 1).
+// θ = ν = 0.01, u = sin³(3πx) (1 − x)^{3/2} at t = 0, t ∈ [0, 1]. Fronts
+// steepen until viscosity holds them; n = 50 still resolves them. It panics
+// for n < 2.
+//
+// Source: after Hairer & Wanner, Solving Ordinary Differential Equations II,
+// IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.
+func Burgers(n int) *probode.Problem {
+	if n < 2 {
+		panic(fmt.Sprintf("problems: Burgers with n = %d: want at least 2", n))
+	}
+	x0 := make([]float64, n)
+	states := make([]string, n)
+	for i := range x0 {
+		x := float64(i+1) / float64(n+1)
+		s := math.Sin(3 * math.Pi * x)
+		x0[i] = s * s * s * math.Pow(1-x, 1.5)
+		states[i] = fmt.Sprintf("u%d", i+1)
+	}
+	cells := float64(n + 1) // Δx⁻¹
+	return &probode.Problem{
+		Name: fmt.Sprintf("Burgers (n = %d)", n),
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			k, c := theta[0]*cells*cells, cells/4
+			var left float64
+			for i, u := range x {
+				var right float64
+				if i+1 < len(x) {
+					right = x[i+1]
+				}
+				dst[i] = c*(left-right)*(left+right) + k*(left-2*u+right)
+				left = u
+			}
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			k, c := theta[0]*cells*cells, cells/4
+			var left float64
+			for i, u := range x {
+				var right float64
+				if i+1 < len(x) {
+					right = x[i+1]
+				}
+				f[i] = c*(left-right)*(left+right) + k*(left-2*u+right)
+				// Outside of the matrix, at the ends, band storage is not read.
+				j := jac[3*i : 3*i+3]
+				j[0], j[1], j[2] = 2*c*left+k, -2*k, k-2*c*right
+				left = u
+			}
+		},
+		X0:         x0,
+		Span:       [2]float64{0, 1},
+		Theta:      []float64{0.01},
+		Band:       &probode.Band{Lower: 1, Upper: 1},
+		Autonomous: true,
+		States:     states,
+		Params:     []string{"nu"},
+	}
+}

@@ -1,0 +1,26 @@
+// Package problems holds the initial value problems on which solvers of
+// ordinary differential equations are usually tried, with parameters, initial
+// state and span from the literature. A function returns a new Problem, which
+// the caller may change. Parameters that one may want to infer are θ.
+//
+// Not stiff: Logistic, LotkaVolterra, SIR, RigidBody, ProteinActivation.
+// With fast and slow stretches: FitzHughNagumo, RestrictedThreeBody, Kepler,
+// Pleiades, Goodwin. Chaotic: Lorenz63, Lorenz96, HenonHeiles. Stiff:
+// VanDerPol, Robertson, HIRES, Oregonator and, with banded Jacobians,
+// Brusselator and Burgers.
+package problems
+
+import "github.com/probode/probode/pkg/probode"
+
+// All returns one problem of each kind, in the order of the list above and
+// with names that differ. Where a function has an argument, it has the usual
+// value, and the dimension is a small one.
+func All() []*probode.Problem {
+	return []*probode.Problem{
+		Logistic(), LotkaVolterra(), LotkaVolterra20(), SIR(), RigidBody(), ProteinActivation(),
+		FitzHughNagumo(), RestrictedThreeBody(), Kepler(0.6), Pleiades(), Goodwin(),
+		Lorenz63(), Lorenz96(10), HenonHeiles(),
+		VanDerPol(1), Robertson(), HIRES(), Oregonator(),
+		Brusselator(30), Burgers(50),
+	}
+}

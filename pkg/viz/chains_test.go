@@ -1,0 +1,87 @@
+package viz
+
+import (
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// twoChains are draws of two parameters from a lattice, so that every rank is
+// known: chain 2 is chain 1 moved by half a step.
+func twoChains() *mcmc.Chains {
+	c := &mcmc.Chains{Names: []string{"a", "b"}, Draws: make([][][]float64, 2)}
+	for k := range 400 {
+		x := float64(k*157%400) + 0.25
+		y := float64(k*211%400) + 0.25
+		c.Draws[0] = append(c.Draws[0], []float64{x, y})
+		c.Draws[1] = append(c.Draws[1], []float64{x + 0.5, y + 0.5})
+	}
+	return c
+}
+
+func TestChainFigures(t *testing.T) {
+	c := twoChains()
+	pairs, err := Pairs([]string{"one", "two"}, []*mcmc.Chains{c, c}, []float64{200, 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(pairs.Panels); n != 4 || len(pairs.Panels[1].Layers) != 0 || len(pairs.Panels[2].Layers) == 0 {
+		t.Errorf("pairs: %d panels, or not the lower triangle", n)
+	}
+	for name, f := range map[string]Figure{"pairs": pairs, "traces": Traces(c), "ranks": Ranks(c)} {
+		if _, err := PNG(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Option(f); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other := &mcmc.Chains{Names: []string{"a"}, Draws: [][][]float64{{{1}, {2}, {3}}}}
+	if _, err := Pairs([]string{"one", "two"}, []*mcmc.Chains{c, other}, nil); err == nil {
+		t.Error("pairs of runs with other parameters: no error")
+	}
+}
+
+// Chains of one law that interleave have flat rank histograms: 20 draws in each
+// of 20 bins. A chain that lies below the other has only the lower half.
+func TestRanks(t *testing.T) {
+	for _, p := range Ranks(twoChains()).Panels {
+		for _, h := range p.Layers[0].(Band).Hi {
+			if !math.IsNaN(h) && h != 20 {
+				t.Fatalf("%s: a bin of %g draws, want 20", p.Title, h)
+			}
+		}
+	}
+	apart := twoChains()
+	for _, d := range apart.Draws[1] {
+		d[0] += 1000
+	}
+	for i, h := range Ranks(apart).Panels[0].Layers[0].(Band).Hi {
+		want := 40.
+		if i >= 30 {
+			want = 0
+		}
+		if !math.IsNaN(h) && h != want {
+			t.Errorf("corner %d of the bars of the lower chain is at %g, want %g", i, h, want)
+		}
+	}
+}
+
+func TestFromEnsemble(t *testing.T) {
+	p := &probode.Problem{Name: "p", X0: []float64{1, 2}, States: []string{"u (m)", "v"}, TimeUnit: "s"}
+	e := &probode.Ensemble{Problem: p, T: []float64{0, 1}, Mean: [][]float64{{1, 2}, {3, 4}}, SD: [][]float64{{0, .1}, {0, .2}},
+		Deterministic: [][]float64{{1, 2}, {3, 4}}, Paths: [][]float64{{1, 3, 2, 4}, nil}}
+	got := FromEnsemble(e, &probode.ReferenceSolution{Times: []float64{0, .5, 1}, X: []float64{1, 3, 1.5, 3.5, 2, 4}})
+	if got.Label != "t (s)" || len(got.Components) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	v := got.Components[1]
+	if v.Name != "v" || len(v.Paths) != 1 || v.Paths[0][1] != 4 || v.Reference[1] != 3.5 || v.SD[1] != .2 {
+		t.Errorf("second component: %+v", v)
+	}
+	if _, err := PNG(Bands(got)); err != nil {
+		t.Error(err)
+	}
+}
