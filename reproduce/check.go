@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -36,7 +37,7 @@ func (s *study) check() error {
 		for _, name := range e.tables {
 			rules := spec.where(name)
 			if len(rules.rows) == 0 {
-				continue // too large to keep
+				continue // made from the others, or for pictures alone
 			}
 			got, err := s.load(name)
 			if err != nil {
@@ -58,6 +59,39 @@ func (s *study) check() error {
 		return fmt.Errorf("check: %d rows differ from reproduce/expected by more than reproduce/expected/tolerances.csv allows", differ)
 	}
 	fmt.Printf("check: %d rows agree with reproduce/expected\n", compared)
+	return nil
+}
+
+// update replaces the expected files by the results of this run, which should
+// be a full one. Of fig2_draws, which only pictures are made from, every fourth
+// draw is kept.
+func (s *study) update() error {
+	if s.quick || s.dataFile != "" || s.seed != 1 {
+		return fmt.Errorf("-update: want a full run with seed 1 and the built-in data")
+	}
+	for _, e := range s.only {
+		for _, name := range e.tables {
+			t, err := s.load(name)
+			if err != nil {
+				return err
+			}
+			if name == "fig2_draws" {
+				kept := t.rows[:0]
+				for i, r := range t.rows {
+					if i%4 == 3 {
+						kept = append(kept, r)
+					}
+				}
+				t.rows = kept
+			}
+			t.name = name
+			to := *s
+			to.out = filepath.Join("reproduce", "expected")
+			if err := to.save(t); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -4,7 +4,7 @@
 //
 //	go run ./reproduce [-only fig1,fig2,alpha,alphacurve,orders,meansquare,paths]
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
-//	                   [-paths N] [-iterations N] [-workers N]
+//	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
 // Each experiment first writes its numbers as CSV; pictures and report are
 // made from these files. The same seed gives the same bytes in every CSV, for
@@ -84,6 +84,7 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
 	fs.BoolVar(&s.quick, "quick", false, "a reduced form of everything, in seconds")
 	check := fs.Bool("check", false, "compare the results with reproduce/expected; exit status 1 if they differ")
+	update := fs.Bool("update", false, "replace the files of reproduce/expected, run from the root of the repository, by the results")
 	fs.IntVar(&s.minPaths, "paths", 0, "compute at least this `number` of paths in every ensemble")
 	fs.IntVar(&s.iterations, "iterations", 0, "make at least this `number` of iterations of every Markov chain after burn-in")
 	fs.IntVar(&s.workers, "workers", 0, "the `number` of goroutines; 0 means that of cores; changes no result")
@@ -139,6 +140,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("%s written in %s\n", report, time.Since(start).Round(time.Second/10))
+	if *update {
+		return s.update()
+	}
 	if *check {
 		return s.check()
 	}
