@@ -158,6 +158,9 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	best := 0
 	for i := range n + 1 {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
+		if i == 0 || i == n {
+			a = c.s.Bracket[min(i, 1)] // not off by a rounding
+		}
 		v, err := c.score(ctx, a, min(c.s.Paths, 100))
 		if err != nil {
 			return nil, err
@@ -173,7 +176,7 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	if best == 0 || best == n {
 		out.AtEdge = true
 		out.Alpha, out.SE = out.Curve[best].Alpha, math.NaN()
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: the noise model of %v cannot match this error at h = %g", out.Alpha, m, c.solver.h))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at h = %g", out.Alpha, m, c.solver.h))
 		c.warn(out)
 		return out, nil
 	}

@@ -168,8 +168,8 @@ func TestStepLawLinear(t *testing.T) {
 			l := lawAt(t, p, AdamsMoulton{Linearize: lin}, z, 0.25, 0.5)
 			m := moments(t, l)
 			// The rule is asked for 10⁻¹⁰ of the integral; differences of F
-			// give J to 10⁻⁸.
-			const tol = 1e-7
+			// give J to some 10⁻⁸.
+			const tol = 1e-6
 			for k := range z {
 				sd := math.Sqrt(l.Cov.At(k, k))
 				near(t, "mean", m.Mean[k], l.Mean[k], sd, tol)
@@ -187,12 +187,12 @@ func TestStepLawLinear(t *testing.T) {
 	}
 }
 
-// With f(z) = z/h − g(z) and Zᵢ = 0, backward Euler has r(z) = g(z), so that
-// densities with known moments can be made.
+// With f(z) = (z − Zᵢ)/h − g(z) backward Euler has r(z) = g(z), so that densities
+// with known moments can be made.
 func TestStepLawKnownDensities(t *testing.T) {
 	const h, alpha = 0.5, 0.4
 
-	// r = z³ + z²·0 at Zᵢ = 1 by f = 2z − z³ − 2: p ∝ exp(−z⁶/2η²) with
+	// r = z³ at Zᵢ = 1 by f = 2z − z³ − 2: p ∝ exp(−z⁶/2η²) with
 	// η² = αh f′(1)² = αh. Around its triple root nothing is Gaussian.
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
 	m := moments(t, lawAt(t, p, AdamsMoulton{Linearize: Current}, []float64{1}, h, alpha))
@@ -202,10 +202,8 @@ func TestStepLawKnownDensities(t *testing.T) {
 	near(t, "variance", m.Cov.At(0, 0), math.Gamma(0.5)/math.Gamma(1./6)*math.Pow(a, -1./3), 0, 1e-8)
 	near(t, "skewness", m.Skewness[0], 0, 1, 1e-8)
 
-	// r = z² − 1 at Zᵢ = ½ by f = 2z − z²: two modes. By the substitution
-	// w = z² the moments of exp(−b(z²−1)²) are values of parabolic cylinder
-	// functions; here they are sums over a fine grid, which converge
-	// exponentially for an analytic integrand that decays.
+	// r = z² − 1 at Zᵢ = ½ by f = 2z − z²: two modes. Sums over a fine grid
+	// converge exponentially for an analytic integrand that decays.
 	p = scalar(func(x float64) float64 { return 2*x - x*x }, func(x float64) float64 { return 2 - 2*x })
 	l := lawAt(t, p, AdamsMoulton{}, []float64{0.5}, h, alpha)
 	m = moments(t, l)
@@ -225,9 +223,8 @@ func TestStepLawKnownDensities(t *testing.T) {
 	}
 }
 
-// Two modes that are 50 standard deviations apart: f = 2z − 25(z² − 1) from
-// Zᵢ with 2Zᵢ = 0, noise small. The mode that Newton's method does not find
-// carries half of the mass.
+// Two modes, at ±1, that are 50 standard deviations apart: r = 25(z² − 1) at
+// Zᵢ = 1. The one that Newton's method does not find carries half of the mass.
 func TestStepLawFarModes(t *testing.T) {
 	g := func(x float64) float64 { return 25 * (x*x - 1) }
 	p := scalar(func(x float64) float64 { return 2*x - g(x) - 2 }, func(x float64) float64 { return 2 - 50*x })
@@ -347,7 +344,7 @@ func TestStepLawRates(t *testing.T) {
 		{AdamsMoulton{Steps: 2, Linearize: Current}, -0.5},
 	} {
 		var shift, ratio [2]float64
-		for n, h := range []float64{0.005, 0.0025} {
+		for n, h := range []float64{0.01, 0.005} {
 			q := *p
 			q.Span[1] = 4 * h
 			s, err := NewSolver(&q, c.m, h, 0.2)
@@ -366,8 +363,8 @@ func TestStepLawRates(t *testing.T) {
 			shift[n] = math.Abs(m.Mean[0]-l.Mean[0]) / math.Sqrt(m.Cov.At(0, 0))
 			ratio[n] = math.Abs(l.Cov.At(0, 0)/m.Cov.At(0, 0) - 1)
 		}
-		// The next term is O(h), one hundredth, and the quadrature is good to
-		// 10⁻⁹ sd where the least shift is 10⁻⁷.
+		// The next term is O(h), a few hundredths, and the quadrature is good to
+		// 10⁻⁹ sd where the least shift is some 10⁻⁸.
 		if got := math.Log2(shift[0] / shift[1]); math.Abs(got-c.rate) > 0.1 {
 			t.Errorf("%v: shift %.3g, then %.3g sd: order %.2f, want %.1f", c.m, shift[0], shift[1], got, c.rate)
 		}
@@ -402,7 +399,7 @@ func TestStepLawRoots(t *testing.T) {
 		}
 		// The law must have the mass of all modes: a grid knows no roots.
 		if m := moments(t, l); h == 1 {
-			near(t, "normaliser with three modes", m.LogNormalizer, newGrid(l, m, 1200).log, 1, 1e-6)
+			near(t, "normaliser with three modes", m.LogNormalizer, newGrid(l, m, 600).log, 1, 1e-6)
 		}
 	}
 }
@@ -547,4 +544,6 @@ func ExampleSolver_StepLaw() {
 	fmt.Printf("mean of V  Gaussian %.2f  exact %.2f  root of r %.2f\n", law.Mean[0], exact.Mean[0], law.Roots()[0][0])
 	fmt.Printf("sd of V    Gaussian %.2f  exact %.2f\n", math.Sqrt(law.Cov.At(0, 0)), math.Sqrt(exact.Cov.At(0, 0)))
 	// Output:
+	// mean of V  Gaussian 1.22  exact 0.59  root of r 0.80
+	// sd of V    Gaussian 0.72  exact 0.38
 }

@@ -13,7 +13,7 @@ func ExampleFitzHughNagumo() {
 	fmt.Println(p.States, p.Params, p.Theta)
 	fmt.Printf("%v′ at %v is %.4f\n", p.States, p.X0, f)
 	// Output:
-	// [V R] [a b c] [0.2 0.2 3]
+	// [V R] [theta1 theta2 theta3] [0.2 0.2 3]
 	// [V R]′ at [-1 1] is [1.0000 0.3333]
 }
 
