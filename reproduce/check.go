@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/probode/probode/pkg/viz"
 )
 
 // expected holds the results of a full run with seed 1, and tolerances.csv,
@@ -85,6 +87,11 @@ func (s *study) update() error {
 				t.rows = kept
 			}
 			t.name = name
+			if name == "fig1" {
+				if err := s.picture(t); err != nil {
+					return err
+				}
+			}
 			to := *s
 			to.out = filepath.Join("reproduce", "expected")
 			if err := to.save(t); err != nil {
@@ -93,6 +100,19 @@ func (s *study) update() error {
 		}
 	}
 	return nil
+}
+
+// picture writes the picture of the README.
+func (s *study) picture(t *table) error {
+	f, err := s.fig1Figure(t, 100)
+	if err != nil {
+		return err
+	}
+	png, err := viz.PNG(f)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join("reproduce", "fig1.png"), png)
 }
 
 func expected(name string) (*table, error) {

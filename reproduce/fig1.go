@@ -65,6 +65,23 @@ func ensembleOf(t *table, label string) viz.Ensemble {
 	return e
 }
 
+// fig1Figure draws n paths above the bands of the table.
+func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
+	e := ensembleOf(t, "t")
+	summary := viz.Bands(e)
+	// The paths themselves are not in the file: the seed gives them again.
+	ens, err := s.fig1Ensemble(context.Background(), n, true, nil)
+	if err != nil {
+		return viz.Figure{}, err
+	}
+	drawn := viz.FromEnsemble(ens, nil)
+	for k := range e.Components {
+		e.Components[k].Paths = drawn.Components[k].Paths
+	}
+	return viz.Figure{Title: "Probabilistic backward Euler, FitzHugh–Nagumo, h = 0.1, α = 0.2", Columns: 2, Width: 1000, Height: 760,
+		Panels: append(viz.Paths(e).Panels, summary.Panels...)}, nil
+}
+
 func fig1Section(s *study) (*section, error) {
 	t, err := s.load("fig1")
 	if err != nil {
@@ -74,25 +91,10 @@ func fig1Section(s *study) (*section, error) {
 	n := s.paths(500, 200)
 	sec.text(fmt.Sprintf(`%d repetitions of the probabilistic backward Euler method (AM0, linearised at the current state as in section 2.4) with h = 0.1 and α = 0.2 on 0 ≤ t ≤ 20.
 Above, the paths; below, their mean and bands of one, two and three standard deviations.`, n))
-	e := ensembleOf(t, "t")
-	summary := viz.Bands(e)
-	// The paths themselves are not in the file: the seed gives them again.
-	ens, err := s.fig1Ensemble(context.Background(), min(n, 100), true, nil)
+	f, err := s.fig1Figure(t, min(n, 100))
 	if err != nil {
 		return nil, err
 	}
-	for k := range e.Components {
-		for _, path := range ens.Paths {
-			y := make([]float64, len(ens.T))
-			for i := range y {
-				y[i] = path[i*len(e.Components)+k]
-			}
-			e.Components[k].Paths = append(e.Components[k].Paths, y)
-		}
-	}
-	upper := viz.Paths(e)
-	f := viz.Figure{Title: "Probabilistic backward Euler, FitzHugh–Nagumo, h = 0.1, α = 0.2", Columns: 2, Width: 1000, Height: 760,
-		Panels: append(upper.Panels, summary.Panels...)}
 	if err := sec.figure(f, "The paper's Figure 1: paths above, of which the first 100 are drawn, mean and bands below."); err != nil {
 		return nil, err
 	}

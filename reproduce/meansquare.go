@@ -121,7 +121,8 @@ for Adams–Bashforth of s steps it is 2s.`)
 	sec.table([]string{"method", "linearisation", "slope promised", "slope observed", ""}, rows)
 	sec.claim("converges in mean square at the rate of the deterministic method (Theorem, part iii)",
 		fmt.Sprintf("Observed for the method as defined (AM0, AM1, AM2 with Newton: %.2f, %.2f, %.2f). With the linearisation of §2.4, AM2 has %.2f.",
-			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]), false)
+			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]),
+		math.Abs(slopes["AM0newton"]-2) < 0.5 && math.Abs(slopes["AM1newton"]-4) < 0.5 && math.Abs(slopes["AM2newton"]-6) < 0.5)
 	if notes := diverged(t, "ms_error"); notes != "" {
 		sec.text(notes)
 	}

@@ -25,7 +25,7 @@ func AdamsBashforthCoefficients(s int) []float64 {
 //	z_{i+1} = zᵢ + h (β₋₁ f_{i+1} + Σ_{j=0}^{s−1} β_j f_{i−j}),
 //
 // each correctly rounded; s = 0 is backward Euler. It panics if s < 0.
-// [HNW93, §III.1; T18, equation 6]
+// [HNW93, §III.1; T18, equation 7]
 func AdamsMoultonCoefficients(s int) (next float64, past []float64) {
 	if s < 0 {
 		panic("probode: negative number of steps")

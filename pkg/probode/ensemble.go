@@ -2,7 +2,6 @@ package probode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -115,6 +114,11 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
+	if x := solver.exact(); x != nil {
+		if e.Exact, err = x.scout(theta, s.Seed); err != nil {
+			return nil, err
+		}
+	}
 
 	const block = 16
 	type result struct {
@@ -156,7 +160,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			if keep {
 				r.values = append(r.values, slices.Clone(at))
 			} else {
-				r.values = append(r.values, at[:0])
+				r.values = append(r.values, at[:0]) // solved, but not asked for
 			}
 		}
 		return r
@@ -166,7 +170,6 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			done++
 			if v == nil {
 				e.Failed++
-				v = nil
 			} else if sketch != nil {
 				sketch.add(v)
 			}
@@ -178,9 +181,6 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			e.Failure = r.err
 		}
 		if r.exact != nil {
-			if e.Exact == nil {
-				e.Exact = newExactReport(solver.t, d)
-			}
 			e.Exact.merge(r.exact)
 		}
 		if s.Progress != nil {
@@ -473,7 +473,3 @@ func (q *quantileSketch) fromBins(k int, p float64) float64 {
 	}
 	return q.max[k]
 }
-
-// errNoPaths is returned where an ensemble is needed and all of its paths
-// failed.
-var errNoPaths = errors.New("no path could be solved")

@@ -117,7 +117,7 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 	return nil
 }
 
-// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 8]
+// residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
 func (a *adamsMoulton) residual(dst, z, fz []float64) {
 	for k := range dst {
 		dst[k] = a.inv*z[k] - a.known[k] - fz[k]

@@ -58,7 +58,7 @@ func (m AdamsBashforth) startup() int       { return m.steps() - 1 }
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
 //
 // the next state has the density p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)), where
-// H = α h^{2s+1} J Jᵀ [T18, equations 8 and 11], or its Gaussian
+// H = α h^{2s+1} J Jᵀ [T18, equations 9 and 10], or its Gaussian
 // approximation [T18, §2.4]
 //
 //	Z_{i+1} = μ + √α h^{s+1/2} Γ⁻¹ J ξᵢ,   Γ = (h β₋₁)⁻¹ I − J,   ξᵢ ~ N(0, I),

@@ -224,7 +224,7 @@ var (
 	// ErrSingular: Γ = (hβ₋₁)⁻¹I − J has no inverse.
 	ErrSingular = errors.New("(hβ₋₁)⁻¹I − J is singular or not finite: try a smaller step")
 	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("Newton's method did not converge: try a smaller step, or Linearize: Current")
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step, or Linearize: Current")
 )
 
 // A SolveError says where a path could not be continued.

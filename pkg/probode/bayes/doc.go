@@ -3,7 +3,7 @@
 // solver as part of the model. With ξ the standard normals behind a numerical
 // path and Z(θ, ξ) that path, the joint law is
 //
-//	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 12]
+//	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
 // and what is wanted is its marginal p(θ | Y). A Posterior holds the pieces;
 // a Scheme says how to draw from it; Sample runs the chains.

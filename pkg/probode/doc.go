@@ -1,0 +1,65 @@
+// Package probode solves ordinary differential equations with integrators
+// whose numerical error is part of the result: not one solution but a
+// distribution over solutions, as wide as the error of the method.
+//
+// It implements the implicit probabilistic integrators of Teymur, Lie,
+// Sullivan & Calderhead [T18], of Adams–Moulton type, and the explicit ones of
+// Conrad et al. [C16] and Teymur et al. [T16]. A numerical path is a
+// deterministic function Z(θ, ξ) of the parameters θ and of standard normals
+// ξ; ξ = 0 is the classical method. Everything is built on that function: see
+// Solver.
+//
+// # Where to start
+//
+//   - Integrate computes an ensemble: means, spreads and quantiles over time.
+//   - Calibrate chooses the noise scale α, so that the spread matches the error.
+//   - Reference gives an accurate solution to compare with.
+//   - Package bayes, below this one, infers θ from data with the solver's error
+//     in the model; package problems holds test problems; package mcmc runs
+//     and judges Markov chains.
+//
+// # Which method
+//
+// AdamsMoulton{} is backward Euler, for problems that may be stiff; with Steps
+// 1 it is the trapezoidal rule, of order 2 and still A-stable. More steps bring
+// more order and less stability. AdamsBashforth and RungeKutta cost less in a
+// step and serve problems that are not stiff.
+//
+// # Notation
+//
+//	paper        code
+//	f, J         Problem.F, Problem.FJ
+//	θ, X₀        Problem.Theta, Problem.X0 and Start
+//	Z            what Solver.Solve writes
+//	ξ            DrawNoise, PerturbNoise
+//	h            Step
+//	s            Steps
+//	β₋₁, β_j     AdamsMoultonCoefficients
+//	α            Alpha: it multiplies a variance
+//	Γ            (h β₋₁)⁻¹ I − J
+//	H            α h^{2s+1} J Jᵀ, the scale in derivative space
+//	Σ_Z          α h^{2s+1} I, that of the explicit methods
+//	r(z)         StepLaw.Residual
+//
+// # Where the paper is left
+//
+// Linearising f at the current state, as the paper does to make a step cheap,
+// limits the order to 2 (AdamsMoulton with Linearize: Current); the default
+// solves the implicit equation and keeps order s+1. The report of the command
+// reproduce lists this and the other differences with their evidence.
+//
+// # References
+//
+//   - [T18] Teymur, Lie, Sullivan & Calderhead (2018), Implicit probabilistic
+//     integrators for ODEs, NeurIPS 31. Equations are counted as they are
+//     numbered there.
+//   - [T16] Teymur, Zygalakis & Calderhead (2016), Probabilistic linear
+//     multistep methods, NeurIPS 29.
+//   - [C16] Conrad, Girolami, Särkkä, Stuart & Zygalakis (2016), Statistical
+//     analysis of differential equations: introducing probability measures on
+//     numerical solutions, Statistics and Computing 27.
+//   - [HNW93] Hairer, Nørsett & Wanner (1993), Solving Ordinary Differential
+//     Equations I, 2nd edition, Springer. Hairer & Wanner (1996) is volume II.
+//   - Cotter, Roberts, Stuart & White (2013), MCMC methods for functions,
+//     Statistical Science 28.
+package probode
