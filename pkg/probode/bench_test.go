@@ -1,0 +1,63 @@
+package probode_test
+
+import (
+	"fmt"
+	"testing"
+
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// BenchmarkStep gives the time of one step: classical, with the noise at hand,
+// and with the noise drawn too. The Brusselator's Jacobian is banded; dense, a
+// step would take hundreds of times as long.
+func BenchmarkStep(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		p    *Problem
+		h    float64
+	}{
+		{"d=2", problems.FitzHughNagumo(), 1. / 128},
+		{"d=40", problems.Lorenz96(40), 1. / 128},
+		{"d=200-banded", problems.Brusselator(100), 1. / 16384}, // what the explicit method can bear
+	} {
+		c.p.Span[1] = c.p.Span[0] + 128*c.h
+		for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Linearize: Current}, AdamsMoulton{}, AdamsMoulton{Steps: 2, Linearize: Predictor}} {
+			s := mustSolver(b, c.p, m, c.h, 1e-6)
+			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+			DrawNoise(xi, 1, 1)
+			for name, run := range map[string]func() error{
+				"classical":     func() error { return s.Solve(z, c.p.Theta, nil) },
+				"probabilistic": func() error { return s.Solve(z, c.p.Theta, xi) },
+				"drawn":         func() error { return s.SolvePath(z, c.p.Theta, xi, 1, 1) },
+			} {
+				b.Run(fmt.Sprintf("%s/%v/%s", c.name, m, name), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						if err := run(); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*s.Steps()), "ns/step")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkEnsemble gives the time per path and step on one worker and on two:
+// their ratio is what the second core is worth.
+func BenchmarkEnsemble(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			const paths, steps = 500, 2000
+			for b.Loop() {
+				if _, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsMoulton{Linearize: Current}, paths,
+					Settings{Step: 0.01, Alpha: 0.2, Workers: workers, Times: []float64{20}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*paths*steps), "ns/path-step")
+		})
+	}
+}
