@@ -1,28 +1,41 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-go reproduce check expected bench lint clean
+.PHONY: help lab reproduce test test-go test-notebooks notebooks check lint bench expected image image-test clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: test-go ## set up whatever is needed and run all tests
+lab: ## set up what is missing and open the notebooks in JupyterLab
+	environment/lab $(ARGS)
 
 reproduce: ## compute every experiment of the paper into reproduce/out (about 3 minutes)
 	go run ./reproduce $(ARGS)
 
-check: ## the same, then compare with reproduce/expected
-	go run ./reproduce -check $(ARGS)
-
-lint:
-	@unformatted=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
-		[ -z "$$unformatted" ] || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
-	go vet ./...
-	go tool staticcheck ./...
+test: test-go test-notebooks ## set up whatever is needed and run all tests
 
 test-go: lint ## the tests of the Go packages, plain and with the race detector
 	go test ./...
 	go test -race -short ./pkg/...
+
+test-notebooks: ## the notebooks on the real kernel and in a real browser
+	environment/lab setup-test
+	environment/lab run python environment/test_kernel.py
+	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
+	environment/lab run python environment/test_browser.py 00 05
+
+notebooks: ## execute all notebooks in place, and write them as HTML to notebooks/html
+	environment/lab setup
+	environment/lab run python environment/notebooks.py run $(NOTEBOOKS)
+
+check: ## make reproduce, then compare with reproduce/expected
+	go run ./reproduce -check $(ARGS)
+
+lint: ## gofmt, go vet and staticcheck
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
+		[ -z "$$unformatted" ] || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
 
 bench: ## benchmarks of a step and of an ensemble
 	go test -run '^$$' -bench . ./pkg/...
@@ -30,5 +43,11 @@ bench: ## benchmarks of a step and of an ensemble
 expected: ## replace reproduce/expected by the results of a full run
 	go run ./reproduce -update
 
-clean: ## remove what can be made again
-	rm -rf reproduce/out
+image: ## build the container image with Docker
+	docker build -t probode -f environment/Dockerfile .
+
+image-test: ## build and run the image without a Docker engine (root, buildah, debootstrap; 8 minutes)
+	environment/image-test
+
+clean: ## remove results, memos and test artefacts
+	rm -rf reproduce/out notebooks/html notebooks/.memo environment/out

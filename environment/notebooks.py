@@ -1,0 +1,227 @@
+"""Executes the notebooks on the kernel that a reader has.
+
+    environment/lab run python environment/notebooks.py run [NOTEBOOK...]
+    environment/lab run python environment/notebooks.py check [--twice NAME]... [NOTEBOOK...]
+
+run executes notebooks/*.ipynb in place and writes HTML of each to notebooks/html.
+A notebook with an error is left as it was.
+
+check executes them as well, writes nothing, and fails on what a reader should
+not meet: an error, something on stderr, a figure without its static or its
+interactive form, a cell or notebook over its time, a path of this machine, a
+notebook that was committed without its outputs. Those that --twice names, by the
+beginning of their names, are executed once more and must give the same bytes.
+
+Both begin without memos, so that what is written does not depend on what was run
+before.
+"""
+
+import argparse
+import copy
+import os
+import pathlib
+import re
+import socket
+import sys
+import tempfile
+import time
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+
+CELL_SECONDS = 10
+MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
+NOTEBOOK_SECONDS = 60
+GIVE_UP_SECONDS = 120
+
+# What the first code cell begins with, for those who open a notebook under some
+# other GoNB: its kernel does not know this checkout, and its error does not say
+# what to do.
+ELSEWHERE = '// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "check"])
+    parser.add_argument("--twice", action="append", default=[], metavar="NAME")
+    parser.add_argument("notebooks", nargs="*", type=pathlib.Path)
+    args = parser.parse_args()
+
+    paths = args.notebooks or sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    if not paths:
+        sys.exit("no notebooks")
+    failed, start = 0, time.monotonic()
+    for path in paths:
+        findings, line = (run if args.what == "run" else check)(path, args)
+        print(f"{path.stem:24} {line}", flush=True)
+        for f in findings:
+            print(f"    {f}", flush=True)
+        failed += bool(findings)
+    print(f"{len(paths)} notebooks, {failed} with findings, {time.monotonic() - start:.0f} s")
+    sys.exit(failed > 0)
+
+
+def run(path, args):
+    notebook, seconds, errors = execute(path)
+    line = timing(seconds)
+    if errors:
+        return errors, line + ", not written"
+    nbformat.write(notebook, path)
+    export(notebook, path)
+    return [], line
+
+
+def check(path, args):
+    committed = read(path)
+    notebook, seconds, findings = execute(path)
+    line = timing(seconds)
+    if not findings:
+        findings = inspect(notebook, seconds) + unexecuted(committed)
+    if not findings and any(path.name.startswith(n) for n in args.twice):
+        again, seconds, findings = execute(path)
+        line += ", again " + timing(seconds)
+        findings += differences(notebook, again)
+    return findings, line
+
+
+def read(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def code(notebook):
+    """The code cells with their numbers, which count from 1 as the kernel does."""
+    return enumerate((c for c in notebook.cells if c.cell_type == "code"), 1)
+
+
+def execute(path):
+    """Returns the executed notebook, the seconds of each code cell, and errors."""
+    notebook = read(path)
+    seconds, errors = [], []
+    with tempfile.TemporaryDirectory() as memos:
+        os.environ["PROBODE_MEMO"] = memos
+        client = NotebookClient(
+            notebook, timeout=GIVE_UP_SECONDS, kernel_name="gonb", record_timing=False,
+            resources={"metadata": {"path": str(path.resolve().parent)}})
+        with client.setup_kernel():
+            for index, cell in enumerate(notebook.cells):
+                if cell.cell_type != "code":
+                    continue
+                begin = time.monotonic()
+                try:
+                    client.execute_cell(cell, index)
+                except CellExecutionError:
+                    errors.append(f"cell {len(seconds) + 1} fails:\n{indent(failure(cell))}")
+                except (CellTimeoutError, DeadKernelError) as e:
+                    errors.append(f"cell {len(seconds) + 1}: {type(e).__name__}: {str(e).splitlines()[0]}")
+                seconds.append(time.monotonic() - begin)
+                if errors:
+                    break
+    normalise(notebook)
+    return notebook, seconds, errors
+
+
+def failure(cell):
+    """What a cell printed to stderr, or the message of its error."""
+    text = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr")
+    text += "".join(o.evalue for o in cell.outputs if o.output_type == "error" and o.evalue not in text)
+    return text.strip()
+
+
+def normalise(notebook):
+    """Leaves out what depends on the machine or the moment and not on the cells."""
+    notebook.metadata.get("language_info", {}).pop("version", None)
+    for _, cell in code(notebook):
+        for key in ("execution", "trusted"):
+            cell.metadata.pop(key, None)
+        # The kernel passes on text in pieces of whatever length it read.
+        outputs = []
+        for o in cell.outputs:
+            last = outputs[-1] if outputs else None
+            if last and o.output_type == last.output_type == "stream" and o.name == last.name:
+                last.text += o.text
+            else:
+                outputs.append(o)
+        cell.outputs = outputs
+
+
+def inspect(notebook, seconds):
+    findings = []
+    cells = list(code(notebook))
+    if cells and not cells[0][1].source.startswith(ELSEWHERE):
+        findings.append(f"the first code cell must begin with the line\n        {ELSEWHERE}")
+    for (number, cell), s in zip(cells, seconds):
+        found = [f"prints to stderr:\n{indent(o.text)}" for o in cell.outputs
+                 if o.output_type == "stream" and o.name == "stderr"]
+        data = [o.data for o in cell.outputs if "data" in o]
+        figures = [d for d in data if "image/png" in d or "data-probode=" in d.get("text/html", "")]
+        source = re.sub(r"//.*", "", cell.source)
+        if re.search(r"^(%%|%main|%exec|func main\(\))", source, re.M):
+            shown = len(re.findall(r"\bnb\.Show\(", source))
+            if shown > len(figures):
+                found.append(f"calls nb.Show {shown} times and has {len(figures)} figures")
+        for d in figures:
+            if not ("image/png" in d and "data-probode=" in d.get("text/html", "")):
+                found.append(f"has a figure with {', '.join(sorted(d))} only")
+        limit = MEMO_SECONDS if "nb.Memo(" in source else CELL_SECONDS
+        if s > limit:
+            found.append(f"takes {s:.1f} s, allowed are {limit}")
+        found += [f"has “{m}” in its output" for m in machine(cell)]
+        findings += [f"cell {number} {f}" for f in found]
+    if sum(seconds) > NOTEBOOK_SECONDS:
+        findings.append(f"takes {sum(seconds):.0f} s, allowed are {NOTEBOOK_SECONDS}")
+    return findings
+
+
+def machine(cell):
+    """Names that exist on this machine only, where they occur in outputs."""
+    text = "\n".join(
+        o.get("text", "") + "".join(v for v in o.get("data", {}).values() if isinstance(v, str))
+        for o in cell.outputs)
+    text = re.sub(r"base64,[A-Za-z0-9+/=]+", "", re.sub(r"[A-Za-z0-9+/=]{1000,}", "", text))
+    names = [str(ROOT), os.path.expanduser("~") + "/", tempfile.gettempdir() + "/", "gonb_", socket.gethostname()]
+    return [n for n in names if len(n) > 3 and n != "localhost" and n in text]
+
+
+def unexecuted(committed):
+    return [f"cell {n} was committed unexecuted: make notebooks"
+            for n, cell in code(committed) if cell.execution_count != n][:1]
+
+
+def differences(a, b):
+    findings = []
+    for (n, x), (_, y) in zip(code(a), code(b)):
+        if x.outputs != y.outputs:
+            kinds = [f"{i}: {sorted(k for k in set(p.get('data', p)) | set(q.get('data', q)) if p.get('data', p).get(k) != q.get('data', q).get(k))}"
+                     for i, (p, q) in enumerate(zip(x.outputs, y.outputs)) if p != q]
+            findings.append(f"cell {n} gives other outputs the second time ({len(x.outputs)} and {len(y.outputs)}; {'; '.join(kinds)})")
+    return findings
+
+
+def export(notebook, path):
+    from nbconvert import HTMLExporter
+
+    html, _ = HTMLExporter().from_notebook_node(copy.deepcopy(notebook), {"metadata": {"name": path.stem}})
+    folder = path.parent / "html"
+    folder.mkdir(exist_ok=True)
+    (folder / (path.stem + ".html")).write_text(html, encoding="utf-8")
+
+
+def timing(seconds):
+    if not seconds:
+        return "no code"
+    slow = max(range(len(seconds)), key=seconds.__getitem__)
+    return f"{sum(seconds):5.1f} s, slowest cell {slow + 1}: {seconds[slow]:.1f} s"
+
+
+def indent(text):
+    return "\n".join("        " + line for line in text.splitlines())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Tests of the kernel, of pkg/viz/nb on it, and of what notebooks.py finds.
+
+    environment/lab run python environment/test_kernel.py
+"""
+
+import asyncio
+import pathlib
+import shutil
+import tempfile
+import threading
+import time
+import unittest
+
+import nbformat
+from nbclient import NotebookClient
+
+import notebooks
+
+IMPORT = notebooks.ELSEWHERE + """
+import (
+	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/nb"
+)"""
+DRAW = """func figure(title string) viz.Figure {
+	return viz.Figure{Title: title, Panels: []viz.Panel{{Layers: []viz.Layer{
+		viz.Line{X: []float64{0, 1, 2}, Y: []float64{0, 1, 0}},
+	}}}}
+}"""
+
+
+class Kernel(unittest.TestCase):
+    def setUp(self):
+        # A notebook's folder may lie anywhere and have any name.
+        self.folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def notebook(self, *cells):
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (IMPORT, *cells)])
+        notebook.metadata.kernelspec = {"name": "gonb", "display_name": "Go (gonb)", "language": "go"}
+        path = self.folder / "trial.ipynb"
+        nbformat.write(notebook, path)
+        return path
+
+    def outputs(self, *cells):
+        notebook, _, errors = notebooks.execute(self.notebook(*cells))
+        self.assertEqual(errors, [])
+        return notebook.cells[-1].outputs
+
+    def findings(self, *cells):
+        notebook, seconds, errors = notebooks.execute(self.notebook(*cells))
+        return "\n".join(errors or notebooks.inspect(notebook, seconds))
+
+    def test_nothing_is_lost(self):
+        out = self.outputs(DRAW, """%%
+for i := range 20 {
+	nb.Show(figure(fmt.Sprint("figure ", i)))
+}
+for i := range 100 {
+	nb.Table([]string{"row"}, []any{i})
+}""")
+        self.assertEqual([o.data["text/plain"] for o in out],
+                         [f"Figure: figure {i}" for i in range(20)] + [f"row\n{i:3}" for i in range(100)])
+
+    def test_order_of_text_and_displays(self):
+        out = self.outputs("""%%
+for i := range 20 {
+	fmt.Println(i)
+	nb.Table([]string{"row"}, []any{i})
+}""")
+        self.assertEqual([o.get("text") or o.data["text/plain"] for o in out],
+                         [t for i in range(20) for t in (f"{i}\n", f"row\n{i:3}")])
+
+    def test_interrupt(self):
+        path = self.notebook("""%%
+ctx := nb.Context()
+hook := nb.Progress("steps")
+nb.Check(func() error {
+	for i := 0; ; i++ {
+		hook(i, 1_000_000)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}())
+nb.Table([]string{"kept"}, []any{"yes"})""")
+        client = NotebookClient(notebooks.read(path), timeout=60, kernel_name="gonb",
+                                resources={"metadata": {"path": str(self.folder)}})
+        with client.setup_kernel():
+            client.execute_cell(client.nb.cells[0], 0)
+            cell = client.nb.cells[1]
+
+            def interrupt():
+                while not cell.outputs:
+                    time.sleep(0.1)
+                time.sleep(0.3)
+                asyncio.run(client.km.interrupt_kernel())
+
+            threading.Thread(target=interrupt, daemon=True).start()
+            client.execute_cell(cell, 1)
+        texts = [o.data["text/plain"] for o in cell.outputs]
+        self.assertRegex(texts[0], r"^steps: \d+ of 1000000$")
+        self.assertEqual(texts[1:], ["Interrupted: what follows comes from the part that was done.", "kept\nyes"])
+
+    def test_findings(self):
+        self.assertEqual(self.findings(DRAW, '%%\nnb.Show(figure("a"))'), "")
+        self.assertIn("cell 2 fails:\n        no convergence", self.findings('%%\nnb.Check(errors.New("no convergence"))'))
+        self.assertIn("undefined: nosuch", self.findings("%%\nnosuch()"))
+        self.assertIn("cell 2 prints to stderr", self.findings('%%\nfmt.Fprintln(os.Stderr, "x")'))
+        self.assertIn("calls nb.Show 2 times and has 1 figures",
+                      self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))
+        self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
+        self.assertIn("allowed are 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

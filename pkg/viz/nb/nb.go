@@ -1,0 +1,168 @@
+// Package nb is what a cell of a GoNB notebook needs around a computation: to
+// show figures and tables, to say how far long work has come, to stop when the
+// reader interrupts it, and to keep what took long.
+//
+//	fhn := problems.FitzHughNagumo()
+//	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
+//		probode.Settings{Step: 0.1, Alpha: 0.2, Seed: 1, Progress: nb.Progress("paths")}))
+//	nb.Show(viz.Bands(…))
+//
+// Each cell is a process of its own, so values do not reach the next cell; see
+// [Memo]. Whatever is shown is a function of what was computed: it contains no
+// times and no paths of the machine, and running a notebook again gives the same
+// bytes. Outside a notebook everything is printed as plain text.
+package nb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"os"
+	"os/signal"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/viz"
+)
+
+// echarts is the path, from the root of the Jupyter server, at which the set-up
+// of this repository puts a copy of ECharts. Where there is none the charts look
+// for the library elsewhere.
+const echarts = "environment/echarts/echarts.min.js"
+
+// Show shows each graphic as one output: interactive where scripts run and
+// ECharts is found, otherwise its own static picture, which exporters that know
+// no HTML find beside it. A graphic that cannot be drawn ends the cell with an
+// error.
+func Show(graphics ...viz.Graphic) {
+	for _, g := range graphics {
+		fragment, err := viz.HTML(g)
+		Check(err)
+		picture, err := viz.PNG(g)
+		Check(err)
+		send(bundle{
+			protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
+			protocol.MIMEImagePNG:  picture,
+			protocol.MIMETextPlain: "Figure: " + title(g),
+		}, "")
+		synchronise()
+	}
+}
+
+func title(g viz.Graphic) string {
+	switch g := g.(type) {
+	case viz.Figure:
+		if g.Title == "" && len(g.Panels) > 0 {
+			return g.Panels[0].Title
+		}
+		return g.Title
+	case viz.Frames:
+		if len(g.Figures) > 0 {
+			return fmt.Sprintf("%s, by %s", title(g.Figures[0]), g.Label)
+		}
+	}
+	return ""
+}
+
+// Context returns the context of the cell. It ends when the reader interrupts
+// the cell. Five seconds later the kernel kills what is still running.
+func Context() context.Context { return cell() }
+
+var cell = sync.OnceValue(func() context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	context.AfterFunc(ctx, stop) // so that a second interrupt ends the process
+	return ctx
+})
+
+// Check ends the cell if err is not nil, with err as its message. After an
+// interrupt, the error with which long work then returns does not end the cell:
+// a line says that what follows is incomplete, and the cell goes on with what
+// there is.
+func Check(err error) {
+	closeBars()
+	if err == nil {
+		return
+	}
+	if errors.Is(err, context.Canceled) && cell().Err() != nil {
+		noteInterrupt()
+		return
+	}
+	fail(err.Error())
+}
+
+var noteInterrupt = sync.OnceFunc(func() {
+	note("Interrupted: what follows comes from the part that was done.")
+})
+
+// Must is [Check] for a call that returns a value as well.
+func Must[T any](v T, err error) T {
+	Check(err)
+	if err != nil {
+		if r := reflect.ValueOf(&v).Elem(); r.IsZero() {
+			fail("interrupted before there was anything to show")
+		}
+	}
+	return v
+}
+
+func fail(message string) {
+	synchronise()
+	fmt.Fprintln(os.Stderr, message)
+	os.Exit(1)
+}
+
+type bundle = map[protocol.MIMEType]any
+
+// send hands a bundle to the kernel. Those with the same id take each other's
+// place.
+func send(b bundle, id string) {
+	if !gonbui.IsNotebook {
+		if id == "" {
+			fmt.Println(b[protocol.MIMETextPlain])
+		}
+		return
+	}
+	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
+}
+
+// note shows a line of small print.
+func note(text string) {
+	pause()
+	send(bundle{
+		protocol.MIMETextHTML:  `<small style="color:#666">` + html.EscapeString(text) + `</small>`,
+		protocol.MIMETextPlain: text,
+	}, "")
+	synchronise()
+}
+
+// pause lets the kernel take what was printed so far: standard output reaches
+// it on another way than displays, and one could overtake the other. (Show
+// needs none, since drawing takes longer.)
+func pause() {
+	if gonbui.IsNotebook {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// synchronise waits until the kernel has passed on everything sent to it: it
+// drops what is on its way when the process ends. With the pipe broken there
+// is nothing to wait for, but gonbui would.
+func synchronise() {
+	if !gonbui.IsNotebook || gonbui.Error() != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		gonbui.Sync()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+	}
+}

@@ -1,0 +1,286 @@
+package nb
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/viz"
+)
+
+// The cells below run in a process of their own, as they do in a notebook, with
+// the two named pipes of a kernel. The real kernel executes the notebooks.
+var cells = map[string]func(){
+	"show": func() {
+		for i := range 2 {
+			Show(line(fmt.Sprint("Figure ", i)))
+		}
+		Show(viz.Frames{Label: "h", Names: []string{"0.1", "0.2"}, Figures: []viz.Figure{line("A"), line("A")}})
+	},
+	"bad figure": func() { Show(viz.Figure{Title: "empty"}) },
+	"table": func() {
+		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
+	},
+	"progress": func() {
+		hook := Progress("paths")
+		for i := range 1000 {
+			hook(i+1, 1000)
+			if i%300 == 0 {
+				time.Sleep(110 * time.Millisecond)
+			}
+		}
+		hook = Progress("early")
+		hook(3, 10)
+		Check(nil)
+	},
+	"interrupt": func() {
+		Context() // from here on an interrupt ends the work and not the process
+		hook := Progress("steps")
+		done := Must(func() (int, error) {
+			for i := 1; ; i++ {
+				hook(i, 1_000_000)
+				select {
+				case <-Context().Done():
+					return 7, fmt.Errorf("steps: %w", Context().Err())
+				case <-time.After(20 * time.Millisecond):
+				}
+			}
+		}())
+		Table([]string{"done"}, []any{done})
+	},
+	"interrupt nothing": func() {
+		Context()
+		Progress("steps")
+		Must(func() (*int, error) {
+			<-Context().Done()
+			return nil, Context().Err()
+		}())
+	},
+	"error": func() { Must(0, errors.New("calibrate: α at the edge")) },
+	"memo":  func() { square(3) },
+}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv("NB_TEST_CELL"); name != "" {
+		cells[name]()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func line(title string) viz.Figure {
+	return viz.Figure{Title: title, Panels: []viz.Panel{{Layers: []viz.Layer{
+		viz.Line{X: []float64{0, 1, 2}, Y: []float64{0, 1, math.NaN()}, Color: viz.Blue},
+	}}}}
+}
+
+type result struct {
+	sent           []protocol.DisplayData
+	stdout, stderr string
+	failed         bool
+}
+
+// shown is what a front end has in the end, those with one id in one place.
+func (r result) shown() []map[protocol.MIMEType]any {
+	var out []map[protocol.MIMEType]any
+	place := map[string]int{}
+	for _, d := range r.sent {
+		if i, ok := place[d.DisplayID]; ok && d.DisplayID != "" {
+			out[i] = d.Data
+			continue
+		}
+		place[d.DisplayID] = len(out)
+		out = append(out, d.Data)
+	}
+	return out
+}
+
+// run runs a cell as GoNB does: what has not been read from the pipe when the
+// process ends is lost. It interrupts the cell after the first n messages that
+// are not asked for by Sync, if n > 0.
+func run(t *testing.T, name string, n int, env ...string) result {
+	t.Helper()
+	dir := t.TempDir()
+	to, from := filepath.Join(dir, "to"), filepath.Join(dir, "from")
+	for _, p := range []string{to, from} {
+		if err := syscall.Mkfifo(p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Opened for both directions, since to open only one waits for the other.
+	in, err := os.OpenFile(to, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.OpenFile(from, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r result
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NB_TEST_CELL="+name,
+		protocol.GONB_PIPE_ENV+"="+to, protocol.GONB_PIPE_BACK_ENV+"="+from, "PROBODE_MEMO="+dir)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		dec, enc := gob.NewDecoder(in), gob.NewEncoder(out)
+		for {
+			var d protocol.DisplayData
+			if err := dec.Decode(&d); err != nil {
+				if !errors.Is(err, os.ErrClosed) && err != io.EOF {
+					t.Error(err)
+				}
+				return
+			}
+			if v, ok := d.Data[protocol.MIMECommValue]; ok {
+				enc.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: v.(protocol.CommValue).Value})
+				continue
+			}
+			r.sent = append(r.sent, d)
+			if len(r.sent) == n {
+				cmd.Process.Signal(os.Interrupt)
+			}
+		}
+	})
+	r.failed = cmd.Wait() != nil
+	in.Close()
+	out.Close()
+	reader.Wait()
+	r.stdout, r.stderr = stdout.String(), stderr.String()
+	return r
+}
+
+func plain(t *testing.T, r result) []string {
+	t.Helper()
+	var out []string
+	for _, d := range r.shown() {
+		out = append(out, d[protocol.MIMETextPlain].(string))
+	}
+	return out
+}
+
+func equal(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("shown: %q, want %q", got, want)
+	}
+}
+
+func TestShow(t *testing.T) {
+	r := run(t, "show", 0)
+	if r.failed || r.stderr != "" {
+		t.Fatal(r.stderr)
+	}
+	equal(t, plain(t, r), "Figure: Figure 0", "Figure: Figure 1", "Figure: A, by h")
+	for _, d := range r.shown() {
+		if _, err := png.Decode(bytes.NewReader(d[protocol.MIMEImagePNG].([]byte))); err != nil {
+			t.Error(err)
+		}
+		if s := d[protocol.MIMETextHTML].(string); !strings.Contains(s, "<img") || !strings.Contains(s, echarts) {
+			t.Errorf("no picture, or no way to ECharts, in %.200s", s)
+		}
+	}
+	for i, d := range run(t, "show", 0).sent {
+		if d.Data[protocol.MIMETextHTML] != r.sent[i].Data[protocol.MIMETextHTML] {
+			t.Errorf("output %d differs the second time", i)
+		}
+	}
+	if r := run(t, "bad figure", 0); !r.failed || !strings.HasPrefix(r.stderr, "viz: ") || len(r.sent) > 0 {
+		t.Errorf("an empty figure: %+v", r)
+	}
+}
+
+func TestTable(t *testing.T) {
+	d := run(t, "table", 0).shown()[0]
+	want := "method      h       error\nAB1 <x>   0.1  1.235·10⁻⁵\nAM0      0.05"
+	if s := d[protocol.MIMETextPlain]; s != want {
+		t.Errorf("\n%s\nwant\n%s", s, want)
+	}
+	s := d[protocol.MIMETextHTML].(string)
+	for _, part := range []string{`<th style="text-align:left">method</th>`, "AB1 &lt;x&gt;", `<td style="text-align:right">0.05</td>`} {
+		if !strings.Contains(s, part) {
+			t.Errorf("no %s in %s", part, s)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 1: "1", -0.25: "−0.25", 0.123456: "0.1235", 12345: "12345", 1234567: "1234567",
+		1.5e-7: "1.5·10⁻⁷", 2e10: "2·10¹⁰", math.Inf(-1): "−Inf",
+	} {
+		if got := number(x); got != want {
+			t.Errorf("number(%v) = %s, want %s", x, got, want)
+		}
+	}
+}
+
+// The bar is throttled, stays in its place, and leaves a line without times.
+func TestProgress(t *testing.T) {
+	r := run(t, "progress", 0)
+	equal(t, plain(t, r), "paths: 1000 of 1000", "early: 3 of 10")
+	// The first bar begins, moves with the first call and after each of the four
+	// pauses, and ends; the second begins, moves and ends. That makes ten; on a
+	// slow machine a tenth of a second passes elsewhere as well.
+	if n := len(r.sent); n < 10 || n > 50 {
+		t.Errorf("%d messages for 1000 calls of the hook", n)
+	}
+	middle := r.sent[2].Data[protocol.MIMETextPlain].(string)
+	if !strings.Contains(middle, " a second, ") || !strings.HasSuffix(middle, " left") {
+		t.Errorf("bar: %s", middle)
+	}
+}
+
+// An interrupt ends the work, not the cell.
+func TestInterrupt(t *testing.T) {
+	r := run(t, "interrupt", 2)
+	if r.failed || r.stderr != "" {
+		t.Fatalf("interrupted cell failed: %s", r.stderr)
+	}
+	got := plain(t, r)
+	if len(got) != 3 || !strings.HasSuffix(got[0], " of 1000000") {
+		t.Fatalf("shown: %q", got)
+	}
+	equal(t, got[1:], "Interrupted: what follows comes from the part that was done.", "done\n   7")
+
+	r = run(t, "interrupt nothing", 1)
+	if !r.failed || r.stderr != "interrupted before there was anything to show\n" {
+		t.Errorf("interrupted without a result: %+v", r)
+	}
+	if r := run(t, "error", 0); !r.failed || r.stderr != "calibrate: α at the edge\n" {
+		t.Errorf("error: %+v", r)
+	}
+}
+
+// In a notebook the pipe stays open for the later outputs of the kernel; other
+// programs have none, and print.
+func TestOutsideNotebook(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "NB_TEST_CELL=table", protocol.GONB_PIPE_ENV+"=")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "method ") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if Context() == nil || Context().Err() != nil {
+		t.Error("the context of a cell has ended before the cell")
+	}
+}

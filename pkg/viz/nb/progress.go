@@ -1,0 +1,104 @@
+package nb
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// Progress shows a bar with the rate and the remaining time, and returns the
+// hook that moves it: the Progress of this library's settings. The hook may be
+// called from any goroutine and as often as one likes; the bar moves ten times
+// a second. When the work is over, a line without times takes its place. A hook
+// may be used for several pieces of work, one after the other.
+func Progress(label string) func(done, total int) {
+	b := &bar{label: label, open: true, start: time.Now()}
+	bars.Lock()
+	bars.all = append(bars.all, b)
+	b.id = fmt.Sprintf("probode-%d-%d-%d", os.Getpid(), b.start.UnixNano(), len(bars.all))
+	bars.Unlock()
+	pause()
+	b.send(fmt.Sprintf("<progress></progress> %s", html.EscapeString(label)), label)
+	return b.move
+}
+
+type bar struct {
+	id, label string
+
+	mu          sync.Mutex
+	open        bool
+	start, last time.Time
+	done, total int
+}
+
+var bars struct {
+	sync.Mutex
+	all []*bar
+}
+
+func (b *bar) move(done, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if !b.open || total != b.total || done < b.done && done <= 1 {
+		b.open, b.done = true, 0
+		if b.total != 0 {
+			b.start = now
+		}
+	}
+	b.done, b.total = max(b.done, done), total
+	if b.done >= b.total {
+		b.finish()
+		return
+	}
+	if now.Sub(b.last) < 100*time.Millisecond {
+		return
+	}
+	b.last = now
+	text := fmt.Sprintf("%s: %d of %d", b.label, b.done, b.total)
+	if rate := float64(b.done) / now.Sub(b.start).Seconds(); rate > 0 {
+		text += fmt.Sprintf(", %s a second, %s left", number(rate), left(float64(b.total-b.done)/rate))
+	}
+	b.send(fmt.Sprintf(`<progress value="%d" max="%d"></progress> %s`, b.done, b.total, html.EscapeString(text)), text)
+}
+
+// finish puts the last line in the place of the bar.
+func (b *bar) finish() {
+	if !b.open {
+		return
+	}
+	b.open = false
+	text := b.label
+	if b.total > 0 {
+		text = fmt.Sprintf("%s: %d of %d", b.label, b.done, b.total)
+	}
+	b.send(`<small style="color:#666">`+html.EscapeString(text)+`</small>`, text)
+	synchronise()
+}
+
+// closeBars finishes the bars of work that ended before its time.
+func closeBars() {
+	bars.Lock()
+	defer bars.Unlock()
+	for _, b := range bars.all {
+		b.mu.Lock()
+		b.finish()
+		b.mu.Unlock()
+	}
+}
+
+func (b *bar) send(html, text string) {
+	send(bundle{protocol.MIMETextHTML: html, protocol.MIMETextPlain: text}, b.id)
+}
+
+func left(seconds float64) string {
+	if seconds < 100 {
+		return fmt.Sprintf("%.0f s", math.Ceil(seconds))
+	}
+	return fmt.Sprintf("%.0f min", math.Ceil(seconds/60))
+}

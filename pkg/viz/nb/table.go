@@ -1,0 +1,127 @@
+package nb
+
+import (
+	"fmt"
+	"html"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// Table shows rows under a header. Floating-point numbers are rounded to four
+// significant digits, other values are printed as by fmt.Print. Columns of
+// numbers are flush right. A row may be shorter than the header but not longer.
+func Table(header []string, rows ...[]any) {
+	cells := make([][]string, len(rows))
+	right := make([]bool, len(header))
+	for j := range right {
+		right[j] = len(rows) > 0
+	}
+	for i, row := range rows {
+		if len(row) > len(header) {
+			panic(fmt.Sprintf("nb: row %d of a table has %d cells under %d headings", i, len(row), len(header)))
+		}
+		cells[i] = make([]string, len(header))
+		for j, v := range row {
+			var numeric bool
+			cells[i][j], numeric = format(v)
+			right[j] = right[j] && (numeric || cells[i][j] == "")
+		}
+	}
+	pause()
+	send(bundle{
+		protocol.MIMETextHTML:  htmlTable(header, cells, right),
+		protocol.MIMETextPlain: plainTable(header, cells, right),
+	}, "")
+	synchronise()
+}
+
+func format(v any) (s string, numeric bool) {
+	if v == nil {
+		return "", false
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Float32, reflect.Float64:
+		if _, ok := v.(fmt.Stringer); !ok {
+			return number(r.Float()), true
+		}
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if _, ok := v.(fmt.Stringer); !ok {
+			return fmt.Sprint(v), true
+		}
+	}
+	return fmt.Sprint(v), false
+}
+
+// number rounds to four significant digits: 0.1235, 12.3, 1.5·10⁻⁷.
+func number(x float64) string {
+	s := strconv.FormatFloat(x, 'g', 4, 64)
+	if i := strings.IndexByte(s, 'e'); i >= 0 {
+		e, _ := strconv.Atoi(s[i+1:])
+		if 0 <= e && e < 7 {
+			return strconv.FormatFloat(x, 'f', 0, 64)
+		}
+		s = s[:i] + "·10" + superscript.Replace(strconv.Itoa(e))
+	}
+	return strings.Replace(s, "-", "−", 1)
+}
+
+var superscript = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
+	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
+
+func htmlTable(header []string, cells [][]string, right []bool) string {
+	var b strings.Builder
+	row := func(tag string, cells []string) {
+		b.WriteString("<tr>")
+		for j, s := range cells {
+			align := "left"
+			if right[j] {
+				align = "right"
+			}
+			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%[1]s>`, tag, align, html.EscapeString(s))
+		}
+		b.WriteString("</tr>\n")
+	}
+	b.WriteString("<table>\n<thead>")
+	row("th", header)
+	b.WriteString("</thead>\n<tbody>\n")
+	for _, c := range cells {
+		row("td", c)
+	}
+	b.WriteString("</tbody>\n</table>")
+	return b.String()
+}
+
+func plainTable(header []string, cells [][]string, right []bool) string {
+	width := make([]int, len(header))
+	all := append([][]string{header}, cells...)
+	for _, row := range all {
+		for j, s := range row {
+			width[j] = max(width[j], utf8.RuneCountInString(s))
+		}
+	}
+	var b strings.Builder
+	for i, row := range all {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		var line strings.Builder
+		for j, s := range row {
+			if j > 0 {
+				line.WriteString("  ")
+			}
+			fill := strings.Repeat(" ", width[j]-utf8.RuneCountInString(s))
+			if right[j] {
+				line.WriteString(fill + s)
+			} else {
+				line.WriteString(s + fill)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " "))
+	}
+	return b.String()
+}
