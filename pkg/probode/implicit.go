@@ -1,7 +1,5 @@
 package probode
 
-import "math"
-
 // The implicit step. All three linearisations are Newton's method for
 // r(z) = 0, since r has the Jacobian Γ:
 //
@@ -27,7 +25,8 @@ type adamsMoulton struct {
 	jac          *jacobian
 	lu           *lu
 	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not move with z
-	c, u, noise  []float64
+	c, u, v      []float64 // centre and updates
+	noise        []float64
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
 
 	exact *exactSampler // nil for the Gaussian law
@@ -41,7 +40,7 @@ func (m AdamsMoulton) stepper(s *Solver) stepper {
 	a.inv, a.invNext, a.beta = 1/(s.h*next), 1/next, beta
 	a.explicit = AdamsBashforthCoefficients(max(1, m.steps()))
 	a.lu = newLU(a.jac)
-	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.noise} {
+	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
 		*v = make([]float64, s.d)
 	}
 	if a.newton.Tolerance == 0 {
@@ -125,36 +124,20 @@ func (a *adamsMoulton) residual(dst, z, fz []float64) {
 }
 
 // solveNewton sets next to the solution of r(z) = 0 plus noise.
+//
+// An update that does not bring r closer to zero, as measured by the next
+// update with the same Γ, is halved until it does [Deuflhard 2004, §3.3], so
+// that the iteration does not wander off to a far root. Where it is not needed
+// the test costs one solve, and often spares a factorisation, since the
+// measured update is good enough to be the last one.
 func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
 	if xi != nil {
 		clear(a.noise)
 		a.jac.addMul(a.noise, a.scale, xi)
 		a.lu.solve(a.noise)
 	}
-	start := maxAbs(a.c)
-	copy(next, a.c)
-	for n := 1; ; n++ {
-		a.residual(a.u, next, a.fc)
-		a.lu.solve(a.u)
-		var update, size float64
-		for k, v := range a.u {
-			next[k] -= v
-			update = max(update, math.Abs(v))
-			size = max(size, math.Abs(next[k]))
-		}
-		if update-update != 0 {
-			return ErrNewton
-		}
-		if update <= a.newton.Tolerance*max(start, size) {
-			break
-		}
-		if n == a.newton.Max {
-			return ErrNewton
-		}
-		a.eval.fj(a.fc, a.jac, a.t[i+1], next, theta)
-		if !a.lu.factorize(a.inv, a.jac) {
-			return ErrSingular
-		}
+	if err := a.iterate(i, next, theta); err != nil {
+		return err
 	}
 	if xi != nil {
 		for k, v := range a.noise {
@@ -162,4 +145,57 @@ func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
 		}
 	}
 	return nil
+}
+
+// iterate sets next to the solution of r(z) = 0.
+func (a *adamsMoulton) iterate(i int, next, theta []float64) error {
+	z := a.c // the iterate; next is the trial
+	start := maxAbs(z)
+	a.residual(a.u, z, a.fc)
+	a.lu.solve(a.u)
+	lambda := 1.
+	for n := 0; ; n++ {
+		size := maxAbs(a.u)
+		if size-size != 0 || n == a.newton.Max {
+			return ErrNewton
+		}
+		small := a.newton.Tolerance * max(start, maxAbs(z))
+		if size <= small {
+			subtract(next, z, 1, a.u)
+			return nil
+		}
+		// From here on jac and fc belong to the trial, lu still to z.
+		var left float64
+		for lambda = min(1, 4*lambda); ; lambda /= 2 {
+			subtract(next, z, lambda, a.u)
+			a.eval.fj(a.fc, a.jac, a.t[i+1], next, theta)
+			a.residual(a.v, next, a.fc)
+			a.lu.solve(a.v)
+			if left = maxAbs(a.v); left <= (1-lambda/4)*size {
+				break
+			}
+			if lambda < 1e-4 {
+				return ErrNewton
+			}
+		}
+		// The error left after such a last update is the share left/size of it,
+		// which was the rate of convergence; 1e-8·small is below rounding.
+		if lambda == 1 && left*left <= 1e-8*small*size {
+			subtract(next, next, 1, a.v)
+			return nil
+		}
+		copy(z, next)
+		if !a.lu.factorize(a.inv, a.jac) {
+			return ErrSingular
+		}
+		a.residual(a.u, z, a.fc)
+		a.lu.solve(a.u)
+	}
+}
+
+// subtract sets dst to z − c·u.
+func subtract(dst, z []float64, c float64, u []float64) {
+	for k, v := range u[:len(dst)] {
+		dst[k] = z[k] - c*v
+	}
 }

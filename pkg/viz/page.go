@@ -61,7 +61,7 @@ func typeface(size float64, bold bool) text.Style {
 	return text.Style{
 		Color:   color.Gray{0x22},
 		Font:    font.From(f, vg.Length(size)*px),
-		Handler: plot.DefaultTextHandler,
+		Handler: handler,
 	}
 }
 
@@ -290,7 +290,7 @@ func (p *page) place() {
 		x := float64(margin)
 		y += rowHeight / 2
 		for i, k := range p.legend {
-			w := keyWidth + keyGap + float64(sty.Width(legible(k.name))/px) + entryGap
+			w := keyWidth + keyGap + float64(sty.Width(k.name)/px) + entryGap
 			if i > 0 && x+w-entryGap > float64(p.Width-margin) {
 				x = margin
 				y += rowHeight

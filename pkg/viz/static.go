@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"image/png"
 	"math"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -62,7 +61,7 @@ func (p *page) draw(c draw.Canvas) {
 	if p.Title != "" {
 		sty := typeface(titleSize, true)
 		sty.YAlign = draw.YTop
-		c.FillText(sty, vg.Point{X: c.Min.X + margin*px, Y: top(margin - 2)}, legible(p.Title))
+		c.FillText(sty, vg.Point{X: c.Min.X + margin*px, Y: top(margin - 2)}, p.Title)
 	}
 	sty := typeface(legendSize, false)
 	sty.YAlign = draw.YCenter
@@ -70,11 +69,11 @@ func (p *page) draw(c draw.Canvas) {
 		at := vg.Point{X: c.Min.X + p.entries[i].X*px, Y: top(float64(p.entries[i].Y))}
 		k.key(c, at)
 		at.X += (keyWidth + keyGap) * px
-		c.FillText(sty, at, legible(k.name))
+		c.FillText(sty, at, k.name)
 	}
 	if p.note != "" {
 		sty.Color, sty.XAlign = Grey, draw.XCenter
-		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y + slider/2*px}, legible(p.note))
+		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y + slider/2*px}, p.note)
 	}
 	plots, _, canvases := p.tiles(c)
 	for i := range p.Panels {
@@ -156,7 +155,25 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 			}
 		}
 	}
-	return plots, t, plot.Align(plots, t, c)
+	canvases = plot.Align(plots, t, c)
+	// Room for the labels of the axes, the same for all panels. They are drawn
+	// with the layers: gonum/plot would centre them at the middle of the
+	// values, which on a logarithmic axis is near its end.
+	var left, bottom vg.Length
+	for _, panel := range p.Panels {
+		if panel.Y.Label != "" {
+			left = labelRoom
+		}
+		if panel.X.Label != "" {
+			bottom = labelRoom
+		}
+	}
+	for _, row := range canvases {
+		for k := range row {
+			row[k] = draw.Crop(row[k], left, 0, bottom, 0)
+		}
+	}
+	return plots, t, canvases
 }
 
 // plot makes the plot of panel i with at most about nx and ny ticks.
@@ -167,21 +184,12 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 		a.Min, a.Max = lo, hi
 		a.Padding = 0
 		a.LineStyle = stroke(color.Gray{0x55}, 1, Solid)
-		a.Label.Text = legible(b.Label)
-		sty := typeface(labelSize, false)
-		sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
-		a.Label.TextStyle = sty
-		a.Label.Padding = 3 * px
-		sty = typeface(tickSize, false)
+		sty := typeface(tickSize, false)
 		sty.XAlign, sty.YAlign = a.Tick.Label.XAlign, a.Tick.Label.YAlign
 		a.Tick.Label = sty
 		a.Tick.LineStyle = a.LineStyle
 		a.Tick.Length = 5 * px
-		ts := b.ticks(lo, hi, n)
-		for i := range ts {
-			ts[i].Label = legible(ts[i].Label)
-		}
-		a.Tick.Marker = plot.ConstantTicks(ts)
+		a.Tick.Marker = plot.ConstantTicks(b.ticks(lo, hi, n))
 		if b.Log {
 			a.Scale = plot.LogScale{}
 		}
@@ -191,10 +199,6 @@ func (p *page) plot(i, nx, ny int) *plot.Plot {
 	q.Add(grid{}, layers{panel, lim})
 	return q
 }
-
-// legible replaces the superscript minus, which Liberation Sans lacks and would
-// leave out without a word, by the macron, which looks the same.
-func legible(s string) string { return strings.ReplaceAll(s, "⁻", "¯") }
 
 // grid draws faint lines at the labelled ticks, under the data.
 type grid struct{}
@@ -242,6 +246,23 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return bs
 }
 
+// labelRoom is the height of the label of an axis with its distance.
+const labelRoom = (labelSize + 6) * px
+
+// labels draws the labels of the axes outside of the ticks.
+func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
+	out := vg.Length(0)
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		out = max(out, p.Y.Tick.Label.Width(t.Label))
+	}
+	sty := typeface(labelSize, false)
+	sty.XAlign, sty.YAlign = draw.XCenter, draw.YBottom
+	sty.Rotation = math.Pi / 2
+	c.FillText(sty, vg.Point{X: c.Min.X - p.Y.Tick.Length - out - 10*px, Y: c.Center().Y}, ls.panel.Y.Label)
+	sty.Rotation, sty.YAlign = 0, draw.YTop
+	c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Min.Y - p.X.Tick.Length - p.X.Tick.Label.Height("0") - 5*px}, ls.panel.X.Label)
+}
+
 // end returns the last point of the line.
 func (l Line) end() (x, y float64, ok bool) {
 	for i := len(l.X) - 1; i >= 0; i-- {
@@ -264,8 +285,9 @@ func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
 	if ls.panel.Title != "" {
 		sty := typeface(labelSize, true)
 		sty.XAlign = draw.XCenter
-		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Max.Y + titleGap*px}, legible(ls.panel.Title))
+		c.FillText(sty, vg.Point{X: c.Center().X, Y: c.Max.Y + titleGap*px}, ls.panel.Title)
 	}
+	ls.labels(c, p)
 	for _, l := range ls.panel.Layers {
 		k := l.look()
 		switch l := l.(type) {
@@ -277,7 +299,7 @@ func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
 				sty.YAlign = draw.YCenter
 				pt := at(x, y)
 				pt.X += 4 * px
-				c.FillText(sty, pt, legible(l.Label))
+				c.FillText(sty, pt, l.Label)
 			}
 		case Band:
 			ls.band(&c, k, l, at)

@@ -1,0 +1,90 @@
+package viz
+
+import (
+	"strings"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+)
+
+// scripts writes a line of text in which superscript and subscript characters
+// are ordinary ones, smaller, raised or lowered. The font of the pictures,
+// Liberation Sans, has some of them, lacks others, such as ⁰, ⁹ and ⁻, and
+// leaves those out without a word.
+type scripts struct{ text.Plain }
+
+var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}
+
+var (
+	raised  = strings.NewReplacer("⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁺", "+", "⁻", "−", "ⁿ", "n")
+	lowered = strings.NewReplacer("₀", "0", "₁", "1", "₂", "2", "₃", "3", "₄", "4", "₅", "5", "₆", "6", "₇", "7", "₈", "8", "₉", "9", "₊", "+", "₋", "−", "ᵢ", "i", "ⱼ", "j", "ₖ", "k", "ₙ", "n")
+	// Other characters that the font lacks, by what says the same.
+	replaced = strings.NewReplacer("∝", "~", "ℝ", "R")
+)
+
+const scriptSize, scriptRise, scriptDrop = 0.72, 0.36, 0.16 // in units of the font size
+
+// A segment is a part of a text at one size and height.
+type segment struct {
+	text string
+	font font.Font
+	up   vg.Length
+}
+
+func segments(txt string, fnt font.Font) []segment {
+	small := fnt
+	small.Size *= scriptSize
+	var out []segment
+	last := ' '
+	for _, r := range replaced.Replace(txt) {
+		s, kind := string(r), 'n'
+		if t := raised.Replace(s); t != s {
+			s, kind = t, 'r'
+		} else if t := lowered.Replace(s); t != s {
+			s, kind = t, 'l'
+		}
+		if kind != last {
+			q := segment{font: fnt}
+			switch kind {
+			case 'r':
+				q = segment{font: small, up: scriptRise * fnt.Size}
+			case 'l':
+				q = segment{font: small, up: -scriptDrop * fnt.Size}
+			}
+			out = append(out, q)
+			last = kind
+		}
+		out[len(out)-1].text += s
+	}
+	return out
+}
+
+// Box returns width, height and depth of a line.
+func (h scripts) Box(txt string, fnt font.Font) (width, height, depth vg.Length) {
+	_, height, depth = h.Plain.Box("", fnt)
+	for _, r := range segments(txt, fnt) {
+		w, _, _ := h.Plain.Box(r.text, r.font)
+		width += w
+	}
+	return width, height, depth
+}
+
+// Draw draws a line, aligned and turned as the style says.
+func (h scripts) Draw(c vg.Canvas, txt string, sty text.Style, pt vg.Point) {
+	width, _, _ := h.Box(txt, sty.Font)
+	c.Push()
+	defer c.Pop()
+	c.SetColor(sty.Color)
+	c.Translate(pt)
+	c.Rotate(sty.Rotation)
+	at := vg.Point{
+		X: vg.Length(sty.XAlign) * width,
+		Y: vg.Length(sty.YAlign)*sty.Height(txt) + sty.Font.Size - h.Extents(sty.Font).Ascent,
+	}
+	for _, r := range segments(txt, sty.Font) {
+		face := h.Fonts.Lookup(r.font, r.font.Size)
+		c.FillString(face, vg.Point{X: at.X, Y: at.Y + r.up}, r.text)
+		at.X += face.Width(r.text)
+	}
+}
