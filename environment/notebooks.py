@@ -135,7 +135,9 @@ def failure(cell):
 
 def normalise(notebook):
     """Leaves out what depends on the machine or the moment and not on the cells."""
-    notebook.metadata.get("language_info", {}).pop("version", None)
+    # Without it exporters colour the cells as Python; the kernel's own has a version.
+    notebook.metadata["language_info"] = {
+        "name": "go", "file_extension": ".go", "mimetype": "text/x-go", "pygments_lexer": "go"}
     for _, cell in code(notebook):
         for key in ("execution", "trusted"):
             cell.metadata.pop(key, None)
