@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -58,6 +60,25 @@ The paper's source holds this figure, commented out.`)
 		if err := sec.figure(f, ""); err != nil {
 			return nil, err
 		}
+		var words []string
+		all := true
+		for _, c := range g.distinct("component") {
+			inside, n := 0, 0
+			for _, r := range g.rows {
+				sd := number(r[6])
+				if r[4] != c || !(sd > 0) {
+					continue
+				}
+				n++
+				if math.Abs(number(r[8])-number(r[5])) <= 3*sd {
+					inside++
+				}
+			}
+			words = append(words, fmt.Sprintf("%s at %d of %d", c, inside, n))
+			all = all && inside >= n*9/10
+		}
+		sec.claim("the bands of "+name+" hold the reference solution (the figure of paths)",
+			fmt.Sprintf("The reference lies within three standard deviations of the mean: %s grid points.", strings.Join(words, ", ")), all)
 	}
 	return sec, nil
 }

@@ -67,7 +67,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (Figure, error)
 			draws[r] = append(draws[r], slices.Concat(c.Parameter(i)...))
 		}
 	}
-	f := Figure{Columns: n, Height: 60 + 240*n}
+	f := Figure{Title: "Posterior", Columns: n, Height: 80 + 240*n}
 	for row := range n {
 		for col := range n {
 			if col > row {
@@ -109,7 +109,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (Figure, error)
 // their order. Of long chains only every so many draws are shown.
 func Traces(c *mcmc.Chains) Figure {
 	const most = 500
-	f := Figure{Columns: 1, Height: 60 + 170*len(c.Names)}
+	f := Figure{Title: "Traces", Columns: 1, Height: 80 + 170*len(c.Names)}
 	for i, name := range c.Names {
 		p := Panel{X: Axis{Label: "draw"}, Y: Axis{Label: name}}
 		for j, chain := range c.Parameter(i) {
@@ -133,7 +133,7 @@ func Traces(c *mcmc.Chains) Figure {
 func Ranks(c *mcmc.Chains) Figure {
 	const bins = 20
 	n := len(c.Draws)
-	f := Figure{Columns: n, Height: 70 + 190*len(c.Names)}
+	f := Figure{Title: "Ranks of the draws among those of all chains", Columns: n, Height: 80 + 190*len(c.Names)}
 	edges := make([]float64, bins+1)
 	for b := range edges {
 		edges[b] = float64(b) / bins
@@ -144,14 +144,19 @@ func Ranks(c *mcmc.Chains) Figure {
 		// A bin holds a binomial number of the draws of a chain.
 		per := float64(len(x[0])) / bins
 		spread := 2.58 * math.Sqrt(per*(1-1./bins))
+		heights := make([][]float64, n)
+		top := 2 * per
 		for j := range x {
-			heights := make([]float64, bins)
+			heights[j] = make([]float64, bins)
 			for _, r := range ranks[j] {
-				heights[min(bins-1, int(r*bins))]++
+				heights[j][min(bins-1, int(r*bins))]++
 			}
-			bars := Bars("", edges, heights)
+			top = max(top, slices.Max(heights[j]))
+		}
+		for j := range x {
+			bars := Bars("", edges, heights[j])
 			bars.Color = Palette[j%len(Palette)]
-			p := Panel{Title: fmt.Sprintf("%s, chain %d", name, j+1), X: Axis{Label: "rank", Min: 0, Max: 1}, Y: Axis{Label: "draws", Min: 0, Max: 2.5 * per}}
+			p := Panel{Title: fmt.Sprintf("%s, chain %d", name, j+1), X: Axis{Label: "rank", Min: 0, Max: 1}, Y: Axis{Label: "draws", Min: 0, Max: 1.05 * top}}
 			p.Layers = []Layer{bars,
 				Rule{At: per + spread, Horizontal: true, Dash: Dashed, Width: 1},
 				Rule{At: per - spread, Horizontal: true, Dash: Dashed, Width: 1}}
