@@ -110,7 +110,9 @@ type CalibrateSettings struct {
 // A Calibration is the result of Calibrate.
 type Calibration struct {
 	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife
-	// over groups of paths.
+	// over groups of paths, NaN if a path cannot be solved close to α*. α*
+	// belongs to the problem, to θ and to the units of the state: with a state
+	// ten times as large it is a hundred times as large.
 	Alpha, SE float64
 	// Curve is the score on a logarithmic grid over the bracket, from the
 	// first 100 paths. Curve[i].Score is −Inf where a path failed.
@@ -203,6 +205,9 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 		return nil, err
 	}
 	out.SE = rel * out.Alpha
+	if math.IsNaN(rel) || math.IsInf(out.Curve[best+1].Score, -1) && out.Alpha > out.Curve[best].Alpha {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))
+	}
 	if s.Progress != nil {
 		s.Progress(c.total, c.total)
 	}

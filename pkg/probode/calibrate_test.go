@@ -129,6 +129,23 @@ func TestCalibrateReports(t *testing.T) {
 		t.Errorf("optimum below the bracket: %+v, %v", c, err)
 	}
 
+	// x′ = x³ − x leaves every bound from |x| > 1 on. An error of 2 cannot be
+	// matched by paths that stay, and that is said.
+	cut := set
+	cut.Step = 0.5
+	cut.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
+		e := make([]float64, s.PathLen())
+		for i := range e {
+			e[i] = 2
+		}
+		return &ErrorEstimate{E: e}, nil
+	}
+	fold := &Problem{Name: "fold", X0: []float64{0}, Span: [2]float64{0, 20},
+		F: func(f []float64, _ float64, x, _ []float64) { f[0] = x[0]*x[0]*x[0] - x[0] }}
+	if c, err := Calibrate(ctx(), fold, AdamsBashforth{}, cut); err != nil || !strings.Contains(strings.Join(c.Warnings, " "), "paths can no longer be solved") {
+		t.Errorf("score cut off by failing paths: %+v, %v", c, err)
+	}
+
 	// An error that vanishes at a point would decide alone.
 	zero := set
 	zero.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
