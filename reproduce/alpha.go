@@ -17,38 +17,23 @@ var alpha = experiment{
 	compute: computeAlpha, section: alphaSection,
 }
 
-func (s *study) steps() []float64 {
-	if s.quick {
-		return []float64{.05, .1}
-	}
-	return []float64{.005, .01, .02, .05, .1}
-}
-
 func computeAlpha(ctx context.Context, s *study) error {
 	t := &table{name: "alpha", header: []string{"method", "linearisation", "h", "alpha_star", "alpha_star_se", "alpha_paper"}}
-	all, steps := setups([]int{1, 2, 3}, []int{0, 1, 2}), s.steps()
-	// A cell costs as many solves as any other, of 1/h steps each.
-	var total, done float64
-	for _, h := range steps {
-		total += float64(len(all)) / h
-	}
-	for _, u := range all {
-		for _, h := range steps {
-			share := 1 / h / total
-			c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
-				Step: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers,
-				Progress: s.progress.part(done, done+share, fmt.Sprintf("%v h=%g", u, h)),
-			})
-			done += share
-			switch {
-			case err == nil && !c.AtEdge:
-				t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alphaP)
-			case err == nil || errors.Is(err, probode.ErrDiverged):
-				t.add(u.name, u.lin, h, math.NaN(), math.NaN(), u.alphaP)
-			default:
-				return err
-			}
+	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
+		c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
+			Step: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
+		switch {
+		case err == nil && !c.AtEdge:
+			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alphaP)
+		case err == nil || errors.Is(err, probode.ErrDiverged):
+			t.add(u.name, u.lin, h, math.NaN(), math.NaN(), u.alphaP)
+		default:
+			return err
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return s.save(t)
 }
@@ -164,30 +149,23 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 	for i := -20; i <= 20; i++ {
 		alphas = append(alphas, math.Pow(10, float64(i)/5))
 	}
-	all, steps := setups([]int{1, 2, 3}, []int{0, 1, 2}), s.steps()
-	var total, done float64
-	for _, h := range steps {
-		total += float64(len(all)) / h
-	}
-	for _, u := range all {
-		for _, h := range steps {
-			share := 1 / h / total
-			v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
-				Step: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers,
-				Progress: s.progress.part(done, done+share, fmt.Sprintf("%v h=%g", u, h)),
-			})
-			done += share
-			if err != nil && !errors.Is(err, probode.ErrDiverged) {
-				return err
-			}
-			for i, a := range alphas {
-				score := math.NaN()
-				if err == nil {
-					score = v[i]
-				}
-				t.add(u.name, u.lin, h, a, score)
-			}
+	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
+		v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
+			Step: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
+		if err != nil && !errors.Is(err, probode.ErrDiverged) {
+			return err
 		}
+		for i, a := range alphas {
+			score := math.NaN()
+			if err == nil {
+				score = v[i]
+			}
+			t.add(u.name, u.lin, h, a, score)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return s.save(t)
 }

@@ -22,11 +22,7 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	}
 	n := s.paths(400, 200)
 	p := fhn()
-	fine, err := probode.Grid(p.Span, 0.1/math.Exp2(float64(last)))
-	if err != nil {
-		return err
-	}
-	ref, err := reference(ctx, p, fine)
+	ref, err := halvings(ctx, p, last)
 	if err != nil {
 		return err
 	}

@@ -24,11 +24,7 @@ func computeOrders(ctx context.Context, s *study) error {
 		last = 5
 	}
 	p := fhn()
-	fine, err := probode.Grid(p.Span, 0.1/math.Exp2(float64(last)))
-	if err != nil {
-		return err
-	}
-	ref, err := reference(ctx, p, fine)
+	ref, err := halvings(ctx, p, last)
 	if err != nil {
 		return err
 	}

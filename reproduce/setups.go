@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
@@ -45,6 +46,30 @@ func setups(ab, am []int) []setup {
 	return out
 }
 
+// eachStep calls do for every method and step size, with a hook that moves the
+// progress bar: by the number of steps that a path takes, to which the work is
+// proportional.
+func (s *study) eachStep(all []setup, do func(u setup, h float64, progress func(done, total int)) error) error {
+	steps := []float64{.005, .01, .02, .05, .1}
+	if s.quick {
+		steps = []float64{.05, .1}
+	}
+	var total, done float64
+	for _, h := range steps {
+		total += float64(len(all)) / h
+	}
+	for _, u := range all {
+		for _, h := range steps {
+			share := 1 / h / total
+			if err := do(u, h, s.progress.part(done, done+share, fmt.Sprintf("%v h=%g", u, h))); err != nil {
+				return err
+			}
+			done += share
+		}
+	}
+	return nil
+}
+
 // The names that the paper's two first-order methods have in fig2.csv.
 var (
 	forwardEuler  = probode.AdamsBashforth{Steps: 1}
@@ -52,6 +77,16 @@ var (
 )
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
+
+// halvings returns the reference on the grid of step 0.1·2⁻ⁿ, which contains
+// those of all larger steps of that form.
+func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
+	t, err := probode.Grid(p.Span, 0.1/math.Exp2(float64(n)))
+	if err != nil {
+		return nil, err
+	}
+	return reference(ctx, p, t)
+}
 
 // reference returns the solution of p at times, with a global error of at most
 // 1e-13: that is verified by the solver itself, which runs again with half the

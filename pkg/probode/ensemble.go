@@ -97,7 +97,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
-	index, err := gridIndex(solver.t, s.Times)
+	index, err := solver.Index(s.Times)
 	if err != nil {
 		return nil, fmt.Errorf("%s: Times: %w", p.Name, err)
 	}

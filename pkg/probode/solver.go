@@ -243,22 +243,21 @@ func (e *SolveError) Error() string {
 
 func (e *SolveError) Unwrap() error { return e.Err }
 
-// gridIndex returns the indices of times in the grid, or an error that names
-// the first that is not a grid point.
-func gridIndex(grid, times []float64) ([]int, error) {
+// Index returns the indices of times in the grid, of all grid points if times
+// is nil. The error names the first time that is not a grid point.
+func (s *Solver) Index(times []float64) ([]int, error) {
 	if times == nil {
-		all := make([]int, len(grid))
+		all := make([]int, len(s.t))
 		for i := range all {
 			all[i] = i
 		}
 		return all, nil
 	}
-	h := grid[1] - grid[0]
 	index := make([]int, len(times))
 	for n, t := range times {
-		i, _ := slices.BinarySearch(grid, t-h/2)
-		if i == len(grid) || math.Abs(grid[i]-t) > 1e-9*max(h, math.Abs(t)) {
-			return nil, fmt.Errorf("time %g is not on the grid of step %g over [%g, %g]", t, h, grid[0], grid[len(grid)-1])
+		i, _ := slices.BinarySearch(s.t, t-s.h/2)
+		if i == len(s.t) || math.Abs(s.t[i]-t) > 1e-9*max(s.h, math.Abs(t)) {
+			return nil, fmt.Errorf("time %g is not on the grid of step %g over [%g, %g]", t, s.h, s.t[0], s.t[len(s.t)-1])
 		}
 		index[n] = i
 	}

@@ -288,7 +288,7 @@ func TestBadPosterior(t *testing.T) {
 	for want, change := range map[string]func(*bayes.Posterior){
 		"want Problem, Method, Prior, Likelihood and Data": func(p *bayes.Posterior) { p.Prior = nil },
 		"the exact law needs more randomness":              func(p *bayes.Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
-		"is at t = 0.55, which is not on the grid":         func(p *bayes.Posterior) { p.Data.T = []float64{0.55, 1, 1.5, 2} },
+		"observations: time 0.55 is not on the grid":       func(p *bayes.Posterior) { p.Data.T = []float64{0.55, 1, 1.5, 2} },
 		"time 0.5 comes after 1":                           func(p *bayes.Posterior) { p.Data.T = []float64{1, 0.5, 1.5, 2} },
 		"Sigma is 0":                                       func(p *bayes.Posterior) { p.Likelihood = bayes.Gaussian{} },
 		"step 0.3 does not divide":                         func(p *bayes.Posterior) { p.Step = 0.3 },

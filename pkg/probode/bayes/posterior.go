@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -144,16 +143,11 @@ func newPath(p *Posterior) (*path, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bayes: %w", err)
 	}
-	e := &path{post: p, solver: solver, z: make([]float64, solver.PathLen())}
-	grid, h := solver.Times(), solver.Step()
-	for _, t := range p.Data.T {
-		i, _ := slices.BinarySearch(grid, t-h/2)
-		if i == len(grid) || math.Abs(grid[i]-t) > 1e-9*max(h, math.Abs(t)) {
-			return nil, fmt.Errorf("bayes: an observation is at t = %g, which is not on the grid of step %g over [%g, %g]: choose a step that meets all observations", t, h, grid[0], grid[len(grid)-1])
-		}
-		e.index = append(e.index, i)
+	index, err := solver.Index(p.Data.T)
+	if err != nil {
+		return nil, fmt.Errorf("bayes: observations: %w: choose a step that meets all of them", err)
 	}
-	return e, nil
+	return &path{post: p, solver: solver, z: make([]float64, solver.PathLen()), index: index}, nil
 }
 
 // logLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)). The error is
