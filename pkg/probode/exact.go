@@ -137,6 +137,9 @@ func (e *exactStep) set(a *adamsMoulton, i int, theta []float64) error {
 	copy(e.jac.a, a.jac.a)
 	copy(e.base, a.c)
 	copy(e.fbase, a.fc)
+	if a.lin == Current {
+		a.remember(i, a.c) // c is Zᵢ
+	}
 	inv := a.inv
 	e.gamma.factorize(inv, e.jac) // succeeds, as it did in prepare
 	if err := a.advance(i, e.mu, theta, nil); err != nil {

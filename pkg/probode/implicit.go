@@ -71,23 +71,29 @@ func (a *adamsMoulton) advance(i int, next, theta, xi []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(i, next, theta, xi)
 	}
-	copy(next, a.c)
-	a.residual(a.u, a.c, a.fc) // u = r(c)
-	for k := range a.u {
-		a.u[k] = -a.u[k]
+	c, u := a.c, a.u[:len(a.c)]
+	if a.lin == Current {
+		// −r(Zᵢ) is w = f(Zᵢ) + β₋₁⁻¹ Σ_j β_j F_{i−j}: the terms z/h cancel.
+		copy(u, a.fc)
+		a.past.addPast(u, a.invNext, a.beta, i)
+	} else {
+		a.residual(u, c, a.fc)
+		for k, r := range u {
+			u[k] = -r
+		}
 	}
 	if xi != nil {
-		a.jac.addMul(a.u, a.scale, xi)
+		a.jac.addMul(u, a.scale, xi)
 	}
-	a.lu.solve(a.u)
-	for k, v := range a.u {
-		next[k] += v
+	a.lu.solve(u)
+	for k, v := range u {
+		next[k] = c[k] + v
 	}
 	return nil
 }
 
-// prepare finds the centre c, f and J there, the factors of Γ, and the part
-// of r that is known.
+// prepare finds the centre c, f and J there, the factors of Γ and, unless it
+// drops out, the part of r that is known.
 func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 	t1 := a.t[i+1]
 	fi := a.past.row(i)
@@ -106,14 +112,21 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 			}
 		}
 	}
-	for k, v := range zi {
-		a.known[k] = a.inv * v
+	if a.lin != Current {
+		a.remember(i, zi)
 	}
-	a.past.addPast(a.known, a.invNext, a.beta, i)
 	if !a.lu.factorize(a.inv, a.jac) {
 		return ErrSingular
 	}
 	return nil
+}
+
+// remember sets the part of r that does not move with z.
+func (a *adamsMoulton) remember(i int, zi []float64) {
+	for k, v := range zi {
+		a.known[k] = a.inv * v
+	}
+	a.past.addPast(a.known, a.invNext, a.beta, i)
 }
 
 // residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]

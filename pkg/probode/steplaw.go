@@ -88,8 +88,8 @@ func (s *Solver) StepLaw(i int, z, theta []float64) (*StepLaw, error) {
 	if err := a.prepare(i, zi, theta); err != nil {
 		return nil, fail(err)
 	}
-	l.known = slices.Clone(a.known)
 	err := l.law.set(a, i, slices.Clone(theta))
+	l.known = slices.Clone(a.known)
 	switch {
 	case errors.Is(err, ErrSingularH):
 		l.singular = fail(err)
