@@ -24,9 +24,9 @@ func computeAlpha(ctx context.Context, s *study) error {
 			Step: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
 		switch {
 		case err == nil && !c.AtEdge:
-			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alphaP)
+			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
 		case err == nil || errors.Is(err, probode.ErrDiverged):
-			t.add(u.name, u.lin, h, math.NaN(), math.NaN(), u.alphaP)
+			t.add(u.name, u.lin, h, math.NaN(), math.NaN(), u.alpha)
 		default:
 			return err
 		}
@@ -97,9 +97,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		}
 	}
 	sec.table(header, rows)
-	if note := diverged(t, "alpha_star"); note != "" {
-		sec.text(strings.Replace(note, "a path diverged", "the classical solution diverges, or no α in [1e-6, 1e6] is best", 1))
-	}
+	sec.missing(t, "alpha_star", "the classical solution diverges, or no α in [1e-6, 1e6] is best")
 	spread := func(m, lin string) (lo, hi float64) {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, v := range t.where(m, lin).floats("alpha_star") {

@@ -167,14 +167,10 @@ func fig2Section(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	source := "the built-in synthetic data"
-	if s.dataFile != "" {
-		source = "the data of " + s.dataFile
-	}
-	sec.text(fmt.Sprintf(`The posterior of θ given %d observations of both components (%s) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
+	sec.text(fmt.Sprintf(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
 Four chains each, started at (.2, .2, 3) plus Gaussian noise of standard deviation (.01, .05, .02); burn-in of 1000 iterations, thinned by %d. Proposal: Gaussian random walk, covariance 2.38²/3 · diag(.02, .07, .05)² for 1000 iterations, then 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 000 iterations; <i>pcn</i>, Metropolis within Gibbs with a preconditioned Crank–Nicolson move of ξ, runs until the bulk effective sample size of every parameter is %d, at most %d iterations.`,
-		len(s.data.T), source, thin, wantedESS, 1000+capDraws*thin))
+		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin))
 	titles := map[string]string{"deterministic": "deterministic", "paper": "probabilistic, paper's scheme", "pcn": "probabilistic, pCN within Gibbs",
 		"forward-euler": "forward Euler", "backward-euler": "backward Euler"}
 	f := viz.Figure{Title: "Posterior of (θ2, θ3): contours of 50 % and 90 %", Columns: 3, Width: 1100, Height: 760}

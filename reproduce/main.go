@@ -34,7 +34,7 @@ type experiment struct {
 	title   string
 	tables  []string // the files it writes, without .csv
 	compute func(ctx context.Context, s *study) error
-	section func(s *study) (*section, error) // from the files alone
+	section func(s *study) (*section, error) // from the files; fig1 draws its paths again from the seed
 }
 
 // experiments in the order of the report.

@@ -119,27 +119,6 @@ for Adams–Bashforth of s steps it is 2s.`)
 		fmt.Sprintf("Observed for the method as defined (AM0, AM1, AM2 with Newton: %.2f, %.2f, %.2f). With the linearisation of §2.4, AM2 has %.2f.",
 			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]),
 		math.Abs(slopes["AM0newton"]-2) < 0.5 && math.Abs(slopes["AM1newton"]-4) < 0.5 && math.Abs(slopes["AM2newton"]-6) < 0.5)
-	if notes := diverged(t, "ms_error"); notes != "" {
-		sec.text(notes)
-	}
+	sec.missing(t, "ms_error", "a path diverged")
 	return sec, nil
-}
-
-// diverged returns a sentence that lists the cells of a table in which a path
-// left the finite numbers.
-func diverged(t *table, column string) string {
-	var cells string
-	c := t.column(column)
-	for _, row := range t.rows {
-		if row[c] == "NaN" {
-			if cells != "" {
-				cells += ", "
-			}
-			cells += fmt.Sprintf("%s %s at h = %s", row[0], row[1], row[2])
-		}
-	}
-	if cells == "" {
-		return ""
-	}
-	return "NaN marks the cells in which a path diverged: " + cells + "."
 }

@@ -137,6 +137,7 @@ The theorem's part (iii) promises the rate of the deterministic method; section 
 		}
 	}
 	sec.table([]string{"method", "linearisation", "order promised", "order observed", ""}, rows)
+	sec.missing(t, "max_error", "the path diverged")
 	at := func(m, lin, h string) string {
 		g := t.where(m, lin, h)
 		if len(g.rows) == 0 {

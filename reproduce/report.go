@@ -51,6 +51,20 @@ func (s *section) table(header []string, rows [][]string) {
 	s.body.WriteString("</table></div>\n")
 }
 
+// missing says in which cells of a column there is NaN, and why.
+func (s *section) missing(t *table, column, why string) {
+	var cells []string
+	c := t.column(column)
+	for _, row := range t.rows {
+		if row[c] == "NaN" {
+			cells = append(cells, strings.Replace(row[0]+" "+row[1], " none", "", 1)+" at h = "+row[2])
+		}
+	}
+	if cells != nil {
+		s.text("NaN marks the cells in which " + why + ": " + strings.Join(cells, ", ") + ".")
+	}
+}
+
 // claim sets a statement of the paper beside what was found.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "differs"

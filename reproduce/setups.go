@@ -12,9 +12,9 @@ import (
 
 // A setup is a method as it stands in the columns method and linearisation.
 type setup struct {
-	method        probode.Method
-	name, lin     string
-	alpha, alphaP float64 // for the mean-square experiment; α* as the paper gives it
+	method    probode.Method
+	name, lin string
+	alpha     float64 // α* as the paper gives it, 0 where it gives none
 }
 
 func (u setup) String() string {
@@ -33,7 +33,7 @@ func setups(ab, am []int) []setup {
 	paper := map[string]float64{"AB1": .2, "AB2": .1, "AB3": .2, "AM0": .2, "AM1": .05, "AM2": .05}
 	add := func(m probode.Method, lin string) {
 		name, _, _ := strings.Cut(m.String(), " ")
-		out = append(out, setup{method: m, name: name, lin: lin, alpha: paper[name], alphaP: paper[name]})
+		out = append(out, setup{method: m, name: name, lin: lin, alpha: paper[name]})
 	}
 	for _, s := range ab {
 		add(probode.AdamsBashforth{Steps: s}, "none")

@@ -47,8 +47,7 @@ func (a *adamsBashforth) step(i int, z, theta, xi []float64) error {
 }
 
 // rungeKutta is the explicit one-step method. It also takes the first steps
-// of the multistep methods, where it leaves f at the start of the step in
-// first.
+// of the multistep methods, which find f at the start of the step in k[0].
 type rungeKutta struct {
 	*Solver
 	tab   *Tableau

@@ -1,7 +1,6 @@
 package probode
 
 import (
-	"errors"
 	"fmt"
 	"math"
 )
@@ -164,10 +163,6 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	return nil
 }
 
-// errBandWidth is returned where differences show that the Jacobian has
-// entries outside the band.
-var errBandWidth = errors.New("the Jacobian has entries outside Band")
-
 // checkBand looks for entries outside the declared band by dense one-sided
 // differences at (t, x, θ).
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
@@ -183,7 +178,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	for i := range d {
 		for j := range d {
 			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.at(i, j)) > 1e-6*scale {
-				return fmt.Errorf("%s: %w (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.Name, errBandWidth, p.Band.Lower, p.Band.Upper, i, j, m.at(i, j), t)
+				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.Name, p.Band.Lower, p.Band.Upper, i, j, m.at(i, j), t)
 			}
 		}
 	}

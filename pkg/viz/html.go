@@ -28,17 +28,23 @@ var loader string
 // The fragment is a function of the graphic alone. Its identity is a hash of
 // its content, so that different graphics on one page do not collide.
 func HTML(g Graphic) (string, error) {
+	fragment, _, err := Bundle(g)
+	return fragment, err
+}
+
+// Bundle returns what [HTML] and [PNG] do, with the picture drawn once for
+// both.
+func Bundle(g Graphic) (fragment string, picture []byte, err error) {
 	ps, show, err := g.pages()
 	if err != nil {
-		return "", err
+		return "", nil, err
+	}
+	if picture, err = ps[show].png(); err != nil {
+		return "", nil, err
 	}
 	opt, err := option(g, ps, show)
 	if err != nil {
-		return "", err
-	}
-	picture, err := PNG(g)
-	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	sum := sha256.New()
 	sum.Write(opt)
@@ -50,7 +56,7 @@ func HTML(g Graphic) (string, error) {
 	// as an escape, so that no text in it can end the script.
 	text, err := json.Marshal(string(opt))
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	p := ps[show]
 	var b strings.Builder
@@ -58,7 +64,7 @@ func HTML(g Graphic) (string, error) {
 		`<img alt="%s" style="width:100%%;height:auto" src="data:image/png;base64,%s"></div>`+"\n",
 		id, p.Width, p.Height, p.Width, html.EscapeString(p.alt()), base64.StdEncoding.EncodeToString(picture))
 	fmt.Fprintf(&b, "<script>\n%sprobodeViz.show(%q, %s);\n</script>\n", loader, id, text)
-	return b.String(), nil
+	return b.String(), picture, nil
 }
 
 // alt describes the figure for those who cannot see it.

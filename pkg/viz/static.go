@@ -23,6 +23,10 @@ func PNG(g Graphic) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.png()
+}
+
+func (p *page) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(p.Width)*px, vg.Length(p.Height)*px), vgimg.UseDPI(dpi))
 	p.draw(draw.New(c))
 	var b bytes.Buffer

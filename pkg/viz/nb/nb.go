@@ -41,9 +41,7 @@ const echarts = "environment/echarts/echarts.min.js"
 // error.
 func Show(graphics ...viz.Graphic) {
 	for _, g := range graphics {
-		fragment, err := viz.HTML(g)
-		Check(err)
-		picture, err := viz.PNG(g)
+		fragment, picture, err := viz.Bundle(g)
 		Check(err)
 		send(bundle{
 			protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
