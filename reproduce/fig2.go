@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -42,7 +41,6 @@ var schemes = []bayes.Scheme{bayes.Deterministic{Proposal: proposal}, bayes.Redr
 func (s *study) fig2Settings(scheme bayes.Scheme) mcmc.Settings {
 	set := mcmc.Settings{
 		Draws: keptDraws, BurnIn: 1000, Thin: thin, Chains: 4, Seed: s.seed, Workers: s.workers,
-		Names: []string{"theta1", "theta2", "theta3"},
 		Start: func(_ int, rng *rand.Rand) []float64 {
 			return []float64{.2 + .01*rng.NormFloat64(), .2 + .05*rng.NormFloat64(), 3 + .02*rng.NormFloat64()}
 		},
@@ -58,11 +56,9 @@ func (s *study) fig2Settings(scheme bayes.Scheme) mcmc.Settings {
 }
 
 func (s *study) posterior(m probode.Method, h float64) *bayes.Posterior {
-	flat := distuv.Uniform{Min: 0, Max: 10}
-	return &bayes.Posterior{
-		Problem: fhn(), Method: m, Step: h, Alpha: 0.2,
-		Prior: bayes.Independent{flat, flat, flat}, Likelihood: bayes.Gaussian{Sigma: sigma}, Data: s.data,
-	}
+	p := cases.FitzHughNagumo(s.data)
+	p.Method, p.Step = m, h
+	return p
 }
 
 func (s *study) fig2Steps() []float64 {

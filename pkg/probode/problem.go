@@ -3,6 +3,8 @@ package probode
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // A Problem is an initial value problem with parameters θ,
@@ -96,6 +98,71 @@ func (p *Problem) Initial(dst, theta []float64) {
 		return
 	}
 	copy(dst, p.X0)
+}
+
+// UnknownStart returns a copy of p with the initial values of the given
+// components of the state, of all if none is given, as further parameters
+// behind those of p,
+//
+//	θ′ = (θ, x₀ₖ, …),
+//
+// so that they can be inferred as any other. Their nominal values are those of
+// p, and their names those of the states without a unit, with 0 behind: hare0
+// for hare, x1_0 for x1. F and FJ of p see θ alone. It panics if p has no such
+// component, or has a parameter of that name already.
+func (p *Problem) UnknownStart(components ...int) *Problem {
+	if len(components) == 0 {
+		components = make([]int, p.Dim())
+		for k := range components {
+			components[k] = k
+		}
+	}
+	components = slices.Clone(components)
+	known, n := *p, len(p.Theta) // p may change later, q shall not
+
+	q := known
+	start := make([]float64, p.Dim())
+	p.Initial(start, p.Theta)
+	q.Theta = slices.Clone(p.Theta)
+	q.Params = make([]string, n)
+	for k := range n {
+		q.Params[k] = p.ParamName(k)
+	}
+	for _, k := range components {
+		if k < 0 || k >= p.Dim() {
+			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s has %d", k, p.Name, p.Dim()))
+		}
+		name := startName(p.StateName(k))
+		if slices.Contains(q.Params, name) {
+			panic(fmt.Sprintf("probode: UnknownStart of component %d: %s has a parameter %s already", k, p.Name, name))
+		}
+		q.Params = append(q.Params, name)
+		q.Theta = append(q.Theta, start[k])
+	}
+	q.Start = func(x0, theta []float64) {
+		known.Initial(x0, theta[:n:n])
+		for m, k := range components {
+			x0[k] = theta[n+m]
+		}
+	}
+	if p.F != nil {
+		q.F = func(dst []float64, t float64, x, theta []float64) { known.F(dst, t, x, theta[:n:n]) }
+	}
+	if p.FJ != nil {
+		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { known.FJ(f, jac, t, x, theta[:n:n]) }
+	}
+	return &q
+}
+
+// startName is the name of the initial value of the state with the given name.
+func startName(state string) string {
+	if i := strings.IndexAny(state, "(["); i > 0 {
+		state = strings.TrimSpace(state[:i]) // the unit
+	}
+	if strings.TrimRight(state, "0123456789") != state {
+		state += "_" // x10 is a state, too
+	}
+	return state + "0"
 }
 
 // Validate reports the first thing that keeps p from being solved.

@@ -152,13 +152,31 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.d }
 // Solve refuses a non-nil xi: see SolvePath. Solve panics if a length is
 // wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
+	return s.SolveFrom(z, theta, xi, 0, s.Steps())
+}
+
+// SolveFrom takes the steps from, …, to−1 of a path of which z holds the rows
+// up to that of t_from, and writes those up to that of t_to, where
+// 0 ≤ from ≤ to ≤ N. A step number is that of its row in xi, and z, theta and
+// xi have the lengths that Solve wants. With from = 0 the row of t₀ is written,
+// too.
+//
+// A path that is solved in pieces is the same, bit for bit, as one that Solve
+// computes, since nothing of the pieces before is kept: f is evaluated again
+// at the Startup() grid points before t_from. These and that of t_from are all
+// of the past that is read, so that each piece may continue another path, with
+// other ξ, as in a particle filter. Errors and panics are those of Solve.
+func (s *Solver) SolveFrom(z, theta, xi []float64, from, to int) error {
 	if xi != nil && len(xi) != s.NoiseLen() {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·d = %d", len(xi), s.NoiseLen()))
+	}
+	if from < 0 || from > to || to > s.Steps() {
+		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
 	}
 	if xi != nil && s.exact() != nil {
 		return fmt.Errorf("%s, %v: the exact law needs more randomness than ξ and does not depend on θ continuously: use it in ensembles, and the Gaussian law (Exact: nil) for inference", s.p.Name, s.m)
 	}
-	return s.solve(z, theta, xi)
+	return s.run(z, theta, xi, from, to)
 }
 
 // SolvePath draws ξ for the path with the given number into xi and solves
@@ -183,6 +201,11 @@ func (s *Solver) exact() *exactSampler {
 }
 
 func (s *Solver) solve(z, theta, xi []float64) error {
+	return s.run(z, theta, xi, 0, s.Steps())
+}
+
+// run is SolveFrom under the Gaussian or the exact law.
+func (s *Solver) run(z, theta, xi []float64, from, to int) error {
 	if len(z) != s.PathLen() {
 		panic(fmt.Sprintf("probode: z has length %d: want (N+1)·d = %d", len(z), s.PathLen()))
 	}
@@ -190,12 +213,19 @@ func (s *Solver) solve(z, theta, xi []float64) error {
 		panic(fmt.Sprintf("probode: theta has length %d: want %d, that of Problem.Theta", len(theta), len(s.p.Theta)))
 	}
 	d := s.d
-	s.p.Initial(z[:d], theta)
-	if !finite(z[:d]) {
-		return &SolveError{s.p.Name, s.m, s.h, 0, s.t[0], ErrDiverged}
+	if from == 0 {
+		s.p.Initial(z[:d], theta)
+		if !finite(z[:d]) {
+			return &SolveError{s.p.Name, s.m, s.h, 0, s.t[0], ErrDiverged}
+		}
+	}
+	// A method of n steps needs F of n−1 grid points before the present one,
+	// which is also how many it takes to start.
+	for i := max(0, from-s.first); i < from; i++ {
+		s.recall(i, z, theta)
 	}
 	var noise []float64
-	for i := range s.Steps() {
+	for i := from; i < to; i++ {
 		var err error
 		if i < s.first {
 			if err = s.start.step(i, z, theta, nil); err == nil {
@@ -215,6 +245,17 @@ func (s *Solver) solve(z, theta, xi []float64) error {
 		}
 	}
 	return nil
+}
+
+// recall sets Fᵢ of the past by the same evaluation as step i does: F and FJ
+// may round differently.
+func (s *Solver) recall(i int, z, theta []float64) {
+	fi, zi := s.past.row(i), row(z, i, s.d)
+	if a, ok := s.step.(*adamsMoulton); ok && i >= s.first && a.lin != Predictor && a.currentIsOld && a.eval.diff == nil {
+		a.eval.fj(fi, a.jac, s.t[i+1], zi, theta)
+		return
+	}
+	s.p.F(fi, s.t[i], zi, theta)
 }
 
 // What can go wrong in a step. The texts say what to try.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -366,6 +367,85 @@ func TestMeanSquareOrder(t *testing.T) {
 		if got := math.Log2(ms[0]/ms[1]) / 2; math.Abs(got-2*float64(m.Order())) > 0.4 {
 			t.Errorf("%v: mean square error falls like h^%.2f, want h^%d", m, got, 2*m.Order())
 		}
+	}
+}
+
+// A path that is solved in pieces is that of Solve, bit for bit: for every
+// method and every cut, the start included, with all rows that are not yet
+// known made NaN and another path solved between the pieces. One problem has an
+// FJ that does not round as F does, another depends on time, and others take J
+// by differences.
+func TestSolveFrom(t *testing.T) {
+	rounding := problems.FitzHughNagumo()
+	fj := rounding.FJ
+	rounding.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+		fj(f, jac, t, x, theta)
+		f[0] *= 1 + 1e-13
+	}
+	differences := problems.FitzHughNagumo()
+	differences.FJ = nil
+	for _, p := range []*Problem{rounding, differences, riccati(), coupled(), problems.Brusselator(5)} {
+		p.Span[1] = p.Span[0] + 0.5
+		for _, m := range every() {
+			s := mustSolver(t, p, m, 1./16, 0.01)
+			xi, other := make([]float64, s.NoiseLen()), make([]float64, s.NoiseLen())
+			DrawNoise(xi, 1, 1)
+			DrawNoise(other, 1, 2)
+			n, d := s.Steps(), p.Dim()
+			for _, noise := range [][]float64{nil, xi} {
+				want := solve(t, s, noise)
+				for from := range n + 1 {
+					for to := from; to <= n; to++ {
+						z := make([]float64, s.PathLen())
+						for i := range z {
+							z[i] = math.NaN()
+						}
+						for _, piece := range [][2]int{{0, from}, {from, to}, {to, n}} {
+							if err := s.SolveFrom(z, p.Theta, noise, piece[0], piece[1]); err != nil {
+								t.Fatal(err)
+							}
+							if got := z[:(piece[1]+1)*d]; !slices.Equal(got, want[:len(got)]) {
+								t.Fatalf("%s, %v: steps %d to %d differ from Solve", p.Name, m, piece[0], piece[1])
+							}
+							if rest := z[(piece[1]+1)*d:]; len(rest) > 0 && !math.IsNaN(rest[0]) {
+								t.Fatalf("%s, %v: steps %d to %d write beyond", p.Name, m, piece[0], piece[1])
+							}
+							solve(t, s, other)
+						}
+					}
+				}
+			}
+			// Nothing older than the rows that are said to be read is read.
+			z := solve(t, s, xi)
+			last := z[len(z)-1]
+			for i := range (n - 1 - s.Startup()) * d {
+				z[i] = math.NaN()
+			}
+			if err := s.SolveFrom(z, p.Theta, xi, n-1, n); err != nil || z[len(z)-1] != last {
+				t.Errorf("%s, %v: the last step reads more than it says: %v", p.Name, m, err)
+			}
+			if a := testing.AllocsPerRun(3, func() { s.SolveFrom(z, p.Theta, xi, n-1, n) }); a != 0 {
+				t.Errorf("%s, %v: %g allocations in SolveFrom", p.Name, m, a)
+			}
+		}
+	}
+}
+
+func TestSolveFromRefuses(t *testing.T) {
+	s := mustSolver(t, riccati(), AdamsMoulton{Exact: &ExactLaw{}}, 0.25, 1)
+	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	if err := s.SolveFrom(z, nil, xi, 0, 2); err == nil || !strings.Contains(err.Error(), "the exact law needs more randomness") {
+		t.Errorf("exact law: error %v", err)
+	}
+	for _, steps := range [][2]int{{-1, 2}, {3, 2}, {0, 5}} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, "want 0 ≤ from ≤ to ≤ 4") {
+					t.Errorf("steps %v: panic %q", steps, got)
+				}
+			}()
+			s.SolveFrom(z, nil, nil, steps[0], steps[1])
+		}()
 	}
 }
 

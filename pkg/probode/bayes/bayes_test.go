@@ -17,7 +17,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // decay is x′ = −θx from 1, solved by forward Euler with h = 1/8 and α = 4, so
@@ -44,14 +43,18 @@ func decay() *probode.Problem {
 
 var decayPrior = distuv.Normal{Mu: 1, Sigma: 0.5}
 
+// decayPosterior moves θ on its own scale, which for a normal prior is the
+// unconstrained one too.
 func decayPosterior(alpha float64, y []float64) *bayes.Posterior {
 	d := &bayes.Data{T: decayTimes}
 	for _, v := range y {
 		d.Y = append(d.Y, []float64{v})
 	}
 	return &bayes.Posterior{
-		Problem: decay(), Method: probode.AdamsBashforth{}, Step: decayStep, Alpha: alpha,
-		Prior: bayes.Independent{decayPrior}, Likelihood: bayes.Gaussian{Sigma: decaySigma}, Data: d,
+		Params: []bayes.Param{{Name: "theta1", Prior: decayPrior}},
+		Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
+		Method: probode.AdamsBashforth{}, Step: decayStep, Alpha: bayes.Known(alpha),
 	}
 }
 
@@ -104,6 +107,9 @@ func decayMoments(t *testing.T, alpha float64, y []float64) (mean, sd float64) {
 
 var decayY = []float64{0.75, 0.31, 0.29, 0.07}
 
+// walk is a proposal that fits the posterior's scale.
+var walk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}
+
 func run(t *testing.T, p *bayes.Posterior, s bayes.Scheme, draws int) *mcmc.Chains {
 	t.Helper()
 	c, err := bayes.Sample(context.Background(), p, s, mcmc.Settings{
@@ -121,7 +127,6 @@ func run(t *testing.T, p *bayes.Posterior, s bayes.Scheme, draws int) *mcmc.Chai
 // the errors are normal and known, and below 1e-3 with standard errors that
 // are 20 % too small.
 func TestPosteriorMoments(t *testing.T) {
-	walk := mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}
 	for _, c := range []struct {
 		s     bayes.Scheme
 		alpha float64 // of the closed form
@@ -216,7 +221,7 @@ func TestSimulationBasedCalibration(t *testing.T) {
 }
 
 func TestWorkersDoNotChangeDraws(t *testing.T) {
-	for _, s := range []bayes.Scheme{bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.RedrawOnAccept{}} {
+	for _, s := range []bayes.Scheme{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
 		var first [][][]float64
 		for _, workers := range []int{1, 3} {
 			c, err := bayes.Sample(context.Background(), decayPosterior(decayAlpha, decayY), s, mcmc.Settings{
@@ -236,25 +241,6 @@ func TestWorkersDoNotChangeDraws(t *testing.T) {
 	}
 }
 
-// A missing value takes its observation out of the likelihood and nothing
-// else.
-func TestMissingValues(t *testing.T) {
-	g := bayes.Gaussian{Sigma: 0.3}
-	x := []float64{1, 2}
-	both := g.LogProb([]float64{1.1, 1.7}, x)
-	one := g.LogProb([]float64{1.1, math.NaN()}, x)
-	other := g.LogProb([]float64{math.NaN(), 1.7}, x)
-	if math.Abs(both-one-other) > 1e-14 {
-		t.Errorf("log probabilities %v and %v do not add up to %v", one, other, both)
-	}
-	if want := (distuv.Normal{Mu: 2, Sigma: 0.3}).LogProb(1.7); math.Abs(other-want) > 1e-14 {
-		t.Errorf("log probability %v, want %v", other, want)
-	}
-	if got := (bayes.Gaussian{Sigma: 0.3, Components: []int{1}}).LogProb([]float64{1.7}, x); got != other {
-		t.Errorf("component 1 alone: %v, want %v", got, other)
-	}
-}
-
 // A θ at which the path diverges is rejected and counted.
 func TestFailedSolvesAreCounted(t *testing.T) {
 	p := &probode.Problem{Name: "blow-up", X0: []float64{1}, Theta: []float64{0}, Span: [2]float64{0, 2},
@@ -264,10 +250,11 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 				f[0] = math.Inf(1)
 			}
 		}}
-	post := &bayes.Posterior{Problem: p, Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: 0.1,
-		Prior: bayes.Independent{distuv.Uniform{Min: -1, Max: 1}}, Likelihood: bayes.Gaussian{Sigma: 1},
-		Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}
-	for _, s := range []bayes.Scheme{bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.RedrawOnAccept{}} {
+	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: bayes.Known(0.1),
+		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
+		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+			Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}}}
+	for _, s := range []bayes.Scheme{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
 		c, err := bayes.Sample(context.Background(), post, s, mcmc.Settings{Draws: 200, BurnIn: -1, Chains: 1,
 			Start: func(int, *rand.Rand) []float64 { return []float64{-0.5} }})
 		if err != nil {
@@ -280,25 +267,6 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 			if d[0] > 0 {
 				t.Fatalf("%v: θ = %g was accepted", s, d[0])
 			}
-		}
-	}
-}
-
-func TestBadPosterior(t *testing.T) {
-	for want, change := range map[string]func(*bayes.Posterior){
-		"want Problem, Method, Prior, Likelihood and Data": func(p *bayes.Posterior) { p.Prior = nil },
-		"the exact law needs more randomness":              func(p *bayes.Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
-		"observations: time 0.55 is not on the grid":       func(p *bayes.Posterior) { p.Data.T = []float64{0.55, 1, 1.5, 2} },
-		"time 0.5 comes after 1":                           func(p *bayes.Posterior) { p.Data.T = []float64{1, 0.5, 1.5, 2} },
-		"Sigma is 0":                                       func(p *bayes.Posterior) { p.Likelihood = bayes.Gaussian{} },
-		"step 0.3 does not divide":                         func(p *bayes.Posterior) { p.Step = 0.3 },
-	} {
-		p := decayPosterior(1, decayY)
-		p.Data.T = slices.Clone(p.Data.T)
-		change(p)
-		_, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Start: func(int, *rand.Rand) []float64 { return []float64{1} }})
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
 }
@@ -335,32 +303,4 @@ func TestCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-}
-
-// The posterior of the FitzHugh–Nagumo parameters with the solver's error in
-// the model.
-func ExampleSample() {
-	fhn := problems.FitzHughNagumo()
-	data := &bayes.Data{
-		T: []float64{2, 4, 6, 8},
-		Y: [][]float64{{1.9, 0.0}, {1.6, -0.6}, {-1.7, -0.4}, {-1.3, 0.9}},
-	}
-	flat := distuv.Uniform{Min: 0, Max: 10}
-	post := &bayes.Posterior{
-		Problem: fhn, Method: probode.AdamsMoulton{}, Step: 0.1, Alpha: 0.15,
-		Prior:      bayes.Independent{flat, flat, flat},
-		Likelihood: bayes.Gaussian{Sigma: 0.1},
-		Data:       data,
-	}
-	chains, err := bayes.Sample(context.Background(), post, bayes.PCNWithinGibbs{}, mcmc.Settings{
-		Draws: 100, Chains: 2, Seed: 1,
-		Start: func(_ int, rng *rand.Rand) []float64 {
-			return []float64{0.2, 0.2, 3 + 0.1*rng.NormFloat64()}
-		},
-	})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
-	// Output: [theta1 theta2 theta3] 2 chains of 100
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -15,202 +16,193 @@ import (
 type Scheme interface {
 	// String returns a short name for tables.
 	String() string
-	kernel(*path) mcmc.Kernel
+
+	// kernel returns the kernel of one chain. The rule makes the proposals
+	// of θ, on the unconstrained scale, and adapts for burnIn iterations.
+	kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel
+
+	// proposal returns the caller's own rule, nil for that of this package.
+	proposal() mcmc.Rule
+
+	// validate reports a setting that cannot be.
+	validate(p *Posterior) error
 }
 
-var (
-	_ Scheme = Deterministic{}
-	_ Scheme = PCNWithinGibbs{}
-	_ Scheme = RedrawOnAccept{}
-)
-
-// Sample runs chains of the scheme on p. Names of parameters are taken from
-// the problem where s gives none. Chains that propose a θ at which the ODE
-// cannot be solved reject it and count it as failed.
+// Sample draws from p by the scheme. Parameters are moved on an unconstrained
+// scale, where proposals learn the shape of the posterior during burn-in and
+// are then left as they are; see Param.Natural for the exception. Draws are on
+// the natural scale, in the order of p.Params. Beside each draw stand in
+// Chains.Generated the quantities
+//
+//	lp__         log posterior density on the unconstrained scale, up to a constant
+//	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
+//	log_lik.1, … its log probability; NaN for a missing value
+//
+// A nil s.Start has the chains begin around the mode of the deterministic
+// posterior, or at draws of the prior where no mode is found: Chains.Notes say
+// which. A zero s.BurnIn means 1000 iterations and 250 more for each parameter.
+// Names are those of p. A move to a θ at which the ODE cannot be solved is
+// rejected and counted as failed.
+//
+// The same seed gives different schemes the same starts and, for each chain,
+// the same random numbers for the proposals of θ and their acceptance, and
+// others for ξ.
 //
 // The error says what is wrong with p, that no chain could begin, or that ctx
 // ended; see mcmc.Run.
 func Sample(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (*mcmc.Chains, error) {
-	if _, err := newPath(p); err != nil {
+	job, err := prepare(ctx, p, scheme, s)
+	if err != nil {
 		return nil, err
 	}
-	if s.Names == nil {
-		for k := range p.Problem.Theta {
-			s.Names = append(s.Names, p.Problem.ParamName(k))
+	chains, err := mcmc.Run(ctx, job.kernel, job.settings)
+	if chains == nil {
+		return nil, err
+	}
+	chains.Notes = append(chains.Notes, job.notes...)
+	chains.Notes = append(chains.Notes, job.learned()...)
+	if f, ok := scheme.(finisher); ok && err == nil {
+		return f.finish(ctx, p, chains)
+	}
+	return chains, err
+}
+
+// A finisher is a Scheme that has something to do when all chains are there.
+type finisher interface {
+	finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
+}
+
+// A job is a posterior with a scheme, ready to run.
+type job struct {
+	p        *Posterior
+	scheme   Scheme
+	settings mcmc.Settings
+	rule     mcmc.Rule
+	notes    []string
+	kernels  []mcmc.Kernel
+}
+
+func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (*job, error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := scheme.validate(p); err != nil {
+		return nil, err
+	}
+	s.Names = p.names()
+	s.Generated = quantities(e)
+	if s.BurnIn == 0 {
+		s.BurnIn = 1000 + 250*len(p.Params)
+	}
+	j := &job{p: p, scheme: scheme, settings: s, rule: scheme.proposal()}
+	if s.Start == nil || j.rule == nil {
+		if err := j.begin(ctx, s.Start == nil); err != nil {
+			return nil, err
 		}
 	}
-	return mcmc.Run(ctx, func(int) mcmc.Kernel {
-		e, err := newPath(p)
-		if err != nil {
-			panic("bayes: " + err.Error()) // it was made before
-		}
-		return scheme.kernel(e)
-	}, s)
+	return j, nil
 }
 
-// Deterministic is random-walk Metropolis on θ with the classical solution,
-// ξ = 0.
-//
-// Stationary law: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
-// ignored. Cost: one solve a draw.
-type Deterministic struct {
-	// Proposal is the random walk of θ.
-	Proposal mcmc.AdaptiveMetropolis
-}
-
-func (Deterministic) String() string { return "deterministic" }
-
-func (s Deterministic) kernel(e *path) mcmc.Kernel {
-	return &mcmc.Metropolis{
-		Proposal: s.Proposal,
-		Target: func(theta []float64) (float64, error) {
-			lp := e.post.Prior.LogProb(theta)
-			if math.IsInf(lp, -1) {
-				return lp, nil
-			}
-			ll, err := e.logLikelihood(theta, nil)
-			return lp + ll, err
-		},
+// kernel makes the kernel of one chain.
+func (j *job) kernel(int) mcmc.Kernel {
+	e, err := newEvaluator(j.p)
+	if err != nil {
+		panic("bayes: " + err.Error()) // it was made before
 	}
-}
-
-// PCNWithinGibbs alternates two Metropolis moves, one of θ with ξ fixed and
-// one of ξ with θ fixed,
-//
-//	θ′ ~ q(· | θ),              accepted with  min(1, p(Y|Z(θ′,ξ)) p(θ′) / p(Y|Z(θ,ξ)) p(θ))
-//	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
-//
-// the second being preconditioned Crank–Nicolson, which is reversible for
-// p(ξ) = N(0, I) whatever the number of steps [Cotter et al. 2013].
-//
-// Stationary law: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
-// 2.5 deterministic draws. The zero value is ready for use; it is the default
-// of this package.
-type PCNWithinGibbs struct {
-	// Proposal is the random walk of θ.
-	Proposal mcmc.AdaptiveMetropolis
-	// Beta is the step β of the move of ξ, in (0, 1]. Zero asks for one that
-	// is found during the first AdaptFor iterations, so that a quarter of the
-	// moves is accepted, and then kept.
-	Beta float64
-	// AdaptFor is the number of iterations in which β is found; zero means
-	// 1000. It should not be longer than the burn-in.
-	AdaptFor int
-	// Moves is the number of moves of ξ in an iteration; zero means 1.
-	Moves int
-}
-
-func (PCNWithinGibbs) String() string { return "pcn" }
-
-func (s PCNWithinGibbs) kernel(e *path) mcmc.Kernel {
-	if s.Beta < 0 || s.Beta > 1 || s.Moves < 0 || s.AdaptFor < 0 {
-		panic(fmt.Sprintf("bayes: PCNWithinGibbs with Beta %g, Moves %d, AdaptFor %d: want Beta in [0, 1], the others ≥ 0", s.Beta, s.Moves, s.AdaptFor))
-	}
-	k := &pcnKernel{state: newState(e, s.Proposal), moves: max(1, s.Moves), beta: s.Beta}
-	k.next = make([]float64, len(k.xi))
-	if s.Beta == 0 {
-		k.beta, k.adapt = 0.1, s.AdaptFor
-		if k.adapt == 0 {
-			k.adapt = 1000
-		}
-	}
+	k := j.scheme.kernel(e, j.rule, max(0, j.settings.BurnIn))
+	j.kernels = append(j.kernels, k)
 	return k
 }
 
-type pcnKernel struct {
-	*state
-	next  []float64 // proposed ξ
-	beta  float64
-	moves int
-	adapt int // iterations of adaptation left
-	n     int // moves of ξ so far
-}
-
-func (k *pcnKernel) Step(rng *rand.Rand) {
-	k.moveTheta(rng)
-	for range k.moves {
-		probode.PerturbNoise(k.next, k.xi, k.beta, rng)
-		ll, err := k.path.logLikelihood(k.theta, k.next)
-		k.stats.Latent.Proposed++
-		accepted := 0.0
-		e := rng.ExpFloat64() // −log U
-		switch {
-		case err != nil || math.IsNaN(ll):
-			k.stats.Latent.Failed++
-		case ll-k.ll >= -e:
-			k.stats.Latent.Accepted++
-			k.xi, k.next, k.ll = k.next, k.xi, ll
-			accepted = 1
-		}
-		if k.adapt > 0 {
-			// Robbins–Monro on log β for an acceptance rate of 1/4.
-			k.n++
-			k.beta = min(1, k.beta*math.Exp((accepted-0.25)*4/math.Pow(float64(k.n), 0.6)))
+// learned returns what the kernels found out, such as β.
+func (j *job) learned() []string {
+	var all []string
+	what := ""
+	for _, k := range j.kernels {
+		if l, ok := k.(interface{ learned() (what, value string) }); ok {
+			w, v := l.learned()
+			what, all = w, append(all, v)
 		}
 	}
-	if k.adapt > 0 {
-		k.adapt--
+	if all == nil || what == "" {
+		return nil
 	}
+	return []string{what + " " + strings.Join(all, ", ")}
 }
 
-// RedrawOnAccept is the scheme of the paper's appendix, to the letter: θ is
-// moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
-// anew from p(ξ) without an accept/reject step of its own; on rejection it is
-// kept.
-//
-// Stationary law: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
-// probability that a move from (θ, ξ) is accepted and ν the invariant law of
-// θ at the times of acceptance. It depends on the proposal q, and is neither
-// p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
-// Use PCNWithinGibbs for inference. Cost: one solve a draw, and another one
-// with N·d normals for each accepted move.
-type RedrawOnAccept struct {
-	// Proposal is the random walk of θ.
-	Proposal mcmc.AdaptiveMetropolis
-}
-
-func (RedrawOnAccept) String() string { return "paper" }
-
-func (s RedrawOnAccept) kernel(e *path) mcmc.Kernel {
-	return &redrawKernel{newState(e, s.Proposal)}
-}
-
-type redrawKernel struct{ *state }
-
-func (k *redrawKernel) Step(rng *rand.Rand) {
-	if !k.moveTheta(rng) {
-		return
+// quantities names what a kernel tells beside its position.
+func quantities(e *evaluator) []string {
+	names := []string{"lp__"}
+	for _, name := range []string{"y_hat", "log_lik"} {
+		for i := range e.fit {
+			names = append(names, fmt.Sprintf("%s.%d", name, i+1))
+		}
 	}
-	normals(k.xi, rng)
-	k.stats.Latent.Proposed++
-	ll, err := k.path.logLikelihood(k.theta, k.xi)
-	if err != nil || math.IsNaN(ll) {
-		// φ[k+1,k+1] is zero and the next move that can be evaluated is
-		// accepted, as the algorithm has it.
-		k.stats.Latent.Failed++
-		k.ll = math.Inf(-1)
-		return
-	}
-	k.stats.Latent.Accepted++
-	k.ll = ll
+	return names
 }
 
 // A state is a position (θ, ξ) with its likelihood, and the Metropolis move of
-// θ that the schemes share.
+// θ that the schemes share. It is a mcmc.Kernel but for Step.
 type state struct {
-	path            *path
-	rule            mcmc.AdaptiveMetropolis
-	walk            *mcmc.Proposal
-	theta, proposed []float64
-	xi              []float64
-	logPrior, ll    float64
-	stats           mcmc.Stats
+	e            *evaluator
+	rule         mcmc.Rule
+	burnIn       int
+	walk         mcmc.Proposal
+	u, theta     []float64 // the position on both scales
+	uNew         []float64
+	thetaNew     []float64
+	xi           []float64 // nil for ξ = 0
+	fit          []float64 // what is expected of the data here
+	logPrior, ll float64   // of u; of the data
+	stats        mcmc.Stats
+
+	// What moves ξ has random numbers of its own, so that schemes that move
+	// it in different ways see the same ones for θ.
+	source rand.PCG
+	latent *rand.Rand
+
+	chance chance
+	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of what ξ is not in
 }
 
-func newState(e *path, rule mcmc.AdaptiveMetropolis) *state {
-	d := len(e.post.Problem.Theta)
-	return &state{path: e, rule: rule, theta: make([]float64, d), proposed: make([]float64, d),
-		xi: make([]float64, e.solver.NoiseLen())}
+// A chance makes the random decisions of the kernels, those of the proposals
+// apart. Tests put one in its place that takes all branches, and so find the
+// probabilities with which a kernel goes from one state to another.
+type chance interface {
+	// accept decides on a move, which is made with probability min(1, eʳ),
+	// r = logRatio, and not made if r is NaN. It always uses the same part
+	// of the stream.
+	accept(logRatio float64, rng *rand.Rand) bool
+
+	// draw draws ξ from p(ξ).
+	draw(dst []float64, rng *rand.Rand)
+
+	// perturb moves ξ to dst by a rule that is reversible for p(ξ).
+	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
+}
+
+// random is the chance of all but tests.
+type random struct{}
+
+func (random) accept(logRatio float64, rng *rand.Rand) bool {
+	return logRatio >= -rng.ExpFloat64() // −log U of a uniform U is exponential
+}
+func (random) draw(dst []float64, rng *rand.Rand) { normals(dst, rng) }
+func (random) perturb(dst, xi []float64, beta float64, rng *rand.Rand) {
+	probode.PerturbNoise(dst, xi, beta, rng)
+}
+
+func newState(e *evaluator, rule mcmc.Rule, burnIn int, noise bool) *state {
+	d := len(e.p.Params)
+	s := &state{e: e, rule: rule, burnIn: burnIn, chance: random{}, like: e.logLikelihood, fit: make([]float64, len(e.fit)),
+		u: make([]float64, d), theta: make([]float64, d), uNew: make([]float64, d), thetaNew: make([]float64, d)}
+	if noise {
+		s.xi = make([]float64, e.noise)
+	}
+	s.latent = rand.New(&s.source)
+	s.walk = rule.New(d, burnIn)
+	return s
 }
 
 // Init places the chain at x with ξ drawn from p(ξ).
@@ -218,45 +210,72 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	if len(x) != len(s.theta) {
 		panic(fmt.Sprintf("bayes: start of %d parameters: want %d", len(x), len(s.theta)))
 	}
-	copy(s.theta, x)
-	normals(s.xi, rng)
-	s.walk = s.rule.Proposal(len(x))
+	s.source.Seed(rng.Uint64(), rng.Uint64())
+	s.chance.draw(s.xi, s.latent)
+	s.walk = s.rule.New(len(x), s.burnIn)
 	s.stats = mcmc.Stats{}
-	s.logPrior = s.path.post.Prior.LogProb(x)
-	if math.IsInf(s.logPrior, -1) || math.IsNaN(s.logPrior) {
+	if err := s.e.unconstrain(s.u, x); err != nil {
+		return err
+	}
+	s.logPrior = s.e.constrain(s.theta, s.u)
+	if math.IsInf(s.logPrior, 0) {
 		return fmt.Errorf("bayes: the prior density at %.4g is zero", x)
 	}
 	var err error
-	if s.ll, err = s.path.logLikelihood(x, s.xi); err != nil {
+	if s.ll, err = s.like(s.theta, s.xi); err != nil {
 		return err
 	}
+	s.keepFit()
 	if math.IsNaN(s.ll) || math.IsInf(s.ll, 0) {
 		return fmt.Errorf("bayes: the log likelihood at %.4g is %g", x, s.ll)
 	}
 	return nil
 }
 
-// moveTheta makes a Metropolis move of θ with ξ fixed and reports whether it
-// was accepted.
+// keepFit makes the fit of the last evaluation that of the position.
+func (s *state) keepFit() {
+	last := s.e.fit
+	s.e.setFit(s.fit)
+	s.fit = last
+}
+
+// moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
+// whether it was accepted.
 func (s *state) moveTheta(rng *rand.Rand) bool {
-	s.walk.Propose(s.proposed, s.theta, rng)
+	logq := s.walk.Propose(s.uNew, s.u, rng)
+	accepted, probability := s.decide(logq, s.xi, rng)
+	s.walk.Observe(s.u, probability)
+	return accepted
+}
+
+// decide moves the chain to the proposed uNew, or leaves it where it is, and
+// returns the probability of the move. The likelihood there is that with xi,
+// and logq is what the log ratio of the posterior densities at xi lacks.
+func (s *state) decide(logq float64, xi []float64, rng *rand.Rand) (accepted bool, probability float64) {
 	s.stats.Proposed++
-	accepted := false
-	e := rng.ExpFloat64() // −log U, drawn in any case: see mcmc.Metropolis
-	if lp := s.path.post.Prior.LogProb(s.proposed); !math.IsInf(lp, -1) {
-		ll, err := s.path.logLikelihood(s.proposed, s.xi)
-		switch {
-		case err != nil || math.IsNaN(lp+ll):
+	ratio, ll := math.Inf(-1), math.Inf(-1)
+	lp := s.e.constrain(s.thetaNew, s.uNew)
+	if !math.IsInf(lp, -1) {
+		var err error
+		if ll, err = s.like(s.thetaNew, xi); err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
 			s.stats.Failed++
-		case lp+ll-s.logPrior-s.ll >= -e:
-			s.stats.Accepted++
-			s.theta, s.proposed = s.proposed, s.theta
-			s.logPrior, s.ll = lp, ll
-			accepted = true
+		} else if !math.IsInf(ll, -1) {
+			ratio = lp + ll - s.logPrior - s.ll + logq
 		}
 	}
-	s.walk.Observe(s.theta)
-	return accepted
+	if accepted = s.chance.accept(ratio, rng); accepted {
+		s.moveTo(lp, ll)
+	}
+	return accepted, math.Exp(min(0, ratio))
+}
+
+// moveTo makes the proposed θ, at which the evaluator was last, the position.
+func (s *state) moveTo(logPrior, ll float64) {
+	s.stats.Accepted++
+	s.u, s.uNew = s.uNew, s.u
+	s.theta, s.thetaNew = s.thetaNew, s.theta
+	s.logPrior, s.ll = logPrior, ll
+	s.keepFit()
 }
 
 // Position returns θ.
@@ -265,8 +284,37 @@ func (s *state) Position() []float64 { return s.theta }
 // Stats returns the counts since Init.
 func (s *state) Stats() mcmc.Stats { return s.stats }
 
+// Generate writes the quantities that Sample lists.
+func (s *state) Generate(dst []float64) {
+	n := len(s.fit)
+	dst[0] = s.logPrior + s.ll
+	copy(dst[1:], s.fit)
+	s.e.pointwise(dst[1+n:], s.fit, s.theta)
+}
+
+// State takes down or gives back the chain.
+func (s *state) State(a *mcmc.Archive) {
+	a.Floats(s.u)
+	a.Floats(s.theta)
+	a.Floats(s.xi)
+	a.Floats(s.fit)
+	a.Float(&s.logPrior)
+	a.Float(&s.ll)
+	a.Stats(&s.stats)
+	a.Source(&s.source)
+	s.walk.State(a)
+}
+
 func normals(dst []float64, rng *rand.Rand) {
 	for i := range dst {
 		dst[i] = rng.NormFloat64()
 	}
+}
+
+// noisy reports that a scheme that moves ξ has none to move.
+func noisy(s Scheme, p *Posterior) error {
+	if p.Alpha.Name == "" && p.Alpha.Value == 0 {
+		return fmt.Errorf("bayes: %v: Alpha is 0, so that there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
+	}
+	return nil
 }

@@ -62,11 +62,14 @@ type AdaptiveMetropolis struct {
 	Epsilon float64
 }
 
-// Proposal returns a proposal in d dimensions that follows the rule.
+var _ Rule = AdaptiveMetropolis{}
+
+// New returns a proposal in d dimensions that follows the rule. It adapts for
+// as long as StopAfter says, whatever burnIn is.
 //
 // It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
 // not positive, or if Factor, Every, StopAfter or Epsilon is negative.
-func (a AdaptiveMetropolis) Proposal(d int) *Proposal {
+func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:
 		panic(fmt.Sprintf("mcmc: %d dimensions", d))
@@ -87,7 +90,7 @@ func (a AdaptiveMetropolis) Proposal(d int) *Proposal {
 	if a.Epsilon == 0 {
 		a.Epsilon = 1e-8
 	}
-	p := &Proposal{
+	p := &adaptive{
 		rule:    a,
 		mean:    make([]float64, d),
 		scatter: mat.NewSymDense(d, nil),
@@ -111,10 +114,8 @@ func (a AdaptiveMetropolis) Proposal(d int) *Proposal {
 	return p
 }
 
-// A Proposal is an [AdaptiveMetropolis] rule at work: the rule, and what it has
-// learned from one chain. It is symmetric, so that the ratio of proposal
-// densities drops out of the acceptance probability.
-type Proposal struct {
+// adaptive is the proposal of AdaptiveMetropolis. It is symmetric.
+type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
 
 	n       int           // positions observed
@@ -127,8 +128,7 @@ type Proposal struct {
 	z          []float64
 }
 
-// Propose sets dst to a random step from x. It does not change x.
-func (p *Proposal) Propose(dst, x []float64, rng *rand.Rand) {
+func (p *adaptive) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	if len(dst) != len(p.z) || len(x) != len(p.z) {
 		panic("mcmc: position of wrong length")
 	}
@@ -139,12 +139,10 @@ func (p *Proposal) Propose(dst, x []float64, rng *rand.Rand) {
 	for i, v := range p.z {
 		dst[i] = x[i] + v
 	}
+	return 0
 }
 
-// Observe tells the proposal the chain's position after an iteration. It is to
-// be called once an iteration, whether the move was accepted or not: a position
-// in which the chain stays counts as often as it stays.
-func (p *Proposal) Observe(x []float64) {
+func (p *adaptive) Observe(x []float64, _ float64) {
 	if len(x) != len(p.z) {
 		panic("mcmc: position of wrong length")
 	}
@@ -176,7 +174,7 @@ func (p *Proposal) Observe(x []float64) {
 // refactor makes cov, which it overwrites, the covariance of the proposal. One
 // that rounding has left singular, or that has overflowed, is passed over: the
 // old one still serves.
-func (p *Proposal) refactor() {
+func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return
 	}
@@ -184,4 +182,12 @@ func (p *Proposal) refactor() {
 		p.factor = u
 		p.cov, p.spare = p.spare, p.cov
 	}
+}
+
+// State takes down the factor too, which may be older than the covariance.
+func (p *adaptive) State(a *Archive) {
+	a.Int(&p.n)
+	a.Floats(p.mean)
+	a.Floats(p.scatter.RawSymmetric().Data)
+	a.Floats(p.factor.Data)
 }

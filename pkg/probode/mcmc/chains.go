@@ -26,6 +26,23 @@ type Chains struct {
 	// was ahead of the shortest.
 	Stats, BurnIn []Stats
 
+	// Generated[c][k] are the quantities that the kernel told beside the
+	// draw, with the names Quantities: see Settings.Generated. Both are nil
+	// if there are none.
+	Generated  [][][]float64
+	Quantities []string
+
+	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k
+	// of chain c, up to a constant, for draws that stand for another law
+	// than the one they were drawn from; KHat is then the shape of the tail
+	// of the weights.
+	LogWeights [][]float64
+	KHat       float64
+
+	// Notes say in plain words what is to be known of the run, such as where
+	// its chains began.
+	Notes []string
+
 	// Capped says that the run was to reach Settings.MinESS and came to
 	// Settings.MaxDraws first.
 	Capped bool

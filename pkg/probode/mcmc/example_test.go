@@ -97,19 +97,21 @@ func ExampleTarget() {
 
 // A kernel of one's own takes the proposal alone: propose, decide, observe. Here
 // the target is uniform on the unit square about zero.
-func ExampleAdaptiveMetropolis_Proposal() {
+func ExampleProposal() {
 	rng := rand.New(rand.NewPCG(1, 1))
-	p := mcmc.AdaptiveMetropolis{Scale: []float64{0.1, 0.1}}.Proposal(2)
+	p := mcmc.AdaptiveMetropolis{Scale: []float64{0.1, 0.1}}.New(2, 0)
 	x, y := []float64{0, 0}, []float64{0, 0}
 	accepted := 0
 	const n = 20000
 	for range n {
 		p.Propose(y, x, rng)
+		probability := 0.0
 		if math.Abs(y[0]) < 0.5 && math.Abs(y[1]) < 0.5 {
 			accepted++
+			probability = 1
 			copy(x, y)
 		}
-		p.Observe(x)
+		p.Observe(x, probability)
 	}
 	fmt.Printf("accepted %.1f\n", float64(accepted)/n)
 	// Output: accepted 0.4

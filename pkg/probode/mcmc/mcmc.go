@@ -64,6 +64,44 @@ type Kernel interface {
 
 	// Stats returns the counts since Init.
 	Stats() Stats
+
+	// State takes down, or gives back to a kernel of the same making, all
+	// that Step and Position depend on. It is called between iterations.
+	State(a *Archive)
+}
+
+// A Generator is a Kernel that has more to tell about its position than the
+// coordinates, such as its log density or what the model predicts there. See
+// Settings.Generated.
+type Generator interface {
+	// Generate writes the quantities at the present position to dst.
+	Generate(dst []float64)
+}
+
+// A Rule says how a chain in d dimensions proposes its moves.
+type Rule interface {
+	// New returns the proposal of one chain. Whatever it is to learn has to
+	// be learned in the first burnIn iterations.
+	New(d, burnIn int) Proposal
+}
+
+// A Proposal is a Rule at work: the rule, and what it has learned from one
+// chain.
+type Proposal interface {
+	// Propose sets dst to a random move from x, which it does not change,
+	// and returns log q(x | dst) − log q(dst | x), to be added to the log
+	// ratio of the target's densities. It is zero for a symmetric proposal.
+	Propose(dst, x []float64, rng *rand.Rand) float64
+
+	// Observe tells the proposal the outcome of the move: the chain's
+	// position after it, and the probability with which the move was, or
+	// would have been, accepted. It is to be called once an iteration,
+	// whether the move was accepted or not: a position in which the chain
+	// stays counts as often as it stays.
+	Observe(x []float64, probability float64)
+
+	// State takes down or gives back what has been learned.
+	State(a *Archive)
 }
 
 // Moves counts proposed moves of one kind.

@@ -6,17 +6,23 @@ import (
 	"math/rand/v2"
 )
 
-// Metropolis is the random-walk Metropolis kernel. It proposes y from the
-// symmetric Gaussian at x and moves there with probability
+// Metropolis is the Metropolis–Hastings kernel. It proposes y from q(· | x) and
+// moves there with probability
 //
-//	min(1, π(y)/π(x)).
+//	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
 // One iteration evaluates the target once and allocates nothing of its own.
 type Metropolis struct {
-	Target   Target
-	Proposal AdaptiveMetropolis
+	Target Target
 
-	walk  *Proposal
+	// Proposal is the rule that makes the proposals; nil stands for
+	// AdaptiveMetropolis{}.
+	Proposal Rule
+
+	// BurnIn is the number of iterations that the proposal has to learn.
+	BurnIn int
+
+	walk  Proposal
 	x, y  []float64
 	logp  float64 // log π(x)
 	stats Stats
@@ -36,7 +42,11 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	case math.IsInf(logp, -1):
 		return fmt.Errorf("mcmc: density at %v is zero, want a point of the support", x)
 	}
-	m.walk = m.Proposal.Proposal(len(x))
+	rule := m.Proposal
+	if rule == nil {
+		rule = AdaptiveMetropolis{}
+	}
+	m.walk = rule.New(len(x), m.BurnIn)
 	m.x = append(m.x[:0], x...)
 	m.y = make([]float64, len(x))
 	m.logp = logp
@@ -46,7 +56,7 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 
 // Step makes one iteration.
 func (m *Metropolis) Step(rng *rand.Rand) {
-	m.walk.Propose(m.y, m.x, rng)
+	logq := m.walk.Propose(m.y, m.x, rng)
 	logp, err := m.Target(m.y)
 	m.stats.Proposed++
 
@@ -54,15 +64,20 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	// the outcome is certain, so that an iteration always uses the same
 	// part of the stream.
 	e := rng.ExpFloat64()
+	probability := 0.0
 	switch {
 	case err != nil || math.IsNaN(logp) || math.IsInf(logp, 1):
 		m.stats.Failed++
-	case logp-m.logp >= -e:
-		m.stats.Accepted++
-		m.x, m.y = m.y, m.x
-		m.logp = logp
+	default:
+		ratio := logp - m.logp + logq
+		probability = math.Exp(min(0, ratio))
+		if ratio >= -e {
+			m.stats.Accepted++
+			m.x, m.y = m.y, m.x
+			m.logp = logp
+		}
 	}
-	m.walk.Observe(m.x)
+	m.walk.Observe(m.x, probability)
 }
 
 // Position returns the chain's position, a view valid until the next Step.
@@ -70,3 +85,11 @@ func (m *Metropolis) Position() []float64 { return m.x }
 
 // Stats returns the counts since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
+
+// State takes down or gives back the position and what the proposal has learned.
+func (m *Metropolis) State(a *Archive) {
+	a.Floats(m.x)
+	a.Float(&m.logp)
+	a.Stats(&m.stats)
+	m.walk.State(a)
+}

@@ -42,6 +42,11 @@ type Settings struct {
 	// Names are the names of the parameters. Nil means x1, x2, ….
 	Names []string
 
+	// Generated are the names of quantities to be kept with each draw beside
+	// the parameters. If there are any, the kernels are Generators of that
+	// many.
+	Generated []string
+
 	// MinESS, if positive, lets the chains run until the bulk effective
 	// sample size, of all chains together, is at least MinESS for every
 	// parameter. This is looked at whenever each chain has another Draws
@@ -55,6 +60,11 @@ type Settings struct {
 	// MinESS.
 	MaxDraws int
 
+	// Only are the chains to run now, counted from 0, each in [0, Chains);
+	// nil means all. A chain is the same whether it runs alone or with
+	// others, so one study can be split over many machines.
+	Only []int
+
 	// Workers is the number of chains that advance at the same time. Zero
 	// means as many as there are processors. It does not change the result.
 	Workers int
@@ -63,13 +73,14 @@ type Settings struct {
 	// times a second and once at the end. Calls do not overlap, but the
 	// chains may wait for them.
 	Progress func(Progress)
-}
 
-// Progress is the state of a run, summed over its chains.
-type Progress struct {
-	Done  int   // iterations made, burn-in included
-	Total int   // iterations at which the run ends at the latest
-	Stats Stats // counts of the iterations made
+	// Meta describes the model and whatever else is to be known of the
+	// draws. Stream writes it into the files: see Field.
+	Meta []Field
+
+	// Checkpoint is the time after which Stream saves the state of a chain
+	// again. Zero means 5 s. It does not change the result.
+	Checkpoint time.Duration
 }
 
 // startTries is the number of points at which Run tries to begin a chain. A
@@ -95,10 +106,10 @@ const startTries = 100
 // coordinate.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	s := settings.withDefaults()
-	chains := make([]*chain, s.Chains)
-	for i := range chains {
-		chains[i] = &chain{kernel: kernel(i), rng: stream(s.Seed, i)}
-		if err := chains[i].start(i, s.Start); err != nil {
+	chains := make([]*chain, len(s.Only))
+	for i, index := range s.Only {
+		chains[i] = newChain(kernel(index), s.Seed, index)
+		if err := chains[i].start(s.Start); err != nil {
 			return nil, err
 		}
 	}
@@ -108,10 +119,12 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	if s.MinESS > 0 {
 		limit = s.MaxDraws
 	}
-	report := reporter{hook: s.Progress}
-	report.now.Total = len(chains) * s.iterations(limit)
+	report := newReporter(s.Progress, s.Names, len(chains)*s.iterations(limit))
+	for _, c := range chains {
+		c.record = report.record()
+	}
 	for n := min(s.Draws, limit); ; n = min(n+s.Draws, limit) {
-		complete := advance(ctx, chains, s.iterations(n), &s, &report)
+		complete := advance(ctx, chains, s.iterations(n), &s, report)
 		out := collect(chains, &s)
 		enough := s.MinESS <= 0 || complete && out.minBulkESS() >= s.MinESS
 		if complete && !enough && n < limit {
@@ -128,7 +141,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 
 // withDefaults checks the settings and fills in what is zero.
 func (s Settings) withDefaults() Settings {
-	if s.Draws < 0 || s.Chains < 0 || s.Thin < 0 || s.MaxDraws < 0 || s.Workers < 0 || s.MinESS < 0 {
+	if s.Draws < 0 || s.Chains < 0 || s.Thin < 0 || s.MaxDraws < 0 || s.Workers < 0 || s.MinESS < 0 || s.Checkpoint < 0 {
 		panic("mcmc: negative count in Settings")
 	}
 	if s.Start == nil {
@@ -154,6 +167,22 @@ func (s Settings) withDefaults() Settings {
 	}
 	if s.Workers == 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
+	}
+	if s.Checkpoint == 0 {
+		s.Checkpoint = 5 * time.Second
+	}
+	if s.Only == nil {
+		for i := range s.Chains {
+			s.Only = append(s.Only, i)
+		}
+	}
+	if len(s.Only) == 0 {
+		panic("mcmc: Settings.Only names no chain")
+	}
+	for k, i := range s.Only {
+		if i < 0 || i >= s.Chains || slices.Contains(s.Only[:k], i) {
+			panic(fmt.Sprintf("mcmc: chain %d in Settings.Only, want each once, of 0 to %d", i, s.Chains-1))
+		}
 	}
 	return s
 }
@@ -183,7 +212,7 @@ func names(given []string, chains []*chain) []string {
 // stream returns the random numbers of one chain. PCG's streams of adjacent
 // seeds are not independent, so seed and chain are scrambled by the finaliser
 // of SplitMix64 first.
-func stream(seed uint64, chain int) *rand.Rand {
+func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 {
 		z += 0x9e3779b97f4a7c15
 		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -191,27 +220,37 @@ func stream(seed uint64, chain int) *rand.Rand {
 		return z ^ z>>31
 	}
 	hi := mix(seed)
-	return rand.New(rand.NewPCG(hi, mix(hi^mix(uint64(chain)))))
+	return rand.NewPCG(hi, mix(hi^mix(uint64(chain))))
 }
 
 // A chain is one chain under way. Its state is all that its future depends on.
 type chain struct {
+	index     int
 	kernel    Kernel
+	source    *rand.PCG // of rng
 	rng       *rand.Rand
 	iteration int
 	burnIn    Stats     // counts up to the end of burn-in
 	draws     []float64 // the kept positions, one after another
+	generated []float64 // the quantities generated there
+	file      *file     // if not nil, takes draws and generated
+	record    *record   // if not nil, some of the draws, for the reporter
+}
+
+func newChain(k Kernel, seed uint64, index int) *chain {
+	source := stream(seed, index)
+	return &chain{index: index, kernel: k, source: source, rng: rand.New(source)}
 }
 
 // start places the chain at a point that the kernel takes.
-func (c *chain) start(index int, point func(int, *rand.Rand) []float64) error {
+func (c *chain) start(point func(int, *rand.Rand) []float64) error {
 	var err error
 	for range startTries {
-		if err = c.kernel.Init(point(index, c.rng), c.rng); err == nil {
+		if err = c.kernel.Init(point(c.index, c.rng), c.rng); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", index, startTries, err)
+	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index, startTries, err)
 }
 
 // advance makes iterations until the chain has made the given number, or done
@@ -229,8 +268,30 @@ func (c *chain) advance(done <-chan struct{}, until int, s *Settings) {
 		case after <= 0:
 			c.burnIn = c.kernel.Stats()
 		case after%s.Thin == 0:
-			c.draws = append(c.draws, c.kernel.Position()...)
+			c.keep(len(s.Generated))
 		}
+	}
+}
+
+// keep takes the present position, and the m quantities generated there, among
+// the draws.
+func (c *chain) keep(m int) {
+	x := c.kernel.Position()
+	if c.record != nil {
+		c.record.add(x)
+	}
+	if c.file != nil {
+		if m > 0 {
+			c.kernel.(Generator).Generate(c.file.generated)
+		}
+		c.file.row(x)
+		return
+	}
+	c.draws = append(c.draws, x...)
+	if m > 0 {
+		n := len(c.generated)
+		c.generated = slices.Grow(c.generated, m)[:n+m]
+		c.kernel.(Generator).Generate(c.generated[n:])
 	}
 }
 
@@ -239,13 +300,18 @@ func (c *chain) advance(done <-chan struct{}, until int, s *Settings) {
 //
 // The chains take turns, in slices of some milliseconds, so that a run that is
 // interrupted has chains of about equal length even where there are fewer
-// workers than chains.
+// workers than chains. At the end of its turn a chain that goes to a file sees
+// to it; if that fails, no chain goes on.
 func advance(ctx context.Context, chains []*chain, until int, s *Settings, report *reporter) bool {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	queue := make(chan *chain, len(chains))
 	for _, c := range chains {
-		c.draws = slices.Grow(c.draws, (until-c.iteration)/s.Thin*len(c.kernel.Position()))
+		if c.file == nil {
+			c.draws = slices.Grow(c.draws, (until-c.iteration)/s.Thin*len(c.kernel.Position()))
+		}
 		queue <- c
 	}
 	var under, complete atomic.Int64
@@ -265,6 +331,9 @@ func advance(ctx context.Context, chains []*chain, until int, s *Settings, repor
 					slice = max(1, slice/2)
 				}
 
+				if c.file != nil && !c.file.turn(c, c.iteration == until) {
+					stop()
+				}
 				if c.iteration < until && ctx.Err() == nil {
 					queue <- c // has room for every chain
 					continue
@@ -282,38 +351,10 @@ func advance(ctx context.Context, chains []*chain, until int, s *Settings, repor
 	return int(complete.Load()) == len(chains)
 }
 
-// A reporter sums up the progress of all chains and passes it on.
-type reporter struct {
-	hook func(Progress)
-	mu   sync.Mutex
-	now  Progress
-	next time.Time // when the hook is to be called next
-}
-
-func (r *reporter) add(iterations int, counts Stats) {
-	if r.hook == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now.Done += iterations
-	r.now.Stats = r.now.Stats.plus(1, counts)
-	if t := time.Now(); t.After(r.next) {
-		r.hook(r.now)
-		r.next = t.Add(100 * time.Millisecond)
-	}
-}
-
-func (r *reporter) last() {
-	if r.hook != nil {
-		r.hook(r.now)
-	}
-}
-
 // collect returns the draws of all chains so far.
 func collect(chains []*chain, s *Settings) *Chains {
-	out := &Chains{Names: s.Names}
-	d := len(s.Names)
+	out := &Chains{Names: s.Names, Quantities: s.Generated}
+	d, m := len(s.Names), len(s.Generated)
 	n := math.MaxInt
 	for _, c := range chains {
 		n = min(n, len(c.draws)/d)
@@ -324,6 +365,13 @@ func collect(chains []*chain, s *Settings) *Chains {
 			draws[k] = c.draws[k*d : (k+1)*d : (k+1)*d]
 		}
 		out.Draws = append(out.Draws, draws)
+		if m > 0 {
+			generated := make([][]float64, n)
+			for k := range generated {
+				generated[k] = c.generated[k*m : (k+1)*m : (k+1)*m]
+			}
+			out.Generated = append(out.Generated, generated)
+		}
 		out.BurnIn = append(out.BurnIn, c.burnIn)
 		out.Stats = append(out.Stats, c.kernel.Stats().plus(-1, c.burnIn))
 	}

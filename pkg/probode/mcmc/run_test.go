@@ -94,6 +94,7 @@ func (k *counter) Step(*rand.Rand) {
 
 func (k *counter) Position() []float64 { return k.x }
 func (k *counter) Stats() Stats        { return k.stats }
+func (k *counter) State(a *Archive)    { a.Floats(k.x); a.Stats(&k.stats) }
 
 func zero(int, *rand.Rand) []float64 { return []float64{0} }
 
@@ -320,7 +321,7 @@ func TestRunChainsThatDoNotMix(t *testing.T) {
 func TestStreams(t *testing.T) {
 	const n = 10000
 	numbers := func(seed uint64, chain int) []float64 {
-		rng := stream(seed, chain)
+		rng := rand.New(stream(seed, chain))
 		u := make([]float64, n)
 		for i := range u {
 			u[i] = rng.Float64() - 0.5

@@ -197,6 +197,23 @@ func SIR() *probode.Problem {
 	}
 }
 
+// Influenza returns the model of SIR with the values of an outbreak of
+// influenza in a boarding school of 763 boys, θ = (β, γ) = (1.7, 0.5) per day,
+// (762, 1, 0) on the eve of the first day, t ∈ [0, 14] days. What was counted on
+// days 1, …, 14 are the boys in bed, I.
+//
+// Source: Anonymous (1978), British Medical Journal 1, 587; as it is fitted by
+// Grinsztajn, Semenova, Margossian & Riou (2021), Statistics in Medicine 40,
+// 6209.
+func Influenza() *probode.Problem {
+	p := SIR()
+	p.Name = "influenza"
+	p.X0 = []float64{762, 1, 0}
+	p.Span = [2]float64{0, 14}
+	p.Theta = []float64{1.7, 0.5}
+	return p
+}
+
 // Goodwin returns Goodwin's oscillator of a gene that its product represses,
 //
 //	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,

@@ -36,6 +36,8 @@ var references = []struct {
 		[]float64{3.2582538450541086883, 5.2819294274395533412}},
 	{SIR(), 200, false, 1e-12, "mpmath",
 		[]float64{59.592819349652112353, 0.00111724732155582953, 940.40606340302633182}},
+	{Influenza(), 14, false, 1e-12, "mpmath",
+		[]float64{31.825551781326855306, 18.515152038742146832, 712.65929617993099786}},
 	{RigidBody(), 20, false, 1e-12, "mpmath",
 		[]float64{0.60620385396481161627, 0.62874721045017833526, 0.80738514857560248663}},
 	{ProteinActivation(), 100, false, 1e-12, "mpmath",
@@ -112,7 +114,7 @@ func TestJacobians(t *testing.T) {
 		stiff[r.p.Name] = stiff[r.p.Name] || r.stiff
 	}
 	names := make(map[string]bool)
-	for _, p := range append(All(), VanDerPol(1e5), Lorenz96(4), Lorenz96(40), Brusselator(2), Burgers(2)) {
+	for _, p := range append(All(), Influenza(), VanDerPol(1e5), Lorenz96(4), Lorenz96(40), Brusselator(2), Burgers(2)) {
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}

@@ -1,0 +1,111 @@
+// Package cases holds complete models of data that others have analysed, to
+// learn from, to compare with, and to begin an own one with. The data come from
+// files: see notebooks/data and reproduce/data.csv.
+package cases
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// LynxHare returns the model of Carpenter's case study for Stan of the pelts of
+// hares and lynxes (in thousands; columns hare and lynx, time in years from
+// 1900 to 1920): the equations of Lotka and Volterra from an unknown start,
+//
+//	θ1, θ3 ~ N(1, 0.5²), θ2, θ4 ~ N(0.05, 0.05²), all positive
+//	hare0, lynx0 ~ LogNormal(log 10, 1)
+//	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
+//
+// with the counts of the first year among the observations. Method, step and
+// noise scale are those of a good solver, RK4 with ten steps a year: choose
+// others to see what they do.
+//
+// Source: Carpenter (2018), Predator-Prey Population Dynamics: the
+// Lotka-Volterra model in Stan.
+func LynxHare(data *bayes.Data) *bayes.Posterior {
+	p := problems.LotkaVolterra20()
+	p.Name = "lynx and hare"
+	p.States = []string{"hare", "lynx"}
+	p.Params = []string{"theta1", "theta2", "theta3", "theta4"}
+	p.Span = [2]float64{1900, 1920}
+	p.TimeUnit = "years"
+	p.Theta = []float64{0.55, 0.028, 0.8, 0.024}
+	p.X0 = []float64{33, 6}
+	start := distuv.LogNormal{Mu: math.Log(10), Sigma: 1}
+	size := distuv.LogNormal{Mu: -1, Sigma: 1}
+	return &bayes.Posterior{
+		Params: []bayes.Param{
+			{Name: "theta1", Prior: bayes.Positive(1, 0.5)},
+			{Name: "theta2", Prior: bayes.Positive(0.05, 0.05)},
+			{Name: "theta3", Prior: bayes.Positive(1, 0.5)},
+			{Name: "theta4", Prior: bayes.Positive(0.05, 0.05)},
+			{Name: "hare0", Prior: start},
+			{Name: "lynx0", Prior: start},
+			{Name: "sigma_hare", Prior: size},
+			{Name: "sigma_lynx", Prior: size},
+		},
+		Experiments: []bayes.Experiment{{
+			Problem: p.UnknownStart(), Data: data,
+			Errors: []bayes.Likelihood{
+				bayes.LogNormal{Sigma: bayes.Unknown("sigma_hare")},
+				bayes.LogNormal{Sigma: bayes.Unknown("sigma_lynx")},
+			},
+		}},
+		Method: probode.RungeKutta{}, Step: 0.1,
+	}
+}
+
+// Influenza returns the model of Grinsztajn et al. for the boys of a boarding
+// school who were confined to bed (column in_bed, days 1 to 14): the equations
+// of Kermack and McKendrick for 763 boys of whom one is infected on day 0,
+//
+//	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
+//	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
+//
+// so that phi has an inverse gamma distribution. Method, step and noise scale
+// are those of a good solver, RK4 with ten steps a day.
+//
+// Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
+// disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
+func Influenza(data *bayes.Data) *bayes.Posterior {
+	return &bayes.Posterior{
+		Params: []bayes.Param{
+			{Name: "beta", Prior: bayes.Positive(2, 1)},
+			{Name: "gamma", Prior: bayes.Positive(0.4, 0.5)},
+			{Name: "phi", Prior: distuv.InverseGamma{Alpha: 1, Beta: 5}},
+		},
+		Experiments: []bayes.Experiment{{
+			Problem: problems.Influenza(), Data: data,
+			Observe: func(dst, x, _ []float64) { dst[0] = x[1] },
+			Errors:  []bayes.Likelihood{bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}},
+		}},
+		Method: probode.RungeKutta{}, Step: 0.1,
+	}
+}
+
+// FitzHughNagumo returns the model of the paper's §3.2: V and R observed (the
+// columns in this order) with Gaussian errors of variance 0.01, and a flat
+// prior on (0, 10)³, moved on its own scale as in the paper. The solver is the
+// backward Euler method, linearised at the current state, with h = 0.05 and
+// α = 0.2.
+func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
+	p := problems.FitzHughNagumo()
+	post := &bayes.Posterior{
+		Experiments: []bayes.Experiment{{
+			Problem: p, Data: data,
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: probode.AdamsMoulton{Linearize: probode.Current}, Step: 0.05, Alpha: bayes.Known(0.2),
+	}
+	for k := range p.Theta {
+		post.Params = append(post.Params, bayes.Param{
+			Name: p.ParamName(k), Prior: distuv.Uniform{Min: 0, Max: 10}, Natural: true,
+		})
+	}
+	return post
+}

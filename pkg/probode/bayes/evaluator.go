@@ -1,0 +1,255 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// An evaluator is a Posterior at work in one chain: it owns a solver for each
+// experiment, with the path that was solved last, and what the model expects of
+// the data there.
+type evaluator struct {
+	p          *Posterior
+	transforms []transform
+	alpha      int // index of the parameter that is α, −1 if it is known
+	runs       []*run
+	noise      int       // length of ξ, all experiments together
+	fit        []float64 // expected values of the data, by experiment, row and column
+}
+
+// A run is one experiment in an evaluator.
+type run struct {
+	x      *Experiment
+	solver *probode.Solver
+	at     *probode.Interpolator
+	z      []float64 // path
+	state  []float64 // at the times of the data
+	param  []int     // index in θ of each element of the problem's θ, −1 if known
+	theta  []float64 // of the problem
+	noise  []float64 // view of ξ
+	fit    []float64 // view of evaluator.fit
+	pick   []int     // components observed, if x.Observe is nil
+	laws   []law     // of the columns
+}
+
+// A law is the likelihood of one column with the values of its own parameters.
+type law struct {
+	Likelihood
+	param []int // index in θ of each own parameter, −1 if known
+	own   []float64
+}
+
+// newEvaluator checks p and returns its evaluator.
+func newEvaluator(p *Posterior) (*evaluator, error) {
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	e := &evaluator{p: p, alpha: -1}
+	if p.Alpha.Name != "" {
+		e.alpha = p.index(p.Alpha.Name)
+	}
+	for k := range p.Params {
+		t, err := p.Params[k].transform()
+		if err != nil {
+			return nil, err
+		}
+		e.transforms = append(e.transforms, t)
+	}
+	values := 0
+	for i := range p.Experiments {
+		r, err := p.newRun(&p.Experiments[i])
+		if err != nil {
+			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
+		}
+		e.runs = append(e.runs, r)
+		e.noise += r.solver.NoiseLen()
+		values += len(r.x.Data.T) * r.x.Data.columns()
+	}
+	e.setFit(make([]float64, values))
+	return e, nil
+}
+
+func (p *Posterior) newRun(x *Experiment) (*run, error) {
+	problem := x.Problem
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	length := problem.Span[1] - problem.Span[0]
+	if !(p.Step > 0) || p.Step > length*(1+1e-9) {
+		return nil, fmt.Errorf("step is %g: want a number > 0, at most the span, %g", p.Step, length)
+	}
+	h := length / math.Ceil(length/p.Step*(1-1e-12)) // the largest that divides the span
+	solver, err := probode.NewSolver(problem, p.Method, h, p.Alpha.Value)
+	if err != nil {
+		return nil, err
+	}
+	at, err := solver.Interpolator(x.Data.T)
+	if err != nil {
+		return nil, fmt.Errorf("observations: %w", err)
+	}
+	d, columns := problem.Dim(), x.Data.columns()
+	r := &run{x: x, solver: solver, at: at,
+		z: make([]float64, solver.PathLen()), state: make([]float64, len(x.Data.T)*d),
+		theta: slices.Clone(problem.Theta)}
+	for k := range problem.Theta {
+		r.param = append(r.param, p.index(x.param(k)))
+	}
+	if x.Observe == nil {
+		for k := range columns {
+			r.pick = append(r.pick, k)
+		}
+		named := make([]int, columns)
+		for k := range named {
+			named[k] = -1
+			if k < len(x.Data.Names) {
+				named[k] = slices.Index(problem.States, x.Data.Names[k])
+			}
+		}
+		if !slices.Contains(named, -1) {
+			r.pick = named
+		}
+	}
+	for k := range columns {
+		l := law{Likelihood: x.errors(k)}
+		for _, v := range l.Own() {
+			i := -1
+			if v.Name != "" {
+				i = p.index(v.Name)
+			}
+			l.param = append(l.param, i)
+			l.own = append(l.own, v.Value)
+		}
+		r.laws = append(r.laws, l)
+	}
+	return r, nil
+}
+
+// setFit makes fit the place for what is expected of the data. Kernels swap it
+// for another one to keep what belongs to the position of their chain.
+func (e *evaluator) setFit(fit []float64) {
+	e.fit = fit
+	for _, r := range e.runs {
+		n := len(r.x.Data.T) * r.x.Data.columns()
+		r.fit, fit = fit[:n:n], fit[n:]
+	}
+}
+
+// constrain writes the parameters at the unconstrained u to theta and returns
+// the log prior density of u, with the Jacobian of the transformation.
+func (e *evaluator) constrain(theta, u []float64) float64 {
+	var lp float64
+	for k, t := range e.transforms {
+		var jacobian float64
+		theta[k], jacobian = t.to(u[k])
+		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
+	}
+	if math.IsNaN(lp) {
+		return math.Inf(-1) // −∞ + ∞ far out in the tail
+	}
+	return lp
+}
+
+// unconstrain is the inverse of constrain.
+func (e *evaluator) unconstrain(u, theta []float64) error {
+	for k, t := range e.transforms {
+		u[k] = t.from(theta[k])
+		if math.IsNaN(u[k]) || math.IsInf(u[k], 0) {
+			return fmt.Errorf("bayes: %s = %g is not inside the support of its prior, (%g, %g)", e.p.Params[k].Name, theta[k], t.lo, t.hi)
+		}
+	}
+	return nil
+}
+
+// logLikelihood solves for (θ, ξ), leaves in fit what is expected of the data,
+// and returns log p(Y | Z(θ, ξ)). xi nil stands for ξ = 0. The error is that of
+// a failed solve.
+func (e *evaluator) logLikelihood(theta, xi []float64) (float64, error) {
+	var sum float64
+	for _, r := range e.runs {
+		e.bind(r, theta)
+		var noise []float64
+		if xi != nil {
+			n := r.solver.NoiseLen()
+			noise, xi = xi[:n], xi[n:]
+		}
+		if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+			return math.Inf(-1), err
+		}
+		r.at.At(r.state, r.z)
+		sum += r.logLikelihood(theta)
+	}
+	return sum, nil
+}
+
+// bind tells a run its part of θ.
+func (e *evaluator) bind(r *run, theta []float64) {
+	for k, i := range r.param {
+		if i >= 0 {
+			r.theta[k] = theta[i]
+		}
+	}
+	for _, l := range r.laws {
+		for k, i := range l.param {
+			if i >= 0 {
+				l.own[k] = theta[i]
+			}
+		}
+	}
+	if e.alpha >= 0 {
+		r.solver.SetAlpha(theta[e.alpha])
+	}
+}
+
+// logLikelihood returns the log probability of the data given the states at
+// their times, of a run that is bound to theta.
+func (r *run) logLikelihood(theta []float64) float64 {
+	var sum float64
+	for n := range r.x.Data.T {
+		sum += r.row(n, theta)
+	}
+	return sum
+}
+
+// row returns the log probability of row n of the data given the state at its
+// time, and writes what is expected of it to fit.
+func (r *run) row(n int, theta []float64) float64 {
+	d, c := r.solver.Problem().Dim(), len(r.laws)
+	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
+	if r.x.Observe != nil {
+		r.x.Observe(fit, state, theta)
+	} else {
+		for k, i := range r.pick {
+			fit[k] = state[i]
+		}
+	}
+	var sum float64
+	for k, y := range r.x.Data.Y[n] {
+		if !math.IsNaN(y) {
+			sum += r.laws[k].LogProb(y, fit[k], r.laws[k].own)
+		}
+	}
+	return sum
+}
+
+// pointwise writes the log probability of each value of the data given what
+// fit expects of it; NaN where the value is missing.
+func (e *evaluator) pointwise(dst, fit, theta []float64) {
+	for _, r := range e.runs {
+		e.bind(r, theta)
+		c := len(r.laws)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				i := n*c + k
+				dst[i] = math.NaN()
+				if !math.IsNaN(y) {
+					dst[i] = r.laws[k].LogProb(y, fit[i], r.laws[k].own)
+				}
+			}
+		}
+		n := len(r.x.Data.Y) * c
+		dst, fit = dst[n:], fit[n:]
+	}
+}

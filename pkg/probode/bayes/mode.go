@@ -1,0 +1,268 @@
+package bayes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/diff/fd"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A Mode is the highest point that was found of the deterministic posterior
+// (ξ = 0) on the unconstrained scale, with the Gaussian approximation there.
+type Mode struct {
+	Theta []float64 // on the natural scale
+	LogP  float64   // log density on the unconstrained scale
+
+	// U is the mode on the unconstrained scale and Cov the inverse of the
+	// matrix of second derivatives of −log density there. Cov is nil if that
+	// matrix is not positive definite: the mode is at the edge of something,
+	// or the data do not determine all parameters.
+	U   []float64
+	Cov *mat.SymDense
+
+	// Tried is the number of points, draws of the prior, from the best of
+	// which the search began, and Solved the number of these at which the
+	// equations could be solved.
+	Tried, Solved int
+}
+
+// modePoints draws of the prior are looked at, and the search begins at the
+// best modeStarts of them: the likelihood of an oscillating model has many
+// modes, most of them low.
+const (
+	modePoints = 400
+	modeStarts = 6
+)
+
+// FindMode looks for the mode of the deterministic posterior: among draws of
+// the prior it takes the best, goes uphill from there by Nelder and Mead's
+// method and then by BFGS with numerical derivatives, and returns the highest
+// point. The seed decides the draws. It is an error if the density is positive
+// at none of them.
+//
+// A likelihood can have a higher mode elsewhere; nobody can promise that there
+// is none.
+func (p *Posterior) FindMode(ctx context.Context, seed uint64) (*Mode, error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	d := len(p.Params)
+	theta := make([]float64, d)
+	density := func(u []float64) float64 {
+		lp := e.constrain(theta, u)
+		if math.IsInf(lp, -1) || ctx.Err() != nil {
+			return math.Inf(-1)
+		}
+		ll, err := e.logLikelihood(theta, nil)
+		if err != nil || math.IsNaN(ll) {
+			return math.Inf(-1)
+		}
+		return lp + ll
+	}
+
+	type point struct {
+		u []float64
+		f float64
+	}
+	var points []point
+	rng := probode.Stream(seed, 0x6d6f6465)
+	for range modePoints {
+		u := make([]float64, d)
+		for k := range p.Params {
+			theta[k] = draw(p.Params[k].Prior, rng)
+		}
+		if e.unconstrain(u, slices.Clone(theta)) != nil {
+			continue
+		}
+		if f := density(u); !math.IsInf(f, 0) {
+			points = append(points, point{u, -f})
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("bayes: at none of %d draws of the prior has the posterior a positive density: can the equations be solved there with step %g, and do the priors allow for the data?", modePoints, p.Step)
+	}
+	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.f, b.f) })
+	solved := len(points)
+	points = points[:min(modeStarts, len(points))]
+
+	problem := optimize.Problem{
+		Func: func(u []float64) float64 {
+			if f := -density(u); !math.IsInf(f, 0) {
+				return f
+			}
+			return 1e300 // a wall that differences can be taken of
+		},
+		Status: func() (optimize.Status, error) {
+			if err := ctx.Err(); err != nil {
+				return optimize.Failure, err
+			}
+			return optimize.NotTerminated, nil
+		},
+	}
+	problem.Grad = func(grad, u []float64) {
+		fd.Gradient(grad, problem.Func, u, &fd.Settings{Formula: fd.Central})
+	}
+	// An optimiser that stops with an error has still come some way.
+	uphill := func(from point, settings optimize.Settings, m optimize.Method) point {
+		r, _ := optimize.Minimize(problem, slices.Clone(from.u), &settings, m)
+		if r != nil && r.F < from.f {
+			return point{slices.Clone(r.X), r.F}
+		}
+		return from
+	}
+	best := points[0]
+	for _, from := range points {
+		at := uphill(from, optimize.Settings{FuncEvaluations: 200 * (d + 1), Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 20 * d}}, &optimize.NelderMead{})
+		at = uphill(at, optimize.Settings{MajorIterations: 200, Converger: &optimize.FunctionConverge{Absolute: 1e-6, Iterations: 20}}, &optimize.BFGS{})
+		if at.f < best.f {
+			best = at
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m := &Mode{Theta: make([]float64, d), U: best.u, LogP: -best.f, Tried: modePoints, Solved: solved}
+	e.constrain(m.Theta, best.u)
+	m.Cov = laplace(problem.Func, best.u)
+	return m, nil
+}
+
+// laplace returns the inverse of the Hessian of f at u, nil if that is not
+// positive definite or not finite.
+func laplace(f func([]float64) float64, u []float64) *mat.SymDense {
+	d := len(u)
+	// The step is large against the rounding of f, which sums many solves.
+	hess := mat.NewSymDense(d, nil)
+	fd.Hessian(hess, f, u, &fd.Settings{Formula: fd.Formula{Stencil: []fd.Point{{Loc: 0, Coeff: -1}, {Loc: 1, Coeff: 1}}, Derivative: 1, Step: 1e-3}})
+	for _, v := range hess.RawSymmetric().Data {
+		if math.IsNaN(v) || math.Abs(v) > 1e200 {
+			return nil
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(hess) || chol.Cond() > 1e14 {
+		return nil
+	}
+	cov := mat.NewSymDense(d, nil)
+	if chol.InverseTo(cov) != nil {
+		return nil
+	}
+	return cov
+}
+
+// begin finds where the chains start, and a first guess at the shape of the
+// posterior for the proposal of this package.
+func (j *job) begin(ctx context.Context, starts bool) error {
+	p := j.p
+	mode, err := p.FindMode(ctx, j.settings.Seed)
+	if err != nil {
+		if ctx.Err() != nil || starts {
+			return err
+		}
+		mode = &Mode{} // the caller's starts may do better
+	}
+	if j.rule == nil {
+		j.rule = mode.rule()
+	}
+	if !starts {
+		return nil
+	}
+	if mode.Cov == nil {
+		j.notes = append(j.notes, "chains start at draws of the prior: no mode with a Gaussian shape was found")
+		j.settings.Start = func(_ int, rng *rand.Rand) []float64 { return p.drawPrior(rng) }
+		return nil
+	}
+	j.notes = append(j.notes, fmt.Sprintf("chains start around the mode of the deterministic posterior, %s (the best of %d searches), with twice the standard deviations of its Gaussian approximation",
+		p.format(mode.Theta), min(modeStarts, mode.Solved)))
+	var chol mat.Cholesky
+	if !chol.Factorize(mode.Cov) {
+		return errors.New("bayes: covariance at the mode is not positive definite") // an inverse of one that was
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	e, err := newEvaluator(p)
+	if err != nil {
+		return err
+	}
+	j.settings.Start = func(_ int, rng *rand.Rand) []float64 {
+		// Run asks for another start where the kernel cannot begin. The first
+		// words of the stream are the same for every scheme.
+		d := len(p.Params)
+		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
+		normals(z, rng)
+		for i := range d {
+			u[i] = mode.U[i]
+			for k := 0; k <= i; k++ {
+				u[i] += 2 * l.At(i, k) * z[k]
+			}
+		}
+		e.constrain(theta, u)
+		return theta
+	}
+	return nil
+}
+
+// rule returns the proposal of this package for a posterior with the mode m.
+func (m *Mode) rule() mcmc.Rule { return mcmc.AdaptiveMetropolis{} }
+
+// drawPrior returns a draw of the prior.
+func (p *Posterior) drawPrior(rng *rand.Rand) []float64 {
+	theta := make([]float64, len(p.Params))
+	for k := range theta {
+		theta[k] = draw(p.Params[k].Prior, rng)
+	}
+	return theta
+}
+
+func (p *Posterior) format(theta []float64) string {
+	out := ""
+	for k, v := range theta {
+		if k > 0 {
+			out += ", "
+		}
+		out += fmt.Sprintf("%s = %.4g", p.Params[k].Name, v)
+	}
+	return out
+}
+
+// CalibrateAlpha returns the noise scale α* of each experiment's equations at
+// the parameters theta of the model, as of a Mode or a draw. The step of s is
+// that of p, with which a nil Indicator means Richardson's estimate, for which
+// no reference is needed. See probode.Calibrate.
+func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) ([]*probode.Calibration, error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	if len(theta) != len(p.Params) {
+		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
+	}
+	if s.Indicator == nil {
+		s.Indicator = probode.Richardson
+	}
+	var out []*probode.Calibration
+	for i, r := range e.runs {
+		e.bind(r, theta)
+		s.Step, s.Theta = r.solver.Step(), slices.Clone(r.theta)
+		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, s)
+		if err != nil {
+			return out, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

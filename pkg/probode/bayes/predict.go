@@ -1,0 +1,216 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A Prediction holds draws of what the data of one experiment would be.
+type Prediction struct {
+	T     []float64 // times of the data
+	Names []string  // of its columns; may be nil
+
+	// Fit[i][n][k] is what the model expects of column k at time n in draw
+	// i, the error of the solver included; Y[i][n][k] is a new observation,
+	// with an error of its own. A row of the data that is all NaN is
+	// predicted like the others.
+	Fit, Y [][][]float64
+}
+
+// Quantiles returns the quantile of probability prob of column k at each time,
+// of new observations.
+func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
+
+// FitQuantiles is Quantiles of what is expected, without errors of observation.
+func (q *Prediction) FitQuantiles(k int, prob float64) []float64 { return quantiles(q.Fit, k, prob) }
+
+func quantiles(draws [][][]float64, k int, prob float64) []float64 {
+	if len(draws) == 0 {
+		return nil
+	}
+	out := make([]float64, len(draws[0]))
+	x := make([]float64, len(draws))
+	for n := range out {
+		for i := range draws {
+			x[i] = draws[i][n][k]
+		}
+		slices.Sort(x)
+		at := prob * float64(len(x)-1)
+		lo := int(at)
+		hi := min(lo+1, len(x)-1)
+		out[n] = x[lo] + (at-float64(lo))*(x[hi]-x[lo])
+	}
+	return out
+}
+
+// Predict returns draws of the posterior predictive distribution, as many as
+// there are draws in chains, which Sample made of p: new data at the times of
+// the old, for each experiment. Draws with weights are first drawn again in
+// proportion to them, by systematic resampling, so that every draw of the
+// result counts the same.
+func (p *Posterior) Predict(chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	at, err := e.column(chains, "y_hat.1")
+	if err != nil {
+		return nil, err
+	}
+	out := e.predictions()
+	rng := probode.Stream(seed, 0x706f7374)
+	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
+	for _, i := range resample(chains, len(draws), rng) {
+		e.predict(out, draws[i], generated[i][at:at+len(e.fit)], rng)
+	}
+	return out, nil
+}
+
+// resample returns the numbers, in the order of Pooled, of n draws that stand
+// for chains with each draw counting the same: all of them in turn if there are
+// no weights, and else those at which the cumulative weight passes (i + U)/n.
+func resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
+	index := make([]int, n)
+	logw := slices.Concat(chains.LogWeights...)
+	if logw == nil {
+		size := 0
+		for _, c := range chains.Draws {
+			size += len(c)
+		}
+		for i := range index {
+			index[i] = i * size / n
+		}
+		return index
+	}
+	if len(logw) == 0 {
+		return nil
+	}
+	total := floats.LogSumExp(logw)
+	u := rng.Float64()
+	at, sum := 0, math.Exp(logw[0]-total)
+	for i := range index {
+		for want := (float64(i) + u) / float64(n); sum < want && at < len(logw)-1; {
+			at++
+			sum += math.Exp(logw[at] - total)
+		}
+		index[i] = at
+	}
+	return index
+}
+
+// PredictPrior returns n draws of the prior predictive distribution, with the
+// draws of the parameters behind them. Draws at which the equations cannot be
+// solved are left out, and their number is returned.
+func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	out = e.predictions()
+	xi := make([]float64, e.noise)
+	for i := range n {
+		rng := probode.Stream(seed, 0x7072696f, uint64(i))
+		th := p.drawPrior(rng)
+		normals(xi, rng)
+		if _, err := e.logLikelihood(th, xi); err != nil {
+			failed++
+			continue
+		}
+		theta = append(theta, th)
+		e.predict(out, th, e.fit, rng)
+	}
+	return out, theta, failed, nil
+}
+
+func (e *evaluator) predictions() []*Prediction {
+	var out []*Prediction
+	for _, r := range e.runs {
+		out = append(out, &Prediction{T: r.x.Data.T, Names: r.x.Data.Names})
+	}
+	return out
+}
+
+// predict appends a draw given θ and what is expected of the data.
+func (e *evaluator) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
+	for i, r := range e.runs {
+		e.bind(r, theta)
+		var rows, news [][]float64
+		for range r.x.Data.T {
+			row := slices.Clone(fit[:len(r.laws)])
+			fit = fit[len(r.laws):]
+			y := make([]float64, len(row))
+			for k, m := range row {
+				y[k] = r.laws[k].Rand(m, r.laws[k].own, rng)
+			}
+			rows, news = append(rows, row), append(news, y)
+		}
+		out[i].Fit, out[i].Y = append(out[i].Fit, rows), append(out[i].Y, news)
+	}
+}
+
+// column returns the position of a quantity among those that chains hold.
+func (e *evaluator) column(chains *mcmc.Chains, name string) (int, error) {
+	want := quantities(e)
+	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.names(), chains.Names) {
+		return 0, fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",
+			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.names(), ", "), len(want))
+	}
+	return slices.Index(want, name), nil
+}
+
+// LogPredictive returns for each value of the data, by experiment, row and
+// column, the logarithm of its posterior predictive density,
+//
+//	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
+//
+// with the weights of the draws, 1 if they have none; NaN for missing values.
+// Their sum says how well the model foretells its own data; comparisons of
+// models want leave-one-out estimates, which ArviZ makes of the exported draws.
+func (p *Posterior) LogPredictive(chains *mcmc.Chains) ([]float64, error) {
+	e, err := newEvaluator(p)
+	if err != nil {
+		return nil, err
+	}
+	at, err := e.column(chains, "log_lik.1")
+	if err != nil {
+		return nil, err
+	}
+	generated, logw := slices.Concat(chains.Generated...), slices.Concat(chains.LogWeights...)
+	if logw == nil {
+		logw = make([]float64, len(generated))
+	}
+	out := make([]float64, len(e.fit))
+	i := 0
+	for _, r := range e.runs {
+		for _, row := range r.x.Data.Y {
+			for _, y := range row {
+				out[i] = math.NaN()
+				if !math.IsNaN(y) && len(generated) > 0 {
+					out[i] = logMean(generated, logw, at+i)
+				}
+				i++
+			}
+		}
+	}
+	return out, nil
+}
+
+// logMean returns the logarithm of the weighted mean of the exponentials of a
+// quantity. What has weight zero need not be a number.
+func logMean(generated [][]float64, logw []float64, at int) float64 {
+	var x, w []float64
+	for s, g := range generated {
+		if !math.IsInf(logw[s], -1) {
+			x, w = append(x, logw[s]+g[at]), append(w, logw[s])
+		}
+	}
+	return floats.LogSumExp(x) - floats.LogSumExp(w)
+}

@@ -1,0 +1,136 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Distribution is the prior of one parameter. Those of
+// gonum.org/v1/gonum/stat/distuv that have quantiles fit as they are: Normal,
+// LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and
+// others. Of a distribution of your own two methods are wanted.
+type Distribution interface {
+	// LogProb returns the log density at x, −Inf outside of the support.
+	LogProb(x float64) float64
+	// Quantile returns the x below which the probability p in [0, 1] lies.
+	// The support is [Quantile(0), Quantile(1)], and a draw is the quantile
+	// of a uniform number.
+	Quantile(p float64) float64
+}
+
+var (
+	_ Distribution = distuv.Normal{}
+	_ Distribution = distuv.LogNormal{}
+	_ Distribution = distuv.Exponential{}
+	_ Distribution = distuv.Gamma{}
+	_ Distribution = distuv.InverseGamma{}
+	_ Distribution = distuv.Beta{}
+	_ Distribution = distuv.Uniform{}
+	_ Distribution = distuv.StudentsT{}
+	_ Distribution = Truncated{}
+)
+
+// Truncated is a distribution cut off outside of [Min, Max],
+//
+//	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
+//
+// with q the density and Q the distribution function of Of.
+type Truncated struct {
+	Of interface {
+		Distribution
+		CDF(x float64) float64
+	}
+	Min, Max float64 // ±Inf for a side that is not cut off
+}
+
+// LogProb returns the log density at x.
+func (d Truncated) LogProb(x float64) float64 {
+	if x < d.Min || x > d.Max {
+		return math.Inf(-1)
+	}
+	return d.Of.LogProb(x) - math.Log(d.Of.CDF(d.Max)-d.Of.CDF(d.Min))
+}
+
+// Quantile returns the quantile of p.
+func (d Truncated) Quantile(p float64) float64 {
+	a, b := d.Of.CDF(d.Min), d.Of.CDF(d.Max)
+	return min(max(d.Of.Quantile(a+p*(b-a)), d.Min), d.Max)
+}
+
+func (d Truncated) String() string { return fmt.Sprintf("%+v on [%g, %g]", d.Of, d.Min, d.Max) }
+
+// Positive returns the normal distribution N(mu, sigma²) cut off below zero.
+// Positive(0, sigma) is the half-normal distribution.
+func Positive(mu, sigma float64) Truncated {
+	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
+}
+
+// HalfNormal returns the law of |x| for x ~ N(0, sigma²).
+func HalfNormal(sigma float64) Truncated { return Positive(0, sigma) }
+
+// draw returns a draw of d. A uniform number of exactly zero would give the end
+// of the support.
+func draw(d Distribution, rng *rand.Rand) float64 {
+	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
+}
+
+// A transform takes an unconstrained number u to a parameter θ in (lo, hi):
+//
+//	θ = u                          on (−∞, ∞)
+//	θ = lo + eᵘ                    on (lo, ∞)
+//	θ = hi − eᵘ                    on (−∞, hi)
+//	θ = lo + (hi − lo)/(1 + e⁻ᵘ)   on (lo, hi)
+//
+// The density of u is that of θ times |dθ/du|.
+type transform struct{ lo, hi float64 }
+
+var identity = transform{math.Inf(-1), math.Inf(1)}
+
+func (p *Param) transform() (transform, error) {
+	t := transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
+	if !(t.lo < t.hi) {
+		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
+	}
+	if p.Natural {
+		return identity, nil
+	}
+	return t, nil
+}
+
+// to returns θ and log |dθ/du|.
+func (t transform) to(u float64) (theta, logJacobian float64) {
+	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
+	switch {
+	case below && above:
+		return u, 0
+	case above:
+		return t.lo + math.Exp(u), u
+	case below:
+		return t.hi - math.Exp(u), u
+	}
+	// With e = e^−|u| neither tail overflows or cancels.
+	e := math.Exp(-math.Abs(u))
+	share := e / (1 + e)
+	logJacobian = math.Log(t.hi-t.lo) - math.Abs(u) - 2*math.Log1p(e)
+	if u < 0 {
+		return t.lo + (t.hi-t.lo)*share, logJacobian
+	}
+	return t.hi - (t.hi-t.lo)*share, logJacobian
+}
+
+// from is the inverse of to. It is not finite at or beyond the ends.
+func (t transform) from(theta float64) float64 {
+	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
+	switch {
+	case below && above:
+		return theta
+	case above:
+		return math.Log(theta - t.lo)
+	case below:
+		return math.Log(t.hi - theta)
+	}
+	return math.Log(theta-t.lo) - math.Log(t.hi-theta)
+}

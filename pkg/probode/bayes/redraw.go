@@ -1,0 +1,54 @@
+package bayes
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// RedrawOnAccept is the scheme of the paper's appendix, to the letter: θ is
+// moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
+// anew from p(ξ) without an accept/reject step of its own; on rejection it is
+// kept.
+//
+// Stationary law: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
+// probability that a move from (θ, ξ) is accepted and ν the invariant law of
+// θ at the times of acceptance. It depends on the proposal q, and is neither
+// p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
+// Cost: one solve a draw, and another one with the normals for each accepted
+// move. Use it to reproduce the paper, and PCNWithinGibbs for inference.
+type RedrawOnAccept struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+}
+
+func (RedrawOnAccept) String() string                { return "paper" }
+func (s RedrawOnAccept) proposal() mcmc.Rule         { return s.Proposal }
+func (s RedrawOnAccept) validate(p *Posterior) error { return noisy(s, p) }
+
+func (s RedrawOnAccept) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	return &redraw{newState(e, rule, burnIn, true)}
+}
+
+type redraw struct{ *state }
+
+func (k *redraw) Step(rng *rand.Rand) {
+	if !k.moveTheta(rng) {
+		return
+	}
+	k.chance.draw(k.xi, k.latent)
+	k.stats.Latent.Proposed++
+	ll, err := k.e.logLikelihood(k.theta, k.xi)
+	if err != nil || math.IsNaN(ll) {
+		// φ[k+1,k+1] is zero and the next move that can be evaluated is
+		// accepted, as the algorithm has it.
+		k.stats.Latent.Failed++
+		k.ll = math.Inf(-1)
+		return
+	}
+	k.stats.Latent.Accepted++
+	k.ll = ll
+	k.keepFit()
+}

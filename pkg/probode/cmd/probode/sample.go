@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
+ArviZ and pandas read. Stopped by Ctrl-C or killed in whatever way, the same
+command goes on where it was, and in the end the files are the same to the last
+byte. With -chain it draws one chain only, so that a study can be split over many
+machines and gathered by probode merge.
+
+  probode sample -case lynx-hare -data notebooks/data/lynx_hare.csv -scheme deterministic -chains 8 -draws 5000 -dir runs/lynx
+  probode summary runs/lynx
+
+The same study, two chains at a time, whatever starts them:
+
+  seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} -dir runs/parts/{}
+  probode merge runs/lynx runs/parts/*
+
+`
+
+// sample draws from a posterior into a directory.
+func sample(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+	model := newModel(flags)
+	name := flags.String("scheme", "pcn", "how to draw: "+strings.Join(schemeNames(), ", "))
+	dir := flags.String("dir", "", "`directory` for the draws")
+	only := flags.String("chain", "", "draw the chain with this `number` only, or those of a list such as 1,3; the first is 1")
+	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: as many as the model needs")
+	thin := flags.Int("thin", 1, "keep one draw of so many iterations")
+	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
+	every := flags.Duration("checkpoint", 5*time.Second, "save the state of the chains every so often")
+	quiet := flags.Bool("quiet", false, "show no progress")
+	if err := parse(flags, args, sampleHelp, out); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("sample: %q is not a flag: see probode sample -help", flags.Arg(0))
+	}
+
+	var s mcmc.Settings
+	switch {
+	case *dir == "":
+		return errors.New("-dir: want a directory for the draws")
+	case *burnIn < 0:
+		return fmt.Errorf("-burn-in %d: want a number ≥ 0", *burnIn)
+	case *thin < 1:
+		return fmt.Errorf("-thin %d: want a number ≥ 1", *thin)
+	case *workers < 0:
+		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *every <= 0:
+		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
+	}
+	scheme, err := schemeNamed(*name)
+	if err != nil {
+		return err
+	}
+	s.BurnIn, s.Thin, s.Workers, s.Checkpoint = *burnIn, *thin, *workers, *every
+	s.Seed, s.Chains, s.Draws = model.seed, model.chains, model.draws
+	if s.Only, err = chainList(*only, s.Chains); err != nil {
+		return err
+	}
+	p, err := model.posterior(ctx)
+	if err != nil {
+		return err
+	}
+
+	// What is there from an earlier call shows in the first report, before much
+	// is added.
+	var percent int
+	before := unfinished(*dir, s)
+	line := mcmc.Terminal(os.Stderr)
+	s.Progress = func(now mcmc.Progress) {
+		percent = 100 * now.Done / max(1, now.Total)
+		if before {
+			before = false
+			fmt.Fprintf(out, "going on at %d %%\n", percent)
+		}
+		if !*quiet {
+			line(now)
+		}
+	}
+	err = bayes.Stream(ctx, p, scheme, *dir, s)
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(out, "stopped at %d %%; run the same command to go on\n", percent)
+	}
+	if err != nil {
+		return err
+	}
+	n := len(s.Only)
+	if s.Only == nil {
+		n = s.Chains
+	}
+	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, *dir)
+	return nil
+}
+
+// chainList reads the numbers of chains, which count from 1. Nil means all.
+func chainList(text string, chains int) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var out []int
+	seen := map[int]bool{}
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 1 || n > chains || seen[n] {
+			return nil, fmt.Errorf("-chain %s: want numbers from 1 to %d, each once", text, chains)
+		}
+		seen[n] = true
+		out = append(out, n-1)
+	}
+	return out, nil
+}
+
+// unfinished tells whether one of the chains is under way in dir.
+func unfinished(dir string, s mcmc.Settings) bool {
+	only := s.Only
+	if only == nil {
+		for i := range s.Chains {
+			only = append(only, i)
+		}
+	}
+	for _, i := range only {
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("chain-%d.state", i+1))); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+const mergeHelp = `Gathers in one directory the chains of one study that probode sample -chain has
+drawn into several:
+
+  probode merge runs/lynx runs/parts/*
+
+Files are copied as they are. A study of which a chain is missing or not finished
+is refused, and so are files that are damaged or of different studies.
+
+`
+
+// merge gathers the chains of several directories.
+func merge(_ context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
+	if err := parse(flags, args, mergeHelp, out); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return errors.New("merge: want the directory to gather in, and those to gather from")
+	}
+	dst, src := flags.Arg(0), flags.Args()[1:]
+	if err := mcmc.Merge(dst, src...); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "all chains are in %s\n", dst)
+	return nil
+}
+
+const summaryHelp = `Prints what is known of the draws in a directory: what they were made with, means,
+standard deviations and quantiles with their diagnostics, and words of caution if
+there is cause.
+
+  probode summary runs/lynx
+
+`
+
+// summary prints the table of the draws in a directory.
+func summary(_ context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
+	table := flags.Bool("csv", false, "print the table only, with all digits, as comma-separated values")
+	if err := parse(flags, args, summaryHelp, out); err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
+		return errors.New("summary: want one directory")
+	}
+	chains, err := mcmc.Read(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	if !*table {
+		for _, note := range chains.Notes {
+			fmt.Fprintln(out, note)
+		}
+		_, err := fmt.Fprint(out, "\n", chains)
+		return err
+	}
+	w := csv.NewWriter(out)
+	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
+	for _, m := range chains.Summary() {
+		row := []string{m.Name}
+		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
+			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+		w.Write(row)
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// parse reads the flags of a command. Help goes to out.
+func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
+	flags.SetOutput(io.Discard) // errors are one line, written by main
+	flags.Usage = func() {}
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(out, help)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+	}
+	return err
+}

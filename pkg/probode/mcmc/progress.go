@@ -1,0 +1,284 @@
+package mcmc
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress is the state of a run, summed over its chains.
+type Progress struct {
+	Done  int   // iterations made, burn-in included
+	Total int   // iterations at which the run ends at the latest
+	Stats Stats // counts of the iterations made
+
+	// Elapsed is the time since the run began, or was taken up again.
+	Elapsed time.Duration
+	// Rate is the number of iterations per second, of all chains together,
+	// averaged over the last ten seconds or so. Zero means not known yet.
+	Rate float64
+	// Left is the time to Total at this rate, zero if that is not known.
+	Left time.Duration
+
+	// RHat is the largest R̂ of all parameters and Worst the name of that
+	// parameter, as of some seconds ago and of at most 1000 evenly spaced
+	// draws of each chain. Before there are four draws of each, and as long
+	// as nothing moves, RHat is NaN and Worst empty.
+	RHat  float64
+	Worst string
+
+	// Ended says that nothing more is to come.
+	Ended bool
+}
+
+// String returns the progress on one line, such as
+//
+//	42 % · 31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)
+func (p Progress) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %%", int(100*float64(p.Done)/float64(max(1, p.Total))))
+	if p.Rate > 0 {
+		fmt.Fprintf(&b, " · %s it/s", grouped(p.Rate))
+	}
+	switch {
+	case p.Ended:
+		fmt.Fprintf(&b, " · took %s", span(p.Elapsed))
+	case p.Left > 0:
+		fmt.Fprintf(&b, " · %s left", span(p.Left))
+	}
+	if p.Stats.Proposed > 0 {
+		fmt.Fprintf(&b, " · accepted %.2f", p.Stats.Rate())
+	}
+	if p.Stats.Latent.Proposed > 0 {
+		fmt.Fprintf(&b, ", latent %.2f", p.Stats.Latent.Rate())
+	}
+	if failed := p.Stats.Failed + p.Stats.Latent.Failed; failed > 0 {
+		fmt.Fprintf(&b, " · failed %d", failed)
+	}
+	if p.Worst != "" {
+		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, p.Worst)
+	}
+	return b.String()
+}
+
+// grouped writes a positive number with three digits that count, the thousands
+// set apart.
+func grouped(v float64) string {
+	if v < 100 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v))-2)
+	digits := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + " " + digits[i:]
+	}
+	return digits
+}
+
+// span writes a time in the unit that a person would use.
+func span(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+	return fmt.Sprintf("%.1f d", d.Hours()/24)
+}
+
+// Terminal returns a hook for Settings.Progress that shows the progress on w:
+// as one line that is written anew, if w is a terminal, and else as a line every
+// ten seconds and at the end.
+func Terminal(w io.Writer) func(Progress) {
+	file, ok := w.(*os.File)
+	if ok {
+		info, err := file.Stat()
+		ok = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	}
+	if ok {
+		return func(p Progress) {
+			fmt.Fprintf(w, "\r\x1b[2K%v", p)
+			if p.Ended {
+				fmt.Fprintln(w)
+			}
+		}
+	}
+	var next time.Duration
+	return func(p Progress) {
+		if p.Ended || p.Elapsed >= next {
+			fmt.Fprintln(w, p)
+			next = p.Elapsed + 10*time.Second
+		}
+	}
+}
+
+// recordLength is the number of draws of each chain from which the R̂ of
+// Progress is computed. It is even: see add.
+const recordLength = 1000
+
+// A record holds evenly spaced draws of one chain, at most recordLength of them
+// however long the chain: when it is full, every other draw is dropped and twice
+// as many are passed over from then on. One goroutine adds while another reads.
+type record struct {
+	seen int // draws offered
+
+	mu     sync.Mutex
+	stride int       // of the draws held, a power of two
+	n      int       // how many they are
+	draws  []float64 // one after another
+}
+
+// wants tells whether the next draw will be held.
+func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
+
+// add offers a draw; one that is not wanted may be nil.
+func (r *record) add(x []float64) {
+	if r.wants() {
+		r.mu.Lock()
+		if r.n == recordLength {
+			d := len(x)
+			r.n /= 2
+			for k := range r.n {
+				copy(r.draws[k*d:(k+1)*d], r.draws[2*k*d:])
+			}
+			r.draws = r.draws[:r.n*d]
+			r.stride *= 2 // seen is a multiple of that too
+		}
+		r.draws = append(r.draws, x...)
+		r.n++
+		r.mu.Unlock()
+	}
+	r.seen++
+}
+
+// A reporter sums up the progress of all chains and passes it on.
+type reporter struct {
+	hook    func(Progress)
+	names   []string // of the parameters
+	records []*record
+
+	mu        sync.Mutex
+	now       Progress
+	begin     time.Time
+	next      time.Time // when the hook is to be called next
+	nextRHat  time.Time // when R̂ is to be computed next
+	at        time.Time // when the rate was last updated
+	doneAt    int       // the iterations made by then
+	sum, span float64   // iterations, and the seconds that they took, with exponentially fading weights
+}
+
+func newReporter(hook func(Progress), names []string, total int) *reporter {
+	now := time.Now()
+	r := &reporter{hook: hook, names: names, begin: now, at: now}
+	r.now.Total = total
+	r.now.RHat = math.NaN()
+	return r
+}
+
+// record returns a new record, from which R̂ is computed too; nil if nobody wants
+// to know.
+func (r *reporter) record() *record {
+	if r.hook == nil {
+		return nil
+	}
+	c := &record{stride: 1}
+	r.records = append(r.records, c)
+	return c
+}
+
+// resume counts iterations of an earlier run.
+func (r *reporter) resume(iterations int, counts Stats) {
+	r.now.Done += iterations
+	r.now.Stats = r.now.Stats.plus(1, counts)
+	r.doneAt = r.now.Done
+}
+
+func (r *reporter) add(iterations int, counts Stats) {
+	if r.hook == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now.Done += iterations
+	r.now.Stats = r.now.Stats.plus(1, counts)
+	if t := time.Now(); t.After(r.next) {
+		r.update(t)
+		if t.After(r.nextRHat) {
+			r.worst()
+			// No more than a twentieth of one worker's time.
+			r.nextRHat = t.Add(max(2*time.Second, 20*time.Since(t)))
+		}
+		r.hook(r.now)
+		r.next = t.Add(100 * time.Millisecond)
+	}
+}
+
+// last reports the end.
+func (r *reporter) last() {
+	if r.hook == nil {
+		return
+	}
+	r.update(time.Now())
+	r.worst()
+	r.now.Ended = true
+	r.hook(r.now)
+}
+
+// update brings the rate up to time t.
+func (r *reporter) update(t time.Time) {
+	took := t.Sub(r.at).Seconds()
+	fade := math.Exp(-took / 10)
+	r.sum = fade*r.sum + float64(r.now.Done-r.doneAt)
+	r.span = fade*r.span + took
+	r.at, r.doneAt = t, r.now.Done
+
+	r.now.Elapsed = t.Sub(r.begin)
+	r.now.Rate, r.now.Left = 0, 0
+	if r.sum > 0 && (r.span > 0.2 || r.now.Done == r.now.Total) { // the first slices are short and tell little
+		r.now.Rate = r.sum / r.span
+		left := float64(r.now.Total-r.now.Done) / r.now.Rate
+		r.now.Left = time.Duration(math.Min(left, 1e9) * float64(time.Second)) // 30 years are for ever
+	}
+}
+
+// worst computes the largest R̂. The records are brought to the largest stride of
+// any, and to the length of the shortest.
+func (r *reporter) worst() {
+	stride, n := 1, math.MaxInt
+	for _, c := range r.records {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stride = max(stride, c.stride)
+	}
+	for _, c := range r.records {
+		step := stride / c.stride
+		n = min(n, (c.n+step-1)/step)
+	}
+	r.now.RHat, r.now.Worst = math.NaN(), ""
+	if len(r.records) == 0 || n < 4 {
+		return
+	}
+	x := make([][]float64, len(r.records))
+	for j := range x {
+		x[j] = make([]float64, n)
+	}
+	for i, name := range r.names {
+		for j, c := range r.records {
+			for k := range x[j] {
+				x[j][k] = c.draws[k*(stride/c.stride)*len(r.names)+i]
+			}
+		}
+		if rhat := RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
+			r.now.RHat, r.now.Worst = rhat, name
+		}
+	}
+}

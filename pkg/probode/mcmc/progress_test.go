@@ -1,0 +1,177 @@
+package mcmc
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestProgressString(t *testing.T) {
+	p := Progress{Done: 42, Total: 100, Stats: Stats{Moves: Moves{100, 27, 0}}, Rate: 31234, Left: 2*time.Minute + 10*time.Second, RHat: 1.04, Worst: "theta3"}
+	for _, c := range []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, "42 % · 31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.Left = 90 * time.Second }, "42 % · 31 200 it/s · 90 s left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.Rate, p.Left = 1234567, 30*time.Hour }, "42 % · 1 230 000 it/s · 30.0 h left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.Rate, p.Left = 0.25, 72*time.Hour }, "42 % · 0.25 it/s · 3.0 d left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.Stats.Latent, p.Worst = Moves{10, 5, 2}, "" }, "42 % · 0.25 it/s · 3.0 d left · accepted 0.27, latent 0.50 · failed 2"},
+		{func() { p.Ended, p.Elapsed = true, 1500*time.Millisecond }, "42 % · 0.25 it/s · took 1.5 s · accepted 0.27, latent 0.50 · failed 2"},
+		{func() { p = Progress{RHat: math.NaN()} }, "0 %"},
+	} {
+		c.change()
+		if got := p.String(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	for v, want := range map[float64]string{99.96: "100", 999.6: "1 000", 1000: "1 000", 12: "12", 456: "456"} {
+		if got := grouped(v); got != want {
+			t.Errorf("%v: %q, want %q", v, got, want)
+		}
+	}
+}
+
+// What is no terminal gets a line now and then and one at the end.
+func TestTerminal(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var b bytes.Buffer
+	for _, show := range []func(Progress){Terminal(&b), Terminal(file)} {
+		for i := range 250 {
+			show(Progress{Done: i, Total: 250, Elapsed: time.Duration(i) * 100 * time.Millisecond})
+		}
+		show(Progress{Done: 250, Total: 250, Elapsed: 25 * time.Second, Ended: true})
+	}
+	const want = "0 %\n40 %\n80 %\n100 % · took 25 s\n" // at 0, 10 and 20 s
+	data, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want || string(data) != want {
+		t.Errorf("%q and %q, want %q", b.String(), data, want)
+	}
+}
+
+// A record holds every 2ᵏ-th draw, and half of its room at least.
+func TestRecord(t *testing.T) {
+	r := &record{stride: 1}
+	for i := range 20*recordLength + 1 {
+		if r.wants() {
+			r.add([]float64{float64(i), -float64(i)})
+		} else {
+			r.add(nil)
+		}
+		if r.n > recordLength || i >= recordLength && r.n < recordLength/2 || len(r.draws) != 2*r.n {
+			t.Fatalf("%d draws are held after %d", r.n, i+1)
+		}
+		if k := r.n - 1; r.draws[2*k] != float64(k*r.stride) || r.draws[2*k+1] != -float64(k*r.stride) || r.draws[0] != 0 {
+			t.Fatalf("draw %d of the record is %v after %d", k, r.draws[2*k:], i+1)
+		}
+	}
+	if r.stride != 32 {
+		t.Errorf("stride %d after %d draws, want 32", r.stride, 20*recordLength+1)
+	}
+}
+
+// Chains that fit into the record have in Progress the R̂ that they have in the
+// Summary; of longer ones it is that of the thinned draws.
+func TestProgressRHat(t *testing.T) {
+	var last Progress
+	s := Settings{Draws: recordLength, Seed: 3, Chains: 3, Progress: func(p Progress) { last = p },
+		Start: func(int, *rand.Rand) []float64 { return []float64{8, -8} }, BurnIn: -1}
+	worst := func(c *Chains) (name string, r float64) {
+		for _, m := range c.Summary() {
+			if m.RHat > r {
+				name, r = m.Name, m.RHat
+			}
+		}
+		return name, r
+	}
+	c := mustRun(t, s)
+	if name, r := worst(c); !last.Ended || last.Worst != name || last.RHat != r {
+		t.Errorf("R̂ %v of %q, want %v of %q", last.RHat, last.Worst, r, name)
+	}
+	s.Draws = 3*recordLength + 7 // every 4th
+	c = mustRun(t, s)
+	for j, chain := range c.Draws {
+		var thinned [][]float64
+		for k := 0; k < len(chain); k += 4 {
+			thinned = append(thinned, chain[k])
+		}
+		c.Draws[j] = thinned
+	}
+	if name, r := worst(c); last.Worst != name || last.RHat != r {
+		t.Errorf("R̂ %v of %q, want %v of %q", last.RHat, last.Worst, r, name)
+	}
+	if last.Rate <= 0 || last.Left != 0 || last.Elapsed <= 0 {
+		t.Errorf("at the end %+v", last)
+	}
+}
+
+// Chains of unequal length are compared draw by draw as far as they go.
+func TestWorstOfUnequalRecords(t *testing.T) {
+	r := newReporter(func(Progress) {}, []string{"a", "b"}, 1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	want := make([][]float64, 3)
+	for j, n := range []int{5 * recordLength, recordLength, 3 * recordLength} { // strides 8, 1, 4
+		c := r.record()
+		for k := range n {
+			v := rng.NormFloat64()
+			c.add([]float64{v, v + 10*float64(j)})
+			if k%8 == 0 && k < recordLength {
+				want[j] = append(want[j], v+10*float64(j))
+			}
+		}
+	}
+	r.worst()
+	if r.now.Worst != "b" || r.now.RHat != RHat(want) {
+		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, RHat(want))
+	}
+}
+
+// The rate is that of the last seconds, and what is left follows from it.
+func TestProgressRate(t *testing.T) {
+	r := newReporter(func(Progress) {}, nil, 100000)
+	r.resume(5000, Stats{})
+	at := r.begin
+	for range 100 { // 10 s at 1000 it/s, 5000 of an earlier run
+		at = at.Add(100 * time.Millisecond)
+		r.now.Done += 100
+		r.update(at)
+	}
+	if p := r.now; math.Abs(p.Rate-1000) > 1e-6 || p.Elapsed != 10*time.Second || math.Abs(p.Left.Seconds()-85) > 1e-6 {
+		t.Errorf("%+v, want 1000 it/s and 85 s left", p)
+	}
+	for range 600 { // a minute at 200 it/s: the past counts e⁻⁶, 0.25 %
+		at = at.Add(100 * time.Millisecond)
+		r.now.Done += 20
+		r.update(at)
+	}
+	if p := r.now; math.Abs(p.Rate-200) > 5 {
+		t.Errorf("%+v, want 200 it/s", p)
+	}
+}
+
+// Only picks chains, which stay as they are.
+func TestRunOnly(t *testing.T) {
+	s := Settings{Draws: 50, Chains: 4, Seed: 11}
+	whole := mustRun(t, s)
+	s.Only = []int{2, 0}
+	part := mustRun(t, s)
+	if len(part.Draws) != 2 || part.Draws[0][49][0] != whole.Draws[2][49][0] || part.Draws[1][49][1] != whole.Draws[0][49][1] {
+		t.Error("a chain alone is not what it is among others")
+	}
+	for _, only := range [][]int{{}, {4}, {-1}, {1, 1}} {
+		s.Only, s.Start = only, zero
+		mustPanic(t, "Only", func() { Run(context.Background(), func(int) Kernel { return new(counter) }, s) })
+	}
+}
