@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce test test-go test-notebooks notebooks check lint bench expected image image-test clean
+.PHONY: help lab reproduce test test-go test-slurm test-notebooks notebooks check lint bench expected image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,15 +12,19 @@ lab: ## set up what is missing and open the notebooks in JupyterLab
 reproduce: ## compute every experiment of the paper into reproduce/out (about 3 minutes)
 	go run ./reproduce $(ARGS)
 
-test: test-go test-notebooks ## set up whatever is needed and run all tests
+test: test-go test-slurm test-notebooks ## set up whatever is needed and run all tests
 
 test-go: lint ## the tests of the Go packages, plain and with the race detector
 	go test ./...
 	go test -race ./pkg/...
 
+test-slurm: ## one study split over processes and over the tasks of a real Slurm, if there is one
+	python3 environment/slurm/test.py
+
 test-notebooks: ## the notebooks on the real kernel and in a real browser
 	environment/lab setup-test
 	environment/lab run python environment/test_kernel.py
+	environment/lab run python environment/test_arviz.py
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
 	environment/lab run python environment/test_browser.py 00 05
 

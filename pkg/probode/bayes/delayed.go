@@ -89,9 +89,9 @@ func (s DelayedAcceptance) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc
 	if err != nil {
 		panic("bayes: " + err.Error()) // validate has looked at it
 	}
-	k := &delayed{coarse: coarse}
+	k := &delayed{coarse: coarse, likeCoarse: coarse.logLikelihood}
 	if s.Noise {
-		k.pcn = PCNWithinGibbs{Beta: s.Beta}.kernel(e, rule, burnIn).(*pcn)
+		k.pcn = newPCN(e, rule, burnIn, s.Beta, 1)
 		k.state = k.pcn.state
 	} else {
 		k.state = newState(e, rule, burnIn, false)
@@ -102,25 +102,30 @@ func (s DelayedAcceptance) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc
 // delayed is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
-	pcn    *pcn // moves ξ; nil without noise
-	coarse *evaluator
-	ll     float64 // coarse log likelihood of the position
-	spared int     // moves that the first stage has turned down
+	pcn        *pcn // moves ξ; nil without noise
+	coarse     *evaluator
+	likeCoarse func(theta, xi []float64) (float64, error)
+	llCoarse   float64 // log likelihood of the position in the first stage
+	spared     int     // moves that the first stage has turned down
 }
 
 func (k *delayed) Init(x []float64, rng *rand.Rand) error {
-	if err := k.state.Init(x, rng); err != nil {
+	init := k.state.Init
+	if k.pcn != nil {
+		init = k.pcn.Init
+	}
+	if err := init(x, rng); err != nil {
 		return err
 	}
 	k.spared = 0
-	ll, err := k.coarse.logLikelihood(k.theta, nil)
+	ll, err := k.likeCoarse(k.theta, nil)
 	if err != nil {
 		return err
 	}
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return fmt.Errorf("bayes: the log likelihood of the coarse solver at %.4g is %g", x, ll)
 	}
-	k.ll = ll
+	k.llCoarse = ll
 	return nil
 }
 
@@ -131,40 +136,46 @@ func (k *delayed) Step(rng *rand.Rand) {
 	}
 }
 
-// moveTheta is that of state in two stages. The second draws its uniform number
-// from what is otherwise for ξ, so that rng is used up as by other schemes.
+// moveTheta is that of state in two stages. The second decides by what is
+// otherwise for ξ, so that rng is used up as by other schemes.
 func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// What the proposal learns from is the second probability where there is
-	// one and zero elsewhere, whose mean is the probability of acceptance.
+	// Where a move does not come to the second stage, the proposal learns of
+	// zero, and else of the probability there: in the mean that is the
+	// probability of acceptance.
 	probability := 0.0
-	first, second := rng.ExpFloat64(), s.latent.ExpFloat64() // −log U
+	first, coarse := math.Inf(-1), math.Inf(-1)
 	lp := s.e.constrain(s.thetaNew, s.uNew)
 	if !math.IsInf(lp, -1) {
-		coarse, err := k.coarse.logLikelihood(s.thetaNew, nil)
-		switch {
-		case err != nil || math.IsNaN(coarse):
+		var err error
+		if coarse, err = k.likeCoarse(s.thetaNew, nil); err != nil || math.IsNaN(coarse) || math.IsInf(coarse, 1) {
 			s.stats.Failed++
-		case lp+coarse-s.logPrior-k.ll+logq < -first:
-			k.spared++
-		default:
-			ll, err := s.e.logLikelihood(s.thetaNew, s.xi)
-			switch ratio := ll - coarse - s.ll + k.ll; {
-			case err != nil || math.IsNaN(ll):
-				s.stats.Failed++
-			default:
-				probability = math.Exp(min(0, ratio))
-				if ratio >= -second {
-					k.ll = coarse
-					s.moveTo(lp, ll)
-				}
-			}
+		} else {
+			first = lp + coarse - s.logPrior - k.llCoarse + logq
 		}
+	}
+	if s.chance.accept(first, rng) {
+		second := math.Inf(-1)
+		ll, err := s.like(s.thetaNew, s.xi)
+		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+			s.stats.Failed++
+		} else {
+			second = ll - coarse - s.ll + k.llCoarse
+			probability = math.Exp(min(0, second))
+		}
+		if s.chance.accept(second, s.latent) {
+			k.llCoarse = coarse
+			s.moveTo(lp, ll)
+		}
+	} else {
+		k.spared++
 	}
 	s.walk.Observe(s.u, probability)
 }
+
+func (k *delayed) work() int { return k.state.work() + k.coarse.steps }
 
 func (k *delayed) State(a *mcmc.Archive) {
 	if k.pcn != nil {
@@ -172,7 +183,7 @@ func (k *delayed) State(a *mcmc.Archive) {
 	} else {
 		k.state.State(a)
 	}
-	a.Float(&k.ll)
+	a.Float(&k.llCoarse)
 	a.Int(&k.spared)
 }
 

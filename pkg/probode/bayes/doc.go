@@ -5,18 +5,49 @@
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
-// and what is wanted is its marginal p(θ | Y). A Posterior holds the pieces;
-// a Scheme says how to draw from it; Sample runs the chains.
+// and what is wanted is its marginal p(θ | Y).
+//
+// # From an equation and data to an answer
+//
+// A Posterior names the parameters with their priors, and holds one or more
+// Experiments: an equation, its data, what of the state is observed, and the
+// law of the errors. FindMode and CalibrateAlpha find the noise scale of the
+// solver where the posterior is; Sample draws by a Scheme; Predict tells what
+// new data would look like. Assess does all that over a ladder of step sizes
+// and says whether the solver's error matters. Stream is Sample for runs too
+// long for one sitting or one machine.
 //
 // # Which scheme
 //
-//   - PCNWithinGibbs draws from p(θ, ξ | Y). It is the one to use.
-//   - Deterministic takes ξ = 0: the posterior of someone who trusts the
-//     solver. Set beside the first, it shows what the solver's error does.
-//   - RedrawOnAccept is the scheme of the paper's appendix. Its law is neither
-//     p(θ, ξ | Y) nor free of the proposal; it is here because the paper's
-//     figure was made with it.
+//	scheme               stationary law             solves a draw       use it
+//	PCNWithinGibbs       p(θ, ξ | Y)                2                   by default
+//	PseudoMarginal       p(θ | Y)                   N                   where the noise is so large that θ and ξ are moved together badly
+//	DelayedAcceptance    p₀(θ | Y) of the fine      1 coarse, and fine  where the fine step is expensive
+//	                     step, or p(θ, ξ | Y)       ones where accepted
+//	Deterministic        p₀(θ | Y), ξ = 0           1                   to see what the solver's error does
+//	Reweighted           p₀(θ | Y) of an accurate   1, and an accurate  to check a coarse posterior; k̂ says whether it worked
+//	                     solver                     one for each kept
+//	ExpectedLikelihood   near p(θ | Y)              2 N                 to compare with Conrad et al.
+//	RedrawOnAccept       depends on the proposal    1 to 2              to reproduce the paper's Figure 2
 //
-// References: [T18] is Teymur, Lie, Sullivan & Calderhead, Implicit
-// Probabilistic Integrators for ODEs, NeurIPS 2018.
+// The first three are exact: their draws have the law stated, up to Monte Carlo
+// error. Compare runs several on one model.
+//
+// # References
+//
+//   - [T18] Teymur, Lie, Sullivan & Calderhead (2018), Implicit Probabilistic
+//     Integrators for ODEs, NeurIPS.
+//   - Andrieu & Roberts (2009), The pseudo-marginal approach for efficient
+//     Monte Carlo computations, Annals of Statistics 37, 697.
+//   - Christen & Fox (2005), Markov chain Monte Carlo using an approximation,
+//     Journal of Computational and Graphical Statistics 14, 795.
+//   - Conrad, Girolami, Särkkä, Stuart & Zygalakis (2017), Statistical analysis
+//     of differential equations: introducing probability measures on numerical
+//     solutions, Statistics and Computing 27, 1065.
+//   - Cotter, Roberts, Stuart & White (2013), MCMC methods for functions:
+//     modifying old algorithms to make them faster, Statistical Science 28, 424.
+//   - Deligiannidis, Doucet & Pitt (2018), The correlated pseudomarginal method,
+//     Journal of the Royal Statistical Society B 80, 839.
+//   - Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance
+//     sampling, Journal of Machine Learning Research 25(72), 1.
 package bayes

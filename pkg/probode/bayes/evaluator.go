@@ -18,6 +18,7 @@ type evaluator struct {
 	runs       []*run
 	noise      int       // length of ξ, all experiments together
 	fit        []float64 // expected values of the data, by experiment, row and column
+	steps      int       // steps that the solvers have taken, the measure of work
 }
 
 // A run is one experiment in an evaluator.
@@ -175,6 +176,7 @@ func (e *evaluator) logLikelihood(theta, xi []float64) (float64, error) {
 			n := r.solver.NoiseLen()
 			noise, xi = xi[:n], xi[n:]
 		}
+		e.steps += r.solver.Steps()
 		if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
 			return math.Inf(-1), err
 		}

@@ -31,6 +31,8 @@ type Posterior struct {
 	// Alpha is the noise scale α ≥ 0 of the solver: known, as calibrated by
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
+
+	mode *Mode // of the deterministic posterior, if it has been found
 }
 
 // A Param is an unknown number with its prior.

@@ -14,9 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Accurate says how equations are solved where accuracy counts more than time.
+// AccurateSolver says how equations are solved where accuracy counts more than time.
 // The zero value is probode.Reference with the tolerance 1e-10.
-type Accurate struct {
+type AccurateSolver struct {
 	// Step, if positive, asks for the classical solution with that step.
 	Step float64
 
@@ -41,7 +41,7 @@ type Accurate struct {
 	Progress func(done, total int)
 }
 
-func (a Accurate) String() string {
+func (a AccurateSolver) String() string {
 	switch {
 	case a.Step > 0 && a.Method != nil:
 		return fmt.Sprintf("%v with h = %g", a.Method, a.Step)
@@ -51,7 +51,7 @@ func (a Accurate) String() string {
 	return fmt.Sprintf("reference with tolerance %g", a.tolerance())
 }
 
-func (a Accurate) tolerance() float64 {
+func (a AccurateSolver) tolerance() float64 {
 	if a.Tolerance == 0 {
 		return 1e-10
 	}
@@ -59,12 +59,12 @@ func (a Accurate) tolerance() float64 {
 }
 
 // evaluator returns an evaluator of p for log likelihoods by a.
-func (a Accurate) evaluator(p *Posterior) (*evaluator, error) {
+func (a AccurateSolver) evaluator(p *Posterior) (*evaluator, error) {
 	if !(a.Step >= 0) || a.Workers < 0 {
-		return nil, fmt.Errorf("bayes: Accurate with Step %g and %d Workers: want numbers ≥ 0", a.Step, a.Workers)
+		return nil, fmt.Errorf("bayes: AccurateSolver with Step %g and %d Workers: want numbers ≥ 0", a.Step, a.Workers)
 	}
 	if tol := a.tolerance(); !(tol >= 1e-15 && tol < 1) {
-		return nil, fmt.Errorf("bayes: Accurate with Tolerance %g: want a number in [1e-15, 1)", tol)
+		return nil, fmt.Errorf("bayes: AccurateSolver with Tolerance %g: want a number in [1e-15, 1)", tol)
 	}
 	if a.Step > 0 {
 		q := *p
@@ -79,7 +79,7 @@ func (a Accurate) evaluator(p *Posterior) (*evaluator, error) {
 
 // logLikelihood is that of e, which a made, without noise and with the solver
 // that a asks for.
-func (a Accurate) logLikelihood(ctx context.Context, e *evaluator, theta []float64) (float64, error) {
+func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta []float64) (float64, error) {
 	if a.Step > 0 {
 		return e.logLikelihood(theta, nil)
 	}
@@ -124,7 +124,7 @@ func (a Accurate) logLikelihood(ctx context.Context, e *evaluator, theta []float
 // It is an error if chains are not of p, have weights already, or if no draw
 // can be solved for. If ctx ends first, the result holds the draws of each chain
 // that have been weighed by then, and the error is ctx.Err().
-func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate) (*mcmc.Chains, error) {
+func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a AccurateSolver) (*mcmc.Chains, error) {
 	e, err := a.evaluator(p)
 	if err != nil {
 		return nil, err
@@ -161,9 +161,14 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	}
 	done, err := each(ctx, a.Workers, len(stays), a.Progress, func() func(int) error {
 		e, _ := a.evaluator(p) // it was made before
+		u, at := make([]float64, len(p.Params)), make([]float64, len(p.Params))
 		return func(i int) error {
 			s := stays[i]
 			theta := chains.Draws[s.chain][s.from]
+			if err := e.unconstrain(u, theta); err != nil {
+				return err
+			}
+			lp := e.constrain(at, u)
 			ll, err := a.logLikelihood(ctx, e, theta)
 			switch {
 			case ctx.Err() != nil:
@@ -182,7 +187,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 						old += l
 					}
 				}
-				g[0] += ll - old
+				g[0] = lp + ll
 				copy(g[fit:], e.fit)
 				e.pointwise(g[lik:lik+values], e.fit, theta)
 				out.Generated[s.chain][k] = g
@@ -240,7 +245,7 @@ type Reweighted struct {
 	Scheme Scheme
 
 	// Accurate solves for the weights.
-	Accurate Accurate
+	Accurate AccurateSolver
 }
 
 func (s Reweighted) String() string      { return s.scheme().String() + ", reweighted" }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -55,14 +56,22 @@ func Sample(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (
 	if err != nil {
 		return nil, err
 	}
-	chains, err := mcmc.Run(ctx, job.kernel, job.settings)
+	return job.run(ctx)
+}
+
+func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
+	begin := time.Now()
+	chains, err := mcmc.Run(ctx, j.kernel, j.settings)
+	j.drawing = time.Since(begin)
 	if chains == nil {
 		return nil, err
 	}
-	chains.Notes = append(chains.Notes, job.notes...)
-	chains.Notes = append(chains.Notes, job.learned()...)
-	if f, ok := scheme.(finisher); ok && err == nil {
-		return f.finish(ctx, p, chains)
+	chains.Notes = append(chains.Notes, j.notes...)
+	chains.Notes = append(chains.Notes, j.learned()...)
+	if f, ok := j.scheme.(finisher); ok && err == nil {
+		begin = time.Now()
+		chains, err = f.finish(ctx, j.p, chains)
+		j.finishing = time.Since(begin)
 	}
 	return chains, err
 }
@@ -80,6 +89,10 @@ type job struct {
 	rule     mcmc.Rule
 	notes    []string
 	kernels  []mcmc.Kernel
+	mode     *Mode  // nil if it was not looked for
+	shape    *shape // for joint moves; nil if there are none
+
+	drawing, finishing time.Duration // times that it took, for Compare
 }
 
 func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (*job, error) {
@@ -101,7 +114,17 @@ func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 			return nil, err
 		}
 	}
+	if f, ok := scheme.(preparer); ok {
+		if err := f.prepare(ctx, j); err != nil {
+			return nil, err
+		}
+	}
 	return j, nil
+}
+
+// A preparer is a Scheme that has something to find out once for all chains.
+type preparer interface {
+	prepare(ctx context.Context, j *job) error
 }
 
 // kernel makes the kernel of one chain.
@@ -111,6 +134,9 @@ func (j *job) kernel(int) mcmc.Kernel {
 		panic("bayes: " + err.Error()) // it was made before
 	}
 	k := j.scheme.kernel(e, j.rule, max(0, j.settings.BurnIn))
+	if p, ok := k.(*pcn); ok && j.shape != nil {
+		p.joint = newJoint(j.shape)
+	}
 	j.kernels = append(j.kernels, k)
 	return k
 }
@@ -243,35 +269,42 @@ func (s *state) keepFit() {
 // whether it was accepted.
 func (s *state) moveTheta(rng *rand.Rand) bool {
 	logq := s.walk.Propose(s.uNew, s.u, rng)
-	accepted, probability := s.decide(logq, s.xi, rng)
+	accepted, probability := s.decide(logq, s.xi, &s.stats.Moves, rng)
 	s.walk.Observe(s.u, probability)
 	return accepted
 }
 
-// decide moves the chain to the proposed uNew, or leaves it where it is, and
-// returns the probability of the move. The likelihood there is that with xi,
-// and logq is what the log ratio of the posterior densities at xi lacks.
-func (s *state) decide(logq float64, xi []float64, rng *rand.Rand) (accepted bool, probability float64) {
-	s.stats.Proposed++
+// decide moves the chain to the proposed uNew, or leaves it where it is, counts
+// that among moves, and returns the probability of the move. The likelihood
+// there is that with xi, and logq is what the log ratio of the posterior
+// densities of u lacks.
+func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
+	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
 	lp := s.e.constrain(s.thetaNew, s.uNew)
 	if !math.IsInf(lp, -1) {
 		var err error
 		if ll, err = s.like(s.thetaNew, xi); err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
-			s.stats.Failed++
+			moves.Failed++
 		} else if !math.IsInf(ll, -1) {
 			ratio = lp + ll - s.logPrior - s.ll + logq
 		}
 	}
 	if accepted = s.chance.accept(ratio, rng); accepted {
-		s.moveTo(lp, ll)
+		moves.Accepted++
+		s.place(lp, ll)
 	}
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo makes the proposed θ, at which the evaluator was last, the position.
+// moveTo is place, for a move of θ.
 func (s *state) moveTo(logPrior, ll float64) {
 	s.stats.Accepted++
+	s.place(logPrior, ll)
+}
+
+// place makes the proposed θ, at which the evaluator was last, the position.
+func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta
 	s.logPrior, s.ll = logPrior, ll
@@ -291,6 +324,9 @@ func (s *state) Generate(dst []float64) {
 	copy(dst[1:], s.fit)
 	s.e.pointwise(dst[1+n:], s.fit, s.theta)
 }
+
+// work returns the steps of solvers that were taken.
+func (s *state) work() int { return s.e.steps }
 
 // State takes down or gives back the chain.
 func (s *state) State(a *mcmc.Archive) {

@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -34,6 +35,9 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 	if err != nil {
 		return err
 	}
+	if _, ok := scheme.(finisher); ok {
+		return fmt.Errorf("bayes: %v: works on all chains when they are there, which a run to files does not hold: Stream the draws, and do the rest with what mcmc.Read gives", scheme)
+	}
 	mark, err := newProbe(p)
 	if err != nil {
 		return err
@@ -51,7 +55,7 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 		}
 		return &streamed{job.kernel(chain), probe, changed}
 	}, dir, job.settings)
-	if err != nil && ctx.Err() != nil && err == ctx.Err() {
+	if err != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
 	}
 	return err
@@ -168,8 +172,9 @@ func (k *streamed) State(a *mcmc.Archive) {
 // Notes returns what the kernel has tuned.
 func (k *streamed) Notes() []string {
 	if l, ok := k.Kernel.(interface{ learned() (what, value string) }); ok {
-		what, value := l.learned()
-		return []string{strings.TrimSuffix(what, ", by chain:") + ": " + value}
+		if what, value := l.learned(); what != "" {
+			return []string{strings.TrimSuffix(what, ", by chain:") + ": " + value}
+		}
 	}
 	return nil
 }

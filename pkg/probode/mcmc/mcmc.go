@@ -5,13 +5,15 @@
 // It has three parts, each of use without the others:
 //
 //   - transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is
-//     the random walk of Metropolis with the adaptive Gaussian proposal of
-//     Haario et al.; the proposal, [AdaptiveMetropolis], can be had alone, for
-//     kernels that move more than the parameters;
+//     that of Metropolis and Hastings. Its proposals follow a [Rule]:
+//     [AdaptiveMixture], the one to take, learns in burn-in what it needs to know
+//     of the target; [AdaptiveMetropolis] is the random walk of Haario et al. A
+//     [Proposal] can be had alone, for kernels that move more than the parameters;
 //   - chains: [Run] advances any number of chains on all cores and returns
 //     [Chains], the same to the last bit for any number of workers;
 //   - diagnostics: [RHat], [BulkESS], [TailESS] and the Monte Carlo standard
-//     errors, on draws from any source.
+//     errors, on draws from any source; [ParetoSmooth] for draws with weights; and
+//     [Chains.Warnings], which says in words what they show.
 //
 // The package knows nothing of differential equations. A density that rests on
 // a numerical solution enters as a [Target], whose evaluations may fail.
@@ -23,11 +25,24 @@
 //   - Roberts, G. O., Gelman, A., Gilks, W. R. (1997). Weak convergence and
 //     optimal scaling of random walk Metropolis algorithms. Annals of Applied
 //     Probability 7(1), 110–120.
+//   - Andrieu, C., Thoms, J. (2008). A tutorial on adaptive MCMC. Statistics and
+//     Computing 18(4), 343–373.
+//   - Rudolf, D., Sprungk, B. (2018). On a generalization of the preconditioned
+//     Crank–Nicolson Metropolis algorithm. Foundations of Computational
+//     Mathematics 18(2), 309–343.
+//   - Kamatani, K. (2018). Efficient strategy for the Markov chain Monte Carlo in
+//     high-dimension with heavy-tailed target probability distribution. Bernoulli
+//     24(4B), 3711–3750.
 //   - Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical
 //     Science 7(4), 473–483.
 //   - Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Bürkner, P.-C.
 //     (2021). Rank-normalization, folding, and localization: an improved R̂ for
 //     assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.
+//   - Vehtari, A., Simpson, D., Gelman, A., Yao, Y., Gabry, J. (2024). Pareto
+//     smoothed importance sampling. Journal of Machine Learning Research 25(72),
+//     1–58.
+//   - Zhang, J., Stephens, M. A. (2009). A new and efficient estimation method for
+//     the generalized Pareto distribution. Technometrics 51(3), 316–325.
 package mcmc
 
 import "math/rand/v2"

@@ -15,11 +15,13 @@ import (
 type Metropolis struct {
 	Target Target
 
-	// Proposal is the rule that makes the proposals; nil stands for
-	// AdaptiveMetropolis{}.
+	// Proposal is the rule that makes the proposals. Nil stands for
+	// AdaptiveMixture{}; without BurnIn for AdaptiveMetropolis{}, which goes
+	// on learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations that the proposal has to learn.
+	// BurnIn is the number of iterations that the proposal has to learn, that
+	// of the run's Settings.
 	BurnIn int
 
 	walk  Proposal
@@ -43,7 +45,10 @@ func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 		return fmt.Errorf("mcmc: density at %v is zero, want a point of the support", x)
 	}
 	rule := m.Proposal
-	if rule == nil {
+	switch {
+	case rule == nil && m.BurnIn > 0:
+		rule = AdaptiveMixture{}
+	case rule == nil:
 		rule = AdaptiveMetropolis{}
 	}
 	m.walk = rule.New(len(x), m.BurnIn)

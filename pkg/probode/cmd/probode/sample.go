@@ -37,7 +37,7 @@ The same study, two chains at a time, whatever starts them:
 func sample(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
-	name := flags.String("scheme", "pcn", "how to draw: "+strings.Join(schemeNames(), ", "))
+	name := flags.String("scheme", "pcn", "how to draw: "+schemeNames())
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw the chain with this `number` only, or those of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: as many as the model needs")
@@ -45,7 +45,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
 	every := flags.Duration("checkpoint", 5*time.Second, "save the state of the chains every so often")
 	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parse(flags, args, sampleHelp, out); err != nil {
+	if err := parse(flags, args, sampleHelp+modelHelp+"\n", out); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
@@ -74,7 +74,12 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
 	}
-	p, err := model.posterior(ctx)
+	// What takes the solver's word does without α, which takes time to calibrate.
+	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
+	if *name == "deterministic" || *name == "delayed-acceptance" {
+		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }
+	}
+	p, err := build(ctx)
 	if err != nil {
 		return err
 	}
@@ -107,6 +112,40 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, *dir)
 	return nil
+}
+
+// schemes are those that go by a name on the command line, in their usual settings.
+var schemes = []bayes.Scheme{
+	bayes.PCNWithinGibbs{},
+	bayes.Deterministic{},
+	bayes.PseudoMarginal{},
+	bayes.PseudoMarginal{Correlation: 0.99},
+	bayes.DelayedAcceptance{},
+	bayes.DelayedAcceptance{Noise: true},
+	bayes.ExpectedLikelihood{},
+	bayes.RedrawOnAccept{},
+}
+
+// schemeName returns the name of a scheme as a flag has it.
+func schemeName(s bayes.Scheme) string {
+	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
+}
+
+func schemeNames() string {
+	var names []string
+	for _, s := range schemes {
+		names = append(names, schemeName(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+func schemeNamed(name string) (bayes.Scheme, error) {
+	for _, s := range schemes {
+		if schemeName(s) == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("-scheme %s: want %s", name, schemeNames())
 }
 
 // chainList reads the numbers of chains, which count from 1. Nil means all.

@@ -1,0 +1,343 @@
+package bayes_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distmv"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// The assessed model is x′ = −θx from 1 by the forward Euler method: with step h
+// the path is Zₙ = (1 − hθ)ⁿ, accurately e^{−θt}, and with the solver's noise Z is
+// Gaussian given θ. All three posteriors of θ are known up to an integral over θ.
+const assessSigma = 0.1
+
+var (
+	assessTimes = []float64{0.5, 1, 1.5, 2}
+	assessY     = []float64{0.62, 0.36, 0.26, 0.07}
+	assessPrior = distuv.Normal{Mu: 1, Sigma: 0.5}
+)
+
+func assessPosterior(step float64) *bayes.Posterior {
+	d := &bayes.Data{T: assessTimes}
+	for _, y := range assessY {
+		d.Y = append(d.Y, []float64{y})
+	}
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "theta1", Prior: assessPrior}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{
+				Name: "decay", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 2}, Autonomous: true,
+				F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+			},
+			Data:   d,
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(assessSigma)}},
+		}},
+		Method: probode.AdamsBashforth{}, Step: step,
+	}
+}
+
+// assessMoments returns mean and standard deviation of θ by the trapezoidal
+// rule, which converges geometrically here; h = 0 is the accurate posterior.
+func assessMoments(t *testing.T, h, alpha float64) (mean, sd float64) {
+	t.Helper()
+	const n = 2000
+	var w, w1, w2 float64
+	for i := range n {
+		theta := -1 + 4*float64(i)/n
+		m := make([]float64, len(assessTimes))
+		cov := mat.NewSymDense(len(m), nil)
+		for i, at := range assessTimes {
+			m[i] = math.Exp(-theta * at)
+			if h > 0 {
+				m[i] = math.Pow(1-h*theta, math.Round(at/h))
+			}
+			cov.SetSym(i, i, assessSigma*assessSigma)
+		}
+		if alpha > 0 {
+			a := 1 - h*theta
+			for i := range m {
+				for j := i; j < len(m); j++ {
+					var sum float64
+					ni, nj := math.Round(assessTimes[i]/h), math.Round(assessTimes[j]/h)
+					for k := 1.0; k <= ni; k++ {
+						sum += math.Pow(a, ni-k+nj-k)
+					}
+					cov.SetSym(i, j, cov.At(i, j)+alpha*h*h*h*sum)
+				}
+			}
+		}
+		law, ok := distmv.NewNormal(m, cov, nil)
+		if !ok {
+			t.Fatal("covariance is not positive definite")
+		}
+		p := math.Exp(law.LogProb(assessY) + assessPrior.LogProb(theta))
+		w += p
+		w1 += p * theta
+		w2 += p * theta * theta
+	}
+	mean = w1 / w
+	return mean, math.Sqrt(w2/w - mean*mean)
+}
+
+func assess(t *testing.T, p *bayes.Posterior, s bayes.AssessSettings) *bayes.Assessment {
+	t.Helper()
+	a, err := bayes.Assess(context.Background(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Biases, widenings and the accurate moments against quadrature, each within 4.5
+// of the reported Monte Carlo standard errors: 4·2·2 + 2 = 18 checks, false alarms
+// 18·7e-6 = 1e-4 if the errors are normal and known, and 2e-3 with standard errors
+// that are 10 % too small. The verdicts must be those of the numbers, and the
+// largest harmless step must be the true one: the true biases are 0.78, 0.20, 0.051 and
+// 0.013 sd, where the nearest to the threshold, 0.051, is given to ± 0.003.
+func TestAssessAgainstQuadrature(t *testing.T) {
+	steps := []float64{0.25, 0.0625, 1. / 64, 1. / 256}
+	a := assess(t, assessPosterior(0.25), bayes.AssessSettings{Steps: steps, Chains: mcmc.Settings{Draws: 4000, Seed: 1}})
+	mean, sd := assessMoments(t, 0, 0)
+	q := a.Params[0]
+	if z := (q.Mean - mean) / q.MeanSE; math.Abs(z) > 4.5 {
+		t.Errorf("accurate mean %.4f, want %.4f (%.1f standard errors)", q.Mean, mean, z)
+	}
+	if z := (q.SD - sd) / q.SDSE; math.Abs(z) > 4.5 {
+		t.Errorf("accurate sd %.4f, want %.4f (%.1f standard errors)", q.SD, sd, z)
+	}
+	largest := 0.0
+	for i, st := range slices.Backward(a.Steps) {
+		if st.Step != steps[i] {
+			t.Fatalf("steps %v, want %v", st.Step, steps[i])
+		}
+		for _, c := range []struct {
+			inf   *bayes.Inference
+			alpha float64
+		}{{st.Deterministic, 0}, {st.Probabilistic, st.Alpha}} {
+			e := c.inf.Effects[0]
+			m, s := assessMoments(t, st.Step, c.alpha)
+			bias, ratio := (m-mean)/sd, s/sd
+			// The units, sd, are known to 2 % only.
+			if z := (e.Bias - bias) / math.Hypot(e.BiasSE, 0.02*bias); math.Abs(z) > 4.5 {
+				t.Errorf("h = %g, %s: bias %.4f, want %.4f (%.1f standard errors)", st.Step, c.inf.Scheme, e.Bias, bias, z)
+			}
+			if z := (e.Ratio - ratio) / e.RatioSE; math.Abs(z) > 4.5 {
+				t.Errorf("h = %g, %s: sd ratio %.4f, want %.4f (%.1f standard errors)", st.Step, c.inf.Scheme, e.Ratio, ratio, z)
+			}
+			b, r := math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))
+			want := bayes.Undecided
+			switch limit := math.Log(1.1); {
+			case b-2*e.BiasSE > 0.1 || r-2*e.RatioSE/e.Ratio > limit:
+				want = bayes.Matters
+			case b+2*e.BiasSE < 0.1 && r+2*e.RatioSE/e.Ratio < limit:
+				want = bayes.Negligible
+			}
+			if e.Verdict != want {
+				t.Errorf("h = %g, %s: verdict %v on %+v, want %v", st.Step, c.inf.Scheme, e.Verdict, e, want)
+			}
+			if c.alpha == 0 && math.Abs(bias) < 0.1 && math.Abs(math.Log(ratio)) < math.Log(1.1) {
+				largest = st.Step
+			}
+			t.Logf("h = %-8g %-13s bias %+.4f ± %.4f (%+.4f), sd ratio %.4f ± %.4f (%.4f), %v", st.Step, c.inf.Scheme, e.Bias, e.BiasSE, bias, e.Ratio, e.RatioSE, ratio, e.Verdict)
+		}
+	}
+	if a.Largest != largest || largest == 0 {
+		t.Errorf("the largest harmless step is %g, want %g", a.Largest, largest)
+	}
+	// What weights are for: the bias of the smallest step is told from zero,
+	// though it is below the Monte Carlo error of the means.
+	fine := a.Steps[3].Deterministic
+	if e := fine.Effects[0]; !e.Paired || e.BiasSE > fine.Summary[0].MCSE/sd/3 {
+		t.Errorf("bias of the smallest step: ± %.4f where the mean has ± %.4f", e.BiasSE, fine.Summary[0].MCSE/sd)
+	}
+	// Euler's error is of first order, and so are shift and α*.
+	if order, se, _ := a.ShiftOrder(); !(math.Abs(order-1) < 0.3+4.5*se) {
+		t.Errorf("the shift falls with order %.2f ± %.2f, want about 1", order, se)
+	}
+	if a.Warnings != nil {
+		t.Errorf("warnings %q", a.Warnings)
+	}
+}
+
+// With nothing but steps that are too large the accurate posterior comes from
+// another solver, to the same law: two checks at 4.5 standard errors, 1.4e-5.
+func TestAssessFarFromAccurate(t *testing.T) {
+	p := assessPosterior(0.5)
+	// Small errors of the data set the posteriors of large steps apart.
+	p.Experiments[0].Errors[0] = bayes.Gaussian{Sigma: bayes.Known(0.01)}
+	p.Experiments[0].Data.Y = [][]float64{{0.605}, {0.37}, {0.22}, {0.135}}
+	a := assess(t, p, bayes.AssessSettings{Steps: []float64{0.5, 0.25}, Chains: mcmc.Settings{Draws: 1000, Seed: 1}})
+	if !strings.Contains(a.AccurateBy, "DP5") || !(a.KHat < 0.7) {
+		t.Errorf("accurate by %s, k̂ = %.2f", a.AccurateBy, a.KHat)
+	}
+	if a.Largest != 0 || a.Steps[1].Deterministic.Verdict() != bayes.Matters || !strings.Contains(a.Answer(), "matters at every one") {
+		t.Errorf("largest step %g, answer %s", a.Largest, a.Answer())
+	}
+}
+
+func contains(warnings []string, what string) bool {
+	return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, what) })
+}
+
+func logistic(m probode.Method) *bayes.Posterior {
+	p := problems.Logistic()
+	d := &bayes.Data{}
+	ref, err := probode.Reference(context.Background(), p, []float64{0.5, 1, 1.5}, probode.ReferenceSettings{})
+	if err != nil {
+		panic(err)
+	}
+	for i, t := range ref.Times {
+		d.T, d.Y = append(d.T, t), append(d.Y, []float64{ref.X[i]})
+	}
+	return &bayes.Posterior{
+		Params:      []bayes.Param{{Name: p.ParamName(0), Prior: distuv.LogNormal{Mu: math.Log(p.Theta[0]), Sigma: 0.3}}},
+		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
+		Method:      m, Step: 0.125,
+	}
+}
+
+// AM2 linearised at the current state is of order 2: the path errors, which have
+// no Monte Carlo error, say so. With Newton's method it is of order 3.
+func TestAssessOrderLost(t *testing.T) {
+	quick := bayes.AssessSettings{Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}}
+	for _, l := range []probode.Linearization{probode.Newton, probode.Current} {
+		a := assess(t, logistic(probode.AdamsMoulton{Steps: 2, Linearize: l}), quick)
+		if got := contains(a.Warnings, "order lost"); got != (l == probode.Current) {
+			t.Errorf("%v: order %.2f, warnings %q", a.Method, a.Steps[2].Order, a.Warnings)
+		}
+	}
+}
+
+// A run of 20 draws is too short to say anything.
+func TestAssessTooFewDraws(t *testing.T) {
+	a := assess(t, assessPosterior(0.125), bayes.AssessSettings{Steps: []float64{0.125, 0.0625}, Chains: mcmc.Settings{Draws: 20, BurnIn: 200, Seed: 1}})
+	if !contains(a.Warnings, "too few effective draws") {
+		t.Errorf("warnings %q", a.Warnings)
+	}
+	if v := a.Steps[0].Probabilistic.Verdict(); v == bayes.Negligible {
+		t.Errorf("verdict %v", v)
+	}
+}
+
+// A σ that is to be inferred takes the error of the solver for errors of the
+// data. Euler's method makes the amplitude of an oscillator grow, which no θ can
+// undo.
+func TestAssessUnknownSigma(t *testing.T) {
+	p := &probode.Problem{
+		Name: "oscillator", X0: []float64{1, 0}, Theta: []float64{2}, Span: [2]float64{0, 4}, Autonomous: true,
+		F: func(f []float64, _ float64, x, th []float64) { f[0], f[1] = th[0]*x[1], -th[0]*x[0] },
+	}
+	d := &bayes.Data{}
+	for i := 1; i <= 20; i++ {
+		at := float64(i) / 5
+		d.T, d.Y = append(d.T, at), append(d.Y, []float64{math.Cos(2*at) + 0.05*math.Cos(float64(7*i))})
+	}
+	a := assess(t, &bayes.Posterior{
+		Params: []bayes.Param{
+			{Name: "theta1", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.5}},
+			{Name: "sigma", Prior: distuv.LogNormal{Mu: -3, Sigma: 1}},
+		},
+		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
+		Method:      probode.AdamsBashforth{},
+	}, bayes.AssessSettings{Steps: []float64{0.05, 1. / 400}, Chains: mcmc.Settings{Draws: 2000, BurnIn: 500, Seed: 1}})
+	if !contains(a.Warnings, "hides a bad solver") || !contains(a.Warnings, "judge the step by sigma") {
+		t.Errorf("warnings %q\n%v", a.Warnings, a)
+	}
+}
+
+// An α with a prior is sampled, and is not among what is assessed.
+func TestAssessUnknownAlpha(t *testing.T) {
+	p := assessPosterior(0.125)
+	p.Alpha = bayes.Unknown("alpha")
+	p.Params = append([]bayes.Param{{Name: "alpha", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}}, p.Params...)
+	a := assess(t, p, bayes.AssessSettings{Steps: []float64{0.125, 0.0625}, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
+	if len(a.Params) != 1 || a.Params[0].Name != "theta1" || !(a.Steps[0].Alpha > 0) || a.Steps[0].AlphaAt != nil {
+		t.Errorf("params %+v, alpha %+v", a.Params, a.Steps[0])
+	}
+	var table strings.Builder
+	if err := a.WriteCSV(&table); err != nil || strings.Count(table.String(), "\n") != 1+2*2 || !strings.Contains(table.String(), "theta1") {
+		t.Errorf("table %q, error %v", table.String(), err)
+	}
+}
+
+// Everything but the times is the same for any number of workers.
+func TestAssessWorkers(t *testing.T) {
+	var first *bayes.Assessment
+	for _, workers := range []int{1, 3} {
+		a := assess(t, assessPosterior(0.125), bayes.AssessSettings{Steps: []float64{0.125, 0.0625}, Weighed: 200,
+			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2, Workers: workers}})
+		for i := range a.Steps {
+			for _, inf := range []*bayes.Inference{a.Steps[i].Deterministic, a.Steps[i].Probabilistic} {
+				inf.Seconds, inf.ESSPerSecond = 0, 0
+			}
+		}
+		// The order of the finest step is NaN, which is equal to nothing.
+		for i := range a.Steps {
+			if math.IsNaN(a.Steps[i].Order) {
+				a.Steps[i].Order = 0
+			}
+		}
+		if first == nil {
+			first = a
+		} else if !reflect.DeepEqual(first, a) {
+			t.Errorf("the result depends on the number of workers:\n%v\n%v", first, a)
+		}
+	}
+}
+
+// An interrupted assessment returns what had been done.
+func TestAssessCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	last := -1
+	a, err := bayes.Assess(ctx, assessPosterior(0.125), bayes.AssessSettings{
+		Steps: []float64{0.125, 0.0625}, Chains: mcmc.Settings{Draws: 200, BurnIn: 200},
+		Progress: func(done, total int, doing string) {
+			if done < last || done > total {
+				t.Errorf("%d of %d after %d", done, total, last)
+			}
+			last = done
+			if strings.HasPrefix(doing, "pcn") {
+				cancel()
+			}
+		}})
+	if !errors.Is(err, context.Canceled) || a == nil {
+		t.Fatalf("assessment %v, error %v", a, err)
+	}
+	if a.Steps[0].Deterministic == nil || a.Steps[0].Deterministic.Effects == nil || a.Steps[0].Probabilistic != nil {
+		t.Errorf("step %+v", a.Steps[0])
+	}
+	if !strings.Contains(a.String(), "deterministic") {
+		t.Errorf("table %v", a)
+	}
+
+	cancel()
+	if a, err := bayes.Assess(ctx, assessPosterior(0.125), bayes.AssessSettings{}); a != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("assessment %v, error %v", a, err)
+	}
+}
+
+func TestAssessBadSettings(t *testing.T) {
+	for want, s := range map[string]bayes.AssessSettings{
+		"step is 3":      {Steps: []float64{3}},
+		"step is -0.125": {Steps: []float64{0.5, -0.125}},
+		"Tolerance":      {Accurate: bayes.AccurateSolver{Tolerance: 2}},
+		"no Steps":       {Steps: []float64{}},
+	} {
+		if a, err := bayes.Assess(context.Background(), assessPosterior(0.125), s); a != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+}

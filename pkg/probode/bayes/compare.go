@@ -1,0 +1,120 @@
+package bayes
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A Result is what one scheme made of a posterior.
+type Result struct {
+	Scheme Scheme
+	Chains *mcmc.Chains
+
+	// Solves is the work of a draw: the steps that solvers took for it, in
+	// units of those of one solve of all experiments with Posterior.Step.
+	// The solves for weights are not among them.
+	Solves float64
+
+	// ESS is the smallest bulk effective sample size of all parameters, of
+	// all chains together, and Tail the smallest tail effective sample size.
+	ESS, Tail float64
+
+	// Seconds is the time that the draws took with the workers at hand, those
+	// of burn-in deducted at their share. It is the only number here that is
+	// not the same the next time.
+	Seconds float64
+}
+
+// Rate returns the number of effective draws per second.
+func (r Result) Rate() float64 { return r.ESS / r.Seconds }
+
+// A Comparison holds the results of several schemes.
+type Comparison []Result
+
+// Compare draws from p by each of the schemes in turn, with the same settings:
+// the same seed, and so the same starts and the same random numbers for the
+// proposals of θ. How much work each is for a draw, and how much a draw is
+// worth, stand in the results.
+//
+// The schemes need not have the same law; each documents its own. The error
+// names the scheme in which it occurred, and the results of those before it are
+// returned, too.
+func Compare(ctx context.Context, p *Posterior, schemes []Scheme, s mcmc.Settings) (Comparison, error) {
+	var out Comparison
+	for _, scheme := range schemes {
+		r, err := compare(ctx, p, scheme, s)
+		if err != nil {
+			return out, fmt.Errorf("%v: %w", scheme, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (Result, error) {
+	job, err := prepare(ctx, p, scheme, s)
+	if err != nil {
+		return Result{}, err
+	}
+	chains, err := job.run(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	e, err := newEvaluator(p)
+	if err != nil {
+		return Result{}, err
+	}
+	var full, steps int
+	for _, r := range e.runs {
+		full += r.solver.Steps()
+	}
+	for _, k := range job.kernels {
+		if w, ok := k.(interface{ work() int }); ok {
+			steps += w.work()
+		}
+	}
+	thin := max(1, job.settings.Thin)
+	kept := len(chains.Draws[0]) * thin
+	all := kept + max(0, job.settings.BurnIn)
+	r := Result{
+		Scheme: scheme, Chains: chains, ESS: math.Inf(1), Tail: math.Inf(1),
+		Solves:  float64(steps) / float64(full*all*len(job.kernels)) * float64(thin),
+		Seconds: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
+	}
+	for _, m := range chains.Summary() {
+		r.ESS, r.Tail = math.Min(r.ESS, m.BulkESS), math.Min(r.Tail, m.TailESS)
+	}
+	return r, nil
+}
+
+// String returns a table for a terminal, with mean and standard deviation of
+// each parameter below the costs.
+func (c Comparison) String() string {
+	width := 0
+	for _, r := range c {
+		width = max(width, utf8.RuneCountInString(r.Scheme.String()))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s")
+	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "", "", "draws", "solves", "")
+	for _, r := range c {
+		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
+		fmt.Fprintf(&b, "%-*s %12.2f %10.0f %12.1f %12.1f %10.0f\n", width, r.Scheme, r.Solves, r.ESS, 1000*r.ESS/draws, 1000*r.ESS/draws/r.Solves, r.Rate())
+	}
+	if len(c) == 0 {
+		return b.String()
+	}
+	for i, name := range c[0].Chains.Names {
+		fmt.Fprintf(&b, "\n%-*s %12s %10s %12s %12s %10s\n", width, name, "mean", "± mcse", "sd", "± mcse", "R̂") // the hat takes no room
+		for _, r := range c {
+			m := r.Chains.Summary()[i]
+			fmt.Fprintf(&b, "%-*s %12.5g %10.1g %12.4g %12.1g %9.3f\n", width, r.Scheme, m.Mean, m.MCSE, m.SD, mcmc.MCSESD(r.Chains.Parameter(i)), m.RHat)
+		}
+	}
+	return b.String()
+}

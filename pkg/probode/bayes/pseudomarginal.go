@@ -1,0 +1,553 @@
+package bayes
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// PseudoMarginal moves θ alone, by Metropolis with an unbiased estimate in the
+// place of the likelihood of which ξ has been integrated out,
+//
+//	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
+//	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
+//
+// p̂(Y | θ) being kept until the next move is accepted [Beaumont 2003, Andrieu &
+// Roberts 2009]. The estimate is that of a bootstrap particle filter, which
+// takes paths from datum to datum and resamples them there [Gordon, Salmond &
+// Smith 1993, Andrieu, Doucet & Holenstein 2010], or a mean over whole paths.
+// With several experiments it is the product of theirs. A path that cannot be
+// continued has weight zero; θ fails only where all of them do.
+//
+// Stationary law: p(θ | Y), exactly, for any number of paths; y_hat and log_lik
+// are those of one path Z, chosen in proportion to its weight, so that
+// predictions have the law p(Z | θ, Y) too. lp__ holds log p̂.
+//
+// Cost: Particles solves and as many times N·d normals a draw. Its chains see
+// nothing of the dependence of θ and ξ that slows down PCNWithinGibbs, so that
+// it repays its cost where the noise of the solver is large against that of the
+// data; and it needs no step β.
+//
+// Stats.Latent counts pieces of paths: those solved, as Accepted, and those
+// that failed.
+type PseudoMarginal struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+
+	// Particles is the number of paths. Zero has each chain find it in the
+	// first half of the burn-in, so that the variance of log p̂ is about 1.5,
+	// and then keep it: of 1 to 3, where the least work is done for an
+	// effective draw [Doucet et al. 2015], the lower half, since that
+	// variance is larger elsewhere.
+	Particles int
+
+	// Correlation is ρ in [0, 1). If it is positive, the normals U behind
+	// the estimate are not drawn anew for θ′ but moved,
+	//
+	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
+	//
+	// so that the errors of both estimates nearly cancel, and fewer paths
+	// will do [Deligiannidis, Doucet & Pitt 2018]; the number that is found
+	// for Particles = 0 is then for the variance of half the squared change
+	// of log p̂. Values are near one, such as 0.99. Chains hold U, which takes
+	// Particles·N·d numbers, and sort the particles before they resample
+	// them.
+	Correlation float64
+
+	// Importance has whole paths drawn from p(ξ), and the mean of their
+	// likelihoods taken, in place of the particle filter. The number of
+	// paths that this needs grows exponentially with the data, that of the
+	// filter linearly; but it is a smooth function of θ and U.
+	Importance bool
+}
+
+func (s PseudoMarginal) String() string {
+	switch {
+	case s.Correlation > 0:
+		return "correlated pseudo-marginal"
+	case s.Importance:
+		return "pseudo-marginal, importance"
+	}
+	return "pseudo-marginal"
+}
+
+func (s PseudoMarginal) proposal() mcmc.Rule { return s.Proposal }
+
+func (s PseudoMarginal) validate(p *Posterior) error {
+	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 {
+		return fmt.Errorf("bayes: PseudoMarginal with Correlation %g and Particles %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
+	}
+	return noisy(s, p)
+}
+
+// A chain that is to find the number of particles begins with firstParticles,
+// and asks for wantedVariance in log p̂, seen in pairs of estimates.
+const (
+	fewestParticles = 4
+	firstParticles  = 32
+	mostParticles   = 2048
+	wantedVariance  = 1.5
+	pairs           = 40
+)
+
+func (s PseudoMarginal) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
+	k.estimator = newEstimator(k.state, !s.Importance)
+	k.like = k.estimator.logLikelihood
+	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
+	k.particles = s.Particles
+	if !k.fixed {
+		k.particles = firstParticles
+	}
+	k.correlated = s.Correlation > 0
+	k.resize(k.particles)
+	return k
+}
+
+type pseudoMarginal struct {
+	*state
+	*estimator
+	fixed bool // the number of particles is the caller's
+	move  float64
+	kept  []float64 // U of the position; aux of the estimator is U′
+
+	// While the number of particles may change: iterations so far, and the
+	// absolute differences of pairs of log p̂.
+	n, count int
+	pairs    [pairs]float64
+}
+
+func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
+	k.n, k.count = 0, 0
+	k.source.Seed(rng.Uint64(), rng.Uint64())
+	if !k.fixed {
+		k.resize(firstParticles)
+	}
+	k.begin()
+	if err := k.state.Init(x, rng); err != nil {
+		return err
+	}
+	if !k.fixed && k.burnIn < 2*pairs {
+		for range pairs {
+			k.compare()
+		}
+		k.tune()
+	}
+	return nil
+}
+
+// begin draws U anew; the next estimate is that at the position.
+func (k *pseudoMarginal) begin() {
+	if k.correlated {
+		k.chance.draw(k.kept, k.latent)
+		copy(k.aux, k.kept)
+	}
+}
+
+func (k *pseudoMarginal) Step(rng *rand.Rand) {
+	if k.correlated {
+		k.chance.perturb(k.aux, k.kept, k.move, k.latent)
+	}
+	if k.moveTheta(rng) {
+		k.aux, k.kept = k.kept, k.aux
+	}
+	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
+		// In the second and again in the third and fourth eighth of the
+		// burn-in; the first belongs to the way to the posterior.
+		k.n++
+		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
+			k.compare()
+		}
+		if k.n == k.burnIn/4 || k.n == k.burnIn/2 {
+			k.tune()
+		}
+	}
+}
+
+// compare takes down the difference of two estimates at the position.
+func (k *pseudoMarginal) compare() {
+	var ll [2]float64
+	for i := range ll {
+		if k.correlated {
+			from := k.aux
+			if i == 0 {
+				from = k.kept
+			}
+			k.chance.perturb(k.aux, from, k.move, k.latent)
+		}
+		var err error
+		if ll[i], err = k.like(k.theta, nil); err != nil {
+			return
+		}
+	}
+	if d := math.Abs(ll[0] - ll[1]); !math.IsNaN(d) {
+		k.pairs[k.count] = d
+		k.count++
+	}
+}
+
+// tune sets the number of particles by what has been taken down of the variance
+// of log p̂, which falls with their number, and estimates the likelihood at the
+// position once more.
+func (k *pseudoMarginal) tune() {
+	want := float64(2 * k.particles) // where nothing can be said
+	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
+		// By the median, since log p̂ now and then is far too low, which
+		// does little harm. That of |d|, d ~ N(0, 2v), is 0.6745 √(2v).
+		slices.Sort(seen)
+		sd := seen[len(seen)/2] / 0.6745
+		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
+	}
+	k.count = 0
+	k.resize(int(min(max(want, fewestParticles), mostParticles, float64(8*k.particles))))
+	// A chain may be at a point that looked better than it is, where an
+	// estimate with other particles is zero. It may then move anywhere.
+	k.begin()
+	ll, err := k.like(k.theta, nil)
+	if err != nil || math.IsNaN(ll) {
+		ll = math.Inf(-1)
+	}
+	k.ll = ll
+	if !math.IsInf(ll, -1) {
+		k.keepFit()
+	}
+}
+
+// resize makes room for another number of particles.
+func (k *pseudoMarginal) resize(particles int) {
+	k.estimator.resize(particles)
+	if k.correlated {
+		k.kept = make([]float64, len(k.aux))
+	}
+}
+
+func (k *pseudoMarginal) State(a *mcmc.Archive) {
+	k.state.State(a)
+	n := k.particles
+	a.Int(&n)
+	if n != k.particles && a.Reading() && n > 0 && n <= mostParticles {
+		k.resize(n)
+	}
+	a.Floats(k.kept)
+	a.Int(&k.n)
+	a.Int(&k.count)
+	a.Floats(k.pairs[:])
+}
+
+func (k *pseudoMarginal) learned() (what, value string) {
+	return "paths of an estimate, by chain:", fmt.Sprint(k.particles)
+}
+
+// An estimator estimates the likelihood p(Y | θ) without bias, and leaves in
+// the fit of its evaluator what a path of the law p(Z | θ, Y), which one chosen
+// by weight has in the limit of many, expects of the data.
+type estimator struct {
+	*state
+	particles  int
+	filter     bool
+	correlated bool
+	aux        []float64 // normals to use, if correlated
+	xi         []float64 // of one path, if not
+	logw       []float64 // log weights
+	chosen     []float64 // fit
+
+	// Of the filter alone.
+	swarms []swarm // by experiment
+	weight []float64
+	order  []int
+}
+
+// A swarm is a particle filter at work in one experiment.
+type swarm struct {
+	stages   []stage
+	rows     int // of the past of a path that its continuation needs
+	z, next  [][]float64
+	fit      [][]float64
+	ancestor [][]int // by stage, of the particles of the next one
+}
+
+// A stage of a filter takes the particles to a grid point and weighs them by
+// the data of which all is known there.
+type stage struct {
+	to   int   // grid point
+	data []int // rows
+	any  bool  // not all values are missing
+}
+
+func newEstimator(s *state, filter bool) *estimator {
+	m := &estimator{state: s, filter: filter, chosen: make([]float64, len(s.fit))}
+	for _, r := range s.e.runs {
+		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.solver.NoiseLen()))...)
+		if !filter {
+			continue
+		}
+		rows := make([]int, len(r.x.Data.T))
+		for n := range rows {
+			rows[n] = n
+		}
+		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(r.at.Last(a), r.at.Last(b)) })
+		// A step of a method of order q, and interpolation, go back by q
+		// grid points at most.
+		w := swarm{rows: 1 + r.solver.Method().Order()}
+		for _, n := range rows {
+			to := r.at.Last(n)
+			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
+				w.stages = append(w.stages, stage{to: to})
+			}
+			s := &w.stages[len(w.stages)-1]
+			s.data = append(s.data, n)
+			s.any = s.any || slices.ContainsFunc(r.x.Data.Y[n], func(y float64) bool { return !math.IsNaN(y) })
+		}
+		m.swarms = append(m.swarms, w)
+	}
+	return m
+}
+
+// resize makes room for the given number of particles.
+func (m *estimator) resize(particles int) {
+	m.particles = particles
+	m.logw = make([]float64, particles)
+	total := m.e.noise * particles
+	if m.filter {
+		m.weight = make([]float64, particles)
+		m.order = make([]int, particles)
+		for i, r := range m.e.runs {
+			w := &m.swarms[i]
+			w.z, w.next, w.fit, w.ancestor = nil, nil, nil, nil
+			for range particles {
+				w.z = append(w.z, make([]float64, r.solver.PathLen()))
+				w.next = append(w.next, make([]float64, r.solver.PathLen()))
+				w.fit = append(w.fit, make([]float64, len(r.fit)))
+			}
+			for range w.stages {
+				w.ancestor = append(w.ancestor, make([]int, particles))
+			}
+			total += len(w.stages)
+		}
+	}
+	if m.correlated {
+		m.aux = make([]float64, total)
+	}
+}
+
+// errNoPath is returned where no path could be continued.
+var errNoPath = errors.New("bayes: the equations could be solved for no ξ of those drawn")
+
+// logLikelihood returns log p̂(Y | θ).
+func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
+	var sum float64
+	u := m.aux
+	for i, r := range m.e.runs {
+		m.e.bind(r, theta)
+		estimate := m.mean
+		if m.filter {
+			estimate = m.filtered
+		}
+		ll, rest, err := estimate(i, r, theta, u)
+		if err != nil {
+			return math.Inf(-1), err
+		}
+		sum, u = sum+ll, rest
+	}
+	return sum, nil
+}
+
+// mean estimates the likelihood of run r by a mean over whole paths. It returns
+// what it has not used of u, as filtered does.
+func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64, error) {
+	n := r.solver.NoiseLen()
+	xi, chosen := m.xi[:n], m.chosen[:len(r.fit)]
+	total, solved := math.Inf(-1), 0
+	for range m.particles {
+		if m.correlated {
+			xi, u = u[:n], u[n:]
+		} else {
+			m.chance.draw(xi, m.latent)
+		}
+		m.stats.Latent.Proposed++
+		m.e.steps += r.solver.Steps()
+		if r.solver.Solve(r.z, r.theta, xi) != nil {
+			m.stats.Latent.Failed++
+			continue
+		}
+		r.at.At(r.state, r.z)
+		ll := r.logLikelihood(theta)
+		if math.IsNaN(ll) || math.IsInf(ll, 1) {
+			m.stats.Latent.Failed++
+			continue
+		}
+		m.stats.Latent.Accepted++
+		solved++
+		if math.IsInf(ll, -1) {
+			continue
+		}
+		// The path becomes the chosen one with probability w_j/(w₁ + … + w_j).
+		total = logAdd(total, ll)
+		if m.chance.accept(ll-total, m.latent) {
+			copy(chosen, r.fit)
+		}
+	}
+	if solved == 0 {
+		return 0, u, errNoPath
+	}
+	copy(r.fit, chosen)
+	return total - math.Log(float64(m.particles)), u, nil
+}
+
+// filtered estimates the likelihood of run r by a particle filter.
+func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []float64, error) {
+	w := &m.swarms[i]
+	n, d, c := r.solver.NoiseLen(), r.solver.Problem().Dim(), len(r.laws)
+	normals := u
+	var uniforms []float64 // as normals
+	if m.correlated {
+		at := m.particles * n
+		uniforms, u = u[at:at+len(w.stages)], u[at+len(w.stages):]
+	}
+	equal := -math.Log(float64(m.particles))
+	for j := range m.logw {
+		m.logw[j] = equal
+	}
+	var sum float64
+	from := 0
+	for g, s := range w.stages {
+		solved := 0
+		for j, lw := range m.logw {
+			if math.IsInf(lw, -1) {
+				continue
+			}
+			var xi []float64
+			if m.correlated {
+				xi = normals[j*n : (j+1)*n]
+			} else {
+				xi = m.xi[:n]
+				m.chance.draw(xi[from*d:s.to*d], m.latent)
+			}
+			m.stats.Latent.Proposed++
+			m.e.steps += s.to - from
+			if r.solver.SolveFrom(w.z[j], r.theta, xi, from, s.to) != nil {
+				m.stats.Latent.Failed++
+				m.logw[j] = math.Inf(-1)
+				continue
+			}
+			for _, n := range s.data {
+				r.at.Row(r.state[n*d:(n+1)*d], w.z[j], n)
+				lw += r.row(n, theta)
+				copy(w.fit[j][n*c:(n+1)*c], r.fit[n*c:(n+1)*c])
+			}
+			if math.IsNaN(lw) || math.IsInf(lw, 1) {
+				m.stats.Latent.Failed++
+				m.logw[j] = math.Inf(-1)
+				continue
+			}
+			m.stats.Latent.Accepted++
+			solved++
+			m.logw[j] = lw
+		}
+		ll := floats.LogSumExp(m.logw)
+		if math.IsInf(ll, -1) {
+			if solved == 0 {
+				return 0, u, errNoPath
+			}
+			return ll, u, nil
+		}
+		sum += ll
+		var squares float64
+		for j, lw := range m.logw {
+			m.logw[j] -= ll
+			m.weight[j] = math.Exp(lw - ll)
+			squares += m.weight[j] * m.weight[j]
+		}
+		from = s.to
+		last := g == len(w.stages)-1
+		if !last {
+			for j := range w.ancestor[g] {
+				w.ancestor[g][j] = j
+			}
+		}
+		// Resampling costs variance where the weights are nearly equal. But
+		// to resample or not is a jump, which correlation had better not see.
+		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
+			continue
+		}
+		var v float64
+		if m.correlated {
+			v = min(0.5*math.Erfc(-uniforms[g]/math.Sqrt2), 1-0x1p-53)
+		} else {
+			v = m.latent.Float64()
+		}
+		m.resample(w, g, d, v)
+		for j := range m.logw {
+			m.logw[j] = equal
+		}
+	}
+	// The chosen particle of the last stage, and its ancestors.
+	total, k := math.Inf(-1), 0
+	for j, lw := range m.logw {
+		if math.IsInf(lw, -1) {
+			continue
+		}
+		total = logAdd(total, lw)
+		if m.chance.accept(lw-total, m.latent) {
+			k = j
+		}
+	}
+	for g := len(w.stages) - 1; g >= 0; g-- {
+		if g < len(w.stages)-1 {
+			k = w.ancestor[g][k]
+		}
+		for _, n := range w.stages[g].data {
+			copy(r.fit[n*c:(n+1)*c], w.fit[k][n*c:(n+1)*c])
+		}
+	}
+	return sum, u, nil
+}
+
+// resample replaces the particles after stage g by as many of equal weight,
+// systematically: particle j descends from that at which the cumulative weight
+// passes (v + j)/N. Correlated ones are first put in the order of their first
+// component, so that with a slightly different θ or U a particle descends from
+// one in nearly the same place.
+func (m *estimator) resample(w *swarm, g, d int, v float64) {
+	to := w.stages[g].to
+	for j := range m.order {
+		m.order[j] = j
+	}
+	if m.correlated {
+		slices.SortFunc(m.order, func(a, b int) int { return cmp.Compare(w.z[a][to*d], w.z[b][to*d]) })
+	}
+	first := max(0, to+1-w.rows) * d
+	at, cumulative := 0, m.weight[m.order[0]]
+	n := float64(m.particles)
+	// Rounding must not hand the end to a particle of weight zero.
+	end := len(m.order) - 1
+	for m.weight[m.order[end]] == 0 {
+		end--
+	}
+	for j := range m.order {
+		for cumulative <= (v+float64(j))/n && at < end {
+			at++
+			cumulative += m.weight[m.order[at]]
+		}
+		k := m.order[at]
+		w.ancestor[g][j] = k
+		copy(w.next[j][first:(to+1)*d], w.z[k][first:(to+1)*d])
+	}
+	w.z, w.next = w.next, w.z
+}
+
+// logAdd returns log(eᵃ + eᵇ) for a ≥ −∞ and b > −∞.
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

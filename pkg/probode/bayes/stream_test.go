@@ -1,0 +1,342 @@
+package bayes_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// streamSchemes are all that can be drawn to files.
+var streamSchemes = []bayes.Scheme{
+	bayes.Deterministic{},
+	bayes.PCNWithinGibbs{},
+	bayes.RedrawOnAccept{},
+	bayes.PseudoMarginal{},
+	bayes.PseudoMarginal{Correlation: 0.9},
+	bayes.PseudoMarginal{Importance: true},
+	bayes.ExpectedLikelihood{Paths: 3},
+	bayes.DelayedAcceptance{CoarseStep: 0.5},
+	bayes.DelayedAcceptance{CoarseStep: 0.5, Noise: true},
+}
+
+// streamModel is exponential decay with two unknowns and a missing value. Each
+// evaluation of its equation is told to seen, if that is not nil.
+func streamModel(seen func()) *bayes.Posterior {
+	return &bayes.Posterior{
+		Params: []bayes.Param{
+			{Name: "rate", Prior: bayes.Positive(1, 0.5)},
+			{Name: "σ", Prior: distuv.Exponential{Rate: 5}},
+		},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{
+				Name: "decay", X0: []float64{1}, Theta: []float64{1}, Params: []string{"rate"}, Span: [2]float64{0, 2}, Autonomous: true,
+				F: func(f []float64, _ float64, x, th []float64) {
+					if seen != nil {
+						seen()
+					}
+					f[0] = -th[0] * x[0]
+				},
+			},
+			Data:   &bayes.Data{T: []float64{0.3, 1, 1.5, 2}, Y: [][]float64{{0.8}, {0.3}, {math.NaN()}, {0.2}}},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("σ")}},
+		}},
+		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.5),
+	}
+}
+
+var streamSettings = mcmc.Settings{Draws: 40, Chains: 3, BurnIn: 60, Thin: 2, Seed: 5, Workers: 1,
+	Start: func(_ int, rng *rand.Rand) []float64 { return []float64{0.8 + 0.4*rng.Float64(), 0.2} }}
+
+// rule spares a scheme the search for a mode, which the tests that stop a run
+// again and again would repeat.
+var rule = mcmc.AdaptiveMetropolis{}
+
+func ruled(scheme bayes.Scheme) bayes.Scheme {
+	switch s := scheme.(type) {
+	case bayes.Deterministic:
+		s.Proposal = rule
+		return s
+	case bayes.PCNWithinGibbs:
+		s.Proposal = rule
+		return s
+	case bayes.RedrawOnAccept:
+		s.Proposal = rule
+		return s
+	case bayes.PseudoMarginal:
+		s.Proposal = rule
+		return s
+	case bayes.ExpectedLikelihood:
+		s.Proposal = rule
+		return s
+	case bayes.DelayedAcceptance:
+		s.Proposal = rule
+		return s
+	}
+	panic(fmt.Sprintf("no rule for %v", scheme))
+}
+
+func stream(t *testing.T, p *bayes.Posterior, scheme bayes.Scheme, dir string, s mcmc.Settings) {
+	t.Helper()
+	if err := bayes.Stream(context.Background(), p, scheme, dir, s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameFiles fails if two directories differ in any byte.
+func sameFiles(t *testing.T, a, b string) {
+	t.Helper()
+	var files [2]map[string][]byte
+	for i, dir := range []string{a, b} {
+		files[i] = map[string][]byte{}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if files[i][e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(files[0]) != len(files[1]) {
+		t.Errorf("%d files and %d", len(files[0]), len(files[1]))
+	}
+	for name := range files[0] {
+		if !bytes.Equal(files[0][name], files[1][name]) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+func sameBits(a, b [][][]float64) bool {
+	return slices.EqualFunc(a, b, func(a, b [][]float64) bool {
+		return slices.EqualFunc(a, b, func(a, b []float64) bool {
+			return slices.EqualFunc(a, b, func(a, b float64) bool {
+				return math.Float64bits(a) == math.Float64bits(b) || math.IsNaN(a) && math.IsNaN(b)
+			})
+		})
+	})
+}
+
+func TestStreamIsSample(t *testing.T) {
+	for _, scheme := range streamSchemes {
+		t.Run(fmt.Sprint(scheme), func(t *testing.T) {
+			p, s, dir := streamModel(nil), streamSettings, t.TempDir()
+			s.Start = nil // so that the mode is looked for
+			want, err := bayes.Sample(context.Background(), p, scheme, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream(t, p, scheme, dir, s)
+			got, err := mcmc.Read(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !sameBits(got.Draws, want.Draws) || !sameBits(got.Generated, want.Generated) {
+				t.Error("the draws differ")
+			}
+			if !slices.Equal(got.Names, want.Names) || !slices.Equal(got.Quantities, want.Quantities) ||
+				!slices.Equal(got.Stats, want.Stats) || !slices.Equal(got.BurnIn, want.BurnIn) {
+				t.Errorf("read %v, %v, %v, %v; want %v, %v, %v, %v", got.Names, got.Quantities, got.Stats, got.BurnIn,
+					want.Names, want.Quantities, want.Stats, want.BurnIn)
+			}
+			if _, err := p.LogPredictive(got); err != nil {
+				t.Error(err)
+			}
+			notes := strings.Join(got.Notes, "\n")
+			for _, note := range []string{"scheme: " + scheme.String(), "method: AB1", "model: decay on [0, 2]", "prior_2: σ ~ Exponential{Rate:5}", "mode of the deterministic posterior"} {
+				if !strings.Contains(notes, note) {
+					t.Errorf("no %q in the notes\n%s", note, notes)
+				}
+			}
+		})
+	}
+}
+
+func TestStreamSplit(t *testing.T) {
+	p, s, scheme := streamModel(nil), streamSettings, bayes.PCNWithinGibbs{}
+	s.Start = nil
+	whole, merged, parts := t.TempDir(), t.TempDir(), t.TempDir()
+	stream(t, p, scheme, whole, s)
+	var dirs []string
+	for _, k := range []int{2, 0, 1} {
+		s.Only = []int{k}
+		dirs = append(dirs, filepath.Join(parts, fmt.Sprint(k)))
+		stream(t, p, scheme, dirs[len(dirs)-1], s)
+	}
+	if err := mcmc.Merge(merged, dirs...); err != nil {
+		t.Fatal(err)
+	}
+	sameFiles(t, whole, merged)
+}
+
+// TestStreamResumes stops runs after a random number of evaluations of f, in
+// whatever that falls, and takes them up until they are finished.
+func TestStreamResumes(t *testing.T) {
+	rng := probode.Stream(3)
+	for _, scheme := range streamSchemes {
+		t.Run(fmt.Sprint(scheme), func(t *testing.T) {
+			scheme, s := ruled(scheme), streamSettings
+			var total int
+			whole, dir := t.TempDir(), t.TempDir()
+			stream(t, streamModel(func() { total++ }), scheme, whole, s)
+
+			s.Checkpoint = time.Nanosecond
+			var stops int
+			for {
+				ctx, stop := context.WithCancel(context.Background())
+				left := total/10 + rng.IntN(total/3)
+				err := bayes.Stream(ctx, streamModel(func() {
+					if left--; left == 0 {
+						stop()
+					}
+				}), scheme, dir, s)
+				stop()
+				if err == nil {
+					break
+				}
+				if !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				stops++
+			}
+			if stops < 2 {
+				t.Errorf("stopped %d times, too few for a test", stops)
+			}
+			sameFiles(t, whole, dir)
+		})
+	}
+}
+
+// begun returns a directory with a run of p that was stopped in the middle.
+func begun(t *testing.T, scheme bayes.Scheme) string {
+	t.Helper()
+	dir, s := t.TempDir(), streamSettings
+	s.Draws, s.Thin = 10_000, 1
+	s.Checkpoint = time.Nanosecond
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var n atomic.Int64
+	err := bayes.Stream(ctx, streamModel(func() {
+		if n.Add(1) == 10_000 {
+			stop()
+		}
+	}), scheme, dir, s)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestStreamRefusesAnotherModel(t *testing.T) {
+	dir := begun(t, bayes.PCNWithinGibbs{})
+	for _, test := range []struct {
+		name, want string
+		change     func(p *bayes.Posterior, scheme *bayes.Scheme, s *mcmc.Settings)
+	}{
+		{"prior", "prior_1 is rate ~ ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Params[0].Prior = bayes.Positive(1, 0.6)
+		}},
+		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Step = 0.2 }},
+		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
+		{"equations", "log_density is hash ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
+		}},
+		{"observations", "log_density is hash ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0] = x[0] + 1e-15 }
+		}},
+		{"scheme", "scheme is pcn, PCNWithinGibbs{Proposal:nil, Beta:0, Moves:0} there", func(_ *bayes.Posterior, scheme *bayes.Scheme, _ *mcmc.Settings) {
+			*scheme = bayes.PCNWithinGibbs{Beta: 0.2}
+		}},
+		{"seed", "seed is 5 there and 6 here", func(_ *bayes.Posterior, _ *bayes.Scheme, s *mcmc.Settings) { s.Seed = 6 }},
+	} {
+		p, scheme, s := streamModel(nil), bayes.Scheme(bayes.PCNWithinGibbs{}), streamSettings
+		s.Draws, s.Thin = 10_000, 1
+		test.change(p, &scheme, &s)
+		before := snapshot(t, dir)
+		err := bayes.Stream(context.Background(), p, scheme, dir, s)
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("another %s: %v, want one line with %q", test.name, err, test.want)
+		}
+		if !slices.Equal(before, snapshot(t, dir)) {
+			t.Errorf("another %s: the files have changed", test.name)
+		}
+	}
+}
+
+// TestStreamRefusesAnotherDensity has a model that is the same in words and at the
+// points where any two are compared, but not where the chain was stopped.
+func TestStreamRefusesAnotherDensity(t *testing.T) {
+	scheme := bayes.PCNWithinGibbs{}
+	dir := begun(t, scheme)
+	s := streamSettings
+	s.Draws, s.Thin, s.Only = 10_000, 1, []int{1}
+
+	data, err := os.ReadFile(filepath.Join(dir, "chain-2.csv.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := strings.Split(strings.TrimSpace(string(data)), "\n")
+	at, err := strconv.ParseFloat(strings.Split(rows[len(rows)-1], ",")[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := streamModel(nil)
+	f := p.Experiments[0].Problem.F
+	p.Experiments[0].Problem.F = func(dst []float64, time float64, x, th []float64) {
+		f(dst, time, x, th)
+		if math.Abs(th[0]-at) < 1e-12 { // the transformation to the unconstrained scale and back rounds
+			dst[0] *= 1 + 1e-14
+		}
+	}
+	before := snapshot(t, dir)
+	err = bayes.Stream(context.Background(), p, scheme, dir, s)
+	if err == nil || !strings.Contains(err.Error(), "chain 2 cannot go on: the model gives another density than the one that was saved") {
+		t.Errorf("%v, want another density", err)
+	}
+	if !slices.Equal(before, snapshot(t, dir)) {
+		t.Error("the files have changed")
+	}
+	stream(t, streamModel(nil), scheme, dir, s)
+}
+
+func TestStreamRefusesReweighted(t *testing.T) {
+	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{Step: 0.01}}, t.TempDir(), streamSettings)
+	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted: works on all chains") {
+		t.Errorf("%v, want a refusal", err)
+	}
+}
+
+func snapshot(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e.Name(), string(data))
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/viz"
+)
+
+const assessHelp = `Tells whether the error of an ODE solver matters for a posterior, and at which
+step: it samples with each of a ladder of step sizes, once as if the solver were
+exact and once with its error in the model, sets both against the posterior of an
+accurate solver, and names the largest step at which nothing is lost. The last
+line is enough to begin with; half a minute later the answer is in the terminal,
+with a figure in out.html and all numbers in out.csv:
+
+  go run ./pkg/probode/cmd/probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25,0.125 -out out.html
+
+` + modelHelp + `
+The flags:
+
+`
+
+// assess answers whether the solver's error matters.
+func assess(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
+	m := newModel(flags)
+	m.withSteps = true
+	ladder := flags.String("steps", "", "`list` of step sizes; none: -step and its half, quarter and eighth")
+	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+schemeNames())
+	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
+	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 2000, or what -draws give")
+	weighed := flags.Int("weighed", 2000, "draws of each step at which the equations are solved accurately")
+	stiff := flags.Bool("stiff", false, "the problem is stiff: solve accurately by an implicit method")
+	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
+	page := flags.String("out", "", "`file` for the page with the figure; the numbers go to a .csv file beside it")
+	quiet := flags.Bool("quiet", false, "show no progress")
+	if err := parse(flags, args, assessHelp, out); err != nil {
+		return err
+	}
+	s := bayes.AssessSettings{
+		Threshold: *threshold, Weighed: *weighed, Accurate: bayes.AccurateSolver{Stiff: *stiff},
+		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
+	}
+	var err error
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("assess: %q is not a flag: see probode assess -help", flags.Arg(0))
+	case !(*threshold > 0 && *threshold < 1):
+		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
+	case !(*minESS >= 0):
+		return fmt.Errorf("-min-ess %g: want a number ≥ 0", *minESS)
+	case *weighed < 100:
+		return fmt.Errorf("-weighed %d: want a number ≥ 100", *weighed)
+	case *workers < 0:
+		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *page != "" && filepath.Ext(*page) == ".csv":
+		return fmt.Errorf("-out %s: want the name of a page, such as out.html; the numbers go to out.csv", *page)
+	}
+	if s.Scheme, err = schemeNamed(*name); err != nil {
+		return err
+	}
+	if s.Steps, err = parseSteps(*ladder); err != nil {
+		return err
+	}
+	p, err := m.build()
+	if err != nil {
+		return err
+	}
+	if s.Steps == nil && p.Step == 0 {
+		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
+	}
+	if !*quiet {
+		s.Progress = tell(os.Stderr)
+	}
+	a, failed := bayes.Assess(ctx, p, s)
+	if a == nil {
+		return failed
+	}
+	fmt.Fprint(out, a)
+	if failed != nil {
+		fmt.Fprintln(out, "caution: stopped before the end: this is what had been done")
+	}
+	if *page == "" {
+		return failed
+	}
+	body, err := assessPage(a, m.title())
+	if err != nil {
+		return err
+	}
+	numbers := strings.TrimSuffix(*page, filepath.Ext(*page)) + ".csv"
+	if err := writeFile(numbers, a.WriteCSV); err != nil {
+		return err
+	}
+	if err := writeFile(*page, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s and %s written\n", *page, numbers)
+	return failed
+}
+
+// title names the model as it was given.
+func (m *model) title() string {
+	if m.preset != "" {
+		return m.preset
+	}
+	return m.problem
+}
+
+func parseSteps(text string) ([]float64, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var steps []float64
+	for _, one := range strings.Split(text, ",") {
+		h, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
+		if err != nil || !(h > 0) || math.IsInf(h, 1) {
+			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", text, one)
+		}
+		steps = append(steps, h)
+	}
+	return steps, nil
+}
+
+// tell returns a hook that shows the progress of an assessment: on a terminal in
+// one line, else in a line every ten seconds.
+func tell(f *os.File) func(done, total int, doing string) {
+	info, err := f.Stat()
+	if err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" {
+		return func(done, total int, doing string) {
+			fmt.Fprintf(f, "\r\x1b[2K%d of %d · %s", done, total, doing)
+			if done == total {
+				fmt.Fprint(f, "\r\x1b[2K")
+			}
+		}
+	}
+	next := time.Now().Add(10 * time.Second)
+	return func(done, total int, doing string) {
+		if now := time.Now(); now.After(next) {
+			next = now.Add(10 * time.Second)
+			fmt.Fprintf(f, "%d of %d · %s\n", done, total, doing)
+		}
+	}
+}
+
+// assessPage returns the page: the answer, the figure, what to beware of, and
+// the tables.
+func assessPage(a *bayes.Assessment, title string) (string, error) {
+	figure, err := viz.HTML(viz.Assessment(a))
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	title = html.EscapeString(title)
+	fmt.Fprintf(&b, `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Does the solver's error matter? %s</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 940px; margin: 2rem auto; padding: 0 1rem; }
+h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
+.answer:first-of-type { font-weight: 600; font-size: 1.15rem; }
+pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
+</style>
+<h1>Does the error of %s matter for the posterior of %s?</h1>
+`, title, html.EscapeString(fmt.Sprint(a.Method)), title)
+	for _, line := range strings.Split(strings.TrimSpace(a.Answer()), "\n") {
+		fmt.Fprintf(&b, "<p class=answer>%s</p>\n", html.EscapeString(line))
+	}
+	b.WriteString(figure)
+	if a.Warnings != nil {
+		b.WriteString("<h2>What to beware of</h2>\n<ul>\n")
+		for _, w := range a.Warnings {
+			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(w))
+		}
+		b.WriteString("</ul>\n")
+	}
+	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n</html>\n", html.EscapeString(a.Tables()))
+	return b.String(), nil
+}
+
+// writeFile writes a file as a whole or not at all.
+func writeFile(path string, write func(io.Writer) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	defer os.Remove(tmp.Name())
+	err = errors.Join(write(tmp), tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	return err
+}

@@ -1,0 +1,575 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// modelHelp is the part of a command's help that tells how a model is given.
+const modelHelp = `A model is one of the cases that come with the program,
+
+  -case lynx-hare         hares and lynxes, 1900 to 1920 (notebooks/data/lynx_hare.csv)
+  -case influenza         boys in bed in a boarding school (notebooks/data/influenza.csv)
+  -case fitzhugh-nagumo   the problem of the paper (reproduce/data.csv)
+
+or a built-in problem with a table of data of your own:
+
+  -problem lotka-volterra-20 -data notebooks/data/lynx_hare.csv -time year
+  -columns hare=prey,lynx=predator -unknown-start -errors 'lognormal(sigma)'
+  -prior 'a=positive(1,0.5)'     -prior 'b=positive(0.05,0.05)'
+  -prior 'c=positive(1,0.5)'     -prior 'd=positive(0.05,0.05)'
+  -prior 'prey0=lognormal(2.3,1)' -prior 'predator0=lognormal(2.3,1)'
+  -prior 'sigma=lognormal(-1,1)' -method am1 -step 0.5
+
+What has a -prior is inferred; the other parameters stay at the values of the
+problem, or at those of -fix. The priors, with the support in brackets:
+
+  normal(mean,sd)  uniform(from,to)
+  positive(mean,sd)  halfnormal(sd)  lognormal(mean,sd of log)  exponential(rate)
+  gamma(shape,rate)  invgamma(shape,scale)          [0, ∞)
+  beta(a,b)                                         [0, 1]
+
+The laws of the observations, with a number or the name of a parameter for each
+of their own: gaussian(sd), lognormal(sd of log), student(nu,scale), poisson,
+negbin(phi); one for all columns, or a list with one for each.
+
+The problem is solved up to the last datum, from its own initial time; with
+-unknown-start from the first datum, at which the unknown state then is. -t0 sets
+another time.
+`
+
+// A model is what the flags of a command say of a posterior.
+type model struct {
+	flags *flag.FlagSet
+
+	preset, problem    string
+	data, time         string
+	columns, errors    string
+	priors, fixed      []assignment
+	unknown            bool
+	t0                 float64
+	method, alpha      string
+	step               float64
+	seed               uint64
+	chains, draws      int
+	withSteps, noAlpha bool
+}
+
+// An assignment is the value of a flag of the form name=value.
+type assignment struct{ name, value string }
+
+// newModel defines the flags of a model. After flags are parsed, its method
+// posterior makes the model of them.
+func newModel(flags *flag.FlagSet) *model {
+	m := &model{flags: flags}
+	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(caseNames(), ", "))
+	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problemNames(), ", "))
+	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; for a case, its own file under the current directory")
+	flags.StringVar(&m.time, "time", "t", "`column` of the times")
+	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states those are meant that have the names, else the first ones")
+	flags.StringVar(&m.errors, "errors", "", "`law` of the observations, such as 'gaussian(0.1)' or 'lognormal(sigma)', or a list with one for each column")
+	list := func(name string, to *[]assignment, usage string) {
+		flags.Func(name, usage, func(text string) error {
+			left, right, ok := strings.Cut(text, "=")
+			if left = strings.TrimSpace(left); !ok || left == "" {
+				return errors.New("want name=value")
+			}
+			*to = append(*to, assignment{left, strings.TrimSpace(right)})
+			return nil
+		})
+	}
+	list("prior", &m.priors, "prior of a parameter, as `name=law`; once for each")
+	list("fix", &m.fixed, "value of a parameter that is known, as `name=number`")
+	flags.BoolVar(&m.unknown, "unknown-start", false, "the initial values are parameters, too: x0 for a state x, x1_0 for a state x1")
+	flags.Float64Var(&m.t0, "t0", math.NaN(), "`time` of the initial state")
+	flags.StringVar(&m.method, "method", "am1", "`method`: ab1 to ab5, am0 to am4 (also am1,current and am1,predictor; am1 is am1,newton), midpoint, heun, rk4, dopri5")
+	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step")
+	flags.StringVar(&m.alpha, "alpha", "auto", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`")
+	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
+	flags.IntVar(&m.chains, "chains", 4, "number of chains")
+	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
+	return m
+}
+
+// set tells whether the flag was given.
+func (m *model) set(name string) bool {
+	found := false
+	m.flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// posterior returns the model of the flags, with α calibrated at the mode of the
+// deterministic posterior if that is asked for.
+func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
+	p, err := m.build()
+	if err != nil {
+		return nil, err
+	}
+	if p.Alpha != (bayes.Value{}) || m.set("alpha") && m.alpha != "auto" {
+		return p, nil
+	}
+	mode, err := p.FindMode(ctx, m.seed)
+	if err != nil {
+		return nil, err
+	}
+	cals, err := p.CalibrateAlpha(ctx, mode.Theta, probode.CalibrateSettings{Seed: m.seed})
+	if err != nil {
+		return nil, fmt.Errorf("-alpha auto: %w", err)
+	}
+	p.Alpha = bayes.Known(cals[0].Alpha)
+	return p, nil
+}
+
+// build is posterior with α left at zero where it is to be calibrated.
+func (m *model) build() (*bayes.Posterior, error) {
+	switch {
+	case m.chains < 1:
+		return nil, fmt.Errorf("-chains %d: want a number ≥ 1", m.chains)
+	case m.draws < 0:
+		return nil, fmt.Errorf("-draws %d: want a number ≥ 0", m.draws)
+	case m.step < 0 || math.IsNaN(m.step) || math.IsInf(m.step, 0):
+		return nil, fmt.Errorf("-step %g: want a number > 0", m.step)
+	case m.preset == "" && m.problem == "":
+		return nil, errors.New("-case or -problem: want one of them: see -help")
+	case m.preset != "" && m.problem != "":
+		return nil, errors.New("-case and -problem: want only one of them")
+	}
+	make := m.ofProblem
+	if m.preset != "" {
+		make = m.ofCase
+	}
+	p, err := make()
+	if err != nil {
+		return nil, err
+	}
+	if m.set("method") || m.problem != "" {
+		if p.Method, err = parseMethod(m.method); err != nil {
+			return nil, err
+		}
+	}
+	if m.step > 0 {
+		p.Step = m.step
+	}
+	if m.set("alpha") {
+		if err := m.setAlpha(p); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (m *model) setAlpha(p *bayes.Posterior) error {
+	if m.alpha == "auto" {
+		p.Alpha = bayes.Value{}
+		return nil
+	}
+	if v, err := strconv.ParseFloat(m.alpha, 64); err == nil {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior", m.alpha)
+		}
+		p.Alpha = bayes.Known(v)
+		return nil
+	}
+	law, err := parsePrior(m.alpha)
+	if err != nil {
+		return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior: %w", m.alpha, err)
+	}
+	if law.Quantile(0) < 0 {
+		return fmt.Errorf("-alpha %s: want a prior without negative values", m.alpha)
+	}
+	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: law})
+	p.Alpha = bayes.Unknown("alpha")
+	return nil
+}
+
+// presets are the cases.
+var presets = []struct {
+	name, data, time string
+	columns          []string
+	make             func(*bayes.Data) *bayes.Posterior
+}{
+	{"lynx-hare", "notebooks/data/lynx_hare.csv", "year", []string{"hare", "lynx"}, cases.LynxHare},
+	{"influenza", "notebooks/data/influenza.csv", "day", []string{"in_bed"}, cases.Influenza},
+	{"fitzhugh-nagumo", "reproduce/data.csv", "t", []string{"V_obs", "R_obs"}, cases.FitzHughNagumo},
+}
+
+func caseNames() []string {
+	var names []string
+	for _, c := range presets {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func (m *model) ofCase() (*bayes.Posterior, error) {
+	for _, c := range presets {
+		if c.name != m.preset {
+			continue
+		}
+		for _, name := range []string{"prior", "fix", "errors", "columns", "unknown-start", "t0"} {
+			if m.set(name) {
+				return nil, fmt.Errorf("-%s has no meaning with -case, which is a complete model: use -problem", name)
+			}
+		}
+		if m.data != "" {
+			c.data = m.data
+		}
+		if m.set("time") {
+			c.time = m.time
+		}
+		data, err := readData(c.data, c.time, c.columns)
+		if err != nil {
+			return nil, err
+		}
+		return c.make(data), nil
+	}
+	return nil, fmt.Errorf("-case %s: want %s", m.preset, strings.Join(caseNames(), ", "))
+}
+
+func readData(path, time string, columns []string) (*bayes.Data, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("-data %s: %w", path, err)
+	}
+	defer f.Close()
+	data, err := bayes.ReadCSV(f, time, columns...)
+	if err != nil {
+		return nil, fmt.Errorf("-data %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// problemNames returns the names of the built-in problems as one types them, in
+// the order of problems.All.
+func problemNames() []string {
+	var names []string
+	for _, p := range problems.All() {
+		name, more, _ := strings.Cut(p.Name, "(")
+		name = typed(name)
+		if slices.Contains(names, name) {
+			// Of two with one name, the second has its numbers in brackets.
+			n, _, _ := strings.Cut(typed(more), "-")
+			name += "-" + n
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// typed writes a name with small letters, digits and hyphens only.
+func typed(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.Join(words, "-")
+}
+
+func (m *model) ofProblem() (*bayes.Posterior, error) {
+	names := problemNames()
+	i := slices.Index(names, typed(m.problem))
+	if i < 0 {
+		return nil, fmt.Errorf("-problem %s: want one of %s", m.problem, strings.Join(names, ", "))
+	}
+	problem := problems.All()[i]
+	for _, need := range []struct{ name, value, example string }{
+		{"data", m.data, "a CSV file"},
+		{"columns", m.columns, "the columns observed, such as " + problem.StateName(0)},
+		{"errors", m.errors, "the law of the observations, such as 'gaussian(0.1)'"},
+	} {
+		if need.value == "" {
+			return nil, fmt.Errorf("-%s: want %s", need.name, need.example)
+		}
+	}
+	if m.step == 0 && !m.withSteps {
+		return nil, errors.New("-step: want the size of the solver's step")
+	}
+	if m.unknown {
+		problem = problem.UnknownStart()
+	}
+	for _, f := range m.fixed {
+		k := slices.Index(paramNames(problem), f.name)
+		if k < 0 {
+			return nil, fmt.Errorf("-fix %s: no parameter %q: %s has %s", f.name, f.name, problem.Name, strings.Join(paramNames(problem), ", "))
+		}
+		v, err := strconv.ParseFloat(f.value, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("-fix %s=%s: want a number", f.name, f.value)
+		}
+		problem.Theta[k] = v
+	}
+
+	data, err := m.observations(problem)
+	if err != nil {
+		return nil, err
+	}
+	laws, own, err := parseErrors(m.errors, len(data.Y[0]))
+	if err != nil {
+		return nil, err
+	}
+	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: laws}}, Step: m.step}
+	known := append(paramNames(problem), own...)
+	for _, q := range m.priors {
+		if !slices.Contains(known, q.name) {
+			return nil, fmt.Errorf("-prior %s=%s: no parameter %q: the model has %s", q.name, q.value, q.name, strings.Join(known, ", "))
+		}
+		if slices.ContainsFunc(p.Params, func(r bayes.Param) bool { return r.Name == q.name }) {
+			return nil, fmt.Errorf("-prior %s=%s: %s has a prior already", q.name, q.value, q.name)
+		}
+		if slices.ContainsFunc(m.fixed, func(f assignment) bool { return f.name == q.name }) {
+			return nil, fmt.Errorf("-prior %s=%s: %s has the value of -fix already", q.name, q.value, q.name)
+		}
+		law, err := parsePrior(q.value)
+		if err != nil {
+			return nil, fmt.Errorf("-prior %s=%s: %w", q.name, q.value, err)
+		}
+		p.Params = append(p.Params, bayes.Param{Name: q.name, Prior: law})
+	}
+	for _, name := range own {
+		if !slices.ContainsFunc(p.Params, func(r bayes.Param) bool { return r.Name == name }) {
+			return nil, fmt.Errorf("-errors %s: %q has no prior: give -prior '%s=…', or a number in its place", m.errors, name, name)
+		}
+	}
+	if len(p.Params) == 0 {
+		return nil, fmt.Errorf("-prior: nothing to infer: give a prior to some of %s", strings.Join(known, ", "))
+	}
+	return p, nil
+}
+
+func paramNames(p *probode.Problem) []string {
+	var names []string
+	for k := range p.Theta {
+		names = append(names, p.ParamName(k))
+	}
+	return names
+}
+
+// observations reads the data of a problem, and sets its span after them.
+func (m *model) observations(problem *probode.Problem) (*bayes.Data, error) {
+	var columns, states []string
+	for _, c := range strings.Split(m.columns, ",") {
+		name, state, ok := strings.Cut(strings.TrimSpace(c), "=")
+		columns = append(columns, strings.TrimSpace(name))
+		if state = strings.TrimSpace(state); ok {
+			states = append(states, state)
+		}
+	}
+	var names []string
+	for k := range problem.Dim() {
+		names = append(names, problem.StateName(k))
+	}
+	if states != nil && len(states) != len(columns) {
+		return nil, fmt.Errorf("-columns %s: want column=state for all columns, or for none", m.columns)
+	}
+	for _, s := range states {
+		if !slices.Contains(names, s) {
+			return nil, fmt.Errorf("-columns %s: no state %q: %s has %s", m.columns, s, problem.Name, strings.Join(names, ", "))
+		}
+	}
+	if len(columns) > len(names) {
+		return nil, fmt.Errorf("-columns %s: %d columns for the %d states of %s", m.columns, len(columns), len(names), problem.Name)
+	}
+	data, err := readData(m.data, m.time, columns)
+	if err != nil {
+		return nil, err
+	}
+	if states != nil {
+		problem.States = names // those without a name have one now
+		data.Names = states
+	}
+	first, last := data.T[0], data.T[len(data.T)-1]
+	switch {
+	case m.set("t0"):
+		problem.Span[0] = m.t0
+	case m.unknown:
+		problem.Span[0] = first
+	}
+	problem.Span[1] = last
+	if t0 := problem.Span[0]; !(t0 <= first) || !(t0 < last) || math.IsInf(t0, 0) {
+		return nil, fmt.Errorf("-t0 %g: the data reach from t = %g to %g: want a time of the initial state before them", t0, first, last)
+	}
+	return data, nil
+}
+
+// parseMethod reads a name such as am2,current.
+func parseMethod(text string) (probode.Method, error) {
+	const want = "want ab1 to ab5, am0 to am4 (with ,newton ,current or ,predictor), midpoint, heun, rk4 or dopri5"
+	name, how, with := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
+	bad := fmt.Errorf("-method %s: %s", text, want)
+	tableaus := map[string]*probode.Tableau{"rk4": nil, "heun": probode.Heun, "midpoint": probode.Midpoint, "dopri5": probode.DormandPrince}
+	if t, ok := tableaus[name]; ok && !with {
+		return probode.RungeKutta{Tableau: t}, nil
+	}
+	if len(name) != 3 {
+		return nil, bad
+	}
+	s := int(name[2] - '0')
+	switch {
+	case name[:2] == "ab" && s >= 1 && s <= 5 && !with:
+		return probode.AdamsBashforth{Steps: s}, nil
+	case name[:2] == "am" && s >= 0 && s <= 4:
+		for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
+			if !with || strings.TrimSpace(how) == l.String() {
+				return probode.AdamsMoulton{Steps: s, Linearize: l}, nil
+			}
+		}
+	}
+	return nil, bad
+}
+
+// call reads name(arg, …). A name alone has no arguments.
+func call(text string) (name string, args []string, ok bool) {
+	name, rest, with := strings.Cut(strings.TrimSpace(text), "(")
+	name = strings.ToLower(strings.TrimSpace(name))
+	if !with {
+		return name, nil, name != ""
+	}
+	rest, ok = strings.CutSuffix(strings.TrimSpace(rest), ")")
+	if !ok || strings.ContainsAny(rest, "()") {
+		return name, nil, false
+	}
+	for _, a := range strings.Split(rest, ",") {
+		args = append(args, strings.TrimSpace(a))
+	}
+	return name, args, true
+}
+
+// A law of the command line: its name, its arguments, and what they must be.
+type law struct {
+	name, form string
+	n          int
+	make       func(a []float64) (bayes.Distribution, bool)
+}
+
+var laws = []law{
+	{"normal", "normal(mean,sd)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.Normal{Mu: a[0], Sigma: a[1]}, a[1] > 0
+	}},
+	{"positive", "positive(mean,sd)", 2, func(a []float64) (bayes.Distribution, bool) { return bayes.Positive(a[0], a[1]), a[1] > 0 }},
+	{"halfnormal", "halfnormal(sd)", 1, func(a []float64) (bayes.Distribution, bool) { return bayes.HalfNormal(a[0]), a[0] > 0 }},
+	{"lognormal", "lognormal(mean,sd)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.LogNormal{Mu: a[0], Sigma: a[1]}, a[1] > 0
+	}},
+	{"exponential", "exponential(rate)", 1, func(a []float64) (bayes.Distribution, bool) { return distuv.Exponential{Rate: a[0]}, a[0] > 0 }},
+	{"gamma", "gamma(shape,rate)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.Gamma{Alpha: a[0], Beta: a[1]}, a[0] > 0 && a[1] > 0
+	}},
+	{"invgamma", "invgamma(shape,scale)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.InverseGamma{Alpha: a[0], Beta: a[1]}, a[0] > 0 && a[1] > 0
+	}},
+	{"beta", "beta(a,b)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.Beta{Alpha: a[0], Beta: a[1]}, a[0] > 0 && a[1] > 0
+	}},
+	{"uniform", "uniform(from,to)", 2, func(a []float64) (bayes.Distribution, bool) {
+		return distuv.Uniform{Min: a[0], Max: a[1]}, a[0] < a[1]
+	}},
+}
+
+// parsePrior reads a prior such as lognormal(0,1).
+func parsePrior(text string) (bayes.Distribution, error) {
+	var forms []string
+	name, args, ok := call(text)
+	for _, l := range laws {
+		forms = append(forms, l.form)
+		if !ok || l.name != name {
+			continue
+		}
+		values := make([]float64, len(args))
+		for i, a := range args {
+			v, err := strconv.ParseFloat(a, 64)
+			if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("%q is not a number: want %s", a, l.form)
+			}
+			values[i] = v
+		}
+		if len(args) != l.n {
+			return nil, fmt.Errorf("%d numbers: want %s", len(args), l.form)
+		}
+		d, ok := l.make(values)
+		if !ok {
+			if name == "uniform" {
+				return nil, fmt.Errorf("want %s with from < to", l.form)
+			}
+			return nil, fmt.Errorf("want %s with numbers > 0, but for a mean", l.form)
+		}
+		return d, nil
+	}
+	return nil, fmt.Errorf("want %s", strings.Join(forms, ", "))
+}
+
+// parseErrors reads the laws of the columns and returns them with the names of
+// their parameters.
+func parseErrors(text string, columns int) (laws []bayes.Likelihood, own []string, err error) {
+	const want = "want gaussian(sd), lognormal(sd), student(nu,scale), poisson or negbin(phi)"
+	forms := map[string]struct {
+		n    int
+		make func(v []bayes.Value) bayes.Likelihood
+	}{
+		"gaussian":  {1, func(v []bayes.Value) bayes.Likelihood { return bayes.Gaussian{Sigma: v[0]} }},
+		"lognormal": {1, func(v []bayes.Value) bayes.Likelihood { return bayes.LogNormal{Sigma: v[0]} }},
+		"student":   {2, func(v []bayes.Value) bayes.Likelihood { return bayes.StudentT{Nu: v[0], Sigma: v[1]} }},
+		"poisson":   {0, func([]bayes.Value) bayes.Likelihood { return bayes.Poisson{} }},
+		"negbin":    {1, func(v []bayes.Value) bayes.Likelihood { return bayes.NegativeBinomial{Phi: v[0]} }},
+	}
+	for _, one := range splitOutside(text) {
+		name, args, ok := call(one)
+		f, found := forms[name]
+		if !ok || !found || len(args) != f.n {
+			return nil, nil, fmt.Errorf("-errors %s: %s", one, want)
+		}
+		var values []bayes.Value
+		for _, a := range args {
+			v, err := strconv.ParseFloat(a, 64)
+			switch {
+			case err == nil && v > 0 && !math.IsInf(v, 1):
+				values = append(values, bayes.Known(v))
+			case err == nil || a == "":
+				return nil, nil, fmt.Errorf("-errors %s: %q: want a number > 0 or the name of a parameter", one, a)
+			default:
+				values = append(values, bayes.Unknown(a))
+				if !slices.Contains(own, a) {
+					own = append(own, a)
+				}
+			}
+		}
+		laws = append(laws, f.make(values))
+	}
+	if len(laws) != 1 && len(laws) != columns {
+		return nil, nil, fmt.Errorf("-errors %s: %d laws for %d columns: want one for each, or one for all", text, len(laws), columns)
+	}
+	return laws, own, nil
+}
+
+// splitOutside splits at the commas that are not in brackets.
+func splitOutside(text string) []string {
+	var parts []string
+	depth, from := 0, 0
+	for i, r := range text {
+		switch r {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, text[from:i])
+				from = i + 1
+			}
+		}
+	}
+	return append(parts, text[from:])
+}

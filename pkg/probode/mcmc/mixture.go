@@ -1,0 +1,396 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// AdaptiveMixture is the rule for up to some twenty-five correlated coordinates
+// without tuning by hand. Each iteration makes one of three moves, with m and C
+// = A Aᵀ the mean and covariance of the target as they are known, and the
+// columns of A along the principal directions:
+//
+//	walk   y = x + s A z                               z ~ N(0, I)
+//	line   y = x + s_k A_k z                           along one column, k at random
+//	pull   y = m + √(1−b²) (x − m) + b √(w(x)) A z     1/w ~ χ²₊ᵥ/(ν + ‖A⁻¹(x−m)‖²)
+//
+// The pull is reversible for the Student t law of ν = 5 degrees of freedom about
+// m, and so draws almost independently where the target is nearly Gaussian,
+// with tails that are heavy enough not to be stuck where it is not [after Kamatani
+// 2018; Cotter et al. 2013]. The walk finds its way where the target is not near
+// a Gaussian, and the lines where its shape is not known yet, since the size of
+// each is tuned alone.
+//
+// All is learned in the burn-in: m and C in windows that grow by a fifth, each
+// forgetting what lies before the last but one, as the beginning may be far from
+// where the target is; they are drawn to the shape known before with the weight
+// of 2d positions. The sizes s, s_k and b are tuned to acceptance rates of 0.234
+// (0.44 in one dimension), 0.44 and 0.3 by stochastic approximation [Andrieu &
+// Thoms 2008]. The moves are then chosen in proportion to the squared distance,
+// in units of C, that each has made good, none below one in seven. After the burn-in
+// nothing changes any more, so that draws are those of an ordinary Markov chain.
+// Without burn-in nothing is learned.
+//
+// The zero value is ready to use, on coordinates whose scale is about one.
+type AdaptiveMixture struct {
+	// Mean and Cov are first guesses at the mean and covariance of the target,
+	// such as a mode and the Gaussian approximation there. Nil stands for an
+	// unknown mean, and the unit matrix.
+	Mean []float64
+	Cov  mat.Symmetric
+}
+
+var _ Rule = AdaptiveMixture{}
+
+// The moves of the mixture.
+const (
+	walk = iota
+	line
+	pull
+	moveKinds
+)
+
+const (
+	pullDegrees   = 5    // ν
+	leastChance   = 0.15 // of each move
+	firstWindow   = 20   // iterations
+	windowsEnd    = 0.85 // share of the burn-in in which C is learned; then sizes alone
+	priorWeight   = 2    // of the shape known before, in positions for each dimension
+	smallestAxis  = 1e-7 // relative to the largest, after scaling to unit variances
+	rateWalk      = 0.234
+	rateLine      = 0.44
+	ratePull      = 0.3
+	smallestPull  = -6.9 // log of 0.001
+	windowsGrowth = 1.2
+)
+
+// New returns the proposal of one chain. It panics if d < 1, if burnIn is
+// negative, or if Mean or Cov is neither nil nor of dimension d, or Cov has no
+// positive variances.
+func (r AdaptiveMixture) New(d, burnIn int) Proposal {
+	switch {
+	case d < 1 || burnIn < 0:
+		panic(fmt.Sprintf("mcmc: %d dimensions, burn-in of %d", d, burnIn))
+	case r.Mean != nil && len(r.Mean) != d || r.Cov != nil && r.Cov.SymmetricDim() != d:
+		panic(fmt.Sprintf("mcmc: AdaptiveMixture of another dimension than %d", d))
+	}
+	p := &mixture{
+		burnIn: burnIn, centred: r.Mean != nil, mean: make([]float64, d),
+		axes: make([]float64, d*d), white: make([]float64, d*d),
+		logLine: make([]float64, d), lines: make([]float64, d),
+		z: make([]float64, d), dev: make([]float64, d),
+	}
+	copy(p.mean, r.Mean)
+	for i := range p.windows {
+		p.windows[i] = moments{mean: make([]float64, d), scatter: make([]float64, d*d)}
+	}
+	for k := range p.chance {
+		p.chance[k] = 1. / moveKinds
+	}
+	cov := mat.NewSymDense(d, nil)
+	for i := range d {
+		cov.SetSym(i, i, 1)
+	}
+	if r.Cov != nil {
+		cov.CopySym(r.Cov)
+	}
+	if !p.setShape(cov) {
+		panic("mcmc: Cov of AdaptiveMixture is not a covariance")
+	}
+	p.next = firstWindow
+	return p
+}
+
+// mixture is the proposal of AdaptiveMixture.
+type mixture struct {
+	burnIn, n int  // iterations to learn in, and made
+	centred   bool // the mean is known
+	mean      []float64
+	axes      []float64 // A, column k the direction k
+	white     []float64 // A⁻¹
+
+	logWalk, logPull float64 // of s and b
+	logLine          []float64
+	tuned            [moveKinds]float64 // tunings of each size since it was set
+	lines            []float64
+
+	chance [moveKinds]float64
+	gain   [moveKinds]float64 // Σ probability · squared distance, of this window
+	tried  [moveKinds]float64
+
+	next    int        // iteration at which the window ends
+	windows [2]moments // the last one and this one
+
+	// Of the move that was proposed:
+	kind, direction int
+	distance        float64 // squared, in units of C
+	z, dev          []float64
+}
+
+// moments are those of the positions in a window.
+type moments struct {
+	n             float64
+	mean, scatter []float64
+}
+
+func (w *moments) add(x, dev []float64) {
+	w.n++
+	for i, v := range x {
+		dev[i] = v - w.mean[i]
+		w.mean[i] += dev[i] / w.n
+	}
+	f := (w.n - 1) / w.n
+	for i, a := range dev {
+		row := w.scatter[i*len(x) : (i+1)*len(x)]
+		for j, b := range dev {
+			row[j] += f * a * b
+		}
+	}
+}
+
+func (w *moments) clear() {
+	w.n = 0
+	clear(w.mean)
+	clear(w.scatter)
+}
+
+// Propose makes one of the three moves.
+func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
+	d := len(p.mean)
+	if len(dst) != d || len(x) != d {
+		panic("mcmc: position of wrong length")
+	}
+	p.kind = walk
+	switch u := rng.Float64(); {
+	case u < p.chance[line]:
+		p.kind = line
+	case u < p.chance[line]+p.chance[pull] && p.centred:
+		p.kind = pull
+	}
+	if p.kind == line {
+		p.direction = rng.IntN(d)
+		f := math.Exp(p.logLine[p.direction]) * rng.NormFloat64()
+		for i := range d {
+			dst[i] = x[i] + f*p.axes[i*d+p.direction]
+		}
+		p.distance = f * f
+		return 0
+	}
+	for k := range p.z {
+		p.z[k] = rng.NormFloat64()
+	}
+	if p.kind == walk {
+		f := math.Exp(p.logWalk)
+		p.distance = 0
+		for i := range d {
+			dst[i] = x[i] + f*dot(p.axes[i*d:(i+1)*d], p.z)
+			p.distance += f * f * p.z[i] * p.z[i]
+		}
+		return 0
+	}
+	// Given x, w is inverse gamma distributed as if (x, w) were of the t law
+	// written as a mixture of Gaussians; given w the move is reversible for
+	// that Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
+	qx := p.squaredDistance(x)
+	var chi2 float64
+	for range pullDegrees + d {
+		v := rng.NormFloat64()
+		chi2 += v * v
+	}
+	b := math.Exp(p.logPull)
+	keep, f := math.Sqrt(1-b*b), b*math.Sqrt((pullDegrees+qx)/chi2)
+	for i := range d {
+		dst[i] = p.mean[i] + keep*(x[i]-p.mean[i]) + f*dot(p.axes[i*d:(i+1)*d], p.z)
+	}
+	qy := p.squaredDistance(dst)
+	p.distance = 0
+	for k := range d {
+		v := 0.0
+		for i, a := range p.white[k*d : (k+1)*d] {
+			v += a * (dst[i] - x[i])
+		}
+		p.distance += v * v
+	}
+	return (pullDegrees + float64(d)) / 2 * (math.Log1p(qy/pullDegrees) - math.Log1p(qx/pullDegrees))
+}
+
+func dot(a, b []float64) float64 {
+	var sum float64
+	for i, v := range a {
+		sum += v * b[i]
+	}
+	return sum
+}
+
+// squaredDistance returns ‖A⁻¹(x − m)‖².
+func (p *mixture) squaredDistance(x []float64) float64 {
+	d := len(p.mean)
+	for i, v := range x {
+		p.dev[i] = v - p.mean[i]
+	}
+	var sum float64
+	for k := range d {
+		v := dot(p.white[k*d:(k+1)*d], p.dev)
+		sum += v * v
+	}
+	return sum
+}
+
+// Observe learns from the outcome of the last move.
+func (p *mixture) Observe(x []float64, probability float64) {
+	if p.n >= p.burnIn {
+		return
+	}
+	p.n++
+	tune := func(size, count *float64, rate float64) {
+		*count++
+		*size += (probability - rate) / math.Sqrt(*count)
+	}
+	switch p.kind {
+	case walk:
+		rate := rateWalk
+		if len(x) == 1 {
+			rate = rateLine
+		}
+		tune(&p.logWalk, &p.tuned[walk], rate)
+	case line:
+		tune(&p.logLine[p.direction], &p.lines[p.direction], rateLine)
+	case pull:
+		tune(&p.logPull, &p.tuned[pull], ratePull)
+		p.logPull = min(0, max(p.logPull, smallestPull))
+	}
+	p.gain[p.kind] += probability * p.distance
+	p.tried[p.kind]++
+
+	end := int(windowsEnd * float64(p.burnIn))
+	if p.n > end {
+		if p.n == p.burnIn {
+			p.choose()
+		}
+		return
+	}
+	p.windows[1].add(x, p.dev)
+	if p.n == p.next || p.n == end {
+		p.learn()
+		p.choose()
+		p.next = int(math.Ceil(windowsGrowth * float64(p.n)))
+		if windowsGrowth*float64(p.next) > float64(end) {
+			p.next = end // rather one long window than a short one at the end
+		}
+	}
+}
+
+// learn makes mean and covariance those of the last two windows, with the shape
+// known so far, at the sizes found for its lines, as what is known before.
+func (p *mixture) learn() {
+	d := len(p.mean)
+	last, this := &p.windows[0], &p.windows[1]
+	n := last.n + this.n
+	cov := mat.NewSymDense(d, nil)
+	// A line of rate 0.44 has 2.38 standard deviations of the target along
+	// it, given the other coordinates.
+	before := make([]float64, d)
+	for k := range before {
+		before[k] = math.Exp(2*p.logLine[k]) / (2.38 * 2.38)
+	}
+	weight := float64(priorWeight * d)
+	for i := range d {
+		p.mean[i] = (last.n*last.mean[i] + this.n*this.mean[i]) / n
+		for j := i; j < d; j++ {
+			s := last.scatter[i*d+j] + this.scatter[i*d+j] + last.n*this.n/n*(this.mean[i]-last.mean[i])*(this.mean[j]-last.mean[j])
+			for k, v := range before {
+				s += weight * v * p.axes[i*d+k] * p.axes[j*d+k]
+			}
+			cov.SetSym(i, j, s/(n+weight))
+		}
+	}
+	p.centred = true
+	p.setShape(cov)
+	p.windows[0], p.windows[1] = p.windows[1], p.windows[0]
+	p.windows[1].clear()
+}
+
+// choose sets the chances of the moves by what each was worth.
+func (p *mixture) choose() {
+	var worth [moveKinds]float64
+	var sum float64
+	for k := range worth {
+		if p.tried[k] > 0 {
+			worth[k] = p.gain[k] / p.tried[k]
+		}
+		sum += worth[k]
+	}
+	if sum > 0 && !math.IsInf(sum, 1) {
+		for k, w := range worth {
+			p.chance[k] = leastChance + (1-moveKinds*leastChance)*w/sum
+		}
+	}
+	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
+}
+
+// setShape makes A the principal axes of cov, scaled to unit variances so that
+// coordinates of different units do not lose their digits, and starts the sizes
+// anew. It reports whether cov is a covariance; if not nothing changes.
+func (p *mixture) setShape(cov *mat.SymDense) bool {
+	d := len(p.mean)
+	sd := make([]float64, d)
+	for i := range sd {
+		if sd[i] = math.Sqrt(cov.At(i, i)); !(sd[i] > 0) || math.IsInf(sd[i], 1) {
+			return false
+		}
+	}
+	scaled := mat.NewSymDense(d, nil)
+	for i := range d {
+		for j := i; j < d; j++ {
+			scaled.SetSym(i, j, cov.At(i, j)/(sd[i]*sd[j]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scaled, true) {
+		return false
+	}
+	var q mat.Dense
+	eigen.VectorsTo(&q)
+	values := eigen.Values(nil) // increasing
+	for k, v := range values {
+		root := math.Sqrt(max(v, smallestAxis*smallestAxis*values[d-1]))
+		for i := range d {
+			p.axes[i*d+k] = sd[i] * q.At(i, k) * root
+			p.white[k*d+i] = q.At(i, k) / (sd[i] * root)
+		}
+	}
+	p.logWalk = math.Log(2.38 / math.Sqrt(float64(d)))
+	p.logPull = math.Log(0.7)
+	for k := range p.logLine {
+		p.logLine[k] = math.Log(2.38)
+	}
+	p.tuned = [moveKinds]float64{}
+	clear(p.lines)
+	return true
+}
+
+// State takes down or gives back what has been learned.
+func (p *mixture) State(a *Archive) {
+	a.Int(&p.n)
+	a.Int(&p.next)
+	centred := 0
+	if p.centred {
+		centred = 1
+	}
+	a.Int(&centred)
+	p.centred = centred == 1
+	for _, v := range [][]float64{p.mean, p.axes, p.white, p.logLine, p.lines, p.tuned[:], p.chance[:], p.gain[:], p.tried[:]} {
+		a.Floats(v)
+	}
+	a.Float(&p.logWalk)
+	a.Float(&p.logPull)
+	for i := range p.windows {
+		w := &p.windows[i]
+		a.Float(&w.n)
+		a.Floats(w.mean)
+		a.Floats(w.scatter)
+	}
+}

@@ -1,0 +1,102 @@
+package viz
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Assessment returns a figure of what the error of the solver does to a
+// posterior, against the step size. The first two panels hold the answer: the
+// bias of each parameter in standard deviations of the accurate posterior, and
+// the ratio of the standard deviations, with the threshold as a line. The thick
+// line goes through the parameter that is worst off, and a ring is a bias within
+// two Monte Carlo standard errors of zero. Then comes for each parameter its mean and
+// standard deviation over a band that shows those of the accurate posterior.
+func Assessment(a *bayes.Assessment) Figure {
+	f := Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, st := range a.Steps {
+		lo, hi = min(lo, st.Step), max(hi, st.Step)
+	}
+	lo, hi = lo/1.25, hi*1.25
+	x := Axis{Label: "step h", Log: true, Min: lo, Max: hi}
+
+	runs := []struct {
+		name   string
+		color  color.NRGBA
+		marker Marker
+		dash   Dash
+		shift  float64 // of the points along the axis, so that they do not cover each other
+		of     func(bayes.StepAssessment) *bayes.Inference
+	}{
+		{"deterministic: solver trusted", Blue, Disc, Solid, 1 / 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Deterministic }},
+		{"probabilistic: solver's error in the model", Vermillion, Square, Dashed, 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Probabilistic }},
+	}
+
+	bias := Panel{Title: "bias (rings: not told from zero)", X: x, Y: Axis{Label: "|bias| / accurate sd", Log: true}}
+	ratio := Panel{Title: "spread", X: x, Y: Axis{Label: "sd / accurate sd", Log: true}}
+	panels := make([]Panel, len(a.Params))
+	for j, q := range a.Params {
+		panels[j] = Panel{Title: q.Name, X: x}
+		if !math.IsNaN(q.Mean) {
+			panels[j].Layers = append(panels[j].Layers,
+				Band{Name: "accurate, mean ± sd", X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: Grey},
+				Rule{At: q.Mean, Horizontal: true, Color: Grey})
+		}
+	}
+	for _, r := range runs {
+		var steps []float64
+		var infs []*bayes.Inference
+		for _, st := range a.Steps {
+			if inf := r.of(st); inf != nil {
+				steps, infs = append(steps, st.Step), append(infs, inf)
+			}
+		}
+		if infs == nil {
+			continue
+		}
+		worst, widest := make([]float64, len(steps)), make([]float64, len(steps))
+		var sure, unsure Points
+		for j, q := range a.Params {
+			b := Line{X: steps, Color: r.color, Opacity: 0.35, Width: 1, Dash: r.dash}
+			s := b
+			p := Points{Name: r.name, Color: r.color, Marker: r.marker, Size: 5}
+			for i, inf := range infs {
+				e := inf.Effects[j]
+				size := math.Abs(e.Bias)
+				worst[i] = math.Max(worst[i], size)
+				if j == 0 || math.Abs(math.Log(e.Ratio)) > math.Abs(math.Log(widest[i])) {
+					widest[i] = e.Ratio
+				}
+				b.Y, s.Y = append(b.Y, size), append(s.Y, e.Ratio)
+				to := &sure
+				if size < 2*e.BiasSE {
+					to = &unsure
+				}
+				to.X, to.Y = append(to.X, steps[i]), append(to.Y, size)
+				for _, m := range inf.Summary {
+					if m.Name == q.Name {
+						p.X, p.Y, p.Err = append(p.X, steps[i]*r.shift), append(p.Y, m.Mean), append(p.Err, m.SD)
+					}
+				}
+			}
+			bias.Layers, ratio.Layers = append(bias.Layers, b), append(ratio.Layers, s)
+			panels[j].Layers = append(panels[j].Layers, p)
+		}
+		sure.Color, sure.Marker, sure.Size = r.color, r.marker, 5
+		unsure.Color, unsure.Marker, unsure.Size = r.color, Ring, 5
+		bias.Layers = append(bias.Layers, sure, unsure, Line{X: steps, Y: worst, Color: r.color, Width: 2.2, Dash: r.dash})
+		ratio.Layers = append(ratio.Layers, Line{X: steps, Y: widest, Color: r.color, Width: 2.2, Dash: r.dash, Marker: r.marker})
+	}
+	limit := func(at float64) Rule { return Rule{Name: "threshold", At: at, Horizontal: true, Dash: Dotted} }
+	bias.Layers = append(bias.Layers, limit(a.Threshold))
+	ratio.Layers = append(ratio.Layers, limit(1+a.Threshold), limit(1/(1+a.Threshold)))
+	f.Panels = append([]Panel{bias, ratio}, panels...)
+	if len(f.Panels) > 4 {
+		f.Columns = 3
+	}
+	return f
+}
