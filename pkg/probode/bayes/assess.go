@@ -52,12 +52,12 @@ type AssessSettings struct {
 
 	// Chains are the settings of each run; Start, Names, Generated, Only,
 	// Meta and Progress have no meaning here. If Draws and MinESS are both
-	// zero, each run goes on until the effective sample size is 2000, at
-	// most to 40 000 draws of each chain.
+	// zero, each run goes on until the effective sample size is 4000, at
+	// most to 20 000 draws of each chain.
 	Chains mcmc.Settings
 
 	// Weighed is the number of draws of each step, of all chains together,
-	// for which the equations are solved accurately. Zero means 2000.
+	// for which the equations are solved accurately. Zero means 4000.
 	Weighed int
 
 	// Accurate says how. Its Workers and Progress have no meaning here.
@@ -266,10 +266,10 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 		s.Steps = []float64{p.Step, p.Step / 2, p.Step / 4, p.Step / 8}
 	}
 	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
-		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 2000, 40000
+		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 4000, 20000
 	}
 	if s.Weighed == 0 {
-		s.Weighed = 2000
+		s.Weighed = 4000
 	}
 	if s.Calibrate.Paths == 0 {
 		s.Calibrate.Paths = 400
@@ -675,8 +675,9 @@ func meanSE(x [][]float64) float64 {
 	return se
 }
 
-// accurate finds the accurate posterior: of the smallest step, or, if that is
-// too far off, of a solver that is nearer.
+// accurate finds the accurate posterior: from the smallest step, or from a solver
+// that is nearer, if that one is so far off that its weights cannot be trusted or
+// add more to the Monte Carlo error than the chains have.
 func (a *assessor) accurate(fine *draws) error {
 	h := a.out.Steps[a.finest()].Step
 	type candidate struct {
@@ -698,8 +699,19 @@ func (a *assessor) accurate(fine *draws) error {
 	if a.paired[f] != nil {
 		use(fine, a.paired[f], best, fmt.Sprintf("the draws of h = %.4g, weighed", h))
 	}
+	// loss is the largest error of a mean, in units of what the chain alone has.
+	loss := func(d *draws, effects []Effect) (most float64) {
+		for j, k := range a.assessed {
+			most = math.Max(most, effects[j].BiasSE/d.summed.Summary[k].MCSE)
+		}
+		return most
+	}
+	why := fmt.Sprintf("since those of h = %.4g are too far off (k̂ = %.2f)", h, best)
 	if best <= khatLimit {
-		return a.step()
+		if !(loss(fine, a.paired[f]) > 1) {
+			return a.step()
+		}
+		why = fmt.Sprintf("since those of h = %.4g have weights too uneven (k̂ = %.2f)", h, best)
 	}
 	before := pathError(a.ctx, a.at(h), a.out.Steps[f].Mode, a.s.Accurate)
 	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
@@ -733,9 +745,9 @@ func (a *assessor) accurate(fine *draws) error {
 		}
 		if khat < best || math.IsNaN(best) {
 			best = khat
-			use(d, effects, khat, fmt.Sprintf("the draws of %v with h = %.4g, weighed, since those of h = %.4g are too far off (k̂ = %.2f)", c.m, c.h, h, a.out.Steps[f].KHat))
+			use(d, effects, khat, fmt.Sprintf("the draws of %v with h = %.4g, weighed, %s", c.m, c.h, why))
 		}
-		if best <= khatLimit {
+		if khat <= khatLimit {
 			break
 		}
 	}
@@ -1153,7 +1165,9 @@ func (a *Assessment) Answer() string {
 }
 
 // worst returns the parameter that decides the verdict: the one farthest beyond
-// the threshold, or, if none is beyond, that which wants most draws.
+// the threshold if the error matters. Of an undecided step it is the one that
+// wants fewest draws of those beyond, as one of these is enough, and else the one
+// that wants most, as all are needed.
 func (inf *Inference) worst(threshold float64) (int, Verdict) {
 	v := inf.Verdict()
 	at, size := 0, math.Inf(-1)
@@ -1163,7 +1177,12 @@ func (inf *Inference) worst(threshold float64) (int, Verdict) {
 		}
 		s := math.Max(math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold))
 		if v == Undecided {
-			s = e.more(threshold)
+			more := e.more(threshold)
+			if s > 1 {
+				s = 1e9 / more
+			} else {
+				s = 1e-9 * more
+			}
 		}
 		if s > size || math.IsNaN(s) {
 			at, size = j, s

@@ -197,7 +197,7 @@ func (s *scoring) expand(x []float64) bool {
 		return false
 	}
 	base := s.locations(nil)
-	score, info := s.information()
+	score, cells := s.information()
 
 	d := len(s.theta)
 	jac := mat.NewDense(len(base), len(x), nil)
@@ -218,10 +218,13 @@ func (s *scoring) expand(x []float64) bool {
 			jac.Set(i, k, (plus[i]-minus[i])/(2*h))
 		}
 	}
-	var scaled mat.Dense
-	scaled.Mul(info, jac)
+	scaled := mat.NewDense(len(base), len(x), nil)
+	for _, c := range cells {
+		rows := jac.Slice(c.at, c.at+c.n, 0, len(x))
+		scaled.Slice(c.at, c.at+c.n, 0, len(x)).(*mat.Dense).Mul(mat.NewDense(c.n, c.n, c.info), rows)
+	}
 	var full mat.Dense
-	full.Mul(jac.T(), &scaled)
+	full.Mul(jac.T(), scaled)
 	s.gradient.MulVec(jac.T(), mat.NewVecDense(len(score), score))
 	for i := range x {
 		for k := i; k < len(x); k++ {
@@ -256,18 +259,19 @@ func (s *scoring) expand(x []float64) bool {
 	return true
 }
 
+// A cell is what one value of the data tells of its locations, those from at to
+// at+n−1: Fisher's information, n×n.
+type cell struct {
+	at, n int
+	info  []float64
+}
+
 // information returns the gradient of the log likelihood in the locations, and
 // Fisher's information there, the mean of the squared gradient over data that
-// the laws draw: a block of the matrix for each value.
-func (s *scoring) information() (score []float64, info *mat.BandDense) {
+// the laws draw.
+func (s *scoring) information() (score []float64, cells []cell) {
 	const draws = 256
 	rng := probode.Stream(0x73636f7265)
-	type cell struct {
-		at, n int
-		f     []float64
-	}
-	var cells []cell
-	width := 0
 	for _, r := range s.e.runs {
 		c := len(r.laws)
 		for n, row := range r.x.Data.Y {
@@ -308,19 +312,10 @@ func (s *scoring) information() (score []float64, info *mat.BandDense) {
 				}
 				cells = append(cells, cell{len(score), q, f})
 				score = append(score, g...)
-				width = max(width, q-1)
 			}
 		}
 	}
-	info = mat.NewBandDense(len(score), len(score), min(width, len(score)-1), min(width, len(score)-1), nil)
-	for _, c := range cells {
-		for i := range c.n {
-			for j := range c.n {
-				info.SetBand(c.at+i, c.at+j, c.f[i*c.n+j])
-			}
-		}
-	}
-	return score, info
+	return score, cells
 }
 
 // gradient writes the derivatives of log p(y | m, own) in m and in the own

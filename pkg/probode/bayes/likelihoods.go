@@ -18,7 +18,7 @@ type Likelihood interface {
 	// y given m, constants included; own holds the values of Own. It is −Inf
 	// where y cannot be, and where m or own make no law.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m.
+	// Rand returns a draw of y given m, NaN where m makes no law.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
@@ -83,6 +83,9 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 
 // Rand returns a draw of y.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	if !(m > 0) {
+		return math.NaN()
+	}
 	return m * math.Exp(own[0]*rng.NormFloat64())
 }
 
@@ -140,7 +143,10 @@ func (Poisson) LogProb(y, m float64, _ []float64) float64 {
 
 // Rand returns a draw of y.
 func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
-	if m == 0 {
+	switch {
+	case !(m >= 0):
+		return math.NaN()
+	case m == 0:
 		return 0
 	}
 	return distuv.Poisson{Lambda: m, Src: rng}.Rand()
@@ -183,7 +189,10 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 
 // Rand returns a draw of y: Poisson's of a mean that is gamma distributed.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if m == 0 {
+	switch {
+	case !(m >= 0):
+		return math.NaN()
+	case m == 0:
 		return 0
 	}
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)

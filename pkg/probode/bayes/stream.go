@@ -8,7 +8,6 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -53,7 +52,7 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 		changed := func() {
 			stop(fmt.Errorf("bayes: %s: chain %d cannot go on: the model gives another density than the one that was saved: go on with the model that it was begun with, or begin in another directory", dir, chain+1))
 		}
-		return &streamed{job.kernel(chain), probe, changed}
+		return &streamed{Kernel: job.kernel(chain), probe: probe, changed: changed}
 	}, dir, job.settings)
 	if err != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
@@ -61,9 +60,16 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 	return err
 }
 
-// fields returns what a file says of the run.
+// fields returns what a file says of the run. ArviZ makes attributes of the values
+// that have no blanks; notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
-	out := []mcmc.Field{{Key: "scheme", Value: oneLine(fmt.Sprintf("%v, %#v", j.scheme, j.scheme))}}
+	words := strings.NewReplacer("bayes.", "", "mcmc.Rule(nil)", "nil", "mcmc.", "", ", ", ",", " ~ ", "~", " ", "_", "\n", "_")
+	var out []mcmc.Field
+	add := func(key, value string) {
+		// What is behind a pointer has another address at each run.
+		out = append(out, mcmc.Field{Key: key, Value: words.Replace(address.ReplaceAllString(value, "…"))})
+	}
+	add("scheme", fmt.Sprintf("%v, %#v", j.scheme, j.scheme))
 	priors := 0
 	for _, d := range j.p.describe() {
 		key, value := d[0], d[1]
@@ -71,29 +77,16 @@ func (j *job) fields(hash string) []mcmc.Field {
 			priors++ // names are any text, keys are not
 			key, value = fmt.Sprintf("prior_%d", priors), name+" ~ "+value
 		}
-		key = strings.Map(func(r rune) rune {
-			if unicode.IsLetter(r) || unicode.IsDigit(r) {
-				return r
-			}
-			return '_'
-		}, key)
-		out = append(out, mcmc.Field{Key: key, Value: oneLine(value)})
+		add(strings.ReplaceAll(key, " ", "_"), value)
 	}
-	out = append(out, mcmc.Field{Key: "log_density", Value: hash})
+	add("log_density", hash)
 	for _, note := range j.notes {
-		out = append(out, mcmc.Field{Key: "note", Value: oneLine(note)})
+		out = append(out, mcmc.Field{Key: "note", Value: strings.Join(strings.Fields(note), " ")})
 	}
 	return out
 }
 
 var address = regexp.MustCompile(`0x[0-9a-f]{6,}`)
-
-// oneLine returns text as it can stand in a comment of a file. What is behind a
-// pointer has an address that is another one at each run.
-func oneLine(text string) string {
-	text = strings.NewReplacer("bayes.", "", "mcmc.Rule(nil)", "nil").Replace(address.ReplaceAllString(text, "…"))
-	return strings.Join(strings.Fields(text), " ")
-}
 
 // A probe evaluates the model at given θ, for ξ = 0 and for one ξ that is always
 // the same.
@@ -143,7 +136,7 @@ func (q *probe) hash() string {
 		a.Floats(q.e.fit)
 		h.Write(a.Bytes())
 	}
-	return fmt.Sprintf("hash %016x of the values at %d points", h.Sum64(), probePoints)
+	return fmt.Sprintf("%016x", h.Sum64())
 }
 
 // A streamed is a kernel whose state holds the log densities at its position as
@@ -151,21 +144,26 @@ func (q *probe) hash() string {
 type streamed struct {
 	mcmc.Kernel
 	*probe
-	changed func() // called if they are not those that the model gives
+	changed func() // called once if they are not those that the model gives
+	other   bool   // it was called
 }
 
 func (k *streamed) Generate(dst []float64) { k.Kernel.(mcmc.Generator).Generate(dst) }
 
 func (k *streamed) State(a *mcmc.Archive) {
 	k.Kernel.State(a)
-	k.probe.at(k.Position())
+	if !k.other { // else the state is saved again as it was
+		k.probe.at(k.Position())
+	}
 	now := k.densities
 	a.Floats(k.densities[:])
 	for i, saved := range k.densities {
 		if math.Float64bits(now[i]) != math.Float64bits(saved) {
-			k.changed()
-			return
+			k.other = true
 		}
+	}
+	if a.Reading() && k.other {
+		k.changed()
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcmc
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -20,12 +21,16 @@ import (
 // good as it looks for k̂ < 0.5, useful up to 0.7, and not to be trusted above,
 // where S would have to be enormous.
 //
+// Of the M only those above the largest that is not one of them count: weights
+// that are equal, as those of a draw at which a chain stayed, so remain equal at
+// the cut. In the fit k̂ is drawn a little towards ½.
+//
 // logw are the logarithms of the raw weights up to a constant; −Inf stands for a
 // weight of zero, and NaN, which cannot be compared, for one, too. The smoothed
 // ones are in the same order, and their weights sum to one. With fewer than 5
-// weights in the tail nothing is smoothed and k̂ is +Inf; if those in the tail
-// are all equal k̂ is −Inf, since there is no tail. If all weights are zero the
-// result is NaN.
+// weights in the tail nothing is smoothed and k̂ is +Inf; with none above the cut
+// k̂ is −Inf, since the largest weights are equal and there is no tail. If all
+// weights are zero or one is infinite, the result and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {
@@ -38,16 +43,8 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case smoothed[a] < smoothed[b]:
-			return -1
-		case smoothed[a] > smoothed[b]:
-			return 1
-		}
-		return 0
-	})
-	if n == 0 || math.IsInf(smoothed[order[n-1]], -1) {
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(smoothed[a], smoothed[b]) })
+	if n == 0 || math.IsInf(smoothed[order[n-1]], 0) {
 		for i := range smoothed {
 			smoothed[i] = math.NaN()
 		}
@@ -56,32 +53,29 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	floats.AddConst(-smoothed[order[n-1]], smoothed) // the largest is one
 
 	khat = math.Inf(1)
-	m := int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n)))))
-	if m >= 5 && m < n {
-		tail := order[n-m:]
+	if m := int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n))))); m >= 5 {
 		cut := math.Exp(smoothed[order[n-m-1]])
-		excess := make([]float64, m)
-		for i, k := range tail {
-			excess[i] = math.Exp(smoothed[k]) - cut
+		var tail []int
+		var excess []float64
+		for _, k := range order[n-m:] {
+			if v := math.Exp(smoothed[k]) - cut; v > 0 {
+				tail, excess = append(tail, k), append(excess, v)
+			}
 		}
-		if excess[m-1] > 0 {
-			// Weights equal to the cut have no excess to take a logarithm of.
-			sigma := 0.0
-			positive := excess[slices.IndexFunc(excess, func(v float64) bool { return v > 0 }):]
-			if len(positive) >= 5 {
-				khat, sigma = fitPareto(positive)
-			}
-			if !math.IsInf(khat, 0) && !math.IsNaN(khat) {
-				for i, k := range tail {
-					p := (float64(i) + 0.5) / float64(m)
-					q := -sigma * math.Log1p(-p)
-					if math.Abs(khat) > 1e-12 {
-						q = sigma * math.Expm1(-khat*math.Log1p(-p)) / khat
-					}
-					smoothed[k] = min(0, math.Log(cut+q))
+		switch {
+		case len(tail) >= 5:
+			var sigma float64
+			khat, sigma = fitPareto(excess)
+			for i, k := range tail {
+				// The quantile of p, with E = −log(1 − p).
+				e := -math.Log1p(-(float64(i) + 0.5) / float64(len(tail)))
+				q := sigma * e
+				if khat != 0 {
+					q = sigma * math.Expm1(khat*e) / khat
 				}
+				smoothed[k] = min(0, math.Log(cut+q))
 			}
-		} else {
+		case len(tail) == 0:
 			khat = math.Inf(-1)
 		}
 	}

@@ -146,8 +146,10 @@ func TestParetoSmoothCorners(t *testing.T) {
 		}
 	}
 
-	// Zero weights stay zero and leave the others in order.
+	// Zero weights, those that cannot be compared too, stay zero and leave the
+	// others in order.
 	logw := append(logWeights("normal", 300, 1), repeated(-inf, 30)...)
+	unknown := append(slices.Clone(logw[:300]), repeated(nan, 30)...)
 	smooth, khat := ParetoSmooth(logw)
 	if math.IsNaN(khat) || math.IsInf(khat, 0) || math.Abs(total(smooth)-1) > 1e-12 || !math.IsInf(smooth[329], -1) {
 		t.Errorf("with zeros: k̂ = %v, sum %v, a zero became %v", khat, total(smooth), smooth[329])
@@ -160,7 +162,11 @@ func TestParetoSmoothCorners(t *testing.T) {
 		}
 	}
 
-	for name, bad := range map[string][]float64{"NaN": {0, nan, 1}, "+Inf": {0, inf, 1}, "nothing": repeated(-inf, 9), "none": {}} {
+	if same, k := ParetoSmooth(unknown); k != khat || !slices.Equal(same, smooth) {
+		t.Errorf("with NaN k̂ = %v, with zeros %v", k, khat)
+	}
+
+	for name, bad := range map[string][]float64{"NaN": {nan, nan}, "+Inf": {0, inf, 1}, "nothing": repeated(-inf, 9), "none": {}} {
 		smooth, khat := ParetoSmooth(bad)
 		if !math.IsNaN(khat) || len(smooth) != len(bad) || len(bad) > 0 && !math.IsNaN(smooth[0]) {
 			t.Errorf("%s: k̂ = %v, %v", name, khat, smooth)

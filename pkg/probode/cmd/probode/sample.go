@@ -31,6 +31,11 @@ The same study, two chains at a time, whatever starts them:
   seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} -dir runs/parts/{}
   probode merge runs/lynx runs/parts/*
 
+On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
+
+  arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik", posterior_predictive="y_hat")   (ArviZ before 1.0)
+  pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
+
 `
 
 // sample draws from a posterior into a directory.

@@ -1,0 +1,127 @@
+package bayes_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// lines is x₁′ = a, x₂′ = a + b from (0, 0), which every method solves without
+// an error: the posterior of a and b with normal priors is Gaussian.
+func lines() *bayes.Posterior {
+	p := &probode.Problem{Name: "lines", Params: []string{"a", "b"}, X0: []float64{0, 0}, Theta: []float64{1, 1}, Span: [2]float64{0, 2},
+		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0], th[0]+th[1] }}
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 1, Sigma: 2}}, {Name: "b", Prior: distuv.Normal{Mu: -1, Sigma: 0.5}}},
+		Experiments: []bayes.Experiment{{Problem: p,
+			Data:   &bayes.Data{T: []float64{0.5, 1.2, 2}, Y: [][]float64{{0.4, math.NaN()}, {1.5, 0.9}, {2.2, 1.3}}},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
+		Method: probode.AdamsBashforth{}, Step: 0.5,
+	}
+}
+
+// linesLaw returns mean and covariance of the posterior of lines: precisions of
+// prior and data add up, and so do precision-weighted means.
+func linesLaw() ([]float64, *mat.SymDense) {
+	precision := mat.NewSymDense(2, []float64{1. / 4, 0, 0, 1 / 0.25})
+	v := mat.NewVecDense(2, []float64{1. / 4, -1 / 0.25})
+	p := lines()
+	x := p.Experiments[0]
+	for n, t := range x.Data.T {
+		for k, design := range [][]float64{{t, 0}, {t, t}} {
+			y, s := x.Data.Y[n][k], []float64{0.2, 0.4}[k]
+			if math.IsNaN(y) {
+				continue
+			}
+			d := mat.NewVecDense(2, design)
+			precision.SymRankOne(precision, 1/(s*s), d)
+			v.AddScaledVec(v, y/(s*s), d)
+		}
+	}
+	var chol mat.Cholesky
+	chol.Factorize(precision)
+	var mean mat.VecDense
+	cov := mat.NewSymDense(2, nil)
+	if chol.SolveVecTo(&mean, v) != nil || chol.InverseTo(cov) != nil {
+		panic("precision is singular")
+	}
+	return mean.RawVector().Data, cov
+}
+
+// The mode is the mean and the covariance that of the posterior. BFGS stops when
+// the log density changes by less than 1e-6, which is 1.4e-3 standard deviations
+// off the mode at most; the density is quadratic, so that differences of second
+// order are exact up to rounding, 1e-16·50/1e-6 of it.
+func TestFindModeOfAGaussian(t *testing.T) {
+	mean, cov := linesLaw()
+	m, err := lines().FindMode(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if off := math.Abs(m.Theta[i]-mean[i]) / math.Sqrt(cov.At(i, i)); off > 2e-3 {
+			t.Errorf("mode %v, want %v: %g standard deviations off", m.Theta, mean, off)
+		}
+		for j := range 2 {
+			if got, want := m.Cov.At(i, j), cov.At(i, j); math.Abs(got-want) > 1e-6*math.Sqrt(cov.At(i, i)*cov.At(j, j)) {
+				t.Errorf("covariance (%d, %d) = %g, want %g", i, j, got, want)
+			}
+		}
+	}
+	if m.Solved != m.Tried {
+		t.Errorf("solved at %d of %d", m.Solved, m.Tried)
+	}
+	// The density at the mode, with constants.
+	p := lines()
+	want := p.Params[0].Prior.LogProb(m.Theta[0]) + p.Params[1].Prior.LogProb(m.Theta[1])
+	for n, at := range p.Experiments[0].Data.T {
+		for k, mu := range []float64{m.Theta[0] * at, (m.Theta[0] + m.Theta[1]) * at} {
+			if y := p.Experiments[0].Data.Y[n][k]; !math.IsNaN(y) {
+				want += distuv.Normal{Mu: mu, Sigma: []float64{0.2, 0.4}[k]}.LogProb(y)
+			}
+		}
+	}
+	if math.Abs(m.LogP-want) > 1e-12*math.Abs(want)*10 {
+		t.Errorf("log density %v, want %v", m.LogP, want)
+	}
+}
+
+// Without data the mode is that of the prior on the unconstrained scale: of
+// log θ at μ for a log-normal law, of log θ at log(α/β) for a gamma law, and of
+// the logit at the mean α/(α+β) for a beta law.
+func TestFindModeIsOnTheUnconstrainedScale(t *testing.T) {
+	p := lines()
+	p.Params[0].Prior = distuv.Gamma{Alpha: 3, Beta: 2}
+	p.Params[1].Prior = distuv.Beta{Alpha: 2, Beta: 3}
+	p.Experiments[0].Data.Y = [][]float64{{math.NaN(), math.NaN()}, {math.NaN(), math.NaN()}, {math.NaN(), math.NaN()}}
+	m, err := p.FindMode(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1.5, 0.4} {
+		if math.Abs(m.Theta[i]-want) > 2e-3 {
+			t.Errorf("mode %v, want %g", m.Theta[i], want)
+		}
+	}
+}
+
+func TestFindModeErrors(t *testing.T) {
+	p := lines()
+	p.Experiments[0].Problem.F = func(f []float64, _ float64, _, _ []float64) { f[0], f[1] = math.NaN(), 0 }
+	if _, err := p.FindMode(context.Background(), 1); err == nil || !strings.Contains(err.Error(), "at none of 400 draws of the prior") {
+		t.Errorf("error %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := lines().FindMode(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,480 @@
+package bayes
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// fromAbove is the law of 2 − x for exponential x, to have a support that ends
+// above.
+type fromAbove struct{}
+
+func (fromAbove) LogProb(x float64) float64 { return distuv.Exponential{Rate: 1}.LogProb(2 - x) }
+func (fromAbove) Quantile(p float64) float64 {
+	return 2 - distuv.Exponential{Rate: 1}.Quantile(1-p)
+}
+func (fromAbove) CDF(x float64) float64 { return 1 - distuv.Exponential{Rate: 1}.CDF(2-x) }
+
+type withCDF interface {
+	Distribution
+	CDF(float64) float64
+}
+
+// A half-normal law has no CDF method of its own.
+type halfNormal struct{ Truncated }
+
+func (halfNormal) CDF(x float64) float64 { return math.Erf(x / 0.7 / math.Sqrt2) }
+
+var laws = map[string]withCDF{
+	"normal":        distuv.Normal{Mu: 1, Sigma: 2},
+	"log-normal":    distuv.LogNormal{Mu: -1, Sigma: 0.5},
+	"half-normal":   halfNormal{HalfNormal(0.7)},
+	"exponential":   distuv.Exponential{Rate: 3},
+	"gamma":         distuv.Gamma{Alpha: 2, Beta: 3},
+	"inverse gamma": distuv.InverseGamma{Alpha: 3, Beta: 2},
+	"beta":          distuv.Beta{Alpha: 2, Beta: 5},
+	"uniform":       distuv.Uniform{Min: -1, Max: 3},
+	"own":           fromAbove{},
+}
+
+// Each transform inverts, and its Jacobian is the derivative by central
+// differences of width 1e-5, whose error is 1e-10 of a third derivative and
+// 1e-16/1e-5 of rounding, relative to the ends of the support.
+func TestTransforms(t *testing.T) {
+	for name, law := range laws {
+		p := Param{Name: name, Prior: law}
+		tr, err := p.transform()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range []float64{-5, -1.3, 0, 0.4, 3} {
+			theta, lj := tr.to(u)
+			if back := tr.from(theta); math.Abs(back-u) > 1e-11 {
+				t.Errorf("%s: %g → %g → %g", name, u, theta, back)
+			}
+			a, _ := tr.to(u - 1e-5)
+			b, _ := tr.to(u + 1e-5)
+			if got, want := math.Exp(lj), (b-a)/2e-5; math.Abs(math.Abs(want)-got) > 1e-9*math.Max(1, math.Exp(u)) {
+				t.Errorf("%s: Jacobian %g at u = %g, want %g", name, got, u, want)
+			}
+			if lp := law.LogProb(theta); math.IsInf(lp, 0) || math.IsNaN(lp) {
+				t.Errorf("%s: log density %g at %g, inside of the support", name, lp, theta)
+			}
+		}
+		// Far out neither end makes a NaN.
+		for _, u := range []float64{-800, 800} {
+			if _, lj := tr.to(u); math.IsNaN(lj) {
+				t.Errorf("%s: log Jacobian is NaN at %g", name, u)
+			}
+		}
+		p.Natural = true
+		if tr, _ := p.transform(); tr != identity {
+			t.Errorf("%s: Natural transforms", name)
+		}
+	}
+}
+
+// The density on the unconstrained scale, Jacobian included, integrates to one:
+// the trapezoidal rule of width 0.01 on [−40, 40] converges geometrically for
+// what is smooth and decays exponentially.
+func TestPriorsAreNormalised(t *testing.T) {
+	for name, law := range laws {
+		p := Param{Name: name, Prior: law}
+		tr, _ := p.transform()
+		var sum float64
+		for i := -4000; i <= 4000; i++ {
+			theta, lj := tr.to(float64(i) / 100)
+			if lp := law.LogProb(theta) + lj; !math.IsNaN(lp) {
+				sum += 0.01 * math.Exp(lp)
+			}
+		}
+		if math.Abs(sum-1) > 1e-6 {
+			t.Errorf("%s: integral %v", name, sum)
+		}
+	}
+}
+
+// kolmogorov returns √n times the distance of the empirical distribution of
+// values u from the uniform one. It exceeds x with probability 2 exp(−2x²) at
+// most: for 2.7 with 9e-7.
+func kolmogorov(u []float64) float64 {
+	slices.Sort(u)
+	var d float64
+	n := float64(len(u))
+	for i, v := range u {
+		d = max(d, float64(i+1)/n-v, v-float64(i)/n)
+	}
+	return d * math.Sqrt(n)
+}
+
+// Draws of priors against their distribution functions: 9 checks of 9e-7.
+func TestDrawsOfPriors(t *testing.T) {
+	for name, law := range laws {
+		rng := probode.Stream(1)
+		var u []float64
+		for range 5000 {
+			u = append(u, law.CDF(draw(law, rng)))
+		}
+		if d := kolmogorov(u); d > 2.7 {
+			t.Errorf("%s: Kolmogorov's statistic is %.2f", name, d)
+		}
+	}
+}
+
+func TestTruncated(t *testing.T) {
+	d := Truncated{Of: distuv.Normal{Mu: 1, Sigma: 2}, Min: 0, Max: 2}
+	if d.Quantile(0) != 0 || d.Quantile(1) != 2 || math.Abs(d.Quantile(0.5)-1) > 1e-12 {
+		t.Errorf("quantiles %g, %g, %g", d.Quantile(0), d.Quantile(0.5), d.Quantile(1))
+	}
+	if !math.IsInf(d.LogProb(-1e-9), -1) || !math.IsInf(d.LogProb(2.1), -1) {
+		t.Error("density outside of the support")
+	}
+	if q := Positive(0, 3).Quantile(0); q != 0 {
+		t.Errorf("Positive begins at %g", q)
+	}
+}
+
+// A likelihood with what to integrate or sum it over.
+var likelihoods = []struct {
+	l      Likelihood
+	m      float64
+	own    []float64
+	counts bool
+	lo, hi float64
+}{
+	{Gaussian{}, -0.3, []float64{0.7}, false, -20, 20},
+	{LogNormal{}, 2, []float64{0.5}, false, 0, 200},
+	{StudentT{}, 1, []float64{5, 0.3}, false, -60, 60},
+	{Poisson{}, 3.7, nil, true, 0, 200},
+	{Poisson{}, 120, nil, true, 0, 1000},
+	{NegativeBinomial{}, 8, []float64{1.5}, true, 0, 2000},
+	{NegativeBinomial{}, 90, []float64{20}, true, 0, 2000},
+}
+
+// Densities and probabilities add up to one. Tails beyond the range hold less
+// than 1e-9; the trapezoidal rule of 200001 points is right to 1e-8.
+func TestLikelihoodsAreNormalised(t *testing.T) {
+	for _, c := range likelihoods {
+		width := 1.0
+		if !c.counts {
+			width = (c.hi - c.lo) / 200000
+		}
+		var sum float64
+		for y := c.lo; y <= c.hi; y += width {
+			sum += width * math.Exp(c.l.LogProb(y, c.m, c.own))
+		}
+		if math.Abs(sum-1) > 1e-7 {
+			t.Errorf("%T of mean %g: sum %v", c.l, c.m, sum)
+		}
+		if c.counts && !math.IsInf(c.l.LogProb(1.5, c.m, c.own), -1) {
+			t.Errorf("%T: 1.5 is a count", c.l)
+		}
+	}
+}
+
+// Draws against the distribution function summed from LogProb, made continuous
+// for counts by a uniform number: Kolmogorov's test, 7 checks of 9e-7. The
+// function of the densities is summed to 1e-4, far below 2.7/√5000.
+func TestDrawsOfLikelihoods(t *testing.T) {
+	for _, c := range likelihoods {
+		rng := probode.Stream(2)
+		n, width := int(c.hi-c.lo)+1, 1.0
+		if !c.counts {
+			n = 200001
+			width = (c.hi - c.lo) / 200000
+		}
+		cdf := make([]float64, n+1) // below point i
+		for i := range n {
+			cdf[i+1] = cdf[i] + width*math.Exp(c.l.LogProb(c.lo+float64(i)*width, c.m, c.own))
+		}
+		var u []float64
+		for range 5000 {
+			y := c.l.Rand(c.m, c.own, rng)
+			i := min(max(0, int(math.Round((y-c.lo)/width))), n-1)
+			if c.counts && y != math.Trunc(y) {
+				t.Fatalf("%T: drew %g", c.l, y)
+			}
+			u = append(u, cdf[i]+(cdf[i+1]-cdf[i])*rng.Float64())
+		}
+		if d := kolmogorov(u); d > 2.7 {
+			t.Errorf("%T of mean %g: Kolmogorov's statistic is %.2f", c.l, c.m, d)
+		}
+	}
+}
+
+// What cannot be has probability zero, and is not drawn.
+func TestLikelihoodsAtTheirLimits(t *testing.T) {
+	rng := probode.Stream(1)
+	for _, c := range []struct {
+		l    Likelihood
+		y, m float64
+		own  []float64
+		want float64
+	}{
+		{Gaussian{}, 1, 1, []float64{0}, math.Inf(-1)},
+		{Gaussian{}, 1, 1, []float64{-2}, math.Inf(-1)},
+		{LogNormal{}, 0, 1, []float64{1}, math.Inf(-1)},
+		{LogNormal{}, 1, -1, []float64{1}, math.Inf(-1)},
+		{StudentT{}, 1, 1, []float64{0, 1}, math.Inf(-1)},
+		{Poisson{}, 0, 0, nil, 0},
+		{Poisson{}, 1, 0, nil, math.Inf(-1)},
+		{Poisson{}, 1, -1, nil, math.Inf(-1)},
+		{NegativeBinomial{}, 0, 0, []float64{2}, 0},
+		{NegativeBinomial{}, -1, 2, []float64{2}, math.Inf(-1)},
+	} {
+		if got := c.l.LogProb(c.y, c.m, c.own); got != c.want {
+			t.Errorf("%T: log probability %g of %g at %g with %g: want %g", c.l, got, c.y, c.m, c.own, c.want)
+		}
+	}
+	for _, l := range []Likelihood{LogNormal{}, Poisson{}, NegativeBinomial{}} {
+		if y := l.Rand(-1, []float64{1}, rng); !math.IsNaN(y) {
+			t.Errorf("%T: drew %g of mean −1", l, y)
+		}
+	}
+}
+
+// idle is a problem with parameters that its equation does not see, so that
+// without data the posterior is the prior.
+func idle(params ...string) *probode.Problem {
+	return &probode.Problem{Name: "idle", Params: params, X0: []float64{1}, Theta: make([]float64, len(params)), Span: [2]float64{0, 1},
+		F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }}
+}
+
+var nothing = &Data{T: []float64{1}, Y: [][]float64{{math.NaN()}}}
+
+// Without data the draws are those of the prior, moved on the scale of the
+// logarithm or logit or on the natural one: this holds if and only if the
+// Jacobian is right. u = CDF(θ) has mean 1/2 and variance 1/12; 9 laws, 2 scales
+// and 2 checks of 4.5 standard errors: 36·7e-6 = 2.5e-4.
+func TestPriorsByTransforms(t *testing.T) {
+	var names []string
+	for name := range laws {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, natural := range []bool{false, true} {
+		for _, name := range names {
+			law := laws[name]
+			p := &Posterior{
+				Params:      []Param{{Name: "p", Prior: law, Natural: natural}},
+				Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
+				Method:      probode.AdamsBashforth{}, Step: 1,
+			}
+			scale := 1.0
+			if natural {
+				scale = law.Quantile(0.84) - law.Quantile(0.5)
+			}
+			c, err := Sample(context.Background(), p, Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			u, r := c.Parameter(0), c.Parameter(0)
+			for i := range u {
+				for k := range u[i] {
+					u[i][k] = law.CDF(u[i][k])
+					r[i][k] = math.Pow(u[i][k]-0.5, 2)
+				}
+			}
+			all, squares := slices.Concat(u...), slices.Concat(r...)
+			if z := (stat.Mean(all, nil) - 0.5) / mcmc.MCSEMean(u); math.Abs(z) > 4.5 {
+				t.Errorf("%s, natural %v: mean of CDF(θ) %.1f standard errors off", name, natural, z)
+			}
+			if z := (stat.Mean(squares, nil) - 1./12) / mcmc.MCSEMean(r); math.Abs(z) > 4.5 {
+				t.Errorf("%s, natural %v: variance of CDF(θ) %.1f standard errors off", name, natural, z)
+			}
+		}
+	}
+}
+
+// logLikelihoodAt returns the log likelihood of p at θ without noise.
+func logLikelihoodAt(t *testing.T, p *Posterior, theta ...float64) (float64, *evaluator) {
+	t.Helper()
+	e, err := newEvaluator(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ll, err := e.logLikelihood(theta, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ll, e
+}
+
+// sloped is x′ = slope from start, solved without an error by every method.
+func sloped(span float64) *probode.Problem {
+	p := &probode.Problem{Name: "sloped", States: []string{"x"}, Params: []string{"slope"}, X0: []float64{3}, Theta: []float64{2}, Span: [2]float64{0, span},
+		F: func(f []float64, _ float64, _, th []float64) { f[0] = th[0] }}
+	return p
+}
+
+// Two experiments on grids of their own share what has one name, and each has
+// what is its own: a start, a size of errors, a law, missing values, times
+// between the grid points, and an observable that depends on θ.
+func TestExperimentsShareParameters(t *testing.T) {
+	flat := distuv.Normal{Mu: 0, Sigma: 10}
+	size := distuv.LogNormal{Mu: 0, Sigma: 1}
+	p := &Posterior{
+		Params: []Param{{Name: "v", Prior: flat}, {Name: "x0", Prior: flat}, {Name: "gain", Prior: flat}, {Name: "sigma", Prior: size}, {Name: "tau", Prior: size}},
+		Experiments: []Experiment{
+			{Problem: sloped(2).UnknownStart(), Params: []string{"v", "x0"},
+				Data:   &Data{T: []float64{0, 0.37, 2}, Y: [][]float64{{1}, {math.NaN()}, {4}}},
+				Errors: []Likelihood{Gaussian{Unknown("sigma")}}},
+			{Name: "second", Problem: sloped(3), Params: []string{"v"},
+				Data:    &Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
+				Observe: func(dst, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
+				Errors:  []Likelihood{Gaussian{Unknown("tau")}, Poisson{}}},
+		},
+		Method: probode.RungeKutta{}, Step: 0.7,
+	}
+	v, x0, gain, sigma, tau := 1.5, 0.8, 2.5, 0.6, 1.1
+	ll, e := logLikelihoodAt(t, p, v, x0, gain, sigma, tau)
+	want := distuv.Normal{Mu: x0, Sigma: sigma}.LogProb(1) + distuv.Normal{Mu: x0 + 2*v, Sigma: sigma}.LogProb(4)
+	fit := []float64{x0, x0 + 0.37*v, x0 + 2*v}
+	for n, at := range []float64{0.21, 3} {
+		m := 3 + at*v
+		fit = append(fit, gain*m, m*m)
+		want += distuv.Normal{Mu: gain * m, Sigma: tau}.LogProb([]float64{8, 20}[n]) + distuv.Poisson{Lambda: m * m}.LogProb([]float64{5, 7}[n])
+	}
+	if math.Abs(ll-want) > 1e-10 {
+		t.Errorf("log likelihood %v, want %v", ll, want)
+	}
+	for i := range fit {
+		if math.Abs(e.fit[i]-fit[i]) > 1e-12*10 {
+			t.Errorf("fit %v, want %v", e.fit, fit)
+			break
+		}
+	}
+	terms := make([]float64, len(fit))
+	e.pointwise(terms, e.fit, []float64{v, x0, gain, sigma, tau})
+	var sum float64
+	for i, l := range terms {
+		if math.IsNaN(l) != (i == 1) {
+			t.Errorf("terms %v", terms)
+		}
+		if !math.IsNaN(l) {
+			sum += l
+		}
+	}
+	if math.Abs(sum-want) > 1e-10 {
+		t.Errorf("terms add up to %v, want %v", sum, want)
+	}
+	// Steps divide the spans 2 and 3 and are at most 0.7.
+	for i, want := range []float64{2. / 3, 0.6} {
+		if h := e.runs[i].solver.Step(); math.Abs(h-want) > 1e-12 {
+			t.Errorf("step %g of experiment %d, want %g", h, i+1, want)
+		}
+	}
+}
+
+// Columns that are named after states are those, in whatever order; with any
+// other name among them they are the first components.
+func TestColumnsAreNamedAfterStates(t *testing.T) {
+	problem := &probode.Problem{Name: "two", States: []string{"a", "b"}, X0: []float64{1, 2}, Theta: []float64{0}, Span: [2]float64{0, 1},
+		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0], th[0] }}
+	for want, names := range map[float64][]string{2: {"b"}, 1: {"weight"}} {
+		p := &Posterior{
+			Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
+			Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{{0}}, Names: names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
+			Method:      probode.AdamsBashforth{}, Step: 1,
+		}
+		if _, e := logLikelihoodAt(t, p, 0); e.fit[0] != want {
+			t.Errorf("%q: expected %g, want %g", names, e.fit[0], want)
+		}
+	}
+}
+
+// An α with a prior scales the noise: with ξ given, x(1) = x₀ + θ + √α Σ h^{3/2} ξᵢ
+// by forward Euler, whose noise is α h³ in a step.
+func TestUnknownAlpha(t *testing.T) {
+	p := &Posterior{
+		Params: []Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
+		Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{1}, Y: [][]float64{{0}}},
+			Errors: []Likelihood{Gaussian{Known(1)}}}},
+		Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: Unknown("alpha"),
+	}
+	_, e := logLikelihoodAt(t, p, 1, 0.3)
+	for _, alpha := range []float64{0.3, 2, 0} {
+		if _, err := e.logLikelihood([]float64{1, alpha}, []float64{0.4, -1.5}); err != nil {
+			t.Fatal(err)
+		}
+		if want := 3 + 1 + math.Sqrt(alpha)*math.Pow(0.5, 1.5)*(0.4-1.5); math.Abs(e.fit[0]-want) > 1e-12 {
+			t.Errorf("α = %g: expected %v, want %v", alpha, e.fit[0], want)
+		}
+	}
+	// The posterior of α is known: y − x₀ ~ N(0, α/4 + 1 + var slope).
+	c, err := Sample(context.Background(), p, PCNWithinGibbs{}, mcmc.Settings{Draws: 10000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w, w1 float64
+	for i := range 40000 {
+		a := (float64(i) + 0.5) / 1000 // up to 40, beyond which lies e⁻⁴⁰
+		q := math.Exp(-a) * distuv.Normal{Mu: 3, Sigma: math.Sqrt(2 + a/4)}.Prob(0)
+		w, w1 = w+q, w1+a*q
+	}
+	// One check: 7e-6.
+	if m := c.Summary()[1]; math.Abs(m.Mean-w1/w) > 4.5*m.MCSE {
+		t.Errorf("mean of α %.4f ± %.4f, want %.4f", m.Mean, m.MCSE, w1/w)
+	}
+}
+
+// What is wrong with a model is said in one line that names it.
+func TestBadPosterior(t *testing.T) {
+	good := func() *Posterior {
+		return &Posterior{
+			Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
+			Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
+				Errors: []Likelihood{Gaussian{Unknown("sigma")}}}},
+			Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: Known(1),
+		}
+	}
+	if _, err := newEvaluator(good()); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(p *Posterior){
+		"want Params, Experiments and Method":         func(p *Posterior) { p.Method = nil },
+		"the exact law needs more randomness":         func(p *Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
+		"parameter 1 has no name":                     func(p *Posterior) { p.Params[0].Name = "" },
+		`two parameters are named "slope"`:            func(p *Posterior) { p.Params[1].Name = "slope" },
+		`parameter "sigma" has no Prior`:              func(p *Posterior) { p.Params[1].Prior = nil },
+		`errors of column 1: no parameter "sgima"`:    func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{Unknown("sgima")} },
+		`parameter "slpoe" is used by nothing`:        func(p *Posterior) { p.Params[0].Name = "slpoe" },
+		`no parameter "speed": the model has slope, `: func(p *Posterior) { p.Experiments[0].Params = []string{"speed"} },
+		`Alpha: no parameter "alpha"`:                 func(p *Posterior) { p.Alpha = Unknown("alpha") },
+		"Alpha is -1":                                 func(p *Posterior) { p.Alpha = Known(-1) },
+		"experiment 1: want Problem, Data and Errors": func(p *Posterior) { p.Experiments[0].Data = nil },
+		"2 Params for the 1 of sloped":                func(p *Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
+		"2 Errors for 1 columns":                      func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{Poisson{}, Poisson{}} },
+		"say in Observe what is observed":             func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0":                                  func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{} },
+		"the value 1.5 at t = 0.5, column 1":          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
+		`experiment "late": data: time 1 comes after`: func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
+		"time 1.5 is outside of the span":             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
+		"step is 2":                                   func(p *Posterior) { p.Step = 2 },
+		"has the support [1, 1]":                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
+	} {
+		p := good()
+		change(p)
+		_, err := Sample(context.Background(), p, Deterministic{}, mcmc.Settings{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+	p := good()
+	p.Alpha = Known(0)
+	if _, err := Sample(context.Background(), p, PCNWithinGibbs{}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Sample(context.Background(), good(), PCNWithinGibbs{Beta: 2}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "want Beta in [0, 1]") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// quickStudy are flags of a study that takes a moment.
+var quickStudy = []string{"-case", "influenza", "-data", "../../../../notebooks/data/influenza.csv", "-scheme", "deterministic",
+	"-chains", "3", "-burn-in", "200", "-draws", "50", "-quiet"}
+
+func runCommand(t *testing.T, f func(context.Context, []string, io.Writer) error, args ...string) string {
+	t.Helper()
+	var out strings.Builder
+	if err := f(context.Background(), args, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestSample(t *testing.T) {
+	dir := t.TempDir()
+	whole, merged := filepath.Join(dir, "whole"), filepath.Join(dir, "merged")
+	if out := runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", whole})...); out != "3 of 3 chains in "+whole+"\n" {
+		t.Errorf("sample says %q", out)
+	}
+	merging := []string{merged}
+	for _, only := range []string{"2", "1,3"} {
+		part := filepath.Join(dir, "part "+only)
+		runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", part, "-chain", only})...)
+		merging = append(merging, part)
+	}
+	runCommand(t, merge, merging...)
+	for k := range 3 {
+		name := fmt.Sprintf("chain-%d.csv", k+1)
+		a, err := os.ReadFile(filepath.Join(whole, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(merged, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(a) != string(b) {
+			t.Errorf("%s is not the same when chains run alone", name)
+		}
+	}
+
+	table := runCommand(t, summary, merged)
+	for _, want := range []string{"scheme: deterministic", "model: influenza", "bulk ESS", "gamma", "3 chains of 50 draws", "caution: ESS"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in the summary\n%s", want, table)
+		}
+	}
+	rows := strings.Split(strings.TrimSpace(runCommand(t, summary, "-csv", merged)), "\n")
+	if len(rows) != 4 || !strings.HasPrefix(rows[0], "parameter,mean,sd") || !strings.HasPrefix(rows[3], "phi,") {
+		t.Errorf("summary -csv prints %q", rows)
+	}
+}
+
+// TestSampleStops interrupts at once: what there is goes on later.
+func TestSampleStops(t *testing.T) {
+	dir := t.TempDir()
+	args := slices.Concat(quickStudy, []string{"-draws", "20000", "-dir", dir})
+	ctx, stop := context.WithCancel(context.Background())
+	watch := make(chan struct{})
+	go func() { // until there is a state on the disk
+		defer close(watch)
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(dir, "chain-3.state")); err == nil {
+				stop()
+			}
+		}
+	}()
+	var out strings.Builder
+	err := sample(ctx, args, &out)
+	stop()
+	<-watch
+	if !errors.Is(err, context.Canceled) || !strings.Contains(out.String(), "; run the same command to go on\n") {
+		t.Fatalf("%v, %q", err, out.String())
+	}
+	if err := summary(context.Background(), []string{dir}, &out); err == nil || !strings.Contains(err.Error(), "finished") {
+		t.Errorf("summary of what is not finished: %v", err)
+	}
+	if out := runCommand(t, sample, args...); !strings.HasPrefix(out, "going on at ") {
+		t.Errorf("sample says %q", out)
+	}
+}
+
+func TestSampleErrors(t *testing.T) {
+	with := func(more ...string) []string { return slices.Concat(quickStudy, []string{"-dir", t.TempDir()}, more) }
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{quickStudy, "-dir: want a directory"},
+		{with("-chain", "4"), "-chain 4: want numbers from 1 to 3, each once"},
+		{with("-chain", "1,1"), "-chain 1,1: want"},
+		{with("-chain", "0"), "-chain 0: want"},
+		{with("-scheme", "hmc"), "-scheme hmc: want pcn, deterministic, "},
+		{with("-thin", "0"), "-thin 0: want a number ≥ 1"},
+		{with("-burn-in", "-1"), "-burn-in -1: want a number ≥ 0"},
+		{with("-checkpoint", "0s"), "-checkpoint 0s: want a time > 0"},
+		{with("more"), `"more" is not a flag`},
+		{with("-nonsense"), "-nonsense"},
+	} {
+		err := sample(context.Background(), test.args, new(strings.Builder))
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line with %q", test.args, err, test.want)
+		}
+	}
+	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "want the directory") {
+		t.Errorf("merge of nothing: %v", err)
+	}
+	if err := summary(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no chain-1.csv") {
+		t.Errorf("summary of nothing: %v", err)
+	}
+}
+
+// TestSchemes takes each name to the scheme with that name.
+func TestSchemes(t *testing.T) {
+	for _, s := range schemes {
+		if got, err := schemeNamed(schemeName(s)); err != nil || got != s {
+			t.Errorf("%s is %v, %v", schemeName(s), got, err)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/viz"
+)
+
+const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it
+claims to? Parameters are drawn from their priors, data from the model, and the
+parameters ranked among the scheme's draws given the data: all ranks are equally
+likely if the scheme is right. The model is logistic growth with an unknown rate,
+initial value, and size of errors, solved with a step so coarse that the error of
+the solver is as large as that of the data.
+
+  probode sbc -scheme pcn -sets 1000 -out sbc.html
+  probode sbc -scheme all -sets 200
+  probode sbc -scheme paper        # is found out
+
+P is the probability with which a correct scheme deviates as much. The figure shows
+for each quantity how far the distribution of the ranks lies from the uniform one,
+in a band that holds all of a correct scheme's curve with probability 0.95.
+
+`
+
+// sbc makes simulation-based calibration of schemes.
+func sbc(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
+	all := append(schemes[:len(schemes):len(schemes)], bayes.Reweighted{})
+	var names []string
+	for _, s := range all {
+		names = append(names, schemeName(s))
+	}
+	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all that are correct")
+	sets := flags.Int("sets", 1000, "number of data sets")
+	ranks := flags.Int("ranks", 19, "draws of a posterior that a parameter is ranked among")
+	seed := flags.Uint64("seed", 1, "seed of all random numbers")
+	workers := flags.Int("workers", 0, "data sets that are worked on at the same time; 0: one a processor")
+	file := flags.String("out", "", "`file` for the figure, .html, .png or .svg; the ranks go beside it, as .csv")
+	quiet := flags.Bool("quiet", false, "show no progress")
+	if err := parse(flags, args, sbcHelp, out); err != nil {
+		return err
+	}
+	switch ext := filepath.Ext(*file); {
+	case flags.NArg() > 0:
+		return fmt.Errorf("sbc: %q is not a flag: see probode sbc -help", flags.Arg(0))
+	case *sets < 1:
+		return fmt.Errorf("-sets %d: want a number ≥ 1", *sets)
+	case *ranks < 1:
+		return fmt.Errorf("-ranks %d: want a number ≥ 1", *ranks)
+	case *workers < 0:
+		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *file != "" && ext != ".html" && ext != ".png" && ext != ".svg":
+		return fmt.Errorf("-out %s: want a name that ends in .html, .png or .svg", *file)
+	}
+	var chosen []bayes.Scheme
+	for i, s := range all {
+		switch s.(type) {
+		case bayes.RedrawOnAccept, bayes.ExpectedLikelihood:
+			if *name != names[i] {
+				continue
+			}
+		}
+		if *name == "all" || *name == names[i] {
+			chosen = append(chosen, s)
+		}
+	}
+	if chosen == nil {
+		return fmt.Errorf("-scheme %s: want all, %s", *name, strings.Join(names, ", "))
+	}
+
+	p := calibration()
+	var results []*bayes.SBCResult
+	var stopped error
+	for _, s := range chosen {
+		settings := bayes.SBCSettings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
+		if !*quiet {
+			line := tell(os.Stderr)
+			settings.Progress = func(done, total int) { line(done, total, s.String()) }
+		}
+		r, err := bayes.SBC(ctx, p, s, settings)
+		if r != nil {
+			results = append(results, r)
+			fmt.Fprintln(out, r)
+		}
+		if err != nil {
+			stopped = err
+			break
+		}
+	}
+	checks := 0
+	for _, r := range results {
+		checks += len(r.Names)
+	}
+	// Of so many checks one correct result in a hundred has one below this.
+	limit, found := 0.01/float64(checks), false
+	for _, r := range results {
+		for k, quantity := range r.Names {
+			if v := r.P(k); v < limit {
+				found = true
+				fmt.Fprintf(out, "%v: the ranks of %s are not uniform (P = %.1g): this is not a draw from the posterior\n", r.Scheme, quantity, v)
+			}
+		}
+	}
+	if !found && checks > 0 {
+		fmt.Fprintf(out, "no sign of a wrong law: none of %d P is below %.1g\n", checks, limit)
+	}
+	if *file == "" || len(results) == 0 {
+		return stopped
+	}
+	table := strings.TrimSuffix(*file, filepath.Ext(*file)) + ".csv"
+	err := writeFile(table, func(w io.Writer) error { return writeRanks(w, results) })
+	if err == nil {
+		err = writeFile(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), sbcFigure(results)) })
+	}
+	if err == nil {
+		fmt.Fprintf(out, "%s, %s\n", *file, table)
+	}
+	return errors.Join(stopped, err)
+}
+
+// calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed
+// nine times, between grid points too, by forward Euler with h = 1/4.
+func calibration() *bayes.Posterior {
+	problem := &probode.Problem{
+		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},
+		X0: []float64{0.1}, Theta: []float64{1.5}, Span: [2]float64{0, 4}, Autonomous: true,
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] * x[0] * (1 - x[0]) },
+	}
+	data := &bayes.Data{}
+	for i := range 9 {
+		data.T = append(data.T, 0.4+0.4*float64(i))
+		data.Y = append(data.Y, []float64{0}) // to be replaced
+	}
+	return &bayes.Posterior{
+		Params: []bayes.Param{
+			{Name: "rate", Prior: distuv.LogNormal{Mu: 0.4, Sigma: 0.3}},
+			{Name: "x0", Prior: distuv.Beta{Alpha: 4, Beta: 16}},
+			{Name: "sigma", Prior: distuv.Gamma{Alpha: 8, Beta: 80}},
+		},
+		Experiments: []bayes.Experiment{{
+			Problem: problem.UnknownStart(), Data: data,
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
+		}},
+		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.05),
+	}
+}
+
+// writeRanks writes a row for each data set and quantity.
+func writeRanks(w io.Writer, results []*bayes.SBCResult) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"scheme", "quantity", "set", "rank", "ranks"})
+	for _, r := range results {
+		for k, name := range r.Names {
+			for i, rank := range r.Ranks[k] {
+				out.Write([]string{schemeName(r.Scheme), name, strconv.Itoa(i + 1), strconv.Itoa(rank), strconv.Itoa(r.Draws + 1)})
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// sbcFigure has a row of panels for each scheme and a column for each quantity.
+func sbcFigure(results []*bayes.SBCResult) viz.Figure {
+	f := viz.Figure{
+		Title:   "Ranks: distribution function less the uniform one, with simultaneous bands of 95 %",
+		Columns: len(results[0].Names), Width: 240 * len(results[0].Names), Height: 90 + 190*len(results),
+	}
+	for _, r := range results {
+		for k, name := range r.Names {
+			z, diff, lo, hi := r.ECDF(k, 0.95)
+			// All curves begin and end at zero.
+			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
+			z = append(append([]float64{0}, z...), 1)
+			f.Panels = append(f.Panels, viz.Panel{
+				Title: fmt.Sprintf("%v: %s", r.Scheme, name),
+				X:     viz.Axis{Label: "rank / (L + 1)", Min: 0, Max: 1},
+				Layers: []viz.Layer{
+					viz.Band{Name: "band", X: z, Lo: pad(lo), Hi: pad(hi), Color: viz.Grey},
+					viz.Line{Name: "ranks", X: z, Y: pad(diff), Color: viz.Blue},
+				},
+			})
+		}
+	}
+	return f
+}
+
+// draw writes a figure in the format of a file name's ending.
+func draw(w io.Writer, ending string, f viz.Figure) error {
+	var picture []byte
+	var err error
+	switch ending {
+	case ".png":
+		picture, err = viz.PNG(f)
+	case ".svg":
+		picture, err = viz.SVG(f)
+	default:
+		var fragment string
+		fragment, err = viz.HTML(f)
+		picture = fmt.Appendf(nil, "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>%s</title>\n%s\n", html.EscapeString(f.Title), fragment)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(picture)
+	return err
+}
