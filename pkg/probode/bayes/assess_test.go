@@ -3,6 +3,7 @@ package bayes_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -252,7 +253,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 		},
 		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		Method:      probode.AdamsBashforth{},
-	}, bayes.AssessSettings{Steps: []float64{0.05, 1. / 400}, Chains: mcmc.Settings{Draws: 2000, BurnIn: 500, Seed: 1}})
+	}, bayes.AssessSettings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
 	if !contains(a.Warnings, "hides a bad solver") || !contains(a.Warnings, "judge the step by sigma") {
 		t.Errorf("warnings %q\n%v", a.Warnings, a)
 	}
@@ -340,4 +341,37 @@ func TestAssessBadSettings(t *testing.T) {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
+}
+
+// Is forward Euler with h = 1/4 good enough for the rate of a decay?
+func ExampleAssess() {
+	decay := &probode.Problem{
+		Name: "decay", Params: []string{"rate"}, Theta: []float64{1}, X0: []float64{1}, Span: [2]float64{0, 2},
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },
+	}
+	post := &bayes.Posterior{
+		Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}},
+		Experiments: []bayes.Experiment{{
+			Problem: decay,
+			Data:    &bayes.Data{T: []float64{0.5, 1, 1.5, 2}, Y: [][]float64{{0.62}, {0.36}, {0.26}, {0.07}}},
+			Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: probode.AdamsBashforth{},
+	}
+	a, err := bayes.Assess(context.Background(), post, bayes.AssessSettings{
+		Steps:  []float64{1. / 4, 1. / 16, 1. / 64},
+		Chains: mcmc.Settings{Draws: 1000, Seed: 1},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, st := range a.Steps {
+		fmt.Printf("h = %g: %v\n", st.Step, st.Deterministic.Verdict())
+	}
+	fmt.Println("small enough:", a.Largest)
+	// Output:
+	// h = 0.25: matters
+	// h = 0.0625: matters
+	// h = 0.015625: negligible
+	// small enough: 0.015625
 }

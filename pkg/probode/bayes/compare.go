@@ -92,13 +92,9 @@ func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 	return r, nil
 }
 
-// String returns a table for a terminal, with mean and standard deviation of
-// each parameter below the costs.
+// String returns the costs as a table for a terminal, and k̂ of weights below.
 func (c Comparison) String() string {
-	width := 0
-	for _, r := range c {
-		width = max(width, utf8.RuneCountInString(r.Scheme.String()))
-	}
+	width := c.width()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s")
 	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "", "", "draws", "solves", "")
@@ -106,15 +102,50 @@ func (c Comparison) String() string {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
 		fmt.Fprintf(&b, "%-*s %12.2f %10.0f %12.1f %12.1f %10.0f\n", width, r.Scheme, r.Solves, r.ESS, 1000*r.ESS/draws, 1000*r.ESS/draws/r.Solves, r.Rate())
 	}
-	if len(c) == 0 {
-		return b.String()
+	for _, r := range c {
+		if r.Chains.LogWeights != nil {
+			fmt.Fprintf(&b, "%v: k̂ of the weights is %.2f, %s\n", r.Scheme, r.Chains.KHat, trust(r.Chains.KHat))
+		}
 	}
+	return b.String()
+}
+
+// trust says what a k̂ means.
+func trust(khat float64) string {
+	switch {
+	case khat < 0.5:
+		return "good"
+	case khat < 0.7:
+		return "usable"
+	}
+	return "above 0.7: they are not to be trusted, the coarse posterior is too far off"
+}
+
+// Laws returns mean and standard deviation of each parameter by each scheme, as a
+// table for a terminal.
+func (c Comparison) Laws() string {
+	if len(c) == 0 {
+		return ""
+	}
+	width := c.width()
+	var b strings.Builder
 	for i, name := range c[0].Chains.Names {
-		fmt.Fprintf(&b, "\n%-*s %12s %10s %12s %12s %10s\n", width, name, "mean", "± mcse", "sd", "± mcse", "R̂") // the hat takes no room
+		fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, name, "mean", "± mcse", "sd", "± mcse", "R̂") // the hat takes no room
 		for _, r := range c {
 			m := r.Chains.Summary()[i]
 			fmt.Fprintf(&b, "%-*s %12.5g %10.1g %12.4g %12.1g %9.3f\n", width, r.Scheme, m.Mean, m.MCSE, m.SD, mcmc.MCSESD(r.Chains.Parameter(i)), m.RHat)
 		}
 	}
 	return b.String()
+}
+
+// width returns the length of the longest name.
+func (c Comparison) width() int {
+	width := 0
+	for _, r := range c {
+		for _, name := range append(r.Chains.Names[:len(r.Chains.Names):len(r.Chains.Names)], r.Scheme.String()) {
+			width = max(width, utf8.RuneCountInString(name))
+		}
+	}
+	return width
 }

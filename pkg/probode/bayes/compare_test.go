@@ -66,8 +66,8 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: %g s, ESS %g", c.s, r.Seconds, r.ESS)
 		}
 	}
-	table := out.String()
-	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "theta1"} {
+	table := out.String() + out.Laws()
+	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "k̂ of the weights", "theta1"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}

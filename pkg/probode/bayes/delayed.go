@@ -11,24 +11,32 @@ import (
 
 // DelayedAcceptance moves θ by Metropolis in two stages, and solves with the
 // step of the Posterior only for moves that a coarse step has let pass [Christen
-// & Fox 2005]. With p̃ the deterministic posterior of the coarse solver and p
-// that of the fine one,
+// & Fox 2005]. What the first stage expects of the data at θ′ is the coarse
+// solution there, put right by what it is wrong at the present θ,
 //
-//	θ′ ~ q(· | θ),   goes on with  min(1, p̃(θ′) q(θ|θ′) / p̃(θ) q(θ′|θ)),
-//	                 accepted with min(1, p(θ′) p̃(θ) / p(θ) p̃(θ′)).
+//	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
+//
+// m and m̃ being what the fine and the coarse solution expect. With p* the
+// posterior density that this gives, and p*′ the one that is put right at θ′,
+//
+//	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
+//	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
+//	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
+//
+// so that it does not matter how far off the coarse solution is, but only how
+// its error changes from θ to θ′.
 //
 // Stationary law: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
-// with Noise p(θ, ξ | Y), with p(· | ξ) in place of p, and moves of ξ by pCN as
-// in PCNWithinGibbs. But a chain does not enter a region where the coarse
-// solver fails, and goes astray where its posterior is narrower than the fine
-// one: it then stays for long times at rare θ. Let the coarse posterior be near.
+// with Noise p(θ, ξ | Y), θ being moved with ξ fixed and ξ by pCN as in
+// PCNWithinGibbs. But a chain does not enter a region where the coarse solver
+// fails.
 //
 // Cost: a coarse solve a draw, and a fine one for the share of moves that pass,
-// a third to a half: at CoarseStep = 10 Step less than half of a deterministic
-// draw. It accepts less often than Deterministic does, by the share of moves
-// that the two solvers judge differently. Use it where Step has to be small, as
-// for the accurate posterior to compare with. With Noise the move of ξ wants a
-// fine solve in any case, and no more than a third can be gained.
+// a third or less. It accepts less often than Deterministic does, by the share
+// of moves that the two stages judge differently; Chains.Notes say what the
+// first one has spared. Use it where Step has to be small, as for an accurate
+// posterior to compare with. With Noise the move of ξ wants a fine solve in any
+// case, and no more than a third can be gained.
 type DelayedAcceptance struct {
 	// CoarseStep is the step of the first stage; zero means eight times that
 	// of the Posterior. Steps are made to divide spans as Posterior.Step is.
@@ -89,24 +97,26 @@ func (s DelayedAcceptance) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc
 	if err != nil {
 		panic("bayes: " + err.Error()) // validate has looked at it
 	}
-	k := &delayed{coarse: coarse, likeCoarse: coarse.logLikelihood}
 	if s.Noise {
-		k.pcn = newPCN(e, rule, burnIn, s.Beta, 1)
-		k.state = k.pcn.state
-	} else {
-		k.state = newState(e, rule, burnIn, false)
+		xi := newPCN(e, rule, burnIn, s.Beta, 1)
+		return newDelayed(xi.state, xi, coarse)
 	}
-	return k
+	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
 // delayed is the kernel of DelayedAcceptance.
 type delayed struct {
 	*state
-	pcn        *pcn // moves ξ; nil without noise
-	coarse     *evaluator
-	likeCoarse func(theta, xi []float64) (float64, error)
-	llCoarse   float64 // log likelihood of the position in the first stage
-	spared     int     // moves that the first stage has turned down
+	pcn       *pcn // moves ξ; nil without noise
+	coarse    *evaluator
+	fitCoarse []float64 // m̃ at the position
+	fitRight  []float64 // m*
+	spared    int       // moves that the first stage has turned down
+}
+
+func newDelayed(s *state, xi *pcn, coarse *evaluator) *delayed {
+	return &delayed{state: s, pcn: xi, coarse: coarse,
+		fitCoarse: make([]float64, len(s.fit)), fitRight: make([]float64, len(s.fit))}
 }
 
 func (k *delayed) Init(x []float64, rng *rand.Rand) error {
@@ -118,15 +128,18 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 		return err
 	}
 	k.spared = 0
-	ll, err := k.likeCoarse(k.theta, nil)
-	if err != nil {
+	if _, err := k.coarse.logLikelihood(k.theta, nil); err != nil {
 		return err
 	}
-	if math.IsNaN(ll) || math.IsInf(ll, 0) {
-		return fmt.Errorf("bayes: the log likelihood of the coarse solver at %.4g is %g", x, ll)
-	}
-	k.llCoarse = ll
+	k.keepCoarse()
 	return nil
+}
+
+// keepCoarse makes the last coarse solution that of the position.
+func (k *delayed) keepCoarse() {
+	last := k.coarse.fit
+	k.coarse.setFit(k.fitCoarse)
+	k.fitCoarse = last
 }
 
 func (k *delayed) Step(rng *rand.Rand) {
@@ -146,14 +159,13 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	// zero, and else of the probability there: in the mean that is the
 	// probability of acceptance.
 	probability := 0.0
-	first, coarse := math.Inf(-1), math.Inf(-1)
+	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.constrain(s.thetaNew, s.uNew)
 	if !math.IsInf(lp, -1) {
-		var err error
-		if coarse, err = k.likeCoarse(s.thetaNew, nil); err != nil || math.IsNaN(coarse) || math.IsInf(coarse, 1) {
+		if _, err := k.coarse.logLikelihood(s.thetaNew, nil); err != nil {
 			s.stats.Failed++
 		} else {
-			first = lp + coarse - s.logPrior - k.llCoarse + logq
+			first = min(0, lp+k.right(s.thetaNew, k.coarse.fit, s.fit, k.fitCoarse)-s.logPrior-s.ll+logq)
 		}
 	}
 	if s.chance.accept(first, rng) {
@@ -161,18 +173,33 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 		ll, err := s.like(s.thetaNew, s.xi)
 		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
 			s.stats.Failed++
-		} else {
-			second = ll - coarse - s.ll + k.llCoarse
+		} else if !math.IsInf(ll, -1) {
+			ratio := lp + ll - s.logPrior - s.ll + logq
+			back := min(0, s.logPrior+k.right(s.theta, k.fitCoarse, s.e.fit, k.coarse.fit)-lp-ll-logq) // log a(θ′, θ)
+			second = ratio + back - first
 			probability = math.Exp(min(0, second))
 		}
 		if s.chance.accept(second, s.latent) {
-			k.llCoarse = coarse
 			s.moveTo(lp, ll)
+			k.keepCoarse()
 		}
 	} else {
 		k.spared++
 	}
 	s.walk.Observe(s.u, probability)
+}
+
+// right returns the log likelihood at theta by the coarse solution there, put
+// right by a fine and a coarse one elsewhere. −Inf stands for NaN.
+func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
+	for i, m := range coarse {
+		k.fitRight[i] = m + (fine[i] - elsewhere[i])
+	}
+	ll := k.coarse.likelihoodOf(k.fitRight, theta)
+	if math.IsNaN(ll) || math.IsInf(ll, 1) {
+		return math.Inf(-1)
+	}
+	return ll
 }
 
 func (k *delayed) work() int { return k.state.work() + k.coarse.steps }
@@ -183,7 +210,7 @@ func (k *delayed) State(a *mcmc.Archive) {
 	} else {
 		k.state.State(a)
 	}
-	a.Float(&k.llCoarse)
+	a.Floats(k.fitCoarse)
 	a.Int(&k.spared)
 }
 

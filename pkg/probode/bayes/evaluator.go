@@ -236,6 +236,25 @@ func (r *run) row(n int, theta []float64) float64 {
 	return sum
 }
 
+// likelihoodOf returns the log probability of the data given what fit expects of
+// them.
+func (e *evaluator) likelihoodOf(fit, theta []float64) float64 {
+	var sum float64
+	for _, r := range e.runs {
+		e.bind(r, theta)
+		c := len(r.laws)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				if !math.IsNaN(y) {
+					sum += r.laws[k].LogProb(y, fit[n*c+k], r.laws[k].own)
+				}
+			}
+		}
+		fit = fit[len(r.x.Data.Y)*c:]
+	}
+	return sum
+}
+
 // pointwise writes the log probability of each value of the data given what
 // fit expects of it; NaN where the value is missing.
 func (e *evaluator) pointwise(dst, fit, theta []float64) {

@@ -46,7 +46,7 @@ var (
 	toyPrior = []float64{0.1, 0.4, 0.2, 0.3}
 	toyNoise = []float64{0.2, 0.5, 0.3} // p(ξ) of −1, 0, 1
 	toyLike  = [12]float64{0.9, 0.2, 0.05, 0.3, 0.6, 0.1, 0.02, 0.5, 1.1, 0.7, 0.15, 0.4}
-	toyRough = [12]float64{0, 0.5, 0, 0, 0.2, 0, 0, 0.9, 0, 0, 0.3, 0} // of a coarse solver, ξ = 0
+	toyRough = [12]float64{0.4, 0.5, 0.3, 0.1, 0.2, 0.8, 0.6, 0.9, 0.05, 0.7, 0.3, 0.25} // of a first stage
 )
 
 // toyMove is a proposal q(θ′ | θ), far from symmetric.
@@ -76,7 +76,7 @@ func (p table) Quantile(q float64) float64 {
 type lookup struct{ like *[12]float64 }
 
 func (lookup) Own() []Value                                    { return nil }
-func (l lookup) LogProb(_, m float64, _ []float64) float64     { return math.Log(l.like[int(m)]) }
+func (l lookup) LogProb(_, m float64, _ []float64) float64     { return math.Log(l.like[(int(m)+24)%12]) }
 func (lookup) Rand(float64, []float64, *rand.Rand) (y float64) { return 0 }
 
 // branches enumerates what can happen. Each run of the code under test makes
@@ -302,15 +302,20 @@ func TestInvariance(t *testing.T) {
 		}
 
 		for _, noisy := range []bool{false, true} {
-			d := &delayed{coarse: toy(t, &toyRough)}
-			d.likeCoarse = d.coarse.logLikelihood
-			d.state = newState(e, c.rule, 0, false)
+			// A coarse solution of another θ, so that what it is put right by
+			// depends on θ and takes it all over the table.
+			coarse := toy(t, &toyRough)
+			coarse.runs[0].x.Observe = func(dst, x, theta []float64) { dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1 }
+			d := newDelayed(newState(e, c.rule, 0, false), nil, coarse)
 			if noisy {
-				d.pcn = newPCN(e, c.rule, 0, 0.5, 1)
-				d.state = d.pcn.state
+				xi := newPCN(e, c.rule, 0, 0.5, 1)
+				d = newDelayed(xi.state, xi, coarse)
 			}
 			step := func() {
-				d.llCoarse, _ = d.coarse.logLikelihood(d.theta, nil)
+				d.coarse.logLikelihood(d.theta, nil)
+				copy(d.fitCoarse, d.coarse.fit)
+				d.e.logLikelihood(d.theta, d.xi)
+				copy(d.fit, d.e.fit)
 				d.Step(nil)
 			}
 			if noisy {

@@ -138,8 +138,10 @@ func TestTruncated(t *testing.T) {
 	if !math.IsInf(d.LogProb(-1e-9), -1) || !math.IsInf(d.LogProb(2.1), -1) {
 		t.Error("density outside of the support")
 	}
-	if q := Positive(0, 3).Quantile(0); q != 0 {
-		t.Errorf("Positive begins at %g", q)
+	for _, mu := range []float64{0, 1, -1, 7} {
+		if q := Positive(mu, 0.3).Quantile(0); q != 0 {
+			t.Errorf("Positive begins at %g", q)
+		}
 	}
 }
 
@@ -460,6 +462,7 @@ func TestBadPosterior(t *testing.T) {
 		`experiment "late": data: time 1 comes after`: func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
 		"time 1.5 is outside of the span":             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
 		"step is 2":                                   func(p *Posterior) { p.Step = 2 },
+		`the prior of "slope" has the log density`:    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
 		"has the support [1, 1]":                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
 	} {
 		p := good()

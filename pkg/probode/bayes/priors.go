@@ -56,6 +56,13 @@ func (d Truncated) LogProb(x float64) float64 {
 
 // Quantile returns the quantile of p.
 func (d Truncated) Quantile(p float64) float64 {
+	// The ends without the rounding of CDF and back.
+	switch p {
+	case 0:
+		return max(d.Min, d.Of.Quantile(0))
+	case 1:
+		return min(d.Max, d.Of.Quantile(1))
+	}
 	a, b := d.Of.CDF(d.Min), d.Of.CDF(d.Max)
 	return min(max(d.Of.Quantile(a+p*(b-a)), d.Min), d.Max)
 }
@@ -93,6 +100,10 @@ func (p *Param) transform() (transform, error) {
 	t := transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
+	}
+	if median := p.Prior.Quantile(0.5); math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
+		// As of a law that is cut off where nothing of it is left.
+		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	if p.Natural {
 		return identity, nil

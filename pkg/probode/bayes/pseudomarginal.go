@@ -30,10 +30,12 @@ import (
 // are those of one path Z, chosen in proportion to its weight, so that
 // predictions have the law p(Z | θ, Y) too. lp__ holds log p̂.
 //
-// Cost: Particles solves and as many times N·d normals a draw. Its chains see
-// nothing of the dependence of θ and ξ that slows down PCNWithinGibbs, so that
-// it repays its cost where the noise of the solver is large against that of the
-// data; and it needs no step β.
+// Cost: Particles solves and as many times N·d normals a draw. It is the check
+// on PCNWithinGibbs that shares nothing with it, and an alternative where the
+// noise of the solver is large against that of the data and the joint moves of
+// that scheme do not help. Where the variance of log p̂ is very different at
+// different θ, as with σ unknown and small, a chain is caught now and then by an
+// estimate that is far too high: see that R̂ is small, or raise Particles.
 //
 // Stats.Latent counts pieces of paths: those solved, as Accepted, and those
 // that failed.
@@ -56,10 +58,11 @@ type PseudoMarginal struct {
 	//
 	// so that the errors of both estimates nearly cancel, and fewer paths
 	// will do [Deligiannidis, Doucet & Pitt 2018]; the number that is found
-	// for Particles = 0 is then for the variance of half the squared change
-	// of log p̂. Values are near one, such as 0.99. Chains hold U, which takes
-	// Particles·N·d numbers, and sort the particles before they resample
-	// them.
+	// for Particles = 0 is then that at which half the mean square of the
+	// change of log p̂ is 1.5. The nearer ρ is to one, the more slowly U
+	// itself moves: 0.8 to 0.9 served best on FitzHugh–Nagumo, and 0.99
+	// needs few paths but long chains. Chains hold U, Particles·N·d numbers,
+	// and sort the particles before they resample them.
 	Correlation float64
 
 	// Importance has whole paths drawn from p(ξ), and the mean of their
@@ -200,14 +203,19 @@ func (k *pseudoMarginal) compare() {
 func (k *pseudoMarginal) tune() {
 	want := float64(2 * k.particles) // where nothing can be said
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
-		// By the median, since log p̂ now and then is far too low, which
-		// does little harm. That of |d|, d ~ N(0, 2v), is 0.6745 √(2v).
+		// Of d ~ N(0, 2v) the absolute value is below 1.645 √(2v) nine times
+		// in ten. The variance of d itself would rest on the one or two
+		// estimates that are far too low, which do little harm, and its
+		// median miss the θ at which a chain is caught.
 		slices.Sort(seen)
-		sd := seen[len(seen)/2] / 0.6745
+		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	k.resize(int(min(max(want, fewestParticles), mostParticles, float64(8*k.particles))))
+	// Few particles vary by more than in proportion, and many by less.
+	n := float64(k.particles)
+	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
+	k.resize(int(want))
 	// A chain may be at a point that looked better than it is, where an
 	// estimate with other particles is zero. It may then move anywhere.
 	k.begin()

@@ -163,6 +163,9 @@ func TestStreamIsSample(t *testing.T) {
 				t.Error(err)
 			}
 			notes := strings.Join(got.Notes, "\n")
+			for _, f := range got.Meta {
+				notes += "\n" + f.Key + ": " + f.Value
+			}
 			for _, note := range []string{"scheme: " + strings.ReplaceAll(strings.ReplaceAll(scheme.String(), ", ", ","), " ", "_"), "method: AB1", "model: decay_on_[0,2]", "prior_2: σ~Exponential{Rate:5}", "mode of the deterministic posterior"} {
 				if !strings.Contains(notes, note) {
 					t.Errorf("no %q in the notes\n%s", note, notes)

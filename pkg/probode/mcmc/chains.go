@@ -40,6 +40,10 @@ type Chains struct {
 	LogWeights [][]float64
 	KHat       float64
 
+	// Meta is what Settings.Meta said of the run, as far as it was read from
+	// files: see Read.
+	Meta []Field
+
 	// Notes say in plain words what is to be known of the run, such as where
 	// its chains began.
 	Notes []string
@@ -234,14 +238,14 @@ func (c *Chains) String() string {
 	b.WriteString(summary.String())
 
 	fmt.Fprintf(&b, "%d chains of %d draws", len(c.Draws), c.length())
-	if len(c.Stats) > 0 {
-		var sum Stats
-		var rates, latent []float64
-		for _, s := range c.Stats {
-			sum = sum.plus(1, s)
-			rates = append(rates, s.Rate())
-			latent = append(latent, s.Latent.Rate())
-		}
+	var sum Stats
+	var rates, latent []float64
+	for _, s := range c.Stats {
+		sum = sum.plus(1, s)
+		rates = append(rates, s.Rate())
+		latent = append(latent, s.Latent.Rate())
+	}
+	if sum.Proposed > 0 {
 		fmt.Fprintf(&b, "; accepted %.2f (%.2f to %.2f)", sum.Rate(), slices.Min(rates), slices.Max(rates))
 		if sum.Latent.Proposed > 0 {
 			fmt.Fprintf(&b, ", of the latent moves %.2f (%.2f to %.2f)", sum.Latent.Rate(), slices.Min(latent), slices.Max(latent))
@@ -253,7 +257,7 @@ func (c *Chains) String() string {
 	b.WriteByte('\n')
 	if c.LogWeights != nil {
 		_, kish := c.weights()
-		verdict := "not reliable"
+		verdict := "not reliable: use a smaller coarse step"
 		switch {
 		case c.KHat < 0.5:
 			verdict = "good"
@@ -333,7 +337,7 @@ func (c *Chains) warnings(summary Summary) []string {
 
 	for i, name := range c.Names {
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.2g %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, name, end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, name, end)
 		}
 	}
 
@@ -358,7 +362,7 @@ func (c *Chains) warnings(summary Summary) []string {
 		warn("R̂ cannot be computed for %s: draws that are all equal, not finite, or fewer than four a chain tell nothing", list(unknown))
 	}
 	if mixed != nil {
-		warn("R̂ is not below 1.01 but up to %.3g: no sign that the chains have mixed in %s; run longer, with a longer burn-in, and if that does not help take parameters that depend less on each other or more informative priors", worst, list(mixed))
+		warn("R̂ is up to %.3f and should be below 1.01: no sign that the chains have mixed in %s; run longer, with a longer burn-in, and if that does not help take parameters that depend less on each other or more informative priors", worst, list(mixed))
 	}
 	if few != nil {
 		what := "as few as " + fmt.Sprintf("%.0f", least)

@@ -1,11 +1,16 @@
 package mcmc
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // by hand: two chains of five draws of two parameters.
@@ -77,5 +82,275 @@ func TestSummaryTable(t *testing.T) {
 			t.Errorf("line of %d characters, want %d:\n%s", n, len([]rune(lines[1])), strings.Join(lines, "\n"))
 		}
 	}
-	t.Logf("\n%v", c)
+}
+
+// independent returns four chains of 1000 independent normal draws of two
+// parameters, with their log densities.
+func independent(seed uint64) *Chains {
+	rng := rand.New(rand.NewPCG(seed, 3))
+	c := &Chains{Names: []string{"a", "b"}, Quantities: []string{"lp__"}}
+	for range 4 {
+		var draws, generated [][]float64
+		for range 1000 {
+			x, y := rng.NormFloat64(), rng.NormFloat64()
+			draws = append(draws, []float64{x, 5 + 0.1*y})
+			generated = append(generated, []float64{-(x*x + y*y) / 2})
+		}
+		c.Draws = append(c.Draws, draws)
+		c.Generated = append(c.Generated, generated)
+		c.Stats = append(c.Stats, Stats{Moves: Moves{Proposed: 1000, Accepted: 999}})
+	}
+	return c
+}
+
+// Equal weights say no more than none.
+func TestEqualWeights(t *testing.T) {
+	c := independent(1)
+	want := c.Summary()
+	for range c.Draws {
+		c.LogWeights = append(c.LogWeights, slices.Repeat([]float64{-2000}, 1000))
+	}
+	for i, m := range c.Summary() {
+		w := want[i]
+		for k, v := range [][2]float64{
+			{m.Mean, w.Mean}, {m.SD, w.SD}, {m.Q025, w.Q025}, {m.Median, w.Median}, {m.Q975, w.Q975},
+			{m.MCSE, w.MCSE}, {m.BulkESS, w.BulkESS}, {m.TailESS, w.TailESS}, {m.RHat, w.RHat},
+		} {
+			// Sums of 4000 roundings of 1e-16, at random.
+			if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
+				t.Errorf("%s, number %d: %v, without weights %v", m.Name, k, v[0], v[1])
+			}
+		}
+	}
+}
+
+// Draws of weight zero are as good as not there.
+func TestZeroWeights(t *testing.T) {
+	c := small()
+	inf := math.Inf(-1)
+	c.LogWeights = [][]float64{slices.Repeat([]float64{7}, 5), slices.Repeat([]float64{inf}, 5)}
+	m := c.Summary()[0] // 1, 2, 3, 4, 5
+	for _, v := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"mean", m.Mean, 3}, {"sd", m.SD, math.Sqrt(2.5)},
+		{"2.5 %", m.Q025, 1.1}, {"50 %", m.Median, 3}, {"97.5 %", m.Q975, 4.9},
+		{"bulk ESS", m.BulkESS, BulkESS(c.Parameter(0)) / 2},
+	} {
+		if !(math.Abs(v.got-v.want) <= 1e-14*math.Abs(v.want)) { // some roundings
+			t.Errorf("%s = %v, want %v", v.name, v.got, v.want)
+		}
+	}
+
+	c.LogWeights = [][]float64{slices.Repeat([]float64{inf}, 5), slices.Repeat([]float64{inf}, 5)}
+	c.KHat = math.NaN()
+	if m := c.Summary()[0]; !math.IsNaN(m.Mean) || !math.IsNaN(m.BulkESS) || !math.IsNaN(m.MCSE) {
+		t.Errorf("weights that are all zero: %+v", m)
+	}
+	if s := c.String(); !strings.Contains(s, "not reliable") {
+		t.Errorf("weights that are all zero:\n%s", s)
+	}
+}
+
+// Draws of N(0, 1), from correlated chains, with the weights exp(x/2) stand for
+// N(½, 1). The error of the mean is to have the standard deviation MCSE: of 100
+// runs the mean of z² is to be 1, of which the standard error is √(2/100) = 0.14;
+// against it the 3 % by which an MCSE² may be off for its ESS are nothing. The
+// bound 1 ± 0.7 is z = 4.9: a rate of 1e-6, the skewness of χ² aside. Sd and
+// quantiles of all runs together, of 400 000 draws with an autocorrelation time
+// of 3 and a Kish factor of exp(−¼), worth 100 000 draws, have standard errors of
+// 1/√(2·1e5), √(π/2)/√1e5, and, with the density 0.058, 0.156/0.058/√1e5: five of
+// each, 4·2·Φ(−5) = 2e-6.
+func TestWeightedLaw(t *testing.T) {
+	const runs, rho = 100, 0.5
+	rng := rand.New(rand.NewPCG(1, 4))
+	var squares, kish float64
+	all := &Chains{Names: []string{"x"}}
+	for range runs {
+		c := &Chains{Names: []string{"x"}}
+		for range 4 {
+			var draws [][]float64
+			var weights []float64
+			x := rng.NormFloat64()
+			for range 1000 {
+				x = rho*x + math.Sqrt(1-rho*rho)*rng.NormFloat64()
+				draws = append(draws, []float64{x})
+				weights = append(weights, x/2)
+			}
+			c.Draws = append(c.Draws, draws)
+			c.LogWeights = append(c.LogWeights, weights)
+		}
+		m := c.Summary()[0]
+		squares += (m.Mean - 0.5) * (m.Mean - 0.5) / (m.MCSE * m.MCSE) / runs
+		kish += m.BulkESS / BulkESS(c.Parameter(0)) / runs
+		all.Draws = append(all.Draws, c.Draws...)
+		all.LogWeights = append(all.LogWeights, c.LogWeights...)
+	}
+	if math.Abs(squares-1) > 0.7 {
+		t.Errorf("mean of z² is %.2f, want 1", squares)
+	}
+	// E w² / (E w)² = exp(¼).
+	if math.Abs(kish-math.Exp(-0.25)) > 0.02 {
+		t.Errorf("Kish factor %.3f, want %.3f", kish, math.Exp(-0.25))
+	}
+	m := all.Summary()[0]
+	for _, v := range []struct{ got, want, tol float64 }{
+		{m.SD, 1, 0.011},
+		{m.Median, 0.5, 0.02},
+		{m.Q025, 0.5 + distuv.UnitNormal.Quantile(0.025), 0.042},
+		{m.Q975, 0.5 + distuv.UnitNormal.Quantile(0.975), 0.042},
+	} {
+		if math.Abs(v.got-v.want) > v.tol {
+			t.Errorf("%v, want %v", v.got, v.want)
+		}
+	}
+}
+
+// Good chains give no warning. Of four chains of 1000 independent draws R̂ above
+// 1.01 is χ² of 7 degrees of freedom above 70: 2e-12.
+func TestNoWarnings(t *testing.T) {
+	for seed := range uint64(10) {
+		c := independent(seed)
+		if w := c.Warnings(); w != nil {
+			t.Errorf("seed %d: %q", seed, w)
+		}
+		for i := range c.Draws { // of a flat density, up to an edge
+			for k := range c.Draws[i] {
+				c.Draws[i][k][0] = distuv.UnitNormal.CDF(c.Draws[i][k][0])
+				c.Generated[i][k][0] = 0
+			}
+		}
+		if w := c.Warnings(); w != nil {
+			t.Errorf("seed %d: %q", seed, w)
+		}
+	}
+	c, err := Run(context.Background(), func(int) Kernel {
+		return &Metropolis{Target: gaussian(3).target, BurnIn: 1000}
+	}, Settings{Draws: 2000, Start: func(_ int, rng *rand.Rand) []float64 {
+		return []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := c.Warnings(); w != nil {
+		t.Errorf("a run: %q", w)
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	shift := func(c *Chains, chain, parameter int, by float64) {
+		for _, x := range c.Draws[chain] {
+			x[parameter] += by
+		}
+	}
+	for _, test := range []struct {
+		name string
+		do   func(c *Chains)
+		want []string // each the beginning of one warning, in order
+	}{
+		{"stuck", func(c *Chains) {
+			for k := range c.Draws[1] {
+				c.Draws[1][k] = []float64{0, 5}
+			}
+			c.Stats[1].Accepted = 0
+		}, []string{"chain 2 never moved", "R̂"}},
+		{"stuck, of unknown origin", func(c *Chains) {
+			c.Stats = nil
+			for k := range c.Draws[1] {
+				c.Draws[1][k] = []float64{0, 5}
+			}
+		}, []string{"chain 2 never moved", "R̂"}},
+		{"few moves", func(c *Chains) { c.Stats[3].Accepted = 4 }, []string{"chain 4 accepted 0.4 % of its moves"}},
+		{"another mode", func(c *Chains) {
+			shift(c, 2, 0, 30)
+			for _, g := range c.Generated[2] {
+				g[0] -= 50
+			}
+		}, []string{"chain 3 sits at a log density ", "R̂"}},
+		{"apart", func(c *Chains) { shift(c, 0, 1, 0.5) }, []string{"chain 1 is apart from the others, which agree, in b", "R̂"}},
+		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of evaluations failed"}},
+		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of evaluations failed"}},
+		{"an edge", func(c *Chains) {
+			for _, chain := range c.Draws {
+				for k, x := range chain {
+					if k%10 == 0 {
+						x[1] = 4 + 1e-6*x[0]
+					}
+				}
+			}
+		}, []string{"10 % of the draws of b pile up at 4"}},
+		{"constant", func(c *Chains) {
+			for _, chain := range c.Draws {
+				for _, x := range chain {
+					x[0] = 1
+				}
+			}
+		}, []string{"R̂ cannot be computed for a:"}},
+		{"not finite", func(c *Chains) { c.Draws[0][7][1] = math.NaN() }, []string{"R̂ cannot be computed for b:"}},
+		{"drift", func(c *Chains) {
+			for _, chain := range c.Draws {
+				for k, x := range chain {
+					x[0] += 0.001 * float64(k)
+				}
+			}
+		}, []string{"R̂ is up to 1."}},
+		{"short", func(c *Chains) {
+			for i := range c.Draws {
+				c.Draws[i] = c.Draws[i][:90]
+			}
+		}, []string{"ESS is below 100 a chain"}},
+		{"bad weights", func(c *Chains) {
+			for range c.Draws {
+				c.LogWeights = append(c.LogWeights, make([]float64, 1000))
+			}
+			c.KHat = 0.8
+		}, []string{"k̂ of the weights is 0.8"}},
+		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run ended at its largest number of draws"}},
+		{"no draws", func(c *Chains) {
+			for i := range c.Draws {
+				c.Draws[i], c.Generated[i], c.Stats[i] = nil, nil, Stats{}
+			}
+		}, []string{"there are no draws"}},
+		{"nothing", func(c *Chains) { *c = Chains{} }, []string{"there are no draws"}},
+		{"no chains", func(c *Chains) { *c = Chains{Names: []string{"a"}, LogWeights: [][]float64{}} }, []string{"there are no draws"}},
+	} {
+		c := independent(1)
+		c.Notes = []string{"they began at the mode"}
+		test.do(c)
+		got := c.Warnings()
+		if len(got) < len(test.want) || len(got) > len(test.want)+1 { // ESS may follow R̂
+			t.Errorf("%s: %q", test.name, got)
+			continue
+		}
+		for i, w := range test.want {
+			if !strings.HasPrefix(got[i], w) {
+				t.Errorf("%s: %q, want %q", test.name, got[i], w)
+			}
+		}
+		text := c.String()
+		for _, w := range got {
+			if !strings.Contains(text, "\ncaution: "+w+"\n") {
+				t.Errorf("%s: not in the table: %q", test.name, w)
+			}
+		}
+		for _, n := range c.Notes {
+			if !strings.Contains(text, "\nnote: "+n+"\n") {
+				t.Errorf("%s: not in the table: %q", test.name, n)
+			}
+		}
+	}
+}
+
+func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
+	for khat, want := range map[float64]string{math.Inf(-1): "good", 0.3: "good", 0.6: "usable", 0.7: "not reliable", math.Inf(1): "not reliable"} {
+		c := independent(1)
+		for range c.Draws {
+			c.LogWeights = append(c.LogWeights, make([]float64, 1000))
+		}
+		c.KHat = khat
+		if s := c.String(); !strings.Contains(s, fmt.Sprintf("worth 1.00 of as many unweighted; k̂ %.2f, %s", khat, want)) {
+			t.Errorf("k̂ = %v: want %q in\n%s", khat, want, s)
+		}
+	}
 }

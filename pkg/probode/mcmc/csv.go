@@ -597,8 +597,8 @@ func (s *set) complete(unfinished []string) error {
 // the files are not of one run.
 //
 // Names are those that the caller of Stream gave; quantities whose names end in
-// __ come first. Notes hold Settings.Meta and what the kernels had to tell, see
-// Noter.
+// __ come first. Meta is Settings.Meta but for its notes, which are in Notes with
+// what the kernels had to tell, see Noter.
 func Read(dir string) (*Chains, error) {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -652,10 +652,11 @@ func Read(dir string) (*Chains, error) {
 		if f.Key == "seed" { // the first that is not of Meta
 			break
 		}
-		if f.Key != "note" {
-			f.Value = f.Key + ": " + f.Value
+		if f.Key == "note" {
+			out.Notes = append(out.Notes, f.Value)
+		} else {
+			out.Meta = append(out.Meta, f)
 		}
-		out.Notes = append(out.Notes, f.Value)
 	}
 	for k, c := range s.chains {
 		for _, f := range c.trailer {

@@ -149,7 +149,7 @@ func failing() law {
 // Dvoretzky, Kiefer, Wolfowitz and Massart, for any n
 //
 //	P(λ > c) ≤ 2 exp(−2c²).
-func afterSteps(l law, target Target, proposal AdaptiveMetropolis, n, k int) (lambda []float64, rate float64) {
+func afterSteps(l law, target Target, proposal Rule, n, k int) (lambda []float64, rate float64) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	kernel := &Metropolis{Target: target, Proposal: proposal}
 	x := make([]float64, l.dim)

@@ -11,28 +11,32 @@ import (
 // AdaptiveMixture is the rule for up to some twenty-five correlated coordinates
 // without tuning by hand. Each iteration makes one of three moves, with m and C
 // = A Aᵀ the mean and covariance of the target as they are known, and the
-// columns of A along the principal directions:
+// columns of A along the principal directions of the correlation:
 //
-//	walk   y = x + s A z                               z ~ N(0, I)
-//	line   y = x + s_k A_k z                           along one column, k at random
-//	pull   y = m + √(1−b²) (x − m) + b √(w(x)) A z     1/w ~ χ²₊ᵥ/(ν + ‖A⁻¹(x−m)‖²)
+//	walk   y = x + s A z                                z ~ N(0, I)
+//	line   y = x + sₖ Aₖ z                              z ~ N(0, 1), along column k, drawn at random
+//	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
+//	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
 // The pull is reversible for the Student t law of ν = 5 degrees of freedom about
 // m, and so draws almost independently where the target is nearly Gaussian,
-// with tails that are heavy enough not to be stuck where it is not [after Kamatani
-// 2018; Cotter et al. 2013]. The walk finds its way where the target is not near
-// a Gaussian, and the lines where its shape is not known yet, since the size of
-// each is tuned alone.
+// with tails that are heavy enough not to be stuck where it is not [after Rudolf
+// & Sprungk 2018; Kamatani 2018]. The walk finds its way where the target is not
+// near a Gaussian, and the lines where its shape is not known yet, since the size
+// of each is tuned alone.
 //
 // All is learned in the burn-in: m and C in windows that grow by a fifth, each
 // forgetting what lies before the last but one, as the beginning may be far from
 // where the target is; they are drawn to the shape known before with the weight
-// of 2d positions. The sizes s, s_k and b are tuned to acceptance rates of 0.234
+// of 2d positions. The sizes s, sₖ and b are tuned to acceptance rates of 0.234
 // (0.44 in one dimension), 0.44 and 0.3 by stochastic approximation [Andrieu &
 // Thoms 2008]. The moves are then chosen in proportion to the squared distance,
-// in units of C, that each has made good, none below one in seven. After the burn-in
+// in units of C, that each has made good, none below 0.15. After the burn-in
 // nothing changes any more, so that draws are those of an ordinary Markov chain.
 // Without burn-in nothing is learned.
+//
+// How much burn-in that takes depends on what is known before.
+//LIMITS
 //
 // The zero value is ready to use, on coordinates whose scale is about one.
 type AdaptiveMixture struct {
@@ -241,6 +245,9 @@ func (p *mixture) squaredDistance(x []float64) float64 {
 
 // Observe learns from the outcome of the last move.
 func (p *mixture) Observe(x []float64, probability float64) {
+	if len(x) != len(p.mean) {
+		panic("mcmc: position of wrong length")
+	}
 	if p.n >= p.burnIn {
 		return
 	}

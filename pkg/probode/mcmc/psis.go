@@ -58,7 +58,7 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 		var tail []int
 		var excess []float64
 		for _, k := range order[n-m:] {
-			if v := math.Exp(smoothed[k]) - cut; v > 0 {
+			if v := math.Exp(smoothed[k]) - cut; v > 1e-300 { // below, 1/v could overflow
 				tail, excess = append(tail, k), append(excess, v)
 			}
 		}

@@ -146,6 +146,18 @@ func TestParetoSmoothCorners(t *testing.T) {
 		}
 	}
 
+	// Weights that are so unequal that one bears all.
+	for scale := 100.; scale < 1e6; scale *= 1.3 {
+		logw := logWeights("normal", 1000, 3)
+		for i := range logw {
+			logw[i] *= scale
+		}
+		smooth, khat := ParetoSmooth(logw)
+		if !(khat > 10) || !(math.Abs(total(smooth)-1) < 1e-12) {
+			t.Errorf("scale %.3g: k̂ = %v, sum %v", scale, khat, total(smooth))
+		}
+	}
+
 	// Zero weights, those that cannot be compared too, stay zero and leave the
 	// others in order.
 	logw := append(logWeights("normal", 300, 1), repeated(-inf, 30)...)

@@ -234,7 +234,11 @@ func TestStreamIsRun(t *testing.T) {
 				}
 			}
 		}
-		notes := []string{"model: standard normal", "alpha: 0.2", "The chains began far off."}
+		meta := []Field{{"model", "standard normal"}, {"alpha", "0.2"}}
+		if !reflect.DeepEqual(got.Meta, meta) {
+			t.Errorf("meta %q, want %q", got.Meta, meta)
+		}
+		notes := []string{"The chains began far off."}
 		for c := range 3 {
 			notes = append(notes, fmt.Sprintf("chain %d: accepted %d moves", c+1, want.Stats[c].Accepted+want.BurnIn[c].Accepted))
 		}

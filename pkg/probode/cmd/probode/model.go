@@ -57,17 +57,18 @@ another time.
 type model struct {
 	flags *flag.FlagSet
 
-	preset, problem    string
-	data, time         string
-	columns, errors    string
-	priors, fixed      []assignment
-	unknown            bool
-	t0                 float64
-	method, alpha      string
-	step               float64
-	seed               uint64
-	chains, draws      int
-	withSteps, noAlpha bool
+	preset, problem string
+	data, time      string
+	columns, errors string
+	priors, fixed   []assignment
+	unknown         bool
+	t0              float64
+	method, alpha   string
+	step            float64
+	seed            uint64
+	chains, draws   int
+
+	withSteps bool // the command has a ladder of steps and can do without step
 }
 
 // An assignment is the value of a flag of the form name=value.
@@ -149,11 +150,11 @@ func (m *model) build() (*bayes.Posterior, error) {
 	case m.preset != "" && m.problem != "":
 		return nil, errors.New("-case and -problem: want only one of them")
 	}
-	make := m.ofProblem
+	from := m.ofProblem
 	if m.preset != "" {
-		make = m.ofCase
+		from = m.ofCase
 	}
-	p, err := make()
+	p, err := from()
 	if err != nil {
 		return nil, err
 	}

@@ -237,8 +237,8 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if !*table {
-		for _, note := range chains.Notes {
-			fmt.Fprintln(out, note)
+		for _, f := range chains.Meta {
+			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
 		}
 		_, err := fmt.Fprint(out, "\n", chains)
 		return err

@@ -14,7 +14,7 @@ import (
 
 // quickStudy are flags of a study that takes a moment.
 var quickStudy = []string{"-case", "influenza", "-data", "../../../../notebooks/data/influenza.csv", "-scheme", "deterministic",
-	"-chains", "3", "-burn-in", "200", "-draws", "50", "-quiet"}
+	"-step", "0.5", "-chains", "3", "-burn-in", "200", "-draws", "50", "-quiet"}
 
 func runCommand(t *testing.T, f func(context.Context, []string, io.Writer) error, args ...string) string {
 	t.Helper()
@@ -68,7 +68,7 @@ func TestSample(t *testing.T) {
 // TestSampleStops interrupts at once: what there is goes on later.
 func TestSampleStops(t *testing.T) {
 	dir := t.TempDir()
-	args := slices.Concat(quickStudy, []string{"-draws", "20000", "-dir", dir})
+	args := slices.Concat(quickStudy, []string{"-draws", "10000", "-dir", dir})
 	ctx, stop := context.WithCancel(context.Background())
 	watch := make(chan struct{})
 	go func() { // until there is a state on the disk

@@ -80,7 +80,18 @@ type speedModel struct {
 // speedModels returns the problem of the paper with its own method, and lynx and
 // hare by the trapezoidal rule with ten steps a year and α calibrated at the mode.
 func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
-	load := func(preset string) (*bayes.Posterior, error) { return (&model{preset: preset}).ofCase() }
+	load := func(name string) (*bayes.Posterior, error) {
+		for _, c := range presets {
+			if c.name == name {
+				data, err := readData(c.data, c.time, c.columns)
+				if err != nil {
+					return nil, err
+				}
+				return c.make(data), nil
+			}
+		}
+		panic("no case " + name)
+	}
 	fhn, err := load("fitzhugh-nagumo")
 	if err != nil {
 		return nil, err

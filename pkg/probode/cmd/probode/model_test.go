@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// parsed returns the model of a command line.
+func parsed(t *testing.T, args ...string) (*model, *bayes.Posterior, error) {
+	t.Helper()
+	flags := flag.NewFlagSet("test", flag.ContinueOnError)
+	m := newModel(flags)
+	if err := parse(flags, args, "", new(strings.Builder)); err != nil {
+		return m, nil, err
+	}
+	p, err := m.build()
+	return m, p, err
+}
+
+// tableFile writes a file of data and returns its path.
+func tableFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "data.csv")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const pelts = "year,hare,lynx\n1900,30,4\n1901,47.2,6.1\n1902,70.2,9.8\n"
+
+func lotka(data string, more ...string) []string {
+	return append([]string{"-problem", "lotka-volterra-20", "-data", data, "-time", "year", "-columns", "hare=prey,lynx=predator",
+		"-errors", "lognormal(sigma)", "-prior", "a=positive(1,0.5)", "-prior", "sigma = lognormal(-1, 1)", "-step", "0.5"}, more...)
+}
+
+func TestModelOfProblem(t *testing.T) {
+	data := tableFile(t, pelts)
+	_, p, err := parsed(t, lotka(data, "-unknown-start", "-prior", "prey0=lognormal(2.3,1)", "-fix", "predator0=4", "-fix", "b=0.03", "-method", "am1,current")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := p.Experiments[0]
+	if got, want := fmt.Sprint(p.Method, p.Step, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
+		t.Errorf("model %s, want %s", got, want)
+	}
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.Name)
+	}
+	if !slices.Equal(names, []string{"a", "sigma", "prey0"}) {
+		t.Errorf("parameters %v", names)
+	}
+
+	// With a known start the problem's own time is kept, as the state belongs to it.
+	_, p, err = parsed(t, lotka(data, "-t0", "1899.5", "-alpha", "halfnormal(2)", "-errors", "lognormal(sigma),gaussian(0.5)", "-method", "RK4")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(p.Experiments[0].Problem.Span, p.Alpha, len(p.Params), len(p.Experiments[0].Errors), p.Method), "[1899.5 1902] alpha 3 2 RK4"; got != want {
+		t.Errorf("model %s, want %s", got, want)
+	}
+	_, p, err = parsed(t, lotka(data)...)
+	if err != nil || p.Experiments[0].Problem.Span != [2]float64{0, 1902} {
+		t.Errorf("span %v, error %v", p.Experiments[0].Problem.Span, err)
+	}
+}
+
+// α of auto is found at the mode, one that was given is left alone.
+func TestModelAlpha(t *testing.T) {
+	data := tableFile(t, pelts)
+	args := lotka(data, "-unknown-start", "-fix", "prey0=30", "-fix", "predator0=4")
+	m, _, err := parsed(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.posterior(context.Background())
+	if err != nil || !(p.Alpha.Value > 0) {
+		t.Errorf("alpha %v, error %v", p.Alpha, err)
+	}
+	m, _, err = parsed(t, append(args, "-alpha", "0")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := m.posterior(context.Background()); err != nil || p.Alpha != (bayes.Value{}) {
+		t.Errorf("alpha %v, error %v", p.Alpha, err)
+	}
+}
+
+func TestModelOfCase(t *testing.T) {
+	root := filepath.Join("..", "..", "..", "..")
+	for _, c := range presets {
+		_, p, err := parsed(t, "-case", c.name, "-data", filepath.Join(root, filepath.FromSlash(c.data)), "-step", "0.25")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Step != 0.25 || len(p.Params) < 3 {
+			t.Errorf("%s: step %g, %d parameters", c.name, p.Step, len(p.Params))
+		}
+	}
+	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
+	if err != nil || p.Alpha != (bayes.Value{}) || p.Method.String() != "AB2" {
+		t.Errorf("alpha %v, method %v, error %v", p.Alpha, p.Method, err)
+	}
+}
+
+// Every problem has a name of its own that can be typed, and every method of the
+// help is understood.
+func TestNames(t *testing.T) {
+	names := problemNames()
+	for i, p := range problems.All() {
+		if names[i] == "" || slices.Contains(names[:i], names[i]) || strings.ContainsAny(names[i], " ()é–") {
+			t.Errorf("%s is called %q", p.Name, names[i])
+		}
+	}
+	for text, want := range map[string]probode.Method{
+		"ab1": probode.AdamsBashforth{Steps: 1}, "AB5": probode.AdamsBashforth{Steps: 5},
+		"am0": probode.AdamsMoulton{}, "am4,predictor": probode.AdamsMoulton{Steps: 4, Linearize: probode.Predictor},
+		"am2, current": probode.AdamsMoulton{Steps: 2, Linearize: probode.Current},
+		"dopri5":       probode.RungeKutta{Tableau: probode.DormandPrince}, "rk4": probode.RungeKutta{},
+		"heun": probode.RungeKutta{Tableau: probode.Heun}, "midpoint": probode.RungeKutta{Tableau: probode.Midpoint},
+	} {
+		if got, err := parseMethod(text); err != nil || got.String() != want.String() {
+			t.Errorf("%s is %v, error %v: want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestPriors(t *testing.T) {
+	// A quantile tells the law and the order of its arguments.
+	for text, want := range map[string]string{
+		"normal(1,2)": "1.000", "positive(0,1)": "0.674", "halfnormal(2)": "1.349", "lognormal(1,2)": "2.718",
+		"exponential(2)": "0.347", "gamma(2,4)": "0.420", "invgamma(2,4)": "2.383", "beta(1,3)": "0.206", "uniform(-1,3)": "1.000",
+		" Normal( 1 , 2 ) ": "1.000",
+	} {
+		d, err := parsePrior(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := fmt.Sprintf("%.3f", d.Quantile(0.5)); got != want {
+			t.Errorf("%s has the median %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Errors are one line that names the flag, what was given and what is wanted.
+func TestModelErrors(t *testing.T) {
+	data := tableFile(t, pelts)
+	ok := lotka(data)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "-case or -problem"},
+		{[]string{"-case", "lynx"}, "-case lynx: want lynx-hare, influenza, fitzhugh-nagumo"},
+		{[]string{"-case", "influenza", "-prior", "a=normal(0,1)"}, "-prior has no meaning with -case"},
+		{[]string{"-case", "influenza", "-problem", "sir"}, "only one of them"},
+		{[]string{"-problem", "lotka"}, "-problem lotka: want one of logistic"},
+		{[]string{"-problem", "sir"}, "-data: want"},
+		{append(ok, "-data", "nowhere.csv"), "-data nowhere.csv:"},
+		{append(ok, "-time", "t"), `no column "t"`},
+		{append(ok, "-columns", "hare=cat,lynx=predator"), `-columns hare=cat,lynx=predator: no state "cat"`},
+		{append(ok, "-columns", "hare=prey,lynx"), "for all columns, or for none"},
+		{append(ok, "-columns", "hare,lynx,year"), "3 columns for the 2 states"},
+		{append(ok, "-errors", "laplace(1)"), "-errors laplace(1): want gaussian(sd)"},
+		{append(ok, "-errors", "gaussian(-1)"), "-errors gaussian(-1)"},
+		{append(ok, "-errors", "gaussian(tau),lognormal(sigma)"), `"tau" has no prior`},
+		{append(ok, "-errors", "lognormal(sigma),poisson,poisson"), "3 laws for 2 columns"},
+		{append(ok, "-prior", "e=normal(0,1)"), `-prior e=normal(0,1): no parameter "e"`},
+		{append(ok, "-prior", "a=normal(0,1)"), "a has a prior already"},
+		{append(ok, "-prior", "b=normal(0)"), "-prior b=normal(0): 1 numbers: want normal(mean,sd)"},
+		{append(ok, "-prior", "b=normal(0,-1)"), "numbers > 0"},
+		{append(ok, "-prior", "b=uniform(2,1)"), "from < to"},
+		{append(ok, "-prior", "b=cauchy(0,1)"), "want normal(mean,sd), positive(mean,sd)"},
+		{append(ok, "-prior", "b"), "want name=value"},
+		{append(ok, "-fix", "z=1"), `no parameter "z"`},
+		{append(ok, "-fix", "b=one"), "-fix b=one: want a number"},
+		{append(ok, "-method", "am9"), "-method am9: want ab1 to ab5"},
+		{append(ok, "-method", "ab2,current"), "-method ab2,current"},
+		{append(ok, "-alpha", "-1"), "-alpha -1: want a number ≥ 0"},
+		{append(ok, "-alpha", "normal(0,1)"), "without negative values"},
+		{append(ok, "-step", "-1"), "-step -1"},
+		{append(ok, "-t0", "1901"), "-t0 1901: the data reach from t = 1900 to 1902"},
+		{append(ok, "-chains", "0"), "-chains 0"},
+		{append(ok, "-draws", "-5"), "-draws -5"},
+	} {
+		_, _, err := parsed(t, c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q", c.args, err, c.want)
+		}
+	}
+}

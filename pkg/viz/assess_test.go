@@ -1,0 +1,89 @@
+package viz
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// assessment is one of two steps and two parameters, of which the second step was
+// interrupted before its probabilistic run.
+func assessment() *bayes.Assessment {
+	inference := func(scheme string, bias float64) *bayes.Inference {
+		return &bayes.Inference{
+			Scheme: scheme,
+			Summary: mcmc.Summary{
+				{Name: "alpha", Mean: 9, SD: 9}, // not assessed
+				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
+				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
+			},
+			Effects: []bayes.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
+		}
+	}
+	return &bayes.Assessment{
+		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
+		Params: []bayes.AccurateMarginal{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
+		Steps: []bayes.StepAssessment{
+			{Step: 0.2, Deterministic: inference("deterministic", 0.3)},
+			{Step: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
+		},
+	}
+}
+
+// Bias and spread come first, then a panel for each parameter, in which the points
+// are those of the parameter and not of one that is not assessed.
+func TestAssessment(t *testing.T) {
+	f := Assessment(assessment())
+	if len(f.Panels) != 4 || f.Panels[2].Title != "theta1" || f.Panels[3].Title != "theta2" {
+		t.Fatalf("panels %+v", f.Panels)
+	}
+	var y, largest float64
+	for _, l := range f.Panels[3].Layers {
+		if p, ok := l.(Points); ok && strings.HasPrefix(p.Name, "deterministic") {
+			y = p.Y[1]
+		}
+	}
+	if math.Abs(y-1.97) > 1e-12 {
+		t.Errorf("theta2 at the smaller step is drawn at %g, want 1.97", y)
+	}
+	for _, l := range f.Panels[0].Layers {
+		l.visit(func(_, y float64) { largest = max(largest, nanOr(y, 0)) })
+	}
+	if largest != 0.5 {
+		t.Errorf("the largest bias drawn is %g, want 0.5", largest)
+	}
+	picture, err := PNG(f)
+	if err != nil || len(picture) == 0 {
+		t.Errorf("picture of %d bytes, error %v", len(picture), err)
+	}
+	if page, err := HTML(f); err != nil || !strings.Contains(page, "threshold") {
+		t.Errorf("page error %v", err)
+	}
+}
+
+// What is not known is left out: without an accurate posterior there are no
+// bands and no biases, and the figure can still be drawn.
+func TestAssessmentWithoutAccurate(t *testing.T) {
+	a := assessment()
+	nan := math.NaN()
+	for i := range a.Params {
+		a.Params[i].Mean, a.Params[i].SD = nan, nan
+	}
+	for _, st := range a.Steps {
+		for _, inf := range []*bayes.Inference{st.Deterministic, st.Probabilistic} {
+			if inf == nil {
+				continue
+			}
+			for j := range inf.Effects {
+				inf.Effects[j] = bayes.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+			}
+		}
+	}
+	if _, err := PNG(Assessment(a)); err != nil {
+		t.Error(err)
+	}
+}
