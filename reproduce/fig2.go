@@ -128,12 +128,7 @@ func computeFig2(ctx context.Context, s *study) error {
 		for _, scheme := range []bayes.Scheme{bayes.RedrawOnAccept{Proposal: fixed}, bayes.PCNWithinGibbs{Proposal: fixed}} {
 			set := s.fig2Settings(bayes.RedrawOnAccept{})
 			if !s.quick {
-				// Short steps explore slowly, and the correct scheme is slower
-				// than the other.
-				set.Draws *= 10
-				if scheme.String() == "pcn" {
-					set.Draws *= 2
-				}
+				set.Draws *= 10 // short steps explore slowly
 			}
 			set.Progress = hook(fmt.Sprintf("%v, proposal × %.2g", scheme, scale))
 			c, err := bayes.Sample(ctx, s.posterior(backwardEuler, 0.05), scheme, set)
@@ -165,7 +160,7 @@ func fig2Section(s *study) (*section, error) {
 	sec := &section{}
 	sec.text(fmt.Sprintf(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
 Four chains each, started at (.2, .2, 3) plus Gaussian noise of standard deviation (.01, .05, .02); burn-in of 1000 iterations, thinned by %d. Proposal: Gaussian random walk, covariance 2.38²/3 · diag(.02, .07, .05)² for 1000 iterations, then 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
-The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 000 iterations; <i>pcn</i>, Metropolis within Gibbs with a preconditioned Crank–Nicolson move of ξ, runs until the bulk effective sample size of every parameter is %d, at most %d iterations.`,
+The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 000 iterations; <i>pcn</i>, Metropolis within Gibbs with preconditioned Crank–Nicolson moves of ξ and joint ones of θ and ξ, runs until the bulk effective sample size of every parameter is %d, at most %d iterations.`,
 		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin))
 	titles := map[string]string{"deterministic": "deterministic", "paper": "probabilistic, paper's scheme", "pcn": "probabilistic, pCN within Gibbs",
 		"forward-euler": "forward Euler", "backward-euler": "backward Euler"}

@@ -31,15 +31,20 @@ import (
 // PCNWithinGibbs. But a chain does not enter a region where the coarse solver
 // fails.
 //
-// Cost: a coarse solve a draw, and a fine one for the share of moves that pass,
-// a third or less. It accepts less often than Deterministic does, by the share
-// of moves that the two stages judge differently; Chains.Notes say what the
-// first one has spared. Use it where Step has to be small, as for an accurate
-// posterior to compare with. With Noise the move of ξ wants a fine solve in any
-// case, and no more than a third can be gained.
+// Cost: a coarse solve a draw, and a fine one for the share of moves that pass.
+// It accepts less often than Deterministic does, by the share of moves that the
+// two stages judge differently; where the coarse error varies a lot over the
+// posterior, a chain stays for long times at rare θ, and R̂ is large: then make
+// CoarseStep smaller. Chains.Notes say what the first stage has spared. That is
+// much where few moves are accepted, as of a random walk in many dimensions or
+// in a curved posterior; of moves that are accepted half of the time, as the rule
+// that needs no tuning makes them in a nearly Gaussian posterior, at most half
+// can be spared, and Deterministic is as good. With Noise the move of ξ wants a
+// fine solve in any case.
 type DelayedAcceptance struct {
-	// CoarseStep is the step of the first stage; zero means eight times that
-	// of the Posterior. Steps are made to divide spans as Posterior.Step is.
+	// CoarseStep is the step of the first stage; zero means twice that of the
+	// Posterior, or the shortest span if that is less. Steps are made to
+	// divide spans as Posterior.Step is.
 	CoarseStep float64
 
 	// CoarseMethod is the method of the first stage; nil stands for that of
@@ -74,14 +79,17 @@ func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 		q.Method = s.CoarseMethod
 	}
 	if s.CoarseStep == 0 {
-		q.Step = 8 * p.Step
+		q.Step = 2 * p.Step
+		for _, x := range p.Experiments {
+			q.Step = min(q.Step, x.Problem.Span[1]-x.Problem.Span[0])
+		}
 	}
 	return &q
 }
 
 func (s DelayedAcceptance) validate(p *Posterior) error {
 	if !(s.CoarseStep >= 0) || !(s.Beta >= 0 && s.Beta <= 1) {
-		return fmt.Errorf("bayes: DelayedAcceptance with CoarseStep %g and Beta %g: want CoarseStep > 0, or 0 for 8 Step, and Beta in [0, 1]", s.CoarseStep, s.Beta)
+		return fmt.Errorf("bayes: DelayedAcceptance with CoarseStep %g and Beta %g: want CoarseStep > 0, or 0 for twice Step, and Beta in [0, 1]", s.CoarseStep, s.Beta)
 	}
 	if _, err := newEvaluator(s.coarse(p)); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)

@@ -30,7 +30,6 @@ type run struct {
 	state  []float64 // at the times of the data
 	param  []int     // index in θ of each element of the problem's θ, −1 if known
 	theta  []float64 // of the problem
-	noise  []float64 // view of ξ
 	fit    []float64 // view of evaluator.fit
 	pick   []int     // components observed, if x.Observe is nil
 	laws   []law     // of the columns

@@ -561,10 +561,10 @@ func marginal(t *testing.T, e *evaluator, theta []float64) (logp float64, mean [
 // The mean of p̂(Y | θ)/p(Y | θ) is one, and with these weights the mean of what
 // the chosen path expects is that given Y: of an early value, of a missing one,
 // and of one in the other experiment. The weights have a variance of 0.3 to 8, so
-// that means of n = 10000 are normal for practical purposes; |z| < 4.5 in 24
+// that means of n = 5000 are normal for practical purposes; |z| < 4.5 in 24
 // checks: false alarms 24·7e-6 = 2e-4.
 func TestEstimatesAreUnbiased(t *testing.T) {
-	const n = 10000
+	const n = 5000
 	for _, s := range []PseudoMarginal{
 		{Particles: 4}, {Particles: 4, Correlation: 0.9}, {Particles: 30},
 		{Particles: 4, Importance: true}, {Particles: 30, Importance: true},

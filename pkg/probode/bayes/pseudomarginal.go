@@ -94,7 +94,7 @@ func (s PseudoMarginal) validate(p *Posterior) error {
 // A chain that is to find the number of particles begins with firstParticles,
 // and asks for wantedVariance in log p̂, seen in pairs of estimates.
 const (
-	fewestParticles = 4
+	fewestParticles = 8
 	firstParticles  = 32
 	mostParticles   = 2048
 	wantedVariance  = 1.5

@@ -28,7 +28,7 @@ import (
 // All is learned in the burn-in: m and C in windows that grow by a fifth, each
 // forgetting what lies before the last but one, as the beginning may be far from
 // where the target is; they are drawn to the shape known before with the weight
-// of 2d positions. The sizes s, sₖ and b are tuned to acceptance rates of 0.234
+// of as many positions as C has entries, d(d+1)/2. The sizes s, sₖ and b are tuned to acceptance rates of 0.234
 // (0.44 in one dimension), 0.44 and 0.3 by stochastic approximation [Andrieu &
 // Thoms 2008]. The moves are then chosen in proportion to the squared distance,
 // in units of C, that each has made good, none below 0.15. After the burn-in
@@ -60,9 +60,9 @@ const (
 const (
 	pullDegrees   = 5    // ν
 	leastChance   = 0.15 // of each move
-	firstWindow   = 20   // iterations
+	firstWindow   = 20   // iterations, and no less than perDimension ones for each
+	perDimension  = 10
 	windowsEnd    = 0.85 // share of the burn-in in which C is learned; then sizes alone
-	priorWeight   = 2    // of the shape known before, in positions for each dimension
 	smallestAxis  = 1e-7 // relative to the largest, after scaling to unit variances
 	rateWalk      = 0.234
 	rateLine      = 0.44
@@ -104,7 +104,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	if !p.setShape(cov) {
 		panic("mcmc: Cov of AdaptiveMixture is not a covariance")
 	}
-	p.next = firstWindow
+	p.next = max(firstWindow, perDimension*d)
 	return p
 }
 
@@ -303,7 +303,7 @@ func (p *mixture) learn() {
 	for k := range before {
 		before[k] = math.Exp(2*p.logLine[k]) / (2.38 * 2.38)
 	}
-	weight := float64(priorWeight * d)
+	weight := float64(d*(d+1)) / 2
 	for i := range d {
 		p.mean[i] = (last.n*last.mean[i] + this.n*this.mean[i]) / n
 		for j := i; j < d; j++ {
