@@ -178,7 +178,7 @@ func TestPosteriorMoments(t *testing.T) {
 		{bayes.PCNWithinGibbs{}, decayAlpha},
 	} {
 		mean, sd := decayMoments(t, c.alpha, decayY)
-		agree(t, c.s.String(), run(t, decayPosterior(decayAlpha, decayY), c.s, 20000), mean, sd)
+		agree(t, c.s.String(), run(t, decayPosterior(decayAlpha, decayY), c.s, 10000), mean, sd)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestCompare(t *testing.T) {
 	for _, c := range cases {
 		schemes = append(schemes, c.s)
 	}
-	out, err := bayes.Compare(context.Background(), p, schemes, mcmc.Settings{Draws: 10000, Seed: 2})
+	out, err := bayes.Compare(context.Background(), p, schemes, mcmc.Settings{Draws: 5000, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func TestDelayedAcceptance(t *testing.T) {
 		{"another method", bayes.DelayedAcceptance{CoarseStep: 0.5, CoarseMethod: probode.RungeKutta{}, Proposal: walk}, fine, fineSD},
 		{"noise", bayes.DelayedAcceptance{CoarseStep: 0.25, Noise: true, Proposal: walk}, noisy, noisySD},
 	} {
-		chains := run(t, p, c.s, 30000)
+		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
 		if !strings.Contains(strings.Join(chains.Notes, "\n"), "coarse stage spared") {
 			t.Errorf("%s: notes %q do not say what was spared", c.name, chains.Notes)

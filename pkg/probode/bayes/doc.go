@@ -48,6 +48,14 @@
 //     modifying old algorithms to make them faster, Statistical Science 28, 424.
 //   - Deligiannidis, Doucet & Pitt (2018), The correlated pseudomarginal method,
 //     Journal of the Royal Statistical Society B 80, 839.
+//   - Modrák, Moon, Kim, Bürkner, Huurre, Faltejsková, Gelman & Vehtari (2023),
+//     Simulation-based calibration checking for Bayesian computation: the choice
+//     of test quantities shapes sensitivity, Bayesian Analysis.
+//   - Säilynoja, Bürkner & Vehtari (2022), Graphical test for discrete uniformity
+//     and its applications in goodness-of-fit evaluation and multiple sample
+//     comparison, Statistics and Computing 32, 32.
+//   - Talts, Betancourt, Simpson, Vehtari & Gelman (2018), Validating Bayesian
+//     inference algorithms with simulation-based calibration, arXiv:1804.06788.
 //   - Vehtari, Simpson, Gelman, Yao & Gabry (2024), Pareto smoothed importance
 //     sampling, Journal of Machine Learning Research 25(72), 1.
 package bayes

@@ -117,7 +117,7 @@ func ExampleCompare() {
 func ExampleSBC() {
 	p := growth()
 	p.Alpha = bayes.Known(0.1)
-	r, err := bayes.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, bayes.SBCSettings{Sets: 10, Ranks: 9})
+	r, err := bayes.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, bayes.SBCSettings{Sets: 4, Ranks: 9, BurnIn: 500})
 	if err != nil {
 		panic(err)
 	}

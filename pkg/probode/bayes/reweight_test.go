@@ -67,7 +67,7 @@ func TestReweight(t *testing.T) {
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
 		{"another method", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Step: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
 	} {
-		chains := run(t, decayPosterior(0, decayY), c.s, 10000)
+		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
 		if !(chains.KHat < 0.7) {
 			t.Errorf("%s: k̂ = %.2f", c.name, chains.KHat)
 		}
@@ -82,7 +82,7 @@ func TestReweight(t *testing.T) {
 // Draws of p(θ, ξ | Y) can be reweighted too: 2 checks of 7e-6.
 func TestReweightNoise(t *testing.T) {
 	mean, sd := moments(decayClassical(0, decayY))
-	c := run(t, decayPosterior(0.2, decayY), bayes.Reweighted{Scheme: bayes.PCNWithinGibbs{Proposal: walk}}, 20000)
+	c := run(t, decayPosterior(0.2, decayY), bayes.Reweighted{Scheme: bayes.PCNWithinGibbs{Proposal: walk}}, 8000)
 	if !(c.KHat < 0.7) {
 		t.Errorf("k̂ = %.2f", c.KHat)
 	}
