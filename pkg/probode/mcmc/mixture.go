@@ -37,7 +37,7 @@ import (
 // are those of an ordinary Markov chain. Without burn-in nothing is learned.
 //
 // The burn-in that this takes depends on what is known before. With a Cov that
-// is about right, be it for a common factor, 1000 iterations will do in twenty
+// is about right, or too large by a common factor, 1000 iterations do in twenty
 // dimensions; 10 000 if it is wrong by factors of two and three in several
 // directions. Without, 1000 do in three dimensions, on scales that are wrong by a
 // hundred; with a condition of the covariance of a million 5000 are needed in

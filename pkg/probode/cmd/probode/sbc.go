@@ -179,7 +179,7 @@ func writeRanks(w io.Writer, results []*bayes.SBCResult) error {
 func sbcFigure(results []*bayes.SBCResult) viz.Figure {
 	f := viz.Figure{
 		Title:   "Ranks: distribution function less the uniform one, with simultaneous bands of 95 %",
-		Columns: len(results[0].Names), Width: 240 * len(results[0].Names), Height: 90 + 190*len(results),
+		Columns: len(results[0].Names), Width: 240 * len(results[0].Names), Height: 90 + 230*len(results),
 	}
 	for _, r := range results {
 		for k, name := range r.Names {
