@@ -272,7 +272,7 @@ func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) 
 //
 // all of which lie between lo and hi with the given probability, or a little
 // more since ranks are whole numbers, if the ranks are uniform. Its graph
-// tells what is wrong: an arch says that draws lie too low, a slope that rises in
+// tells what is wrong: an arch says that draws lie too high, a slope that rises in
 // the middle that they scatter too widely, one that falls there that they
 // scatter too little.
 //
