@@ -149,8 +149,8 @@ type Inference struct {
 	Effects []Effect     // in the order of Assessment.Params
 
 	Draws, Chains int
-	Solves        int // solutions of the equations, burn-in included
-	Failed        int // of these, failed
+	Solves        int     // solutions of the equations, burn-in included
+	Failed        float64 // share of those after burn-in that failed
 	Seconds       float64
 	// ESSPerSecond is the smallest bulk effective sample size of the assessed
 	// parameters per second.
@@ -473,12 +473,14 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 	for k := range c.Names {
 		inf.sdSE = append(inf.sdSE, mcmc.MCSESD(c.Parameter(k)))
 	}
-	for i := range c.Stats {
-		for _, t := range []mcmc.Stats{c.BurnIn[i], c.Stats[i]} {
-			inf.Solves += t.Proposed + t.Latent.Proposed
-			inf.Failed += t.Failed + t.Latent.Failed
-		}
+	var failed, kept int
+	for i, t := range c.Stats {
+		failed += t.Failed + t.Latent.Failed
+		kept += t.Proposed + t.Latent.Proposed
+		inf.Solves += c.BurnIn[i].Proposed + c.BurnIn[i].Latent.Proposed
 	}
+	inf.Solves += kept
+	inf.Failed = float64(failed) / float64(max(1, kept))
 	least := math.Inf(1)
 	for _, k := range a.assessed {
 		least = math.Min(least, inf.Summary[k].BulkESS)

@@ -101,7 +101,7 @@ func (a *Assessment) warnChains(say func(string, ...any)) {
 			case rhat != nil:
 				say("%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws or a longer burn-in", where, worst, strings.Join(rhat, ", "))
 			}
-			if share := float64(inf.Failed) / float64(inf.Solves); share > 0.01 {
+			if share := inf.Failed; share > 0.01 {
 				say("%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved", where, 100*share)
 			}
 		}
@@ -479,7 +479,7 @@ func (a *Assessment) WriteCSV(w io.Writer) error {
 					row = append(row, fmt.Sprintf("%.6g", v))
 				}
 				row = append(row, e.Verdict.String(), fmt.Sprintf("%.4f", m.RHat), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprint(inf.Draws*inf.Chains),
-					fmt.Sprint(inf.Solves), fmt.Sprint(inf.Failed), fmt.Sprintf("%.3f", inf.Seconds), fmt.Sprintf("%.4g", st.Error), fmt.Sprintf("%.3f", st.KHat))
+					fmt.Sprint(inf.Solves), fmt.Sprintf("%.3g", inf.Failed), fmt.Sprintf("%.3f", inf.Seconds), fmt.Sprintf("%.4g", st.Error), fmt.Sprintf("%.3f", st.KHat))
 				out.Write(row)
 			}
 		}

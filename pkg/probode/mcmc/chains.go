@@ -336,6 +336,9 @@ func (c *Chains) warnings(summary Summary) []string {
 	}
 
 	for i, name := range c.Names {
+		if out != nil {
+			break // draws of a chain that is elsewhere pile up, too
+		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
 			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, name, end)
 		}

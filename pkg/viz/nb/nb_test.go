@@ -19,6 +19,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -46,6 +47,14 @@ var cells = map[string]func(){
 		hook = Progress("early")
 		hook(3, 10)
 		Check(nil)
+	},
+	"sampling": func() {
+		hook := Sampling("chains")
+		p := mcmc.Progress{Done: 300, Total: 1000, Rate: 5000, Left: 7 * time.Second, RHat: 1.02, Worst: "sigma"}
+		p.Stats.Proposed, p.Stats.Accepted = 4, 1
+		hook(p)
+		p.Done, p.Ended = 1000, true
+		hook(p)
 	},
 	"interrupt": func() {
 		Context() // from here on an interrupt ends the work and not the process
@@ -247,6 +256,19 @@ func TestProgress(t *testing.T) {
 	middle := r.sent[2].Data[protocol.MIMETextPlain].(string)
 	if !strings.Contains(middle, " a second, ") || !strings.HasSuffix(middle, " left") {
 		t.Errorf("bar: %s", middle)
+	}
+}
+
+// The bar of a sampler tells what a person wants to see of it, and leaves what is
+// the same the next time.
+func TestSampling(t *testing.T) {
+	r := run(t, "sampling", 0)
+	equal(t, plain(t, r), "chains: 1000 iterations, accepted 0.25")
+	moving := r.sent[1].Data[protocol.MIMETextPlain].(string)
+	for _, want := range []string{"chains: 30 %", "5 000 it/s", "7.0 s left", "accepted 0.25", "R̂ 1.02 (sigma)"} {
+		if !strings.Contains(moving, want) {
+			t.Errorf("bar %q: no %q", moving, want)
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // Progress shows a bar with the rate and the remaining time, and returns the
@@ -17,6 +19,28 @@ import (
 // a second. When the work is over, a line without times takes its place. A hook
 // may be used for several pieces of work, one after the other.
 func Progress(label string) func(done, total int) {
+	b := newBar(label)
+	return func(done, total int) { b.move(done, total, "") }
+}
+
+// Sampling is Progress for mcmc.Settings.Progress: the bar tells the rate, the
+// remaining time, the acceptance and the worst R̂, and the line that takes its
+// place at the end the iterations and the acceptance.
+func Sampling(label string) func(mcmc.Progress) {
+	b := newBar(label)
+	return func(p mcmc.Progress) {
+		text := p.String()
+		if p.Done == p.Total {
+			text = fmt.Sprintf("%d iterations", p.Total)
+			if p.Stats.Proposed > 0 {
+				text += fmt.Sprintf(", accepted %.2f", p.Stats.Rate())
+			}
+		}
+		b.move(p.Done, p.Total, text)
+	}
+}
+
+func newBar(label string) *bar {
 	b := &bar{label: label, open: true, start: time.Now()}
 	bars.Lock()
 	bars.all = append(bars.all, b)
@@ -24,7 +48,7 @@ func Progress(label string) func(done, total int) {
 	bars.Unlock()
 	pause()
 	b.send(fmt.Sprintf("<progress></progress> %s", html.EscapeString(label)), label)
-	return b.move
+	return b
 }
 
 type bar struct {
@@ -34,6 +58,7 @@ type bar struct {
 	open        bool
 	start, last time.Time
 	done, total int
+	detail      string // in the place of the counts, if not empty
 }
 
 var bars struct {
@@ -41,7 +66,7 @@ var bars struct {
 	all []*bar
 }
 
-func (b *bar) move(done, total int) {
+func (b *bar) move(done, total int, detail string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -51,7 +76,7 @@ func (b *bar) move(done, total int) {
 			b.start = now
 		}
 	}
-	b.done, b.total = max(b.done, done), total
+	b.done, b.total, b.detail = max(b.done, done), total, detail
 	if b.done >= b.total {
 		b.finish()
 		return
@@ -60,8 +85,8 @@ func (b *bar) move(done, total int) {
 		return
 	}
 	b.last = now
-	text := fmt.Sprintf("%s: %d of %d", b.label, b.done, b.total)
-	if rate := float64(b.done) / now.Sub(b.start).Seconds(); rate > 0 {
+	text := b.text()
+	if rate := float64(b.done) / now.Sub(b.start).Seconds(); rate > 0 && detail == "" {
 		text += fmt.Sprintf(", %s a second, %s left", number(rate), left(float64(b.total-b.done)/rate))
 	}
 	b.send(fmt.Sprintf(`<progress value="%d" max="%d"></progress> %s`, b.done, b.total, html.EscapeString(text)), text)
@@ -73,12 +98,19 @@ func (b *bar) finish() {
 		return
 	}
 	b.open = false
-	text := b.label
-	if b.total > 0 {
-		text = fmt.Sprintf("%s: %d of %d", b.label, b.done, b.total)
-	}
+	text := b.text()
 	b.send(`<small style="color:#666">`+html.EscapeString(text)+`</small>`, text)
 	synchronise()
+}
+
+func (b *bar) text() string {
+	switch {
+	case b.total == 0:
+		return b.label
+	case b.detail != "":
+		return b.label + ": " + b.detail
+	}
+	return fmt.Sprintf("%s: %d of %d", b.label, b.done, b.total)
 }
 
 // closeBars finishes the bars of work that ended before its time.
