@@ -30,8 +30,8 @@ func Sampling(label string) func(mcmc.Progress) {
 	b := newBar(label)
 	return func(p mcmc.Progress) {
 		text := p.String()
-		if p.Done == p.Total {
-			text = fmt.Sprintf("%d iterations", p.Total)
+		if p.Ended || p.Done == p.Total {
+			text = fmt.Sprintf("%d iterations", p.Done)
 			if p.Stats.Proposed > 0 {
 				text += fmt.Sprintf(", accepted %.2f", p.Stats.Rate())
 			}
