@@ -37,7 +37,11 @@ func main() {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "probode: stopped")
+		text := strings.TrimSuffix(err.Error(), context.Canceled.Error())
+		if text == "" {
+			text = "stopped"
+		}
+		fmt.Fprintln(os.Stderr, "probode:", strings.TrimSuffix(text, ": "))
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "probode:", strings.TrimPrefix(err.Error(), "probode: "))

@@ -106,7 +106,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	err = bayes.Stream(ctx, p, scheme, *dir, s)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(out, "stopped at %d %%; run the same command to go on\n", percent)
+		return fmt.Errorf("stopped at %d %%; run the same command to go on: %w", percent, err)
 	}
 	if err != nil {
 		return err
