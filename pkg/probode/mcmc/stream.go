@@ -124,6 +124,7 @@ func Stream(ctx context.Context, kernel func(chain int) Kernel, dir string, sett
 		}
 	}
 
+	report.at = time.Now() // starting and reading take time, too
 	complete := len(chains) == 0 || advance(ctx, chains, total, &s, report)
 	var failed error
 	for _, c := range chains {
