@@ -1,7 +1,7 @@
 """Executes the notebooks on the kernel that a reader has.
 
     environment/lab run python environment/notebooks.py run [NOTEBOOK...]
-    environment/lab run python environment/notebooks.py check [--twice NAME]... [NOTEBOOK...]
+    environment/lab run python environment/notebooks.py [--twice NAME]... check [NOTEBOOK...]
 
 run executes notebooks/*.ipynb in place and writes HTML of each to notebooks/html.
 A notebook with an error is left as it was.
@@ -81,6 +81,11 @@ def check(path, args):
     line = timing(seconds)
     if not findings:
         findings = inspect(notebook, seconds) + unexecuted(committed)
+    if findings and all(re.search(r"\btakes \d", f) for f in findings):
+        # The machine may be busy: too slow is what is too slow twice.
+        again, more, findings = execute(path)
+        line += ", again " + timing(more)
+        findings = findings or inspect(again, [min(pair) for pair in zip(seconds, more)])
     if not findings and any(path.name.startswith(n) for n in args.twice):
         again, seconds, findings = execute(path)
         line += ", again " + timing(seconds)
