@@ -7,8 +7,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -288,49 +286,37 @@ func each(ctx context.Context, workers, n int, progress func(done, total int), b
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	ctx, stop := context.WithCancel(ctx)
+	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	errs := make([]error, n)
-	complete := make([]bool, n)
-	var next, done atomic.Int64
-	var report sync.Mutex
-	told := 0
-	var group sync.WaitGroup
-	for range min(workers, n) {
-		group.Go(func() {
-			do := begin()
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if errs[i] = do(i); errs[i] != nil {
-					stop()
-					return
-				}
-				complete[i] = true
-				count := int(done.Add(1))
-				if progress == nil || count < n && count%max(1, n/200) != 0 {
-					continue
-				}
-				report.Lock()
-				if count > told { // calls come in order
-					told = count
-					progress(count, n)
-				}
-				report.Unlock()
-			}
-		})
-	}
-	group.Wait()
-	first := slices.Index(complete, false)
-	if first < 0 {
-		return n, nil
-	}
-	for _, err := range errs {
-		if err != nil {
-			return first, err
+	do := make([]func(int) error, workers)
+	done := 0
+	var failed error
+	probode.Ordered(inner, n, workers, func(w, i int) error {
+		if do[w] == nil {
+			do[w] = begin()
 		}
+		err := do[w](i)
+		if err != nil {
+			stop()
+		}
+		return err
+	}, func(err error) {
+		switch {
+		case failed != nil:
+		case err != nil:
+			failed = err
+		default:
+			done++
+			if progress != nil && (done == n || done%max(1, n/200) == 0) {
+				progress(done, n)
+			}
+		}
+	})
+	switch {
+	case failed != nil:
+		return done, failed
+	case done < n:
+		return done, ctx.Err()
 	}
-	return first, ctx.Err()
+	return n, nil
 }
