@@ -264,6 +264,28 @@ func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) 
 	return &q, theta, ll, nil
 }
 
+// Histogram returns how many data sets have each of the L+1 ranks of quantity k,
+// and simultaneous bands: all counts lie between lo and hi with the given
+// probability, or a little more since counts are whole numbers, if the ranks are
+// uniform. A hump in the middle says that draws scatter too widely, high ends
+// that they scatter too little, and a slope that they lie to one side.
+//
+// The bands are pointwise binomial bands of equal tails, as wide as it takes; the
+// joint probability is computed exactly.
+func (r *SBCResult) Histogram(k int, probability float64) (counts []int, lo, hi int) {
+	counts = make([]int, r.Draws+1)
+	for _, rank := range r.Ranks[k] {
+		counts[rank]++
+	}
+	law, at := newBinomial(len(r.Ranks[k])), 1/float64(r.Draws+1)
+	level := widest(probability, func(level float64) float64 {
+		lo, hi = law.bounds(at, level)
+		return law.joint(r.Draws+1, func(_, c int) (int, int) { return c + lo, c + hi })
+	})
+	lo, hi = law.bounds(at, level)
+	return counts, lo, hi
+}
+
 // ECDF returns the differences between the empirical distribution function of
 // the ranks of quantity k and that of the uniform law, with simultaneous bands,
 // at the L points z = 1/(L+1), …, L/(L+1):
@@ -271,34 +293,39 @@ func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) 
 //	F(z) − z,   F(z) = share of ranks < z (L+1),
 //
 // all of which lie between lo and hi with the given probability, or a little
-// more since ranks are whole numbers, if the ranks are uniform. Its graph
-// tells what is wrong: an arch says that draws lie too high, a slope that rises in
-// the middle that they scatter too widely, one that falls there that they
-// scatter too little.
+// more since ranks are whole numbers, if the ranks are uniform. It sees slight
+// but lasting deviations sooner than a histogram does. An arch says that draws
+// lie too high, a slope that rises in the middle that they scatter too widely,
+// one that falls there that they scatter too little.
 //
-// The bands are those of Säilynoja, Bürkner & Vehtari (2022): pointwise binomial
-// bands of equal tails, as wide as it takes. The joint probability is computed
-// exactly, the counts at successive points being a Markov chain.
+// The bands are those of Säilynoja, Bürkner & Vehtari (2022), found as those of
+// Histogram are.
 func (r *SBCResult) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
-	n, c := len(r.Ranks[k]), r.counts(k)
-	// The level of the pointwise bands: the largest at which all hold.
-	a, b := 0.0, 1-probability // the level sought lies between
+	n, c := len(r.Ranks[k]), r.cumulated(k)
 	law := newBinomial(n)
-	for range 25 {
-		if m := (a + b) / 2; law.inside(r.Draws, m) >= probability {
-			a = m
-		} else {
-			b = m
-		}
-	}
+	level := widest(probability, func(level float64) float64 { return law.inside(r.Draws, level) })
 	for i := range r.Draws {
 		at := float64(i+1) / float64(r.Draws+1)
-		from, to := law.bounds(at, a)
+		from, to := law.bounds(at, level)
 		z = append(z, at)
 		diff = append(diff, float64(c[i])/float64(n)-at)
 		lo, hi = append(lo, float64(from)/float64(n)-at), append(hi, float64(to)/float64(n)-at)
 	}
 	return z, diff, lo, hi
+}
+
+// widest returns the largest level of pointwise bands at which all hold at once
+// with the given probability.
+func widest(probability float64, joint func(level float64) float64) float64 {
+	a, b := 0.0, 1-probability
+	for range 20 {
+		if m := (a + b) / 2; joint(m) >= probability {
+			a = m
+		} else {
+			b = m
+		}
+	}
+	return a
 }
 
 // P returns the probability with which ranks of a correct scheme would deviate
@@ -307,7 +334,7 @@ func (r *SBCResult) ECDF(k int, probability float64) (z, diff, lo, hi []float64)
 // 10⁻⁴ or so says that the scheme is wrong, or that its draws depend too much on
 // each other.
 func (r *SBCResult) P(k int) float64 {
-	n, c := len(r.Ranks[k]), r.counts(k)
+	n, c := len(r.Ranks[k]), r.cumulated(k)
 	law := newBinomial(n)
 	least := 1.0
 	for i, v := range c {
@@ -322,8 +349,8 @@ func (r *SBCResult) P(k int) float64 {
 	return max(0, 1-law.inside(r.Draws, least*(1+1e-9)))
 }
 
-// counts returns the numbers of ranks ≤ i for i = 0, …, L−1.
-func (r *SBCResult) counts(k int) []int {
+// cumulated returns the numbers of ranks ≤ i for i = 0, …, L−1.
+func (r *SBCResult) cumulated(k int) []int {
 	c := make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
 		c[rank]++
@@ -351,29 +378,45 @@ func (l binomial) prob(m, k int, logp, logq float64) float64 {
 }
 
 // inside returns the probability that for uniform ranks 0 to ranks of n data sets
-// the counts at all points lie within the pointwise bands of the given level.
+// the numbers of ranks ≤ i lie within the pointwise bands of the given level.
 func (l binomial) inside(ranks int, level float64) float64 {
+	n := len(l) - 1
+	los, his := make([]int, ranks+1), make([]int, ranks+1)
+	for i := range ranks {
+		los[i], his[i] = l.bounds(float64(i+1)/float64(ranks+1), level)
+	}
+	los[ranks], his[ranks] = n, n
+	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
+}
+
+// joint returns the probability that, when each of n falls into one of bins with
+// the same probability, the number in bins 0 to i lies within the bounds given
+// that c are in those before i, for each i.
+func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
 	p[0] = 1
-	from, to := 0, 0
-	for i := range ranks {
-		lo, hi := l.bounds(float64(i+1)/float64(ranks+1), level)
+	for i := range bins - 1 {
 		clear(next)
-		// Of the sets not counted yet, one in ranks+1−i has rank i.
-		step := 1 / float64(ranks+1-i)
+		// Of those not counted yet, one in bins−i is in this bin.
+		step := 1 / float64(bins-i)
 		logp, logq := math.Log(step), math.Log1p(-step)
-		for c := from; c <= to; c++ {
-			for v := max(c, lo); v <= hi; v++ {
-				next[v] += p[c] * l.prob(n-c, v-c, logp, logq)
+		for c, pc := range p {
+			if pc == 0 {
+				continue
+			}
+			lo, hi := bounds(i, c)
+			for v := max(c, lo); v <= min(n, hi); v++ {
+				next[v] += pc * l.prob(n-c, v-c, logp, logq)
 			}
 		}
 		p, next = next, p
-		from, to = lo, hi
 	}
-	var sum float64
-	for c := from; c <= to; c++ {
-		sum += p[c]
+	var sum float64 // all the rest is in the last bin
+	for c, pc := range p {
+		if lo, hi := bounds(bins-1, c); lo <= n && n <= hi {
+			sum += pc
+		}
 	}
 	return sum
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,6 +191,42 @@ func TestSBCBandsByEnumeration(t *testing.T) {
 		if joint < probability || joint > probability+0.35 {
 			t.Errorf("bands of %g hold with probability %g", probability, joint)
 		}
+		var bars float64
+		for _, ranking := range all {
+			r.Ranks = [][]int{ranking}
+			counts, lo, hi := r.Histogram(0, probability)
+			if slices.Min(counts) >= lo && slices.Max(counts) <= hi {
+				bars += 1.0 / 256
+			}
+		}
+		if bars < probability || bars > probability+0.35 {
+			t.Errorf("bands of %g for a histogram hold with probability %g", probability, bars)
+		}
+	}
+}
+
+// The bands of a histogram of 400 uniform ranks hold with the probability that they
+// promise: in 2000 simulations the number that lie inside is below 1900 less 4.5
+// standard deviations with probability 3e-6, and for counts this large the bands
+// hold with little more than .95.
+func TestSBCHistogramBands(t *testing.T) {
+	rng := probode.Stream(6)
+	const n = 2000
+	inside := 0.
+	r := &bayes.SBCResult{Draws: 19, Ranks: [][]int{make([]int, 400)}}
+	_, lo, hi := r.Histogram(0, 0.95) // of 400 ranks, whatever they are
+	for range n {
+		counts := make([]int, 20)
+		for range r.Ranks[0] {
+			counts[rng.IntN(20)]++
+		}
+		if slices.Min(counts) >= lo && slices.Max(counts) <= hi {
+			inside++
+		}
+	}
+	sd := math.Sqrt(n * 0.95 * 0.05)
+	if inside < 0.95*n-4.5*sd || inside > 0.975*n+4.5*sd {
+		t.Errorf("bands from %d to %d hold in %g of %d", lo, hi, inside, n)
 	}
 }
 

@@ -32,8 +32,9 @@ the solver is as large as that of the data.
   probode sbc -scheme paper        # is found out
 
 P is the probability with which a correct scheme deviates as much. The figure shows
-for each quantity how far the distribution of the ranks lies from the uniform one,
-in a band that holds all of a correct scheme's curve with probability 0.95.
+for each quantity a histogram of the ranks, and below it how far their distribution
+function lies from the uniform one, in bands that hold all bars, and all of the
+curve, of a correct scheme with probability 0.95.
 
 `
 
@@ -125,7 +126,7 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	table := strings.TrimSuffix(*file, filepath.Ext(*file)) + ".csv"
 	err := writeFile(table, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = writeFile(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), sbcFigure(results)) })
+		err = writeFile(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
 	}
 	if err == nil {
 		fmt.Fprintf(out, "%s, %s\n", *file, table)
@@ -173,31 +174,6 @@ func writeRanks(w io.Writer, results []*bayes.SBCResult) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// sbcFigure has a row of panels for each scheme and a column for each quantity.
-func sbcFigure(results []*bayes.SBCResult) viz.Figure {
-	f := viz.Figure{
-		Title:   "Ranks: distribution function less the uniform one, with simultaneous bands of 95 %",
-		Columns: len(results[0].Names), Width: 240 * len(results[0].Names), Height: 90 + 230*len(results),
-	}
-	for _, r := range results {
-		for k, name := range r.Names {
-			z, diff, lo, hi := r.ECDF(k, 0.95)
-			// All curves begin and end at zero.
-			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
-			z = append(append([]float64{0}, z...), 1)
-			f.Panels = append(f.Panels, viz.Panel{
-				Title: fmt.Sprintf("%v: %s", r.Scheme, name),
-				X:     viz.Axis{Label: "rank / (L + 1)", Min: 0, Max: 1},
-				Layers: []viz.Layer{
-					viz.Band{Name: "band", X: z, Lo: pad(lo), Hi: pad(hi), Color: viz.Grey},
-					viz.Line{Name: "ranks", X: z, Y: pad(diff), Color: viz.Blue},
-				},
-			})
-		}
-	}
-	return f
 }
 
 // draw writes a figure in the format of a file name's ending.
