@@ -96,10 +96,6 @@ type Assessment struct {
 
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
-
-	// sigmas are the parameters that measure the size of the errors of
-	// observation, −1 if these fall with it.
-	sigmas map[string]float64
 }
 
 // An AccurateMarginal is a parameter in the accurate posterior.
@@ -155,8 +151,6 @@ type Inference struct {
 	// ESSPerSecond is the smallest bulk effective sample size of the assessed
 	// parameters per second.
 	ESSPerSecond float64
-
-	sdSE []float64
 }
 
 // An Effect is what the solver's error does to one parameter.
@@ -281,7 +275,7 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	}
 	s.Calibrate.Seed, s.Calibrate.Workers, s.Calibrate.Progress = s.Chains.Seed, s.Chains.Workers, nil
 
-	a := &assessor{ctx: ctx, p: p, s: s, out: &Assessment{Method: p.Method, Threshold: s.Threshold, KHat: math.NaN(), sigmas: map[string]float64{}}}
+	a := &assessor{ctx: ctx, p: p, s: s, out: &Assessment{Method: p.Method, Threshold: s.Threshold, KHat: math.NaN()}}
 	var titles []string
 	for _, x := range p.Experiments {
 		if !slices.Contains(titles, x.Problem.Name) {
@@ -293,11 +287,6 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 		if k != e.alpha {
 			a.assessed = append(a.assessed, k)
 			a.out.Params = append(a.out.Params, AccurateMarginal{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
-		}
-	}
-	for _, r := range e.runs {
-		for _, l := range r.laws {
-			a.noteSigma(l.Likelihood)
 		}
 	}
 
@@ -328,25 +317,6 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	a.paired = make([][]Effect, len(a.out.Steps))
 	a.total = 5*len(a.out.Steps) + 1
 	return a, nil
-}
-
-// noteSigma remembers which parameters say how large the errors of observation
-// are: such a one can take the solver's error upon itself.
-func (a *assessor) noteSigma(l Likelihood) {
-	for i, v := range l.Own() {
-		sign := 1.0
-		switch l.(type) {
-		case NegativeBinomial:
-			sign = -1 // the variance falls with φ
-		case StudentT:
-			if i == 0 {
-				sign = -1 // the tails fall with ν
-			}
-		}
-		if v.Name != "" {
-			a.out.sigmas[v.Name] = sign
-		}
-	}
 }
 
 func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
@@ -470,9 +440,6 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 	}
 	seconds := time.Since(begin).Seconds()
 	inf := &Inference{Scheme: scheme.String(), Summary: c.Summary(), Chains: len(c.Draws), Draws: len(c.Draws[0]), Seconds: seconds}
-	for k := range c.Names {
-		inf.sdSE = append(inf.sdSE, mcmc.MCSESD(c.Parameter(k)))
-	}
 	var failed, kept int
 	for i, t := range c.Stats {
 		failed += t.Failed + t.Latent.Failed
@@ -690,7 +657,7 @@ func (a *assessor) accurate(fine *draws) error {
 			q, m, e := &a.out.Params[j], d.summed.Summary[k], effects[j]
 			q.Mean, q.MeanSE = m.Mean-e.Bias, math.Hypot(m.MCSE, e.BiasSE)
 			q.SD = m.SD / e.Ratio
-			q.SDSE = q.SD * math.Hypot(d.summed.sdSE[k]/m.SD, e.RatioSE/e.Ratio)
+			q.SDSE = q.SD * math.Hypot(m.MCSESD/m.SD, e.RatioSE/e.Ratio)
 		}
 	}
 	f := a.finest()
@@ -829,7 +796,7 @@ func (a *assessor) effects(inf *Inference, own []Effect) {
 			Bias: (m.Mean - q.Mean) / q.SD, BiasSE: math.Hypot(m.MCSE, q.MeanSE) / q.SD,
 			Ratio: m.SD / q.SD,
 		}
-		e.RatioSE = e.Ratio * math.Hypot(inf.sdSE[k]/m.SD, q.SDSE/q.SD)
+		e.RatioSE = e.Ratio * math.Hypot(m.MCSESD/m.SD, q.SDSE/q.SD)
 		// Of two estimates, one from the difference of two runs and one from
 		// the weights of this one, the one with the smaller error.
 		if own != nil && own[j].BiasSE/q.SD < e.BiasSE {

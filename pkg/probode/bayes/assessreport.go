@@ -43,8 +43,9 @@ func (a *Assessment) warn(p *Posterior) {
 
 	// An unknown σ fits the solver's error as if it were the data's.
 	var taken, names []string
+	spreads := p.spreads()
 	for j, q := range a.Params {
-		sign, ok := a.sigmas[q.Name]
+		sign, ok := spreads[q.Name]
 		if !ok {
 			continue
 		}
@@ -72,6 +73,34 @@ func (a *Assessment) warn(p *Posterior) {
 	if off != nil {
 		say("with h = %s some observations lie between grid points, where the path is interpolated with the method's order: that is part of the error assessed; a step that divides the times of the data does without", strings.Join(off, ", "))
 	}
+}
+
+// spreads returns the parameters that say how large the errors of observation are,
+// which can take the solver's error upon themselves: 1 for one that grows with
+// them, −1 for one that falls.
+func (p *Posterior) spreads() map[string]float64 {
+	out := map[string]float64{}
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		for k := range x.Data.columns() {
+			l := x.errors(k)
+			for n, v := range l.Own() {
+				sign := 1.0
+				switch l.(type) {
+				case NegativeBinomial:
+					sign = -1 // the variance falls with φ
+				case StudentT:
+					if n == 0 {
+						sign = -1 // the tails fall with ν
+					}
+				}
+				if v.Name != "" {
+					out[v.Name] = sign
+				}
+			}
+		}
+	}
+	return out
 }
 
 func (a *Assessment) warnChains(say func(string, ...any)) {
@@ -404,22 +433,26 @@ func (a *Assessment) Tables() string {
 
 	rows = [][]string{{"accurate posterior", "mean", "sd", "largest step that is small enough"}}
 	for _, q := range a.Params {
-		largest := "none"
-		if q.Largest > 0 {
-			largest = fmt.Sprintf("%.4g", q.Largest)
-		}
-		switch {
-		case q.UndecidedAbove && q.Largest > 0:
-			largest += " (the next: undecided)"
-		case q.UndecidedAbove:
-			largest = "undecided"
-		}
-		rows = append(rows, []string{q.Name, number("%.4g", q.Mean), number("%.3g", q.SD), largest})
+		rows = append(rows, []string{q.Name, number("%.4g", q.Mean), number("%.3g", q.SD), q.LargestStep()})
 	}
 	b.WriteByte('\n')
 	writeTable(&b, rows)
 	fmt.Fprintf(&b, "from %s; k̂ = %.2f\n", a.AccurateBy, a.KHat)
 	return b.String()
+}
+
+// LargestStep returns the largest step that is small enough for the parameter: a
+// number, with ≥ before it where a larger one may do, "undecided", or "none".
+func (q AccurateMarginal) LargestStep() string {
+	switch {
+	case q.UndecidedAbove && q.Largest > 0:
+		return fmt.Sprintf("≥ %.4g", q.Largest)
+	case q.UndecidedAbove:
+		return "undecided"
+	case q.Largest > 0:
+		return fmt.Sprintf("%.4g", q.Largest)
+	}
+	return "none"
 }
 
 func number(format string, v float64) string {

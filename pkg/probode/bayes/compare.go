@@ -133,7 +133,7 @@ func (c Comparison) Laws() string {
 		fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, name, "mean", "± mcse", "sd", "± mcse", "R̂") // the hat takes no room
 		for _, r := range c {
 			m := r.Chains.Summary()[i]
-			fmt.Fprintf(&b, "%-*s %12.5g %10.1g %12.4g %12.1g %9.3f\n", width, r.Scheme, m.Mean, m.MCSE, m.SD, mcmc.MCSESD(r.Chains.Parameter(i)), m.RHat)
+			fmt.Fprintf(&b, "%-*s %12.5g %10.1g %12.4g %12.1g %9.3f\n", width, r.Scheme, m.Mean, m.MCSE, m.SD, m.MCSESD, m.RHat)
 		}
 	}
 	return b.String()

@@ -84,7 +84,7 @@ type Marginal struct {
 	Name               string
 	Mean, SD           float64 // of all chains pooled
 	Q025, Median, Q975 float64 // the quantiles of 2.5, 50 and 97.5 %
-	MCSE               float64 // standard error of Mean, as an estimate of the target's mean
+	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates of the target's
 	BulkESS, TailESS   float64
 	RHat               float64
 }
@@ -97,8 +97,9 @@ type Summary []Marginal
 //
 // Where there are weights, w of sum 1, mean, standard deviation and quantiles are
 // those of the weighted draws. MCSE is the standard error of Σ wₖ xₖ by the delta
-// method, that of the mean of the S terms S wₖ (xₖ − mean): in it the weights and
-// the correlation of the draws are counted together. The effective sample sizes
+// method, that of the mean of the S terms S wₖ (xₖ − mean), and MCSESD that of the
+// terms S wₖ ((xₖ − mean)²/sd − sd)/2: in them the weights and the correlation of
+// the draws are counted together. The effective sample sizes
 // are those of the draws times the factor of Kish, 1/(S Σ wₖ²). R̂ is that of the
 // draws as they were drawn: it tells how these have mixed, and k̂ the rest.
 func (c *Chains) Summary() Summary {
@@ -109,7 +110,7 @@ func (c *Chains) Summary() Summary {
 		m := Marginal{
 			Name: name,
 			Mean: math.NaN(), SD: math.NaN(), Q025: math.NaN(), Median: math.NaN(), Q975: math.NaN(),
-			MCSE:    math.NaN(),
+			MCSE: math.NaN(), MCSESD: math.NaN(),
 			BulkESS: kish * BulkESS(x),
 			TailESS: kish * TailESS(x),
 			RHat:    RHat(x),
@@ -118,7 +119,7 @@ func (c *Chains) Summary() Summary {
 		switch {
 		case !finite(all):
 		case weights == nil:
-			m.MCSE = MCSEMean(x)
+			m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
 			m.Mean, m.SD = stat.MeanStdDev(all, nil)
 			slices.Sort(all)
 			m.Q025, m.Median, m.Q975 = quantile(all, 0.025), quantile(all, 0.5), quantile(all, 0.975)
@@ -174,15 +175,17 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	}
 	m.Mean, m.SD = center, math.Sqrt(variance/(1-squares))
 
-	terms := make([][]float64, len(x))
+	root := math.Sqrt(variance)
+	terms, squared := make([][]float64, len(x)), make([][]float64, len(x))
 	size := float64(len(x) * len(x[0]))
 	for c := range x {
-		terms[c] = make([]float64, len(x[c]))
 		for k, v := range x[c] {
-			terms[c][k] = size * weights[c][k] * (v - center)
+			w, d := size*weights[c][k], v-center
+			terms[c] = append(terms[c], w*d)
+			squared[c] = append(squared[c], w*(d*d/root-root)/2)
 		}
 	}
-	m.MCSE = MCSEMean(terms)
+	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
 	// A sorted draw stands at the weight before it and half its own, on a
 	// scale on which the first stands at 0 and the last at 1. With equal

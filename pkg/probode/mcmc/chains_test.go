@@ -121,6 +121,10 @@ func TestEqualWeights(t *testing.T) {
 				t.Errorf("%s, number %d: %v, without weights %v", m.Name, k, v[0], v[1])
 			}
 		}
+		// Of 4000 draws one has a variance over n and the other over n − 1.
+		if !(math.Abs(m.MCSESD/w.MCSESD-1) <= 1./4000) {
+			t.Errorf("%s: MCSESD %v, without weights %v", m.Name, m.MCSESD, w.MCSESD)
+		}
 	}
 }
 
@@ -154,10 +158,11 @@ func TestZeroWeights(t *testing.T) {
 }
 
 // Draws of N(0, 1), from correlated chains, with the weights exp(x/2) stand for
-// N(½, 1). The error of the mean is to have the standard deviation MCSE: of 100
-// runs the mean of z² is to be 1, of which the standard error is √(2/100) = 0.14;
-// against it the 3 % by which an MCSE² may be off for its ESS are nothing. The
-// bound 1 ± 0.7 is z = 4.9: a rate of 1e-6, the skewness of χ² aside. Sd and
+// N(½, 1). The error of the mean is to have the standard deviation MCSE, and that of
+// the standard deviation MCSESD: of 100 runs the means of z² are to be 1, of which
+// the standard error is √(2/100) = 0.14; against it the 3 % by which an MCSE² may be
+// off for its ESS are nothing. The bound 1 ± 0.7 is z = 4.9: a rate of 2e-6, the
+// skewness of χ² aside. Sd and
 // quantiles of all runs together, of 400 000 draws with an autocorrelation time
 // of 3 and a Kish factor of exp(−¼), worth 100 000 draws, have standard errors of
 // 1/√(2·1e5), √(π/2)/√1e5, and, with the density 0.058, 0.156/0.058/√1e5: five of
@@ -165,7 +170,7 @@ func TestZeroWeights(t *testing.T) {
 func TestWeightedLaw(t *testing.T) {
 	const runs, rho = 100, 0.5
 	rng := rand.New(rand.NewPCG(1, 4))
-	var squares, kish float64
+	var squares, squaresSD, kish float64
 	all := &Chains{Names: []string{"x"}}
 	for range runs {
 		c := &Chains{Names: []string{"x"}}
@@ -183,12 +188,16 @@ func TestWeightedLaw(t *testing.T) {
 		}
 		m := c.Summary()[0]
 		squares += (m.Mean - 0.5) * (m.Mean - 0.5) / (m.MCSE * m.MCSE) / runs
+		squaresSD += (m.SD - 1) * (m.SD - 1) / (m.MCSESD * m.MCSESD) / runs
 		kish += m.BulkESS / BulkESS(c.Parameter(0)) / runs
 		all.Draws = append(all.Draws, c.Draws...)
 		all.LogWeights = append(all.LogWeights, c.LogWeights...)
 	}
 	if math.Abs(squares-1) > 0.7 {
 		t.Errorf("mean of z² is %.2f, want 1", squares)
+	}
+	if math.Abs(squaresSD-1) > 0.7 {
+		t.Errorf("mean of z² of the standard deviation is %.2f, want 1", squaresSD)
 	}
 	// E w² / (E w)² = exp(¼).
 	if math.Abs(kish-math.Exp(-0.25)) > 0.02 {

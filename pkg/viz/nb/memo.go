@@ -23,13 +23,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/viz"
 )
 
 func init() {
-	// What a figure holds behind interfaces.
+	// What a figure, and an assessment, hold behind interfaces.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Rule{}, viz.Figure{}, viz.Frames{},
-		color.NRGBA{}, color.RGBA{}, color.Gray{}} {
+		color.NRGBA{}, color.RGBA{}, color.Gray{},
+		probode.AdamsBashforth{}, probode.AdamsMoulton{}, probode.RungeKutta{}} {
 		gob.Register(v)
 	}
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -85,6 +88,42 @@ func TestMemoFigure(t *testing.T) {
 	}
 }
 
+// assessment is one of a parameter at a step, without a probabilistic run.
+func assessment(m probode.Method) *bayes.Assessment {
+	inf := &bayes.Inference{
+		Scheme: "deterministic", Summary: mcmc.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
+		Effects: []bayes.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: bayes.Matters}},
+	}
+	return &bayes.Assessment{
+		Model: "decay", Method: m, Threshold: 0.1, KHat: 0.2,
+		Params:   []bayes.AccurateMarginal{{Name: "k", Mean: 1, SD: 2}},
+		Steps:    []bayes.StepAssessment{{Step: 0.1, Order: math.NaN(), Deterministic: inf}},
+		Warnings: []string{"a warning"},
+	}
+}
+
+// An assessment comes back as it was: in words, in numbers, as a figure.
+func TestMemoAssessment(t *testing.T) {
+	t.Setenv("PROBODE_MEMO", t.TempDir())
+	for _, m := range []probode.Method{
+		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton, Exact: &probode.ExactLaw{}},
+		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
+	} {
+		want := assessment(m)
+		for range 2 {
+			got := Memo("assessment", m, func() (*bayes.Assessment, error) { return want, nil })
+			if got.String() != want.String() {
+				t.Errorf("%v: got\n%v\nwant\n%v", m, got, want)
+			}
+			a, err := viz.HTML(viz.Assessment(got))
+			b, _ := viz.HTML(viz.Assessment(want))
+			if err != nil || a != b {
+				t.Errorf("%v: the figure differs: %v", m, err)
+			}
+		}
+	}
+}
+
 func TestMemoRefuses(t *testing.T) {
 	type model struct {
 		Name string
@@ -99,6 +138,7 @@ func TestMemoRefuses(t *testing.T) {
 		{reflect.TypeFor[struct{ n int }](), "n is not exported"},
 		{reflect.TypeFor[map[string][]float64](), ""},
 		{reflect.TypeFor[viz.Frames](), ""},
+		{reflect.TypeFor[bayes.Assessment](), ""},
 	} {
 		if got := lossy(c.t, "", map[reflect.Type]bool{}); got != c.want {
 			t.Errorf("%v: %q, want %q", c.t, got, c.want)

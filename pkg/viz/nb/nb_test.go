@@ -19,6 +19,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -36,6 +37,7 @@ var cells = map[string]func(){
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
 	},
+	"assessment": func() { Assessment(assessment(probode.AdamsBashforth{})) },
 	"progress": func() {
 		hook := Progress("paths")
 		for i := range 1000 {
@@ -192,6 +194,18 @@ func equal(t *testing.T, got []string, want ...string) {
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("shown: %q, want %q", got, want)
 	}
+}
+
+// The words come first, then the figure and the table; what was not done is a dash.
+func TestAssessment(t *testing.T) {
+	r := run(t, "assessment", 0)
+	shown := plain(t, r)
+	if got := shown[0]; !strings.HasPrefix(got, "The solver's error matters at every one of the steps") || !strings.HasSuffix(got, "\n• a warning") {
+		t.Errorf("words: %q", got)
+	}
+	equal(t, shown[1:],
+		"Figure: AB1 on decay: what the solver's error does to the posterior",
+		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none")
 }
 
 func TestShow(t *testing.T) {

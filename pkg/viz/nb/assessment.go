@@ -1,0 +1,63 @@
+package nb
+
+import (
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Assessment shows what [bayes.Assess] found: the answer and the warnings in
+// words, the figure of [viz.Assessment], and a table of the bias of each
+// parameter, in standard deviations of its accurate posterior, with the largest
+// step that is small enough for it. It shows no times, so that the output is the
+// same the next time.
+func Assessment(a *bayes.Assessment) {
+	words(a.Answer(), a.Warnings)
+	Show(viz.Assessment(a))
+
+	header := []string{"bias, in sd", "accurate"}
+	for _, st := range a.Steps {
+		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.Step), "with noise")
+	}
+	header = append(header, "largest step")
+	var rows [][]any
+	for j, q := range a.Params {
+		row := []any{q.Name, fmt.Sprintf("%.3g\u00a0±\u00a0%.2g", q.Mean, q.SD)}
+		for _, st := range a.Steps {
+			for _, inf := range []*bayes.Inference{st.Deterministic, st.Probabilistic} {
+				if inf == nil {
+					row = append(row, "–")
+					continue
+				}
+				e := inf.Effects[j]
+				row = append(row, strings.Replace(fmt.Sprintf("%+.2f", e.Bias), "-", "−", 1))
+			}
+		}
+		row = append(row, q.LargestStep())
+		rows = append(rows, row)
+	}
+	Table(header, rows...)
+}
+
+// words shows lines and, below them, points as paragraphs: printed, they would be
+// broken in the middle of words.
+func words(text string, points []string) {
+	text = strings.TrimSpace(text)
+	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
+	if points != nil {
+		page += "<ul>"
+		for _, p := range points {
+			page += "<li>" + html.EscapeString(p) + "</li>"
+			text += "\n• " + p
+		}
+		page += "</ul>"
+	}
+	pause()
+	send(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text}, "")
+	synchronise()
+}
