@@ -122,7 +122,7 @@ func (c *Chains) Summary() Summary {
 			m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
 			m.Mean, m.SD = stat.MeanStdDev(all, nil)
 			slices.Sort(all)
-			m.Q025, m.Median, m.Q975 = quantile(all, 0.025), quantile(all, 0.5), quantile(all, 0.975)
+			m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
 		case kish > 0:
 			m.weigh(x, weights)
 		}
@@ -189,7 +189,7 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 
 	// A sorted draw stands at the weight before it and half its own, on a
 	// scale on which the first stands at 0 and the last at 1. With equal
-	// weights this is quantile.
+	// weights this is Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -403,14 +403,14 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 			return elsewhere
 		}
 		slices.Sort(sorted[j])
-		if quantile(sorted[j], 0.5) > quantile(sorted[best], 0.5) {
+		if Quantile(sorted[j], 0.5) > Quantile(sorted[best], 0.5) {
 			best = j
 		}
 	}
 	for j := range sorted {
-		if quantile(sorted[j], 0.9) < quantile(sorted[best], 0.1) {
+		if Quantile(sorted[j], 0.9) < Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or has not arrived; start at the mode, make the burn-in longer, or take a prior that leaves out the lesser mode", j+1, quantile(sorted[best], 0.5)-quantile(sorted[j], 0.5), best+1)
+			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or has not arrived; start at the mode, make the burn-in longer, or take a prior that leaves out the lesser mode", j+1, Quantile(sorted[best], 0.5)-Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere
@@ -459,7 +459,7 @@ func pileUp(x []float64) (end, share float64) {
 	}
 	x = slices.Clone(x)
 	slices.Sort(x)
-	median := quantile(x, 0.5)
+	median := Quantile(x, 0.5)
 	for _, e := range []float64{x[0], x[len(x)-1]} {
 		n := 0
 		for _, v := range x {

@@ -8,6 +8,7 @@ import (
 	"hash/crc64"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,7 +16,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // The draws of a chain are kept in a file of comma-separated values such as
@@ -24,12 +27,13 @@ import (
 //	# format = probode-draws-1
 //	# model = FitzHugh–Nagumo        what the caller has to say, Settings.Meta
 //	# seed = 1
+//	# start = 6f2c8a914be03d57       a hash of where chain 1 would begin
 //	# chain = 1                      counted from 1 in files
 //	# num_chains = 4
 //	# num_samples = 5000             iterations after burn-in
 //	# num_warmup = 1000              iterations of burn-in
 //	# thin = 5                       so that there are 5000/5 draws
-//	# probode = v1.4.0               versions, and the processor's kind
+//	# probode = v1.4.0               versions, and the processor's kind: see Version
 //	# go = go1.26.0
 //	# arch = amd64
 //	# num_stats = 1                  the columns come in this order:
@@ -68,20 +72,29 @@ func (s *Settings) fields(chain int) []Field {
 	out = append(out, s.Meta...)
 	return append(out,
 		Field{"seed", strconv.FormatUint(s.Seed, 10)},
+		Field{"start", s.begins},
 		number("chain", chain+1),
 		number("num_chains", s.Chains),
 		number("num_samples", s.Draws*s.Thin),
 		number("num_warmup", s.BurnIn),
 		number("thin", s.Thin),
-		Field{"probode", version()},
+		Field{"probode", Version()},
 		Field{"go", strings.ReplaceAll(runtime.Version(), " ", "_")},
 		Field{"arch", runtime.GOARCH},
 	)
 }
 
+// beginning returns a hash of the point where Start has the first chain begin: two
+// runs that begin in other places are not the same.
+func (s *Settings) beginning() string {
+	a := NewArchive(nil)
+	a.Floats(s.Start(0, rand.New(stream(s.Seed, 0))))
+	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
+}
+
 // ownKeys are those that Meta may not use: what this file writes, and what ArviZ
 // takes for a description of the rows.
-var ownKeys = strings.Fields(`format seed chain num_chains num_samples num_warmup thin probode go arch
+var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch
 	num_stats num_params checksum save_warmup stan_version`)
 
 // checkMeta tells what is wrong with the caller's fields.
@@ -97,6 +110,8 @@ func checkMeta(meta []Field) error {
 			return fmt.Errorf("mcmc: key %q in Settings.Meta has a meaning of its own: want another one", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g Field) bool { return g.Key == f.Key }):
 			return fmt.Errorf("mcmc: key %q is twice in Settings.Meta", f.Key)
+		case !utf8.ValidString(f.Value):
+			return fmt.Errorf("mcmc: value %q of %s in Settings.Meta: want valid UTF-8", f.Value, f.Key)
 		case strings.ContainsAny(f.Value, "\n\r") || f.Value != strings.TrimSpace(f.Value):
 			return fmt.Errorf("mcmc: value %q of %s in Settings.Meta: want one line without blanks at its ends", f.Value, f.Key)
 		}
@@ -104,22 +119,42 @@ func checkMeta(meta []Field) error {
 	return nil
 }
 
-// version returns the version of this module, as far as the program knows it.
-func version() string {
+// Version returns the version of this module. A program that was built from a
+// checkout with changes, or does not know its version, adds a hash of the source
+// as it is now, if that is at hand: (devel)-6f2c8a914be03d57. Chains of other
+// versions are not taken up.
+var Version = sync.OnceValue(func() string {
 	const path = "github.com/probode/probode"
-	v := ""
+	v := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == path {
+			if m.Path == path && m.Replace == nil && m.Version != "" {
 				v = m.Version
 			}
 		}
 	}
-	if v == "" {
-		return "(devel)"
+	if v != "(devel)" && !strings.HasSuffix(v, "+dirty") {
+		return v
 	}
-	return v
-}
+	_, file, _, _ := runtime.Caller(0)
+	h := crc64.New(crcTable)
+	n := 0
+	filepath.WalkDir(filepath.Dir(filepath.Dir(file)), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		if data, err := os.ReadFile(path); err == nil {
+			fmt.Fprintf(h, "%s %d\n", filepath.Base(path), len(data))
+			h.Write(data)
+			n++
+		}
+		return nil
+	})
+	if n == 0 {
+		return v
+	}
+	return fmt.Sprintf("%s-%016x", v, h.Sum64())
+})
 
 // A layout says which column of a file holds what.
 type layout struct {
@@ -150,7 +185,7 @@ func newLayout(names, quantities []string) (*layout, error) {
 		all = append(all, quantities[i])
 	}
 	l.fields = []Field{{"num_stats", strconv.Itoa(len(l.front))}, {"num_params", strconv.Itoa(len(names))}}
-	l.columns = columnNames(all)
+	l.columns = columnNames(all, len(l.front), len(l.front)+len(names))
 	for k, name := range l.columns {
 		if j := slices.Index(l.columns[:k], name); j >= 0 {
 			return nil, fmt.Errorf("mcmc: %q and %q would both be called %q in a file: want names that differ in letters and digits", all[j], all[k], name)
@@ -166,8 +201,8 @@ func newLayout(names, quantities []string) (*layout, error) {
 // stay, but what separates, quotes or comments in a file or divides a path in the
 // formats that ArviZ saves to becomes _. A dot is for ArviZ what stands before an
 // index: where names make up an array in full, as y.1, y.2 and y.3, or a.1.1 and
-// a.1.2, they stay; other dots become _ too.
-func columnNames(names []string) []string {
+// a.1.2, they stay; other dots become _ too. Those from, …, to−1 are parameters.
+func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {
 		rank, members int
@@ -183,8 +218,11 @@ func columnNames(names []string) []string {
 			}
 			return r
 		}, name)
-		if name == "" || name == "chain" || name == "draw" { // ArviZ has its own of these
-			name += "_"
+		switch {
+		case k >= from && k < to && strings.HasSuffix(name, "__"):
+			name = strings.TrimRight(name, "_") + "_" // no sample statistic
+		case name == "" || name == "chain" || name == "draw":
+			name += "_" // ArviZ has its own of these
 		}
 		out[k] = name
 
@@ -395,6 +433,9 @@ func (t *table) interpret() error {
 		if *n.v, err = strconv.Atoi(t.get(n.key)); err != nil || *n.v < n.least {
 			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, t.get(n.key), n.least)
 		}
+	}
+	if t.chains > maxChains {
+		return fmt.Errorf("num_chains is %d, want at most %d", t.chains, maxChains)
 	}
 	t.draws = samples / thin
 	if t.stats+t.params > len(t.columns) {

@@ -147,7 +147,7 @@ func quantileESS(x [][]float64, p float64) float64 {
 	}
 	sorted := slices.Concat(x...)
 	slices.Sort(sorted)
-	q := quantile(sorted, p)
+	q := Quantile(sorted, p)
 	return ess(split(transform(x, func(v float64) float64 {
 		if v <= q {
 			return 1
@@ -209,9 +209,12 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// quantile returns the p-quantile of sorted numbers by linear interpolation, the
-// definition 7 of Hyndman and Fan (1996).
-func quantile(sorted []float64, p float64) float64 {
+// Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear
+// interpolation, the definition 7 of Hyndman and Fan (1996); NaN of none.
+func Quantile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
 	h := p * float64(len(sorted)-1)
 	k := int(h)
 	if k+1 >= len(sorted) {

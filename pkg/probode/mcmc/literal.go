@@ -104,4 +104,3 @@ func writeLiteral(b *strings.Builder, v reflect.Value, typed bool, above []uintp
 		number("…")
 	}
 }
-

@@ -81,6 +81,8 @@ type Settings struct {
 	// Checkpoint is the time after which Stream saves the state of a chain
 	// again. Zero means 5 s. It does not change the result.
 	Checkpoint time.Duration
+
+	begins string // of Stream: see beginning
 }
 
 // startTries is the number of points at which Run tries to begin a chain. A
@@ -141,8 +143,16 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 
 // withDefaults checks the settings and fills in what is zero.
 func (s Settings) withDefaults() Settings {
-	if s.Draws < 0 || s.Chains < 0 || s.Thin < 0 || s.MaxDraws < 0 || s.Workers < 0 || s.MinESS < 0 || s.Checkpoint < 0 {
-		panic("mcmc: negative count in Settings")
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{
+		{"Draws", float64(s.Draws)}, {"Chains", float64(s.Chains)}, {"Thin", float64(s.Thin)}, {"MaxDraws", float64(s.MaxDraws)},
+		{"Workers", float64(s.Workers)}, {"MinESS", s.MinESS}, {"Checkpoint", float64(s.Checkpoint)},
+	} {
+		if !(c.value >= 0) {
+			panic(fmt.Sprintf("mcmc: %s is %g in Settings: want a number ≥ 0", c.name, c.value))
+		}
 	}
 	if s.Start == nil {
 		panic("mcmc: Settings without Start")
@@ -162,15 +172,23 @@ func (s Settings) withDefaults() Settings {
 	if s.Thin == 0 {
 		s.Thin = 1
 	}
-	if s.MaxDraws == 0 {
-		s.MaxDraws = 100 * s.Draws
-	}
 	if s.Workers == 0 {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
 	if s.Checkpoint == 0 {
 		s.Checkpoint = 5 * time.Second
 	}
+	if s.Chains > maxChains {
+		panic(fmt.Sprintf("mcmc: %d chains, want at most %d", s.Chains, maxChains))
+	}
+	most := (math.MaxInt/s.Chains - s.BurnIn) / s.Thin
+	if s.Draws > most {
+		panic(fmt.Sprintf("mcmc: %d draws of each chain, want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn))
+	}
+	if s.MaxDraws == 0 {
+		s.MaxDraws = 100 * min(s.Draws, most/100)
+	}
+	s.MaxDraws = min(s.MaxDraws, most)
 	if s.Only == nil {
 		for i := range s.Chains {
 			s.Only = append(s.Only, i)
@@ -179,13 +197,19 @@ func (s Settings) withDefaults() Settings {
 	if len(s.Only) == 0 {
 		panic("mcmc: Settings.Only names no chain")
 	}
-	for k, i := range s.Only {
-		if i < 0 || i >= s.Chains || slices.Contains(s.Only[:k], i) {
+	seen := make(map[int]bool, len(s.Only))
+	for _, i := range s.Only {
+		if i < 0 || i >= s.Chains || seen[i] {
 			panic(fmt.Sprintf("mcmc: chain %d in Settings.Only, want each once, of 0 to %d", i, s.Chains-1))
 		}
+		seen[i] = true
 	}
 	return s
 }
+
+// maxChains is far more than anybody has use for, and few enough that a list of
+// them is no matter.
+const maxChains = 1_000_000
 
 // iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }
@@ -250,7 +274,7 @@ func (c *chain) start(point func(int, *rand.Rand) []float64) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index, startTries, err)
+	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index+1, startTries, err)
 }
 
 // advance makes iterations until the chain has made the given number, or done

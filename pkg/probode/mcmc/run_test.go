@@ -171,7 +171,7 @@ func TestRunStart(t *testing.T) {
 	}
 	k.refusals = 100
 	c, err = Run(context.Background(), func(int) Kernel { return k }, s)
-	if c != nil || err == nil || !strings.Contains(err.Error(), "chain 0") || !strings.Contains(err.Error(), "refused") {
+	if c != nil || err == nil || !strings.Contains(err.Error(), "chain 1") || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("chains %v, error %v", c, err)
 	}
 }
@@ -352,6 +352,10 @@ func TestRunPanics(t *testing.T) {
 		"too many names":  {Names: []string{"a", "b"}, Start: zero},
 		"negative ESS":    {MinESS: -1, Start: zero},
 		"negative chains": {Chains: -1, Start: zero},
+		"ESS NaN":         {MinESS: math.NaN(), Start: zero},
+		"a million":       {Chains: 1_000_001, Start: zero},
+		"overflow":        {Draws: math.MaxInt / 4, Thin: 2, Start: zero},
+		"chain twice":     {Only: []int{1, 1}, Start: zero},
 	} {
 		mustPanic(t, what, func() { Run(context.Background(), kernel, s) })
 	}

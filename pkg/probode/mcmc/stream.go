@@ -61,6 +61,7 @@ func Stream(ctx context.Context, kernel func(chain int) Kernel, dir string, sett
 	if err := checkMeta(s.Meta); err != nil {
 		return err
 	}
+	s.begins = s.beginning()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("mcmc: %w", err)
 	}
@@ -119,22 +120,36 @@ func Stream(ctx context.Context, kernel func(chain int) Kernel, dir string, sett
 		}
 	}
 	for _, c := range chains {
-		if err := c.file.begin(c, l, s.fields(c.index)); err != nil {
+		if err := c.file.ready(l, s.fields(c.index)); err != nil {
+			return err
+		}
+	}
+	for _, c := range chains {
+		if err := c.file.begin(c); err != nil {
 			return err
 		}
 	}
 
+	for _, f := range files {
+		if f.done {
+			f.clear()
+		}
+	}
 	report.at = time.Now() // starting and reading take time, too
 	complete := len(chains) == 0 || advance(ctx, chains, total, &s, report)
-	var failed error
+	var failed []error
 	for _, c := range chains {
 		c.file.save(c)
-		failed = errors.Join(failed, c.file.err)
+		if c.file.err != nil {
+			failed = append(failed, c.file.err)
+		}
 	}
 	report.last()
 	switch {
+	case len(failed) > 1:
+		return fmt.Errorf("mcmc: %w (and %d more)", failed[0], len(failed)-1)
 	case failed != nil:
-		return fmt.Errorf("mcmc: %w", failed)
+		return fmt.Errorf("mcmc: %w", failed[0])
 	case !complete:
 		return ctx.Err()
 	}
@@ -209,7 +224,7 @@ func claim(dir string, index int, r *record) (*file, error) {
 	}
 	f.f = part
 	if err := lock(part); err != nil {
-		part.Close()
+		f.close()
 		return nil, fmt.Errorf("mcmc: %s: %w", f.partPath(), err)
 	}
 	// Another process may have finished the chain, or removed what there was,
@@ -236,25 +251,19 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv and removes what the state still may hold.
+// finished reads the .csv.
 func (f *file) finished() error {
 	var err error
 	f.done = true
 	f.old, err = readWhole(f.path, f.recorder())
-	if err != nil {
-		return err
-	}
-	return f.clear()
+	return err
 }
 
-// clear removes the state of a chain that is finished.
-func (f *file) clear() error {
-	for _, path := range []string{f.statePath() + tmpSuffix, f.statePath()} {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("mcmc: %w", err)
-		}
-	}
-	return nil
+// clear removes the state of a chain that is finished. If it cannot, it is in
+// nobody's way.
+func (f *file) clear() {
+	os.Remove(f.statePath() + tmpSuffix)
+	os.Remove(f.statePath())
 }
 
 // recorder returns a function that puts the draws of a file in the record.
@@ -431,8 +440,8 @@ func (f *file) restore(c *chain) error {
 	return nil
 }
 
-// begin makes the .part ready for the next draw.
-func (f *file) begin(c *chain, l *layout, fields []Field) error {
+// ready prepares the file for the next draw. Nothing is written yet.
+func (f *file) ready(l *layout, fields []Field) error {
 	f.layout = l
 	f.generated = make([]float64, len(l.front)+len(l.back))
 	if f.old == nil {
@@ -443,6 +452,11 @@ func (f *file) begin(c *chain, l *layout, fields []Field) error {
 		f.buf, f.size, f.crc = header, 0, 0
 	}
 	f.old = nil
+	return nil
+}
+
+// begin writes what a file holds before the next draw.
+func (f *file) begin(c *chain) error {
 	err := f.f.Truncate(int64(f.size))
 	if err == nil {
 		_, err = f.f.Seek(int64(f.size), io.SeekStart)
@@ -541,7 +555,7 @@ func (f *file) finish(c *chain) {
 	if f.err != nil {
 		return
 	}
-	f.err = f.clear()
+	f.clear()
 	f.f.Close() // lifts the lock
 	f.f = nil
 }

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -265,8 +266,8 @@ func TestStreamFormat(t *testing.T) {
 	text := contents(t, dir)["chain-2.csv"]
 	head, tail, _ := strings.Cut(text, "lp__,θ₁,log_σ__β,y.1,y.2\n")
 	want := "# format = probode-draws-1\n# model = standard normal\n# alpha = 0.2\n# note = The chains began far off.\n" +
-		"# seed = 9223372036854775813\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
-		"# probode = " + version() + "\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n" +
+		"# seed = 9223372036854775813\n# start = " + s.beginning() + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
+		"# probode = " + Version() + "\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n" +
 		"# num_stats = 1\n# num_params = 2\n# name.3 = \"log σ, β\"\n"
 	if head != want {
 		t.Errorf("the file begins with\n%s\nwant\n%s", head, want)
@@ -519,6 +520,10 @@ func TestStreamRefusesOtherSettings(t *testing.T) {
 		want   string
 	}{
 		{func(s *Settings) { s.Seed = 7 }, "seed is 6 there and 7 here"},
+		{func(s *Settings) {
+			start := s.Start
+			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }
+		}, "start is "},
 		{func(s *Settings) { s.Draws = 101 }, "num_samples is 200 there and 202 here"},
 		{func(s *Settings) { s.Chains = 3 }, "num_chains is 2 there and 3 here"},
 		{func(s *Settings) { s.BurnIn = -1 }, "num_warmup is 300 there and 0 here"},
@@ -758,9 +763,10 @@ func TestColumnNames(t *testing.T) {
 		{[]string{"y", "y.1", "y.2"}, []string{"y", "y_1", "y_2"}},                   // a number and an array
 		{[]string{"y.1", "y.2.1"}, []string{"y_1", "y_2_1"}},                         // of unequal rank
 		{[]string{"rate.fast", "k.0", "k.01"}, []string{"rate_fast", "k_0", "k_01"}}, // no indices
-		{[]string{"z.1__", "y.+1", "."}, []string{"z_1__", "y_+1", "_"}},
+		{[]string{"z.1__", "y.+1", "."}, []string{"z_1_", "y_+1", "_"}},
+		{[]string{"theta__", "lp__"}, []string{"theta_", "lp__"}}, // a parameter is no sample statistic
 	} {
-		if got := columnNames(c.names); !reflect.DeepEqual(got, c.want) {
+		if got := columnNames(c.names, 0, len(c.names)-1); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%q become %q, want %q", c.names, got, c.want)
 		}
 	}
@@ -782,6 +788,7 @@ func TestStreamMeta(t *testing.T) {
 		{[]Field{{"a", "1"}, {"a", "2"}}, `key "a" is twice`},
 		{[]Field{{"a", "1\n2"}}, "want one line"},
 		{[]Field{{"a", " 1"}}, "want one line"},
+		{[]Field{{"a", "\xff"}}, "want valid UTF-8"},
 	} {
 		s.Meta = c.meta
 		dir := filepath.Join(t.TempDir(), "new")
@@ -819,5 +826,12 @@ func TestRowsAreExact(t *testing.T) {
 		if _, err := tab.parse(nil, []byte(line)); err == nil {
 			t.Errorf("%q is taken for a draw of two numbers", line)
 		}
+	}
+}
+
+// The version tells a build from a checkout apart from that of other source.
+func TestVersion(t *testing.T) {
+	if v := Version(); !regexp.MustCompile(`^(v\d+\.\S+|(v\S+\+dirty|\(devel\))-[0-9a-f]{16})$`).MatchString(v) {
+		t.Errorf("version %q", v)
 	}
 }

@@ -2,28 +2,27 @@ package nb
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/gob"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"hash"
 	"image/color"
+	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -45,45 +44,63 @@ func init() {
 // of the declarations in the notebook that it uses, and the source of this
 // library; if any of them changes it is computed again. Variables of the cell
 // that compute uses must be among the inputs, since their values are not seen
-// otherwise: Memo("fan", []any{h, alpha}, func() …).
+// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are told apart by
+// [mcmc.Literal], so a function among them counts by its name alone. Where there
+// is no source, as in a program built with -trimpath, the program itself takes
+// its place: a result is then read back only by the program that computed it.
+//
+// Compute is a function literal or a declared function of the notebook. Memo
+// panics, before it computes, at a method value such as m.Run and at an instance
+// of a generic function, because neither tells for which receiver or type it
+// stands: func() … { return m.Run() }, with m among the inputs, does.
 //
 // T must be plain data or a figure: what encoding/gob stores without loss, so
-// no functions and no unexported fields.
+// no functions and no unexported fields; Memo panics at others before it
+// computes. Some values of a T that passes do not come back as they were all the
+// same, such as a pointer to a zero in a struct. Those are not kept, nor is
+// anything if the folder cannot be written: the line below the cell then says
+// why, and the cell goes on with what was computed. Empty and nil slices and
+// maps count as equal.
 //
 // The files are in the folder .memo beside the notebook, or in that named by the
-// environment variable PROBODE_MEMO. [Forget] removes them.
+// environment variable PROBODE_MEMO. A damaged file is as good as none. [Forget]
+// removes them.
 func Memo[T any](name string, inputs any, compute func() (T, error)) T {
-	var v T
-	if why := lossy(reflect.TypeFor[T](), "", map[reflect.Type]bool{}); why != "" {
-		panic(fmt.Sprintf("nb: memo %q: a %v cannot be stored: %s; keep the numbers or the figure made from it", name, reflect.TypeFor[T](), why))
+	t := reflect.TypeFor[T]()
+	if why := lossy(t, "", map[reflect.Type]bool{}); why != "" {
+		panic(fmt.Sprintf("nb: memo %q: a %v cannot be stored: %s; keep the numbers or the figure made from it", name, t, why))
 	}
-	file := filepath.Join(memoDir(), fileName(name)+"-"+key(inputs, reflect.ValueOf(compute), reflect.TypeFor[T]().String())+".gob")
-	if data, err := os.ReadFile(file); err == nil {
-		if gob.NewDecoder(bytes.NewReader(data)).Decode(&v) == nil {
-			note(fmt.Sprintf("Memo “%s”: read back from disk, not computed. nb.Forget(%[1]q) removes it.", name))
-			return v
-		}
-		var zero T // the file is damaged
-		v = zero
+	f := runtime.FuncForPC(reflect.ValueOf(compute).Pointer())
+	if !sourced(f) {
+		panic(fmt.Sprintf("nb: memo %q: compute must be a function literal or a declared function of the notebook, not a method value or an instance of a generic function", name))
+	}
+	file := filepath.Join(memoDir(), fileName(name)+"-"+key(name, inputs, f, t.String())+".gob")
+	if v, err := restore[T](file); err == nil {
+		note(fmt.Sprintf("Memo “%s”: read back from disk, not computed. nb.Forget(%[1]q) removes it.", name))
+		return v
 	}
 	v, err := compute()
 	if err != nil {
 		return Must(v, err)
 	}
 	closeBars()
-	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(&v); err != nil {
-		panic(fmt.Sprintf("nb: memo %q: %v", name, err))
+	data, err := encode(v)
+	if err == nil {
+		err = store(file, data)
 	}
-	Check(store(file, data.Bytes()))
-	note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for the next time.", name))
+	if err != nil {
+		note(fmt.Sprintf("Memo “%s”: computed, but it cannot be kept: %v.", name, err))
+	} else {
+		note(fmt.Sprintf("Memo “%s”: computed, and kept on disk for the next time.", name))
+	}
 	return v
 }
 
-// Forget removes the results kept under these names, all if there are none, so
-// that they are computed again.
+// Forget removes the results kept under these names, so that they are computed
+// again. Without names it removes all, and what an interrupted Memo left half
+// written.
 func Forget(names ...string) {
-	patterns := []string{"*.gob"}
+	patterns := []string{"*.gob", "*.part"}
 	if len(names) > 0 {
 		patterns = nil
 		for _, n := range names {
@@ -94,7 +111,10 @@ func Forget(names ...string) {
 		files, err := fs.Glob(os.DirFS(memoDir()), p)
 		Check(err)
 		for _, f := range files {
-			Check(os.Remove(filepath.Join(memoDir(), f)))
+			// Another process may forget the same at the same time.
+			if err := os.Remove(filepath.Join(memoDir(), f)); !errors.Is(err, fs.ErrNotExist) {
+				Check(err)
+			}
 		}
 	}
 }
@@ -106,19 +126,107 @@ func memoDir() string {
 	return ".memo"
 }
 
-// fileName keeps letters, digits and hyphens.
+// fileName keeps letters, digits and hyphens. An underscore stands for anything
+// else, and a name with one ends in its hash, so that no two names share files:
+// Forget goes by the file name.
 func fileName(name string) string {
-	return strings.Map(func(r rune) rune {
+	file := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {
 			return r
 		}
 		return '_'
 	}, name)
+	if strings.Contains(file, "_") {
+		h := sha256.Sum256([]byte(name))
+		file += "_" + hex.EncodeToString(h[:4])
+	}
+	return file
+}
+
+// encode returns what restore reads: the SHA-256 of the rest, and v as gob
+// writes it. It decodes v again, since gob changes some values without a word,
+// and since only so does an error come before the value is needed.
+func encode[T any](v T) (data []byte, err error) {
+	defer func() {
+		// The value took long to compute: whatever its own encoder does, it
+		// must not get lost.
+		if r := recover(); r != nil {
+			data, err = nil, fmt.Errorf("%v", r)
+		}
+	}()
+	was := mcmc.Literal(v)
+	if strings.Contains(was, "&…") { // gob would follow it until the stack is full
+		return nil, errors.New("its pointers go round in a circle")
+	}
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
+		return nil, err
+	}
+	var again T
+	if err := gob.NewDecoder(bytes.NewReader(b.Bytes())).Decode(&again); err != nil {
+		return nil, err
+	}
+	if is := mcmc.Literal(again); is != was {
+		was, is := difference(was, is)
+		return nil, fmt.Errorf("encoding/gob makes “%s” of “%s”", is, was)
+	}
+	sum := sha256.Sum256(b.Bytes())
+	return append(sum[:], b.Bytes()...), nil
+}
+
+// difference returns the first element in which two literals differ.
+func difference(a, b string) (string, string) {
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	i = strings.LastIndexAny(a[:i], "{,") + 1
+	element := func(s string) string {
+		s = s[i:]
+		if end := strings.IndexAny(s, ",}"); end >= 0 {
+			s = s[:end]
+		}
+		if len(s) > 60 {
+			s = strings.ToValidUTF8(s[:60], "") + "…"
+		}
+		return strings.TrimSpace(s)
+	}
+	return element(a), element(b)
+}
+
+// restore reads what encode made.
+func restore[T any](file string) (T, error) {
+	var v, zero T
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return zero, err
+	}
+	if len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data) {
+		return zero, errors.New("nb: a damaged memo") // gob would read most of them as other numbers
+	}
+	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&v); err != nil {
+		return zero, err
+	}
+	return v, nil
 }
 
 // store writes the file under another name first, so that nobody reads half of
-// it. The folder keeps itself out of git.
-func store(file string, data []byte) error {
+// it. The folder keeps itself out of git. Its errors are shown below the cell, so
+// they name no path of the machine.
+func store(file string, data []byte) (err error) {
+	defer func() {
+		var p *fs.PathError
+		var l *os.LinkError
+		switch {
+		case errors.As(err, &p):
+			err = p.Err
+		case errors.As(err, &l):
+			err = l.Err
+		}
+		if err != nil {
+			err = fmt.Errorf("the folder of the memos cannot be written: %w", err)
+		}
+	}()
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -187,19 +295,28 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
+// sourced tells whether the source of a function says what it does. That of a
+// method value is without its receiver, that of an instance of a generic function
+// without its types, and those made by reflection have none.
+func sourced(f *runtime.Func) bool {
+	name := f.Name()
+	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
+}
+
 // key is the hash of all that a result depends on.
-func key(inputs any, compute reflect.Value, t string) string {
+func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s %s\n", library(), t)
-	value(h, reflect.ValueOf(inputs))
-	if f := runtime.FuncForPC(compute.Pointer()); f != nil {
-		file, line := f.FileLine(f.Entry())
-		h.Write(source(file, line))
+	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, mcmc.Literal(inputs))
+	file, line := compute.FileLine(compute.Entry())
+	text := source(file, line)
+	if len(text) == 0 { // not the name, which is another where compute is inlined
+		text = fmt.Appendf(nil, "%s:%d of %s", file, line, program())
 	}
+	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// library is the hash of the source of this module, or its version where the
+// library is the hash of the source of this module, or of the program where the
 // source is not at hand.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
@@ -221,62 +338,25 @@ var library = sync.OnceValue(func() string {
 	if n > 0 {
 		return hex.EncodeToString(h.Sum(nil))
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			if m.Path == "github.com/probode/probode" {
-				return m.Version
-			}
-		}
-	}
-	return ""
+	return program()
 })
 
-// value writes v, with its types, in a form that differs for different values
-// and does not depend on addresses or on the order of maps. A function is
-// written by its name.
-func value(h hash.Hash, v reflect.Value) {
-	if !v.IsValid() {
-		h.Write([]byte("nil\n"))
-		return
+// program is the hash of the running program.
+var program = sync.OnceValue(func() string {
+	h := sha256.New()
+	path, err := os.Executable()
+	if err == nil {
+		var f *os.File
+		if f, err = os.Open(path); err == nil {
+			_, err = io.Copy(h, f)
+			f.Close()
+		}
 	}
-	fmt.Fprintf(h, "%s ", v.Type())
-	switch v.Kind() {
-	case reflect.Func:
-		if f := runtime.FuncForPC(v.Pointer()); f != nil {
-			fmt.Fprintln(h, f.Name())
-		}
-	case reflect.Pointer, reflect.Interface:
-		value(h, v.Elem())
-	case reflect.Slice, reflect.Array:
-		fmt.Fprintln(h, v.Len())
-		for i := range v.Len() {
-			value(h, v.Index(i))
-		}
-	case reflect.Map:
-		var entries []string
-		for it := v.MapRange(); it.Next(); {
-			e := sha256.New()
-			value(e, it.Key())
-			value(e, it.Value())
-			entries = append(entries, string(e.Sum(nil)))
-		}
-		slices.Sort(entries)
-		fmt.Fprintf(h, "%d %x\n", len(entries), entries)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fmt.Fprintf(h, "%s ", v.Type().Field(i).Name)
-			value(h, v.Field(i))
-		}
-	case reflect.Float32, reflect.Float64:
-		binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float()))
-	case reflect.String:
-		fmt.Fprintf(h, "%q\n", v.String())
-	case reflect.Chan, reflect.UnsafePointer:
-		panic(fmt.Sprintf("nb: a %v cannot be an input of a memo", v.Type()))
-	default: // booleans, integers and complex numbers
-		fmt.Fprintln(h, v)
+	if err != nil { // nothing tells this program from another: share with none
+		return rand.Text()
 	}
-}
+	return hex.EncodeToString(h.Sum(nil))
+})
 
 // source returns the text of the functions that begin on this line, and of all
 // declarations of the file that they use. In a notebook the file holds the cell

@@ -1,3 +1,5 @@
+//go:build unix
+
 package nb
 
 import (
@@ -83,6 +85,23 @@ var cells = map[string]func(){
 	},
 	"error": func() { Must(0, errors.New("calibrate: α at the edge")) },
 	"memo":  func() { square(3) },
+	"memo changed": func() {
+		zero := 0.0
+		v := Memo("changed", nil, func() (pointing, error) { return pointing{P: &zero, X: []float64{1}}, nil })
+		fmt.Println(*v.P, v.X)
+	},
+	"memo circle": func() {
+		v := Memo("circle", nil, func() (*ring, error) { r := &ring{N: 5}; r.Next = r; return r, nil })
+		fmt.Println(v.Next.N)
+	},
+	"memo unregistered": func() {
+		v := Memo("unregistered", nil, func() ([]any, error) { return []any{pointing{X: []float64{2}}}, nil })
+		fmt.Println(v[0].(pointing).X)
+	},
+	"memo panics": func() {
+		v := Memo("panics", nil, func() (panics, error) { return 7, nil })
+		fmt.Println(int(v))
+	},
 }
 
 func TestMain(m *testing.M) {
@@ -91,12 +110,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-func line(title string) viz.Figure {
-	return viz.Figure{Title: title, Panels: []viz.Panel{{Layers: []viz.Layer{
-		viz.Line{X: []float64{0, 1, 2}, Y: []float64{0, 1, math.NaN()}, Color: viz.Blue},
-	}}}}
 }
 
 type result struct {
@@ -206,6 +219,43 @@ func TestAssessment(t *testing.T) {
 	equal(t, shown[1:],
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
 		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none")
+}
+
+func TestMemoSaysSo(t *testing.T) {
+	dir := "PROBODE_MEMO=" + t.TempDir()
+	equal(t, plain(t, run(t, "memo", 0, dir)), "Memo “square”: computed, and kept on disk for the next time.")
+	r := run(t, "memo", 0, dir)
+	equal(t, plain(t, r), `Memo “square”: read back from disk, not computed. nb.Forget("square") removes it.`)
+	if s := r.sent[0].Data[protocol.MIMETextHTML].(string); strings.Contains(s, string(os.PathSeparator)+"tmp") {
+		t.Errorf("a path in %s", s)
+	}
+}
+
+// What cannot be kept is not lost: the cell goes on with it, and says why.
+func TestMemoCannotKeep(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ cell, folder, why, stdout string }{
+		{"memo", filepath.Join(file, "memo"), "the folder of the memos cannot be written: not a directory", ""},
+		{"memo changed", t.TempDir(), "encoding/gob makes “P: nil” of “P: &0”", "0 [1]\n"},
+		{"memo circle", t.TempDir(), "its pointers go round in a circle", "5\n"},
+		{"memo unregistered", t.TempDir(), "gob: type not registered for interface: nb.pointing", "[2]\n"},
+		{"memo panics", t.TempDir(), "not today", "7\n"},
+	} {
+		r := run(t, c.cell, 0, "PROBODE_MEMO="+c.folder)
+		if r.failed || r.stdout != c.stdout {
+			t.Errorf("%s: printed %q and %q", c.cell, r.stdout, r.stderr)
+		}
+		got := plain(t, r)
+		if len(got) != 1 || !strings.HasSuffix(got[0], "”: computed, but it cannot be kept: "+c.why+".") {
+			t.Errorf("%s: shown %q", c.cell, got)
+		}
+		if left, _ := os.ReadDir(c.folder); len(left) > 0 {
+			t.Errorf("%s: left %v", c.cell, left)
+		}
+	}
 }
 
 func TestShow(t *testing.T) {
