@@ -97,7 +97,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		}
 	}
 	sec.table(header, rows)
-	sec.missing(t, "alpha_star", "the classical solution diverges, or no α in [1e-6, 1e6] is best")
+	sec.missing(t, "alpha_star", "the classical solution diverges, or no α is best")
 	spread := func(m, lin string) (lo, hi float64) {
 		lo, hi = math.Inf(1), math.Inf(-1)
 		for _, v := range t.where(m, lin).floats("alpha_star") {

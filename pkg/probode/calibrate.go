@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Calibration chooses the noise scale α so that the spread of the ensemble
@@ -94,8 +95,10 @@ type CalibrateSettings struct {
 	// Paths is the size of the ensemble; zero means 1000. The standard error
 	// of log α* falls with its square root.
 	Paths int
-	// Bracket holds the smallest and the largest α considered; zero means
-	// 1e-6 and 1e6.
+	// Bracket holds the smallest and the largest α considered. Zero means
+	// 1e-6 and 1e6, and what lies beyond if the ensemble is still too wide at
+	// the one or too narrow at the other: which α is right goes with the
+	// units of the state, and with a high power of those of time.
 	Bracket [2]float64
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64
@@ -103,7 +106,8 @@ type CalibrateSettings struct {
 	// changes no bit of the result.
 	Workers int
 	// Progress, if not nil, is called with the number of evaluations of the
-	// score done and an upper bound of their number.
+	// score done and an upper bound of their number, which grows where the
+	// bracket has to.
 	Progress func(done, total int)
 }
 
@@ -122,7 +126,8 @@ type Calibration struct {
 	Points  int
 	LeftOut LeftOut
 	// AtEdge says that the optimum is at an edge of the bracket, so that
-	// Alpha is not a maximum of the score.
+	// Alpha is not a maximum of the score. It does not happen with a Bracket
+	// of zero as long as α* is in [1e-100, 1e100].
 	AtEdge bool
 	// Warnings says in words what a user should know about the above.
 	Warnings []string
@@ -157,28 +162,66 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	const perDecade, refinements = 3, 16
 	n := max(2, int(math.Ceil((hi-lo)/math.Ln10*perDecade)))
 	c.total = n + 1 + refinements
-	best := 0
-	for i := range n + 1 {
+	point := func(i int) (ScorePoint, float64, error) {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
 		if i == 0 || i == n {
 			a = c.s.Bracket[min(i, 1)] // not off by a rounding
 		}
-		v, err := c.score(ctx, a, min(c.s.Paths, 100))
+		v, width, err := c.score(ctx, a, min(c.s.Paths, 100))
+		return ScorePoint{a, v}, width, err
+	}
+	best, first := 0, 0 // the latter is the number of Curve[0]
+	var low, high float64
+	for i := range n + 1 {
+		p, width, err := point(i)
 		if err != nil {
 			return nil, err
 		}
-		out.Curve = append(out.Curve, ScorePoint{a, v})
-		if v > out.Curve[best].Score {
+		if i == 0 {
+			low = width
+		}
+		high = width
+		if out.Curve = append(out.Curve, p); p.Score > out.Curve[best].Score {
 			best = i
 		}
 	}
-	if math.IsInf(out.Curve[best].Score, -1) {
-		return nil, fmt.Errorf("%s, %v, h = %g: no alpha in [%g, %g] has an ensemble with spread in which all paths can be solved", p.Name, m, c.solver.h, c.s.Bracket[0], c.s.Bracket[1])
+	if s.Bracket == [2]float64{} {
+		// The width tells on which side the maximum lies even where the score
+		// does not: where the noise is lost in the rounding of the path, or
+		// no path can be solved.
+		const most = 94 * perDecade // to 1e100, and 1e-100
+		for i := n + 1; i <= n+most && (high < 0 || best == len(out.Curve)-1); i++ {
+			c.total++
+			p, width, err := point(i)
+			if err != nil {
+				return nil, err
+			}
+			high = width
+			if out.Curve = append(out.Curve, p); p.Score > out.Curve[best].Score {
+				best = i
+			}
+		}
+		for ; first > -most && (low > 0 || best == 0); first-- {
+			c.total++
+			p, width, err := point(first - 1)
+			if err != nil {
+				return nil, err
+			}
+			low = width
+			out.Curve = slices.Insert(out.Curve, 0, p)
+			if best++; p.Score >= out.Curve[best].Score {
+				best = 0
+			}
+		}
 	}
-	if best == 0 || best == n {
+	last := len(out.Curve) - 1
+	if math.IsInf(out.Curve[best].Score, -1) {
+		return nil, fmt.Errorf("%s, %v, h = %g: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.Name, m, c.solver.h, out.Curve[0].Alpha, out.Curve[last].Alpha)
+	}
+	if best == 0 || best == last {
 		out.AtEdge = true
 		out.Alpha, out.SE = out.Curve[best].Alpha, math.NaN()
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at h = %g", out.Alpha, m, c.solver.h))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at h = %g", out.Alpha, m, c.solver.h))
 		c.warn(out)
 		return out, nil
 	}
@@ -187,14 +230,14 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	// hundredth of the standard error at 1000 paths is close enough.
 	var failed error
 	f := func(x float64) float64 {
-		v, err := c.score(ctx, math.Exp(x), c.s.Paths)
+		v, _, err := c.score(ctx, math.Exp(x), c.s.Paths)
 		if err != nil {
 			failed = errors.Join(failed, err)
 		}
 		return -v
 	}
 	width := (hi - lo) / float64(n)
-	at := lo + width*float64(best)
+	at := lo + width*float64(first+best)
 	x := minimize(f, at-width, at, at+width, 4e-4, refinements-2)
 	if failed != nil {
 		return nil, failed
@@ -228,7 +271,7 @@ func Score(ctx context.Context, p *Problem, m Method, alphas []float64, s Calibr
 		if !(a > 0) || math.IsInf(a, 1) {
 			return nil, fmt.Errorf("%s: alpha is %g: want a finite number > 0", p.Name, a)
 		}
-		if out[i], err = c.score(ctx, a, c.s.Paths); err != nil {
+		if out[i], _, err = c.score(ctx, a, c.s.Paths); err != nil {
 			return nil, err
 		}
 	}
@@ -323,7 +366,8 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 }
 
 func (c *calibrator) warn(out *Calibration) {
-	if n := c.left.Small + c.left.Uncertain; n > 0 {
+	// A few points where an error crosses zero are as it should be.
+	if n := c.left.Small + c.left.Uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.Small, c.left.Uncertain))
 	}
@@ -372,33 +416,40 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, allOK, err
 }
 
-// score returns S(α) from the first n paths.
-func (c *calibrator) score(ctx context.Context, alpha float64, n int) (float64, error) {
+// score returns S(α) from the first n paths, and the width of the ensemble as
+// match does; one of which a path cannot be solved is too wide.
+func (c *calibrator) score(ctx context.Context, alpha float64, n int) (v, width float64, err error) {
 	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if !ok {
-		return math.Inf(-1), nil
+		return math.Inf(-1), 1, nil
 	}
 	all := newMoments(len(c.used))
 	for g := range groups {
 		all.merge(&groups[g])
 	}
-	return c.match(&all), nil
+	v, width = c.match(&all)
+	return v, width, nil
 }
 
-// match returns the score of an ensemble with moments m.
-func (c *calibrator) match(m *moments) float64 {
+// match returns the score of an ensemble with moments m, and whether it is on
+// the whole too narrow or too wide: the mean of (v − E²)/(v + E²), from −1 to 1.
+// It is −4/Points times the slope of the score in log α where the variances grow
+// like α.
+func (c *calibrator) match(m *moments) (v, width float64) {
 	var sum float64
 	for k, m2 := range m.m2 {
 		ratio := m2 / float64(m.n-1) / c.e2[k]
 		sum -= math.Log(0.25 * (ratio + 1/ratio + 2))
+		width += 1 - 2/(1+ratio)
 	}
+	width /= float64(len(m.m2))
 	if math.IsNaN(sum) {
-		return math.Inf(-1)
+		return math.Inf(-1), width
 	}
-	return sum / 4
+	return sum / 4, width
 }
 
 // jackknife returns the standard error of log α*. The score with a group of
@@ -421,7 +472,8 @@ func (c *calibrator) jackknife(ctx context.Context, alpha float64) (float64, err
 					rest.merge(&groups[g])
 				}
 			}
-			at[j] = append(at[j], c.match(&rest))
+			v, _ := c.match(&rest)
+			at[j] = append(at[j], v)
 		}
 	}
 	var x moments = newMoments(1)

@@ -111,6 +111,38 @@ func TestCalibrateFitzHughNagumo(t *testing.T) {
 	}
 }
 
+// α is a variance per power of h: with a state c times as large it is c² times as
+// large, and with times c times as large c⁻ᵖ times, p the exponent of the noise,
+// 2q + 1. That is more than the scan begins with, in both directions, and for
+// Runge–Kutta noise of the α that it begins with is lost in the rounding of the
+// path. All scales are of whole decades, as is the grid of the scan, so that α*
+// differs by roundings only: 1e-16 of the path, of which the error is 1e-6 and
+// more, amplified near the flat maximum, of which Brent's method wants 4e-4.
+func TestCalibrateUnits(t *testing.T) {
+	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}} {
+		calibrate := func(state, time float64) *Calibration {
+			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
+				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}
+			c, err := Calibrate(ctx(), p, m, CalibrateSettings{Step: time / 4, Paths: 100, Seed: 1, Indicator: Richardson})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		want := calibrate(1, 1)
+		for _, c := range [][2]float64{{1e6, 1}, {1e-6, 1}, {1e12, 1}, {1, 1e-3}, {1, 1e-6}, {1, 1e6}} {
+			got := calibrate(c[0], c[1])
+			if r := got.Alpha / want.Alpha / (c[0] * c[0]) * math.Pow(c[1], float64(2*m.Order()+1)); math.Abs(r-1) > 1e-4 || got.AtEdge || len(got.Warnings) != len(want.Warnings) {
+				t.Errorf("%v with units %g: α* = %.4g, %.6f times %.4g in these units; %q", m, c, got.Alpha, r, want.Alpha, got.Warnings)
+			}
+			n := len(got.Curve) - 1
+			if g := got.Curve; math.Abs(math.Log(g[n].Alpha/g[0].Alpha)/float64(n)-math.Log(10)/3) > 1e-9 {
+				t.Errorf("%v with units %g: the grid from %g to %g has %d points", m, c, g[0].Alpha, g[n].Alpha, n+1)
+			}
+		}
+	}
+}
+
 func TestCalibrateReports(t *testing.T) {
 	set := CalibrateSettings{Step: 0.1, Paths: 100, Seed: 1}
 	first, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, set)

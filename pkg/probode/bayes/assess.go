@@ -54,7 +54,8 @@ type AssessSettings struct {
 	Chains mcmc.Settings
 
 	// Weighed is the number of draws of each step, of all chains together,
-	// for which the equations are solved accurately. Zero means 4000.
+	// for which the equations are solved accurately, at least 50. Zero means
+	// 4000.
 	Weighed int
 
 	// Accurate says how. Its Workers and Progress have no meaning here.
@@ -145,9 +146,13 @@ type Inference struct {
 	Effects []Effect     // in the order of Assessment.Params
 
 	Draws, Chains int
-	Solves        int     // solutions of the equations, burn-in included
-	Failed        float64 // share of those after burn-in that failed
-	Seconds       float64
+	// Solves is the work, burn-in included: the steps that solvers took, in
+	// units of those of one solution of all the equations with this step.
+	Solves int
+	// Failed is the share of the evaluations after burn-in that failed, of
+	// the likelihood or of pieces of paths.
+	Failed  float64
+	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size of the assessed
 	// parameters per second.
 	ESSPerSecond float64
@@ -170,7 +175,8 @@ type Effect struct {
 type Verdict int
 
 const (
-	// Undecided: the Monte Carlo error is too large to tell.
+	// Undecided: the Monte Carlo error is too large to tell, or not known, as
+	// the chains have not mixed or the accurate posterior is out of reach.
 	Undecided Verdict = iota
 	// Negligible: the error is below the threshold, by more than two
 	// standard errors.
@@ -233,11 +239,19 @@ type assessor struct {
 	out         *Assessment
 	assessed    []int // indices of the assessed parameters
 	modes       []*Mode
-	paired      [][]Effect
+	paired      [][]shift
+	notes       [][]string // of the calibrations, by step
+	source      *draws     // that the accurate posterior was had from
 	done, total int
 }
 
 func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor, error) {
+	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
+		panic(fmt.Sprintf("bayes: Threshold of AssessSettings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
+	}
+	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
+		panic(fmt.Sprintf("bayes: Weighed of AssessSettings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
+	}
 	if p.Step == 0 && len(s.Steps) > 0 {
 		q := *p
 		q.Step = s.Steps[0]
@@ -264,9 +278,6 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	}
 	if s.Calibrate.Paths == 0 {
 		s.Calibrate.Paths = 400
-	}
-	if s.Threshold < 0 || s.Weighed < 0 {
-		panic("bayes: negative Threshold or Weighed in AssessSettings")
 	}
 	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only, s.Chains.Meta = nil, nil, nil, nil, nil
 	s.Accurate.Workers, s.Accurate.Progress = s.Chains.Workers, nil
@@ -314,7 +325,8 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 		return nil, errors.New("bayes: no Steps to assess")
 	}
 	a.modes = make([]*Mode, len(a.out.Steps))
-	a.paired = make([][]Effect, len(a.out.Steps))
+	a.paired = make([][]shift, len(a.out.Steps))
+	a.notes = make([][]string, len(a.out.Steps))
 	a.total = 5*len(a.out.Steps) + 1
 	return a, nil
 }
@@ -426,6 +438,11 @@ type draws struct {
 	summed *Inference
 	few    *mcmc.Chains // evenly spaced ones, to be weighed
 	three  [][]float64
+
+	// mean and log are what the draws since the weighed one before add to
+	// the errors of mean and log sd of all draws, by assessed parameter, chain
+	// and weighed draw: see influence.
+	mean, log [][][]float64
 }
 
 // sample runs one scheme and keeps of its draws what is needed.
@@ -434,19 +451,21 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 	s.Seed = seed
 	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", scheme, p.Step, g) }
 	begin := time.Now()
-	c, err := Sample(a.ctx, p, scheme, s)
+	job, err := prepare(a.ctx, p, scheme, s)
+	if err != nil {
+		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.Step, err)
+	}
+	c, err := job.run(a.ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.Step, err)
 	}
 	seconds := time.Since(begin).Seconds()
-	inf := &Inference{Scheme: scheme.String(), Summary: c.Summary(), Chains: len(c.Draws), Draws: len(c.Draws[0]), Seconds: seconds}
+	inf := &Inference{Scheme: scheme.String(), Summary: c.Summary(), Chains: len(c.Draws), Draws: len(c.Draws[0]), Solves: int(math.Round(job.solves())), Seconds: seconds}
 	var failed, kept int
-	for i, t := range c.Stats {
+	for _, t := range c.Stats {
 		failed += t.Failed + t.Latent.Failed
 		kept += t.Proposed + t.Latent.Proposed
-		inf.Solves += c.BurnIn[i].Proposed + c.BurnIn[i].Latent.Proposed
 	}
-	inf.Solves += kept
 	inf.Failed = float64(failed) / float64(max(1, kept))
 	least := math.Inf(1)
 	for _, k := range a.assessed {
@@ -464,6 +483,10 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 		}
 		d.few.Draws, d.few.Generated = append(d.few.Draws, x), append(d.few.Generated, g)
 	}
+	for _, k := range a.assessed {
+		mean, log := influence(c.Parameter(k), n)
+		d.mean, d.log = append(d.mean, mean), append(d.log, log)
+	}
 	for k := range 3 {
 		chain := c.Draws[k%len(c.Draws)]
 		d.three = append(d.three, slices.Clone(chain[(k+1)*len(chain)/3-1]))
@@ -471,7 +494,52 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 	return d, nil
 }
 
-// seed gives each step numbers of its own, so that the runs are independent.
+// solves returns the steps that the solvers of all chains took, in units of
+// those of one solution of all the equations. The counts of a kernel will not
+// do: some schemes solve for pieces of a path, or with other steps, or not at all
+// where a prior forbids.
+func (j *job) solves() float64 {
+	e, err := newEvaluator(j.p)
+	if err != nil {
+		panic("bayes: " + err.Error()) // it was made before
+	}
+	var full, steps int
+	for _, r := range e.runs {
+		full += r.solver.Steps()
+	}
+	for _, k := range j.kernels {
+		if w, ok := k.(interface{ work() int }); ok {
+			steps += w.work()
+		}
+	}
+	return float64(steps) / float64(full)
+}
+
+// influence cuts each chain of x into n stretches and returns what each of them
+// adds to the mean and to the logarithm of the standard deviation, in units in
+// which these are the means over the stretches: the sums of the influence
+// functions x − m and ½ ((x − m)²/v − 1).
+func influence(x [][]float64, n int) (mean, log [][]float64) {
+	m, v := stat.PopMeanVariance(slices.Concat(x...), nil)
+	mean, log = make([][]float64, len(x)), make([][]float64, len(x))
+	for i, c := range x {
+		unit := float64(n) / float64(len(c))
+		from := 0
+		for k := range n {
+			var a, b float64
+			to := (k + 1) * len(c) / n
+			for _, y := range c[from:to] {
+				a += (y - m) * unit
+				b += 0.5 * ((y-m)*(y-m)/v - 1) * unit
+			}
+			mean[i], log[i] = append(mean[i], a), append(log[i], b)
+			from = to
+		}
+	}
+	return mean, log
+}
+
+// seed gives each run numbers of its own, so that the runs are independent.
 func (a *assessor) seed(key ...uint64) uint64 {
 	return probode.Stream(a.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
@@ -501,16 +569,17 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 
 	if a.p.Alpha.Name == "" {
 		a.say("alpha, h = %.4g", st.Step)
-		alpha, se, err := a.alpha(p, st.Mode)
+		alpha, se, notes, err := a.alpha(p, st.Mode)
 		if err != nil {
 			return d, err
 		}
+		a.notes[i] = notes
 		st.AlphaStar, st.AlphaSE, st.Alpha = alpha, se, alpha
 		if v := a.p.Alpha.Value; v > 0 {
 			st.Alpha = v
 		}
 		for _, theta := range d.three {
-			v, _, err := a.alpha(p, theta)
+			v, _, _, err := a.alpha(p, theta)
 			if err != nil {
 				if a.ctx.Err() != nil {
 					return d, err
@@ -524,20 +593,27 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 }
 
 // alpha returns α* at theta, and its standard error: of several experiments the
-// geometric mean, as the method wants one α for all.
-func (a *assessor) alpha(p *Posterior, theta []float64) (alpha, se float64, err error) {
+// geometric mean, as the method wants one α for all. The notes are the warnings
+// of the calibrations.
+func (a *assessor) alpha(p *Posterior, theta []float64) (alpha, se float64, notes []string, err error) {
 	cs, err := p.CalibrateAlpha(a.ctx, theta, a.s.Calibrate)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, nil, err
 	}
 	var sum, square float64
 	n := float64(len(cs))
-	for _, c := range cs {
+	for i, c := range cs {
+		for _, w := range c.Warnings {
+			if len(cs) > 1 {
+				w = p.Experiments[i].title(i) + ": " + w
+			}
+			notes = append(notes, w)
+		}
 		sum += math.Log(c.Alpha)
 		square += (c.SE / c.Alpha) * (c.SE / c.Alpha)
 	}
 	alpha = math.Exp(sum / n)
-	return alpha, alpha * math.Sqrt(square) / n, nil
+	return alpha, alpha * math.Sqrt(square) / n, notes, nil
 }
 
 // probabilistic samples at step i with the solver's error in the model.
@@ -552,7 +628,7 @@ func (a *assessor) probabilistic(i int) error {
 		}
 		p.Alpha = Known(st.Alpha)
 	}
-	d, err := a.sample(p, a.s.Scheme, a.seed(uint64(i)))
+	d, err := a.sample(p, a.s.Scheme, a.seed(uint64(i), 1))
 	if err != nil {
 		return err
 	}
@@ -565,16 +641,16 @@ func (a *assessor) probabilistic(i int) error {
 }
 
 // weigh solves accurately at few draws of d and returns what the weights say of
-// its error, in the units of the parameters: Bias is not divided by anything.
-func (a *assessor) weigh(d *draws) ([]Effect, float64, error) {
+// its error.
+func (a *assessor) weigh(d *draws) ([]shift, float64, error) {
 	w, err := Reweight(a.ctx, d.p, d.few, a.s.Accurate)
 	if err != nil {
 		return nil, math.Inf(1), err
 	}
 	weights := normalised(w.LogWeights)
-	var out []Effect
-	for _, k := range a.assessed {
-		out = append(out, paired(d.few.Parameter(k), weights))
+	var out []shift
+	for j, k := range a.assessed {
+		out = append(out, paired(d.few.Parameter(k), weights, d.mean[j], d.log[j]))
 	}
 	return out, w.KHat, nil
 }
@@ -605,6 +681,14 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
+// A shift is an effect with Bias in the units of the parameter, and the standard
+// errors that it leaves to the accurate mean and to the logarithm of the accurate
+// standard deviation.
+type shift struct {
+	Effect
+	meanSE, logSE float64
+}
+
 // paired compares the draws x with the same draws under weights of mean 1: the
 // difference of the means and the ratio of the standard deviations. Both are
 // smooth functions of means over the draws, so that their errors are those of
@@ -614,20 +698,33 @@ func normalised(log [][]float64) [][]float64 {
 //	ψ = ½ ((x − m)²/v − 1) − ½ w ((x − m_w)²/v_w − 1)   of log √(v/v_w),
 //
 // over chains with all their autocorrelation.
-func paired(x, w [][]float64) Effect {
+//
+// The accurate mean is the mean of all draws less this difference, and so with
+// the logarithm of the standard deviation. Between the two there is covariance, as
+// x is among all draws: what counts is the influence of the draws since the
+// weighed one before, mean and log, less φ and ψ. If all draws are weighed, that
+// is w (x − m_w).
+func paired(x, w, mean, log [][]float64) shift {
 	all, weights := slices.Concat(x...), slices.Concat(w...)
 	m, v := stat.PopMeanVariance(all, nil)
 	mw, vw := stat.PopMeanVariance(all, weights)
-	phi, psi := make([][]float64, len(x)), make([][]float64, len(x))
+	var phi, psi, restPhi, restPsi [][]float64
 	for i := range x {
+		n := len(x[i])
+		f, g, rf, rg := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 		for k, y := range x[i] {
 			q, qw := y-m, y-mw
-			phi[i] = append(phi[i], q-w[i][k]*qw)
-			psi[i] = append(psi[i], 0.5*(q*q/v-1)-0.5*w[i][k]*(qw*qw/vw-1))
+			f[k] = q - w[i][k]*qw
+			g[k] = 0.5*(q*q/v-1) - 0.5*w[i][k]*(qw*qw/vw-1)
+			rf[k], rg[k] = mean[i][k]-f[k], log[i][k]-g[k]
 		}
+		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
 	}
 	ratio := math.Sqrt(v / vw)
-	return Effect{Bias: m - mw, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi), Paired: true}
+	return shift{
+		Effect: Effect{Bias: m - mw, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi), Paired: true},
+		meanSE: meanSE(restPhi), logSE: meanSE(restPsi),
+	}
 }
 
 // meanSE is mcmc.MCSEMean for numbers that may all be equal.
@@ -650,14 +747,14 @@ func (a *assessor) accurate(fine *draws) error {
 		m probode.Method
 		h float64
 	}
-	use := func(d *draws, effects []Effect, khat float64, by string) {
-		a.out.KHat, a.out.AccurateBy = khat, by
+	use := func(d *draws, effects []shift, khat float64, by string) {
+		a.out.KHat, a.out.AccurateBy, a.source = khat, by, d
 		for j, k := range a.assessed {
 			// The mean of all draws, less the bias that the weighed ones show.
 			q, m, e := &a.out.Params[j], d.summed.Summary[k], effects[j]
-			q.Mean, q.MeanSE = m.Mean-e.Bias, math.Hypot(m.MCSE, e.BiasSE)
+			q.Mean, q.MeanSE = m.Mean-e.Bias, e.meanSE
 			q.SD = m.SD / e.Ratio
-			q.SDSE = q.SD * math.Hypot(m.MCSESD/m.SD, e.RatioSE/e.Ratio)
+			q.SDSE = q.SD * e.logSE
 		}
 	}
 	f := a.finest()
@@ -666,7 +763,7 @@ func (a *assessor) accurate(fine *draws) error {
 		use(fine, a.paired[f], best, fmt.Sprintf("the draws of h = %.4g, weighed", h))
 	}
 	// loss is the largest error of a mean, in units of what the chain alone has.
-	loss := func(d *draws, effects []Effect) (most float64) {
+	loss := func(d *draws, effects []shift) (most float64) {
 		for j, k := range a.assessed {
 			most = math.Max(most, effects[j].BiasSE/d.summed.Summary[k].MCSE)
 		}
@@ -774,7 +871,7 @@ func (a *assessor) conclude() {
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
 		if st.Deterministic != nil {
-			var own []Effect
+			var own []shift
 			if st.KHat <= khatLimit {
 				own = a.paired[i]
 			}
@@ -785,10 +882,13 @@ func (a *assessor) conclude() {
 		}
 	}
 	a.out.largest()
-	a.out.warn(a.p)
+	a.warn()
 }
 
-func (a *assessor) effects(inf *Inference, own []Effect) {
+// sound reports whether the standard errors of m can be believed.
+func sound(m mcmc.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
+
+func (a *assessor) effects(inf *Inference, own []shift) {
 	inf.Effects = nil
 	for j, k := range a.assessed {
 		q, m := a.out.Params[j], inf.Summary[k]
@@ -800,10 +900,12 @@ func (a *assessor) effects(inf *Inference, own []Effect) {
 		// Of two estimates, one from the difference of two runs and one from
 		// the weights of this one, the one with the smaller error.
 		if own != nil && own[j].BiasSE/q.SD < e.BiasSE {
-			e = own[j]
+			e = own[j].Effect
 			e.Bias, e.BiasSE = e.Bias/q.SD, e.BiasSE/q.SD
 		}
-		if m.RHat <= mixed && m.BulkESS >= fewest && a.out.KHat <= khatLimit {
+		// Chains that have not mixed leave neither the accurate mean nor the
+		// unit of all biases, the accurate sd, known.
+		if a.out.KHat <= khatLimit && sound(m) && sound(a.source.summed.Summary[k]) {
 			e.Verdict = e.judge(a.out.Threshold)
 		}
 		inf.Effects = append(inf.Effects, e)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distmv"
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -253,7 +255,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 		},
 		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		Method:      probode.AdamsBashforth{},
-	}, bayes.AssessSettings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
+	}, bayes.AssessSettings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
 	if !contains(a.Warnings, "hides a bad solver") || !contains(a.Warnings, "judge the step by sigma") {
 		t.Errorf("warnings %q\n%v", a.Warnings, a)
 	}
@@ -340,6 +342,227 @@ func TestAssessBadSettings(t *testing.T) {
 		if a, err := bayes.Assess(context.Background(), assessPosterior(0.125), s); a != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
+	}
+}
+
+// The programmer's faults name the field and the value.
+func TestAssessFaults(t *testing.T) {
+	for want, s := range map[string]bayes.AssessSettings{
+		"Threshold of AssessSettings is -1":   {Threshold: -1},
+		"Threshold of AssessSettings is NaN":  {Threshold: math.NaN()},
+		"Threshold of AssessSettings is +Inf": {Threshold: math.Inf(1)},
+		"Weighed of AssessSettings is -3":     {Weighed: -3},
+		"Weighed of AssessSettings is 1":      {Weighed: 1},
+	} {
+		func() {
+			defer func() {
+				if r := recover(); !strings.Contains(fmt.Sprint(r), want) {
+					t.Errorf("panic %v, want %q", r, want)
+				}
+			}()
+			bayes.Assess(context.Background(), assessPosterior(0.125), s)
+		}()
+	}
+}
+
+// squares is the normal law with a known standard deviation, without the constant
+// of the density, which would be another one in other units.
+type squares float64
+
+func (squares) Own() []bayes.Value { return nil }
+func (s squares) LogProb(y, m float64, _ []float64) float64 {
+	return -0.5 * (y - m) * (y - m) / float64(s*s)
+}
+func (s squares) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
+	return m + float64(s)*rng.NormFloat64()
+}
+
+// An epidemic in shares of the population and in persons is one and the same. α*
+// goes with the square of the unit, here 2⁴⁰, to within twice the 4e-4 that its
+// search leaves. A power of two changes no rounding, so that deterministic inference
+// is the same to the last bit. That with α* is the same but for those 4e-4, and
+// with standard errors as if the chains were independent, 8 checks at 4.5 give a
+// false alarm with a probability of less than 5e-5.
+func TestAssessUnits(t *testing.T) {
+	shares := []float64{0.026, 0.055, 0.12, 0.18, 0.17, 0.13, 0.062, 0.049, 0.011, 0.018}
+	const persons = 1 << 20
+	of := func(unit float64) *bayes.Assessment {
+		sir := &probode.Problem{
+			Name: "SIR", X0: []float64{0.99 * unit, 0.01 * unit}, Theta: []float64{2, 1}, Params: []string{"beta", "gamma"}, Span: [2]float64{0, 10}, Autonomous: true,
+			F: func(f []float64, _ float64, x, th []float64) {
+				n := th[0] * x[0] * (x[1] / unit)
+				f[0], f[1] = -n, n-th[1]*x[1]
+			}}
+		d := &bayes.Data{}
+		for i, y := range shares {
+			d.T, d.Y = append(d.T, float64(i+1)), append(d.Y, []float64{y * unit})
+		}
+		return assess(t, &bayes.Posterior{
+			Params: []bayes.Param{
+				{Name: "beta", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.3}},
+				{Name: "gamma", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.3}},
+			},
+			Experiments: []bayes.Experiment{{
+				Problem: sir, Data: d, Observe: func(dst, x, _ []float64) { dst[0] = x[1] },
+				Errors: []bayes.Likelihood{squares(0.02 * unit)},
+			}},
+			Method: probode.AdamsBashforth{},
+		}, bayes.AssessSettings{
+			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
+			Calibrate: probode.CalibrateSettings{Paths: 100},
+			Accurate:  bayes.AccurateSolver{Step: 0.05, Method: probode.RungeKutta{}},
+		})
+	}
+	a, b := of(1), of(persons)
+	for i, st := range a.Steps {
+		big := b.Steps[i]
+		if r := big.Alpha / st.Alpha / (persons * persons); math.Abs(r-1) > 1e-3 || !(big.AlphaSE > 0) {
+			t.Errorf("h = %g: α* is %.8g ± %.2g in persons and %.8g in shares, ratio %.6f of 2⁴⁰", st.Step, big.Alpha, big.AlphaSE, st.Alpha, r)
+		}
+		if !slices.Equal(st.Deterministic.Effects, big.Deterministic.Effects) {
+			t.Errorf("h = %g, deterministic: %+v in shares, %+v in persons", st.Step, st.Deterministic.Effects, big.Deterministic.Effects)
+		}
+		for j, e := range st.Probabilistic.Effects {
+			g := big.Probabilistic.Effects[j]
+			bias, ratio := (e.Bias-g.Bias)/math.Hypot(e.BiasSE, g.BiasSE), (e.Ratio-g.Ratio)/math.Hypot(e.RatioSE, g.RatioSE)
+			if !(math.Abs(bias) < 4.5 && math.Abs(ratio) < 4.5) {
+				t.Errorf("h = %g, %s, %s: %+v in shares, %+v in persons", st.Step, st.Probabilistic.Scheme, a.Params[j].Name, e, g)
+			}
+		}
+	}
+	if len(a.Warnings) != len(b.Warnings) {
+		t.Errorf("warnings %q in shares, %q in persons", a.Warnings, b.Warnings)
+	}
+}
+
+// An α at the edge of the caller's own bracket is said to be so, once a step.
+func TestAssessAlphaAtEdge(t *testing.T) {
+	a := assess(t, assessPosterior(0.125), bayes.AssessSettings{Steps: []float64{0.125, 0.0625}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100},
+		Calibrate: probode.CalibrateSettings{Paths: 40, Bracket: [2]float64{1e-6, 1e-3}}})
+	for _, st := range a.Steps {
+		n := 0
+		for _, w := range a.Warnings {
+			if strings.Contains(w, fmt.Sprintf("α* = 0.001 at h = %g", st.Step)) && strings.Contains(w, "edge of the bracket") {
+				n++
+			}
+		}
+		if n != 1 || !math.IsNaN(st.AlphaSE) {
+			t.Errorf("h = %g: α = %g ± %g, %d warnings of the edge in %q", st.Step, st.Alpha, st.AlphaSE, n, a.Warnings)
+		}
+	}
+}
+
+// Four experiments that are the same have four α* that are independent: the
+// standard error of their mean over 40 seeds against what is reported. The
+// ratio of the variances is χ²₃₉/39, above 2.3 with probability 1e-5, and 4 if the
+// four share their noise.
+func TestAssessAlphaOfExperiments(t *testing.T) {
+	p := assessPosterior(0.125)
+	p.Experiments = append(p.Experiments, p.Experiments[0], p.Experiments[0], p.Experiments[0])
+	var logs []float64
+	var reported float64
+	const seeds = 40
+	for seed := range uint64(seeds) {
+		cs, err := p.CalibrateAlpha(context.Background(), []float64{1}, probode.CalibrateSettings{Paths: 100, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := assessPosterior(0.125).CalibrateAlpha(context.Background(), []float64{1}, probode.CalibrateSettings{Paths: 100, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one[0].Alpha != cs[0].Alpha {
+			t.Errorf("the first of four experiments has α* = %g, alone %g", cs[0].Alpha, one[0].Alpha)
+		}
+		var sum float64
+		for _, c := range cs {
+			sum += math.Log(c.Alpha) / 4
+			reported += c.SE * c.SE / (c.Alpha * c.Alpha) / 16 / seeds
+		}
+		logs = append(logs, sum)
+	}
+	if r := stat.Variance(logs, nil) / reported; r > 2.3 {
+		t.Errorf("variance of the mean of four log α* is %.2f times the reported one", r)
+	}
+}
+
+// The two runs of a step are independent: of one and the same scheme they would
+// otherwise be the same.
+func TestAssessRunsAreIndependent(t *testing.T) {
+	a := assess(t, assessPosterior(0.125), bayes.AssessSettings{Steps: []float64{0.125}, Scheme: bayes.Deterministic{}, Weighed: 100,
+		Chains: mcmc.Settings{Draws: 100, BurnIn: 100}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+	if m := a.Steps[0].Deterministic.Summary[0].Mean; m == a.Steps[0].Probabilistic.Summary[0].Mean {
+		t.Errorf("both runs have the mean %g", m)
+	}
+}
+
+// The work is that of Compare for the same scheme, in which the steps of the
+// solvers are counted: within a tenth, as chains of other seeds accept differently,
+// by 2 % of the draws. To count moves would give four times as many for the
+// filter, which takes a path in four pieces, and for delayed acceptance leave out
+// solves of one of its stages.
+func TestAssessSolves(t *testing.T) {
+	for _, scheme := range []bayes.Scheme{bayes.PCNWithinGibbs{}, bayes.PseudoMarginal{Particles: 20}, bayes.PseudoMarginal{Particles: 20, Importance: true}, bayes.DelayedAcceptance{Noise: true}} {
+		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
+		a := assess(t, assessPosterior(0), bayes.AssessSettings{Steps: []float64{0.125}, Scheme: scheme, Weighed: 100, Chains: s, Calibrate: probode.CalibrateSettings{Paths: 40}})
+		p := assessPosterior(0.125)
+		p.Alpha = bayes.Known(a.Steps[0].Alpha)
+		c, err := bayes.Compare(context.Background(), p, []bayes.Scheme{scheme}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := c[0].Solves * 4 * 200
+		if got := float64(a.Steps[0].Probabilistic.Solves); math.Abs(got/want-1) > 0.1 {
+			t.Errorf("%v: %g solves, %g by Compare", scheme, got, want)
+		}
+	}
+}
+
+// The standard errors of the accurate mean and standard deviation are right,
+// though the draws behind the two parts of each, the mean of all draws and the
+// bias that the weighed ones show, half of them or all, are in part the same. The
+// model is linear, x′ = 3θt² from 0, of which Euler's method makes x(2) = 5.25 θ and
+// not 8 θ, so that both posteriors are normal and the weights bounded. The mean of
+// z² over 150 replicates is χ²₁₅₀/150 if z is normal: outside of (0.62, 1.5) with
+// probability 2e-4 for each of two, and standard errors that are themselves known
+// to 5 % make 1e-3 of that. Were the parts added as if they were independent, it
+// would be 0.4.
+func TestAssessAccurateErrors(t *testing.T) {
+	const y, replicates = 1.5, 150
+	precision := 1 + 8*8.
+	mean, sd := (1+8*y)/precision, 1/math.Sqrt(precision)
+	var m, s float64
+	for seed := range uint64(replicates) {
+		ctx, cancel := context.WithCancel(context.Background())
+		a, err := bayes.Assess(ctx, &bayes.Posterior{
+			Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Mu: 1, Sigma: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "power", X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
+					F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
+				Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+			}},
+			Method: probode.AdamsBashforth{}, Step: 0.5,
+		}, bayes.AssessSettings{
+			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
+			Calibrate: probode.CalibrateSettings{Paths: 40},
+			Accurate:  bayes.AccurateSolver{Step: 0.5, Method: probode.RungeKutta{}}, // Simpson's rule, exact for t²
+			Progress: func(_, _ int, doing string) {
+				if strings.HasPrefix(doing, "pcn") {
+					cancel() // the rest is not needed
+				}
+			}})
+		cancel()
+		if a == nil {
+			t.Fatal(err)
+		}
+		q := a.Params[0]
+		m += (q.Mean - mean) * (q.Mean - mean) / (q.MeanSE * q.MeanSE) / replicates
+		s += (q.SD - sd) * (q.SD - sd) / (q.SDSE * q.SDSE) / replicates
+	}
+	t.Logf("mean z² %.2f and %.2f", m, s)
+	if !(m > 0.62 && m < 1.5 && s > 0.62 && s < 1.5) {
+		t.Errorf("mean z² is %.2f of the mean and %.2f of the sd, want 1", m, s)
 	}
 }
 

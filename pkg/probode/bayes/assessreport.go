@@ -25,7 +25,8 @@ func nominal(m probode.Method) int {
 }
 
 // warn says what is to be known beside the numbers, and what to do about it.
-func (a *Assessment) warn(p *Posterior) {
+func (as *assessor) warn() {
+	a, p := as.out, as.p
 	a.Warnings = nil
 	say := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
 
@@ -37,8 +38,22 @@ func (a *Assessment) warn(p *Posterior) {
 			say("nothing is known at h = %.4g: %s", st.Step, st.Err)
 		}
 	}
-	a.warnChains(say)
+	for i, st := range a.Steps {
+		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
+			if inf != nil {
+				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Scheme, st.Step), say)
+			}
+		}
+		if i == as.finest() && as.source != nil {
+			as.warnSource(say)
+		}
+	}
 	a.warnOrder(say)
+	for i, st := range a.Steps {
+		if as.notes[i] != nil {
+			say("α* = %.3g at h = %.4g: %s", st.AlphaStar, st.Step, strings.Join(as.notes[i], "; "))
+		}
+	}
 	a.warnAlpha(p, say)
 
 	// An unknown σ fits the solver's error as if it were the data's.
@@ -71,30 +86,32 @@ func (a *Assessment) warn(p *Posterior) {
 		}
 	}
 	if off != nil {
-		say("with h = %s some observations lie between grid points, where the path is interpolated with the method's order: that is part of the error assessed; a step that divides the times of the data does without", strings.Join(off, ", "))
+		say("with h = %s some observations lie between grid points, where the path is a polynomial through %d of them, with an error of its own that falls like h^%d, the method's like h^%d: that is part of the error assessed; a step that divides the times of the data does without",
+			strings.Join(off, ", "), a.Method.Order()+2, a.Method.Order()+2, a.Method.Order())
 	}
 }
 
 // spreads returns the parameters that say how large the errors of observation are,
 // which can take the solver's error upon themselves: 1 for one that grows with
-// them, −1 for one that falls.
+// them, −1 for one that falls. What the parameters of a law of the caller's own
+// mean is not known.
 func (p *Posterior) spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		for k := range x.Data.columns() {
 			l := x.errors(k)
-			for n, v := range l.Own() {
-				sign := 1.0
-				switch l.(type) {
-				case NegativeBinomial:
-					sign = -1 // the variance falls with φ
-				case StudentT:
-					if n == 0 {
-						sign = -1 // the tails fall with ν
-					}
-				}
-				if v.Name != "" {
+			var signs []float64 // of Own
+			switch l.(type) {
+			case Gaussian, LogNormal:
+				signs = []float64{1}
+			case StudentT:
+				signs = []float64{-1, 1} // the tails fall with ν
+			case NegativeBinomial:
+				signs = []float64{-1} // the variance falls with φ
+			}
+			for n, sign := range signs {
+				if v := l.Own()[n]; v.Name != "" {
 					out[v.Name] = sign
 				}
 			}
@@ -103,37 +120,48 @@ func (p *Posterior) spreads() map[string]float64 {
 	return out
 }
 
-func (a *Assessment) warnChains(say func(string, ...any)) {
-	for _, st := range a.Steps {
-		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
-			if inf == nil {
-				continue
-			}
-			where := fmt.Sprintf("%s, h = %.4g", inf.Scheme, st.Step)
-			var rhat, few []string
-			worst, least := 0.0, math.Inf(1)
-			for _, m := range inf.Summary {
-				if !(m.RHat <= 1.01) {
-					rhat = append(rhat, m.Name)
-					worst = math.Max(worst, m.RHat)
-				}
-				if ess := math.Min(m.BulkESS, m.TailESS); !(ess >= float64(100*inf.Chains)) {
-					few = append(few, m.Name)
-					least = math.Min(least, ess)
-				}
-			}
-			switch {
-			case few != nil && rhat != nil:
-				say("%s: too few effective draws, %.0f where 100 a chain are wanted, and R̂ up to %.3f (%s): more draws (Draws, MinESS), a longer burn-in, or a look at the traces for several modes", where, least, worst, strings.Join(few, ", "))
-			case few != nil:
-				say("%s: too few effective draws, %.0f where 100 a chain are wanted (%s): run longer (Draws, MinESS)", where, least, strings.Join(few, ", "))
-			case rhat != nil:
-				say("%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws or a longer burn-in", where, worst, strings.Join(rhat, ", "))
-			}
-			if share := inf.Failed; share > 0.01 {
-				say("%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved", where, 100*share)
-			}
+// warn says what is wrong with the chains of a run.
+func (inf *Inference) warn(where string, say func(string, ...any)) {
+	var rhat, few []string
+	worst, least := 0.0, math.Inf(1)
+	for _, m := range inf.Summary {
+		if !(m.RHat <= 1.01) {
+			rhat = append(rhat, m.Name)
+			worst = math.Max(worst, m.RHat)
 		}
+		if ess := math.Min(m.BulkESS, m.TailESS); !(ess >= float64(100*inf.Chains)) {
+			few = append(few, m.Name)
+			least = math.Min(least, ess)
+		}
+	}
+	switch {
+	case few != nil && rhat != nil:
+		say("%s: too few effective draws, %.0f where 100 a chain are wanted, and R̂ up to %.3f (%s): more draws (Draws, MinESS), a longer burn-in, or a look at the traces for several modes", where, least, worst, strings.Join(few, ", "))
+	case few != nil:
+		say("%s: too few effective draws, %.0f where 100 a chain are wanted (%s): run longer (Draws, MinESS)", where, least, strings.Join(few, ", "))
+	case rhat != nil:
+		say("%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws or a longer burn-in", where, worst, strings.Join(rhat, ", "))
+	}
+	if share := inf.Failed; share > 0.01 {
+		say("%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved", where, 100*share)
+	}
+}
+
+// warnSource says what is wrong with the chains of the accurate posterior, and of
+// which parameters no verdict is given for that.
+func (as *assessor) warnSource(say func(string, ...any)) {
+	source := as.source.summed
+	if source != as.out.Steps[as.finest()].Deterministic {
+		source.warn(fmt.Sprintf("the chains behind the accurate posterior, %v with h = %.4g", as.source.p.Method, as.source.p.Step), say)
+	}
+	var lost []string
+	for _, k := range as.assessed {
+		if m := source.Summary[k]; !sound(m) {
+			lost = append(lost, m.Name)
+		}
+	}
+	if lost != nil {
+		say("no verdict is given on %s: the chains behind the accurate posterior are too far from a law that they agree on (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(lost, ", "), mixed, fewest)
 	}
 }
 
@@ -286,7 +314,16 @@ func (a *Assessment) Answer() string {
 		}
 		if q := st.Probabilistic; q != nil {
 			f := q.Effects[j]
-			fmt.Fprintf(&b, "There the probabilistic solver (α = %.3g) has %s off by %s of the accurate sd, with an sd %s times as large.\n", st.Alpha, a.Params[j].Name, plusMinus(f.Bias, f.BiasSE, true), plusMinus(f.Ratio, f.RatioSE, false))
+			fmt.Fprintf(&b, "There the probabilistic solver (α = %.3g) has %s off by %s of the accurate sd, with an sd %s times as large", st.Alpha, a.Params[j].Name, plusMinus(f.Bias, f.BiasSE, true), plusMinus(f.Ratio, f.RatioSE, false))
+			if k := q.farthest(a.Threshold); k != j {
+				g := q.Effects[k]
+				if math.Abs(g.Bias)/a.Threshold > math.Abs(math.Log(g.Ratio))/math.Log1p(a.Threshold) {
+					fmt.Fprintf(&b, "; its worst is %s, off by %s", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
+				} else {
+					fmt.Fprintf(&b, "; its worst is %s, with an sd %s times as large", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
+				}
+			}
+			b.WriteString(".\n")
 		}
 		break
 	}
@@ -304,7 +341,7 @@ func (inf *Inference) worst(threshold float64) (int, Verdict) {
 		if e.Verdict != v {
 			continue
 		}
-		s := math.Max(math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold))
+		s := e.size(threshold)
 		if v == Undecided {
 			more := e.more(threshold)
 			if s > 1 {
@@ -320,6 +357,26 @@ func (inf *Inference) worst(threshold float64) (int, Verdict) {
 	return at, v
 }
 
+// farthest returns the parameter that is farthest beyond the threshold, of those
+// for which the error is known to matter if there are any.
+func (inf *Inference) farthest(threshold float64) int {
+	j, v := inf.worst(threshold)
+	if v == Matters {
+		return j
+	}
+	for k, e := range inf.Effects {
+		if e.size(threshold) > inf.Effects[j].size(threshold) {
+			j = k
+		}
+	}
+	return j
+}
+
+// size returns the larger of both errors in units of the threshold.
+func (e Effect) size(threshold float64) float64 {
+	return math.Max(math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold))
+}
+
 // marginal returns the draws' own numbers of a parameter.
 func (inf *Inference) marginal(name string) mcmc.Marginal {
 	return inf.Summary[slices.IndexFunc(inf.Summary, func(m mcmc.Marginal) bool { return m.Name == name })]
@@ -328,9 +385,11 @@ func (inf *Inference) marginal(name string) mcmc.Marginal {
 // needed says in words how many draws would decide about parameter j.
 func (inf *Inference) needed(j int, name string, threshold float64) string {
 	e := inf.Effects[j]
-	m := inf.marginal(name)
-	if !(m.RHat <= mixed && m.BulkESS >= fewest) {
+	if !sound(inf.marginal(name)) {
 		return "the chains have not mixed, so that nothing can be said of the draws that are needed"
+	}
+	if e.judge(threshold) != Undecided {
+		return "the chains behind the accurate posterior have not mixed"
 	}
 	f := e.more(threshold)
 	switch {

@@ -65,25 +65,12 @@ func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 	if err != nil {
 		return Result{}, err
 	}
-	e, err := newEvaluator(p)
-	if err != nil {
-		return Result{}, err
-	}
-	var full, steps int
-	for _, r := range e.runs {
-		full += r.solver.Steps()
-	}
-	for _, k := range job.kernels {
-		if w, ok := k.(interface{ work() int }); ok {
-			steps += w.work()
-		}
-	}
 	thin := max(1, job.settings.Thin)
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Result{
 		Scheme: scheme, Chains: chains, ESS: math.Inf(1), Tail: math.Inf(1),
-		Solves:  float64(steps) / float64(full*all*len(job.kernels)) * float64(thin),
+		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Seconds: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
 	}
 	for _, m := range chains.Summary() {

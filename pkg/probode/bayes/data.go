@@ -1,6 +1,8 @@
 package bayes
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Data are observations at increasing times.
@@ -39,7 +42,9 @@ func (d *Data) validate() error {
 		switch {
 		case math.IsNaN(t) || math.IsInf(t, 0):
 			return fmt.Errorf("data: time %d is %g: want a finite number", i+1, t)
-		case i > 0 && t <= d.T[i-1]:
+		case i > 0 && t == d.T[i-1]:
+			return fmt.Errorf("data: time %g comes after %g: want increasing times, and of several observations at one time each in a column of its own or in another experiment", t, d.T[i-1])
+		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():
 			return fmt.Errorf("data: %d values at t = %g: want %d as in the first row", len(d.Y[i]), t, d.columns())
@@ -53,12 +58,16 @@ func (d *Data) validate() error {
 	return nil
 }
 
-// ReadCSV reads observations from a table with a header row. time is the name
-// of the column of times and columns those of the values, in the order wanted;
-// other columns are ignored. An empty cell or NaN is a missing value. Errors
-// name the line.
+// ReadCSV reads observations from a table with a header row, in UTF-8. time is
+// the name of the column of times and columns those of the values, in the order
+// wanted; other columns are ignored. Numbers are decimal. An empty cell, NaN, or
+// NA is a missing value. Errors name the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
-	in := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	if err := checkText(text); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	in := csv.NewReader(text)
 	in.Comment = '#'
 	in.TrimLeadingSpace = true
 	header, err := in.Read()
@@ -68,14 +77,17 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	header[0] = strings.TrimPrefix(header[0], "\ufeff") // the mark that spreadsheets put in front
 	for i := range header {
 		header[i] = strings.TrimSpace(header[i])
 	}
 	at := make([]int, 1+len(columns))
 	for i, name := range append([]string{time}, columns...) {
-		if at[i] = slices.Index(header, name); at[i] < 0 {
-			return nil, fmt.Errorf("data: no column %q: the header has %s", name, strings.Join(header, ", "))
+		at[i] = slices.Index(header, name)
+		if at[i] < 0 {
+			return nil, fmt.Errorf("data: no column %q: %s", name, describe(header))
+		}
+		if slices.Contains(header[at[i]+1:], name) {
+			return nil, fmt.Errorf("data: the header has column %q twice: want it once", name)
 		}
 	}
 	d := &Data{Names: slices.Clone(columns)}
@@ -91,12 +103,14 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		row := make([]float64, len(at))
 		for i, c := range at {
 			cell := strings.TrimSpace(rec[c])
-			if cell == "" && i > 0 {
+			if i > 0 && (cell == "" || cell == "NA") {
 				row[i] = math.NaN()
 				continue
 			}
-			if row[i], err = strconv.ParseFloat(cell, 64); err != nil {
-				return nil, fmt.Errorf("data: line %d, column %q: %q is not a number", line, header[c], cell)
+			// ParseFloat also takes what Go's programs are written with: 1_000
+			// and 0x1p3. In a table they are slips.
+			if row[i], err = strconv.ParseFloat(cell, 64); err != nil || strings.ContainsAny(cell, "_xX") {
+				return nil, fmt.Errorf("data: line %d, column %q: %s is not a number", line, header[c], quoted(cell))
 			}
 		}
 		d.T = append(d.T, row[0])
@@ -106,4 +120,75 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// checkText tells by its first bytes if a file is something else than text in
+// UTF-8, and passes over the mark that spreadsheets put in front of that.
+func checkText(in *bufio.Reader) error {
+	head, err := in.Peek(in.Size())
+	if err != nil && err != io.EOF {
+		return err
+	}
+	for _, known := range []struct{ mark, is string }{
+		{"\xff\xfe", "in UTF-16: want UTF-8"},
+		{"\xfe\xff", "in UTF-16: want UTF-8"},
+		{"\x1f\x8b", "compressed by gzip: want the text itself"},
+		{"PK\x03\x04", "a zip archive, as the workbooks of spreadsheets are: want a text file, saved as CSV"},
+	} {
+		if bytes.HasPrefix(head, []byte(known.mark)) {
+			return errors.New("the file is " + known.is)
+		}
+	}
+	switch {
+	case bytes.IndexByte(head, 0) >= 0:
+		return errors.New("the file has bytes that are zero: want text in UTF-8")
+	case bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0:
+		return errors.New("the lines end in CR alone: want LF or CR LF")
+	case bytes.HasPrefix(head, []byte("\ufeff")):
+		in.Discard(len("\ufeff"))
+	}
+	return nil
+}
+
+// describe names the columns of a header, as far as they go into one line, and
+// says so if it looks as if they were separated by something else than commas.
+func describe(header []string) string {
+	var b strings.Builder
+	for i, name := range header {
+		if b.Len() > 200 {
+			fmt.Fprintf(&b, ", … (%d columns)", len(header))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if q := quoted(name); q != `"`+name+`"` {
+			name = q // too long, or with characters that are not to be printed
+		}
+		b.WriteString(name)
+	}
+	text := "the header has " + b.String()
+	if len(header) == 1 {
+		switch {
+		case strings.Contains(header[0], ";"):
+			return text + `: the separator seems to be ";": want commas`
+		case strings.Contains(header[0], "\t"):
+			return text + ": the separator seems to be a tab: want commas"
+		}
+	}
+	return text
+}
+
+// quoted returns the text, or the beginning of one that is long, as Go would
+// write it.
+func quoted(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return strconv.Quote(text)
+	}
+	n := most
+	for !utf8.RuneStart(text[n]) && n > most-utf8.UTFMax {
+		n--
+	}
+	return strconv.Quote(text[:n]) + "…"
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -69,6 +70,9 @@ func newEvaluator(p *Posterior) (*evaluator, error) {
 		values += len(r.x.Data.T) * r.x.Data.columns()
 	}
 	e.setFit(make([]float64, values))
+	if err := e.checkObserve(); err != nil {
+		return nil, err
+	}
 	return e, nil
 }
 
@@ -98,18 +102,8 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 		r.param = append(r.param, p.index(x.param(k)))
 	}
 	if x.Observe == nil {
-		for k := range columns {
-			r.pick = append(r.pick, k)
-		}
-		named := make([]int, columns)
-		for k := range named {
-			named[k] = -1
-			if k < len(x.Data.Names) {
-				named[k] = slices.Index(problem.States, x.Data.Names[k])
-			}
-		}
-		if !slices.Contains(named, -1) {
-			r.pick = named
+		if r.pick, err = x.pick(); err != nil {
+			return nil, err
 		}
 	}
 	for k := range columns {
@@ -126,6 +120,136 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 	}
 	return r, nil
 }
+
+// untouched is what Observe finds in dst while it is being watched: a NaN that
+// no arithmetic makes.
+var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
+
+// watch has Observe write to dst and reports whether it returned; at an odd
+// state or parameter it may panic.
+func (r *run) watch(dst, x, theta []float64) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	for k := range dst {
+		dst[k] = untouched
+	}
+	r.x.Observe(dst, x, theta)
+	return
+}
+
+// probes is the number of draws of the prior at which a parameter that nothing
+// names must change what some Observe writes.
+const probes = 100
+
+// checkObserve reports a parameter that is used by nothing, such as one whose
+// name is misspelt: its posterior would be its prior, and what it was meant for
+// would stay at a nominal value. A parameter that is not named by an equation, a
+// law of errors or Alpha can only be used by an Observe, of which nothing can be
+// read; but it can be tried. A parameter is used if a change of it changes
+// anything: at the start or on the path, at the medians of the priors or at
+// draws of them, solved with noise as in a prediction. As a last resort the
+// parameter is NaN, which arithmetic hands on, so as not to accuse one that has
+// an effect in a corner. For a right model the first try is nearly always enough.
+func (e *evaluator) checkObserve() error {
+	p := e.p
+	var unused []int
+	for k, q := range p.Params {
+		if !p.named(q.Name) {
+			unused = append(unused, k)
+		}
+	}
+	observes := slices.ContainsFunc(e.runs, func(r *run) bool { return r.x.Observe != nil })
+	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
+	rng := probode.Stream(0, 0x6f627372)
+	told := make([]bool, len(e.runs)) // whether anything was learned from each
+	for try := range 1 + probes + 1 {
+		last := try == probes+1
+		for k := range theta {
+			theta[k] = p.Params[k].Prior.Quantile(0.5)
+		}
+		if try > 0 && !last {
+			theta = p.DrawPrior(rng)
+			normals(xi, rng)
+		}
+		noise := xi
+		for i, r := range e.runs {
+			n := r.solver.NoiseLen()
+			z := noise[:n]
+			noise = noise[n:]
+			if r.x.Observe == nil {
+				told[i] = true
+				continue
+			}
+			e.bind(r, theta)
+			d := r.solver.Problem().Dim()
+			dst, changed := make([]float64, len(r.laws)), make([]float64, len(r.laws))
+			// look tries the states, which lie one behind the other.
+			look := func(states []float64) error {
+				for ; len(states) > 0; states = states[d:] {
+					x := states[:d]
+					if !r.watch(dst, x, theta) {
+						continue
+					}
+					for k, y := range dst {
+						if math.Float64bits(y) == math.Float64bits(untouched) {
+							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.title(i), k+1, x)
+						}
+					}
+					// What is NaN or infinite anyway says nothing.
+					told[i] = told[i] || slices.ContainsFunc(dst, func(y float64) bool { return !math.IsNaN(y) && !math.IsInf(y, 0) })
+					unused = slices.DeleteFunc(unused, func(k int) bool {
+						values := []float64{0.2, 0.5, 0.8, rng.Float64()}
+						for i, prob := range values {
+							values[i] = p.Params[k].Prior.Quantile(prob)
+						}
+						if last {
+							values = []float64{math.NaN()}
+						}
+						old := theta[k]
+						defer func() { theta[k] = old }()
+						for _, theta[k] = range values {
+							if !r.watch(changed, x, theta) || !slices.EqualFunc(dst, changed, same) {
+								return true
+							}
+						}
+						return false
+					})
+				}
+				return nil
+			}
+			start := make([]float64, d)
+			r.solver.Problem().Initial(start, r.theta)
+			if err := look(start); err != nil {
+				return err
+			}
+			if len(unused) == 0 {
+				continue
+			}
+			if r.solver.Solve(r.z, r.theta, z) == nil {
+				r.at.At(r.state, r.z)
+				if err := look(r.state); err != nil {
+					return err
+				}
+			}
+		}
+		if len(unused) == 0 {
+			return nil
+		}
+		if !observes {
+			break
+		}
+	}
+	if slices.Contains(told, false) {
+		return nil // what is wrong there shows in the likelihood
+	}
+	also := ""
+	if observes {
+		also = ", and what Observe writes does not change with it"
+	}
+	return fmt.Errorf("bayes: parameter %q is used by nothing: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
+}
+
+// same compares what Observe wrote.
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 // setFit makes fit the place for what is expected of the data. Kernels swap it
 // for another one to keep what belongs to the position of their chain.
@@ -146,8 +270,12 @@ func (e *evaluator) constrain(theta, u []float64) float64 {
 		theta[k], jacobian = t.to(u[k])
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
-	if math.IsNaN(lp) {
-		return math.Inf(-1) // −∞ + ∞ far out in the tail
+	if math.IsNaN(lp) || math.IsInf(lp, 1) {
+		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the
+		// support to which θ was rounded, for u > 37.4 to the upper one: a chain
+		// that got there would never leave. What is cut off with that is the
+		// mass within 1e-16 of the end, see Distribution.LogProb.
+		return math.Inf(-1)
 	}
 	return lp
 }
@@ -235,6 +363,38 @@ func (r *run) row(n int, theta []float64) float64 {
 	return sum
 }
 
+// failure says why the posterior density at (θ, ξ) is not a positive number: in
+// the words of a failed solve, or with the first value of the data whose log
+// probability is not finite. It is nil where nothing is wrong.
+func (e *evaluator) failure(theta, xi []float64) error {
+	for i, r := range e.runs {
+		e.bind(r, theta)
+		var noise []float64
+		if xi != nil {
+			n := r.solver.NoiseLen()
+			noise, xi = xi[:n], xi[n:]
+		}
+		if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+			return fmt.Errorf("%s: %w", r.x.title(i), err)
+		}
+		r.at.At(r.state, r.z)
+		r.logLikelihood(theta)
+		c := len(r.laws)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				if math.IsNaN(y) {
+					continue
+				}
+				m := r.fit[n*c+k]
+				if lp := r.laws[k].LogProb(y, m, r.laws[k].own); math.IsNaN(lp) || math.IsInf(lp, 0) {
+					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.title(i), y, r.x.Data.T[n], k+1, lp, m)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // likelihoodOf returns the log probability of the data given what fit expects of
 // them.
 func (e *evaluator) likelihoodOf(fit, theta []float64) float64 {
@@ -254,22 +414,36 @@ func (e *evaluator) likelihoodOf(fit, theta []float64) float64 {
 	return sum
 }
 
-// pointwise writes the log probability of each value of the data given what
-// fit expects of it; NaN where the value is missing.
+// observed returns the number of values of the data that are not missing.
+func (e *evaluator) observed() int {
+	n := 0
+	for _, r := range e.runs {
+		for _, row := range r.x.Data.Y {
+			for _, y := range row {
+				if !math.IsNaN(y) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// pointwise writes the log probability of each value of the data that is not
+// missing, given what fit expects of it.
 func (e *evaluator) pointwise(dst, fit, theta []float64) {
+	at := 0
 	for _, r := range e.runs {
 		e.bind(r, theta)
 		c := len(r.laws)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
-				i := n*c + k
-				dst[i] = math.NaN()
 				if !math.IsNaN(y) {
-					dst[i] = r.laws[k].LogProb(y, fit[i], r.laws[k].own)
+					dst[at] = r.laws[k].LogProb(y, fit[n*c+k], r.laws[k].own)
+					at++
 				}
 			}
 		}
-		n := len(r.x.Data.Y) * c
-		dst, fit = dst[n:], fit[n:]
+		fit = fit[len(r.x.Data.Y)*c:]
 	}
 }

@@ -1,7 +1,6 @@
 package bayes
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -18,14 +17,8 @@ type Likelihood interface {
 	// y given m, constants included; own holds the values of Own. It is −Inf
 	// where y cannot be, and where m or own make no law.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, NaN where m makes no law.
+	// Rand returns a draw of y given m, NaN where m or own make no law.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
-}
-
-// checked is a Likelihood of this package, which can say what it wants.
-type checked interface {
-	check() error
-	support() string
 }
 
 var (
@@ -55,13 +48,13 @@ func (Gaussian) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]) - logSqrt2Pi
 }
 
-// Rand returns a draw of N(m, σ²).
+// Rand returns a draw of N(m, σ²), NaN for σ ≤ 0.
 func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	if !(own[0] > 0) {
+		return math.NaN()
+	}
 	return m + own[0]*rng.NormFloat64()
 }
-
-func (g Gaussian) check() error  { return positive("Gaussian: Sigma", g.Sigma) }
-func (Gaussian) support() string { return "a finite number" }
 
 // LogNormal is the Likelihood log y ~ N(log m, σ²): m is the median, and the
 // errors are relative to it.
@@ -81,46 +74,42 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]*y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y.
+// Rand returns a draw of y, NaN for m or σ ≤ 0.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	if !(m > 0) {
+	if !(m > 0 && own[0] > 0) {
 		return math.NaN()
 	}
 	return m * math.Exp(own[0]*rng.NormFloat64())
 }
 
-func (g LogNormal) check() error  { return positive("LogNormal: Sigma", g.Sigma) }
-func (LogNormal) support() string { return "a number > 0" }
-
 // StudentT is the Likelihood (y − m)/σ ~ t_ν, for data with outliers.
 type StudentT struct {
-	Nu    Value // degrees of freedom ν > 0
+	Nu    Value // degrees of freedom ν > 0; the Gaussian law is the limit of large ν
 	Sigma Value // scale σ > 0
 }
 
 // Own returns ν and σ.
 func (s StudentT) Own() []Value { return []Value{s.Nu, s.Sigma} }
 
-// LogProb returns the log density of y.
+// LogProb returns the log density of y, with r = (y − m)/σ:
+//
+//	log Γ((ν+1)/2) − log Γ(ν/2) − ½ log(πν) − log σ − ½(ν+1) log(1 + r²/ν)
 func (StudentT) LogProb(y, m float64, own []float64) float64 {
-	if !(own[0] > 0 && own[1] > 0) {
+	nu, sigma := own[0], own[1]
+	if !(nu > 0 && sigma > 0) {
 		return math.Inf(-1)
 	}
-	return distuv.StudentsT{Mu: m, Sigma: own[1], Nu: own[0]}.LogProb(y)
+	r := (y - m) / sigma
+	return logRise(nu/2, 0.5) - logSqrt2Pi - math.Log(sigma) - 0.5*(nu+1)*math.Log1p(r*r/nu)
 }
 
-// Rand returns a draw of y.
+// Rand returns a draw of y, NaN for ν or σ ≤ 0.
 func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	if !(own[0] > 0 && own[1] > 0) {
+		return math.NaN()
+	}
 	return distuv.StudentsT{Mu: m, Sigma: own[1], Nu: own[0], Src: rng}.Rand()
 }
-
-func (s StudentT) check() error {
-	if err := positive("StudentT: Nu", s.Nu); err != nil {
-		return err
-	}
-	return positive("StudentT: Sigma", s.Sigma)
-}
-func (StudentT) support() string { return "a finite number" }
 
 // Poisson is the Likelihood of counts with mean and variance m.
 type Poisson struct{}
@@ -131,7 +120,7 @@ func (Poisson) Own() []Value { return nil }
 // LogProb returns the log probability of the count y, which is −Inf for m < 0.
 func (Poisson) LogProb(y, m float64, _ []float64) float64 {
 	switch {
-	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0):
+	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || math.IsInf(m, 1):
 		return math.Inf(-1)
 	case m == 0 && y == 0:
 		return 0
@@ -144,16 +133,13 @@ func (Poisson) LogProb(y, m float64, _ []float64) float64 {
 // Rand returns a draw of y.
 func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 	switch {
-	case !(m >= 0):
+	case !(m >= 0) || math.IsInf(m, 1):
 		return math.NaN()
 	case m == 0:
 		return 0
 	}
 	return distuv.Poisson{Lambda: m, Src: rng}.Rand()
 }
-
-func (Poisson) check() error    { return nil }
-func (Poisson) support() string { return "a count: 0, 1, 2, …" }
 
 // NegativeBinomial is the Likelihood of counts with mean m that scatter more
 // than Poisson's,
@@ -171,26 +157,31 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 // LogProb returns the log probability of the count y, which is −Inf for m < 0:
 //
 //	log Γ(y+φ) − log Γ(φ) − log y! + φ log(φ/(φ+m)) + y log(m/(φ+m))
+//
+// It is computed as Poisson's, y log m − log y! − m, with −m replaced by
+//
+//	log Γ(y+φ) − log Γ(φ) − y log φ − (y+φ) log(1 + m/φ)
+//
+// so that for large φ the rounding is not that of numbers of the size of φ.
 func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	phi := own[0]
 	switch {
-	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || !(phi > 0):
+	case !(y >= 0) || y != math.Trunc(y) || !(m >= 0) || math.IsInf(m, 1) || !(phi > 0):
 		return math.Inf(-1)
 	case m == 0 && y == 0:
 		return 0
 	case m == 0:
 		return math.Inf(-1)
 	}
-	a, _ := math.Lgamma(y + phi)
-	b, _ := math.Lgamma(phi)
 	c, _ := math.Lgamma(y + 1)
-	return a - b - c - phi*math.Log1p(m/phi) - y*math.Log1p(phi/m)
+	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y: Poisson's of a mean that is gamma distributed.
+// Rand returns a draw of y: Poisson's of a mean that is gamma distributed; NaN
+// for m < 0 or φ ≤ 0.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
-	case !(m >= 0):
+	case !(m >= 0) || math.IsInf(m, 1) || !(own[0] > 0):
 		return math.NaN()
 	case m == 0:
 		return 0
@@ -198,13 +189,47 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-func (n NegativeBinomial) check() error  { return positive("NegativeBinomial: Phi", n.Phi) }
-func (NegativeBinomial) support() string { return "a count: 0, 1, 2, …" }
-
-// positive checks a value that is known; of a parameter LogProb sees to it.
-func positive(what string, v Value) error {
-	if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
-		return fmt.Errorf("%s is %g: want a finite number > 0", what, v.Value)
+// wants returns what a law of this package wants: the names of its own numbers,
+// all of which must be positive, and what an observation can be. A law of the
+// caller's own, one that embeds a law of this package among them, is not ok:
+// nobody knows what it makes of its numbers.
+func wants(l Likelihood) (own []string, y string, ok bool) {
+	switch l.(type) {
+	case Gaussian:
+		return []string{"Sigma"}, "a finite number", true
+	case LogNormal:
+		return []string{"Sigma"}, "a number > 0", true
+	case StudentT:
+		return []string{"Nu", "Sigma"}, "a finite number", true
+	case Poisson:
+		return nil, "a count: 0, 1, 2, …", true
+	case NegativeBinomial:
+		return []string{"Phi"}, "a count: 0, 1, 2, …", true
 	}
-	return nil
+	return nil, "", false
+}
+
+// logRise returns
+//
+//	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
+//
+// which is y(y−1)/2x + O(1/x²) for large x. There the three terms cancel, and
+// the difference of Stirling's series takes their place, in which what cancels
+// is of the size of y:
+//
+//	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
+func logRise(x, y float64) float64 {
+	if x < 16 {
+		a, _ := math.Lgamma(x + y)
+		b, _ := math.Lgamma(x)
+		return a - b - y*math.Log(x)
+	}
+	return (x+y-0.5)*math.Log1p(y/x) - y + stirling(x+y) - stirling(x)
+}
+
+// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π for x ≥ 16, where the
+// first term that is left out is below 2e-16.
+func stirling(x float64) float64 {
+	r := 1 / (x * x)
+	return (1./12 - r*(1./360-r*(1./1260-r*(1./1680-r/1188)))) / x
 }

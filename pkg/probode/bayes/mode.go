@@ -25,8 +25,9 @@ type Mode struct {
 
 	// U is the mode on the unconstrained scale and Cov the inverse of the
 	// matrix of second derivatives of −log density there. Cov is nil if that
-	// matrix is not positive definite: the mode is at the edge of something,
-	// or the data do not determine all parameters.
+	// matrix is not positive definite, or leaves a direction a standard
+	// deviation beyond ten: the mode is at the edge of something, or the data
+	// do not determine all parameters.
 	U   []float64
 	Cov *mat.SymDense
 
@@ -52,8 +53,9 @@ const (
 // the prior it takes the best, goes uphill from there by Nelder and Mead's
 // method and then by BFGS with numerical derivatives, and returns the highest
 // point. The seed decides the draws; from are further points to search from, such
-// as the mode for another step. It is an error if the density is positive at none
-// of all these.
+// as the mode for another step. It is an error, which says what is wrong at the
+// first of them, if the density is positive at none of all these. FindMode panics
+// if a point of from does not have a number for each parameter.
 //
 // A likelihood can have a higher mode elsewhere; nobody can promise that there
 // is none.
@@ -80,7 +82,13 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 		u []float64
 		f float64
 	}
+	for _, x := range from {
+		if len(x) != d {
+			panic(fmt.Sprintf("bayes: FindMode from %d numbers: want %d, one for each parameter", len(x), d))
+		}
+	}
 	var points []point
+	var failed []float64 // the first θ that is no good
 	rng := probode.Stream(seed, 0x6d6f6465)
 	for range modePoints {
 		u := make([]float64, d)
@@ -92,6 +100,8 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 		}
 		if f := density(u); !math.IsInf(f, 0) {
 			points = append(points, point{u, -f})
+		} else if failed == nil {
+			failed = slices.Clone(theta)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -110,7 +120,14 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 		}
 	}
 	if len(points) == 0 {
-		return nil, fmt.Errorf("bayes: at none of %d draws of the prior has the posterior a positive density: can the equations be solved there with step %g, and do the priors allow for the data?", modePoints, p.Step)
+		why := errors.New("they lie on the edge of its support")
+		if failed != nil {
+			if why = e.failure(failed, nil); why == nil {
+				why = errors.New("the density of the prior is zero there")
+			}
+			why = fmt.Errorf("at the first, %s: %w", p.format(failed), why)
+		}
+		return nil, fmt.Errorf("bayes: at none of %d draws of the prior has the posterior a positive density: %w", modePoints, why)
 	}
 
 	problem := optimize.Problem{
@@ -155,35 +172,131 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 	m := &Mode{Theta: make([]float64, d), U: best.u, LogP: -best.f, Tried: modePoints, Solved: solved}
 	e.constrain(m.Theta, best.u)
 	m.Cov, m.shape = laplace(problem.Func, best.u)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
+// The Hessian at the mode is taken by differences whose steps are laplaceStep
+// standard deviations of the posterior itself, along its own axes. On a ridge
+// the curvatures differ by many powers of ten, and no other steps do: the error
+// of a difference is relative to the largest curvature that its points feel, and
+// must be small against the smallest. The error is O(laplaceStep²) times what
+// makes the density other than Gaussian, and the rounding of the log density
+// over laplaceStep², about 1e-14·|f|/1e-4.
+const laplaceStep = 0.01
+
+// flat is the standard deviation, on the unconstrained scale, beyond which a
+// direction counts as one without curvature.
+const flat = 10
+
 // laplace returns the inverse of the Hessian of f at u, nil if that is not
-// positive definite; and a covariance of that shape in any case, in which a
-// direction without curvature, or with the wrong one, has the standard deviation
-// of at most ten. Both are nil if the Hessian is not finite.
+// positive definite; and a covariance of that shape in any case, with axes of at
+// most flat where there is no curvature, and as long where it is the wrong way
+// round. Both are nil if f is not finite around u.
+//
+// The axes, the columns of w, are not known beforehand. They begin as multiples
+// of the unit vectors and are replaced by the principal axes of what is found,
+// until in their coordinates f looks like ½|z|².
 func laplace(f func([]float64) float64, u []float64) (cov, shape *mat.SymDense) {
 	d := len(u)
-	// The step is large against the rounding of f, which sums many solves.
-	hess := mat.NewSymDense(d, nil)
-	fd.Hessian(hess, f, u, &fd.Settings{Formula: fd.Formula{Stencil: []fd.Point{{Loc: 0, Coeff: -1}, {Loc: 1, Coeff: 1}}, Derivative: 1, Step: 1e-3}})
-	for _, v := range hess.RawSymmetric().Data {
-		if math.IsNaN(v) || math.Abs(v) > 1e200 {
-			return nil, nil
+	f0 := f(u)
+	x := make([]float64, d)
+	w := mat.NewDense(d, d, nil)
+	// at returns f at a step along the sum of the axes given, or against it.
+	at := func(sign float64, axes []int) float64 {
+		copy(x, u)
+		for _, k := range axes {
+			for i := range x {
+				x[i] += sign * laplaceStep * w.At(i, k)
+			}
+		}
+		if v := f(x); math.Abs(v) < 1e200 {
+			return v
+		}
+		return math.NaN() // over an edge
+	}
+	// bend returns the second derivative along the sum of axes.
+	bend := func(axes ...int) float64 {
+		return (at(1, axes) - f0 + (at(-1, axes) - f0)) / (laplaceStep * laplaceStep)
+	}
+	// fits tells that an axis with this second derivative has the right length,
+	// and by how much it should be longer. Far off the right length a parabola
+	// says little, so that it is approached in bounded strides.
+	fits := func(v float64) (ok bool, by float64) {
+		v = math.Abs(v)
+		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
+	}
+
+	for k := range d {
+		w.Set(k, k, 1)
+		for range 20 {
+			v := bend(k)
+			ok, by := fits(v)
+			if math.IsNaN(v) {
+				by = 0.1
+			}
+			if ok || by > 1 && w.At(k, k) == flat {
+				break
+			}
+			w.Set(k, k, min(by*w.At(k, k), flat))
 		}
 	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(hess, true) {
+	var axes *mat.Dense // along which the Hessian is diagonal, with these values
+	var values []float64
+	for range 20 {
+		hess := mat.NewSymDense(d, nil)
+		for i := range d {
+			hess.SetSym(i, i, bend(i))
+			for j := range i {
+				hess.SetSym(i, j, (bend(i, j)-hess.At(i, i)-hess.At(j, j))/2)
+			}
+		}
+		var eigen mat.EigenSym
+		if slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) || !eigen.Factorize(hess, true) {
+			break
+		}
+		var q mat.Dense
+		eigen.VectorsTo(&q)
+		axes, values = mat.NewDense(d, d, nil), eigen.Values(nil)
+		axes.Mul(w, &q)
+		done := true
+		for k, v := range values {
+			column := axes.ColView(k)
+			ok, by := fits(v)
+			if length := mat.Norm(column, 2); by*length > flat {
+				by = flat / length
+				ok = by < 1.5
+			}
+			done = done && ok
+			for i := range d {
+				w.Set(i, k, by*column.AtVec(i))
+			}
+		}
+		if done {
+			break
+		}
+	}
+	if axes == nil {
 		return nil, nil
 	}
-	var q mat.Dense
-	eigen.VectorsTo(&q)
-	values := eigen.Values(nil) // increasing
 	shape = mat.NewSymDense(d, nil)
+	proper := true
 	for k, v := range values {
-		shape.SymRankOne(shape, 1/max(math.Abs(v), 0.01), q.ColView(k))
+		column := axes.ColView(k)
+		variance := 1 / math.Abs(v)
+		if most := flat / mat.Norm(column, 2); !(v > 0 && variance < most*most) {
+			proper = false
+			variance = min(variance, most*most)
+		}
+		shape.SymRankOne(shape, variance, column)
 	}
-	if values[0] > 1e-14*values[d-1] && values[0] > 0.01 {
+	var chol mat.Cholesky
+	if !chol.Factorize(shape) {
+		return nil, nil // too thin for the arithmetic
+	}
+	if proper {
 		return shape, shape
 	}
 	return nil, shape
@@ -212,7 +325,7 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 	}
 	if mode.Cov == nil {
 		j.notes = append(j.notes, "chains start at draws of the prior: no mode with a Gaussian shape was found")
-		j.settings.Start = func(_ int, rng *rand.Rand) []float64 { return p.drawPrior(rng) }
+		j.settings.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 		return nil
 	}
 	j.notes = append(j.notes, fmt.Sprintf("chains start around the mode of the deterministic posterior, %s (the best of %d searches), with twice the standard deviations of its Gaussian approximation",
@@ -253,8 +366,11 @@ func (m *Mode) rule() mcmc.Rule {
 	return mcmc.AdaptiveMixture{Mean: m.U, Cov: m.shape}
 }
 
-// drawPrior returns a draw of the prior.
-func (p *Posterior) drawPrior(rng *rand.Rand) []float64 {
+// DrawPrior returns a draw of the parameters from their priors, as to have chains
+// begin there:
+//
+//	s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
+func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 	theta := make([]float64, len(p.Params))
 	for k := range theta {
 		theta[k] = draw(p.Params[k].Prior, rng)
@@ -276,7 +392,9 @@ func (p *Posterior) format(theta []float64) string {
 // CalibrateAlpha returns the noise scale α* of each experiment's equations at
 // the parameters theta of the model, as of a Mode or a draw. The step of s is
 // that of p, with which a nil Indicator means Richardson's estimate, for which
-// no reference is needed. See probode.Calibrate.
+// no reference is needed. Each experiment has noise of its own, the first that of
+// the seed of s itself, so that the errors of their α* are independent. See
+// probode.Calibrate.
 func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) ([]*probode.Calibration, error) {
 	e, err := newEvaluator(p)
 	if err != nil {
@@ -288,10 +406,14 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	if s.Indicator == nil {
 		s.Indicator = probode.Richardson
 	}
+	seed := s.Seed
 	var out []*probode.Calibration
 	for i, r := range e.runs {
 		e.bind(r, theta)
 		s.Step, s.Theta = r.solver.Step(), slices.Clone(r.theta)
+		if i > 0 {
+			s.Seed = probode.Stream(seed, uint64(i)).Uint64()
+		}
 		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, s)
 		if err != nil {
 			return out, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)

@@ -125,3 +125,116 @@ func TestFindModeErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// ridge is a model in which the product ab² is known to 1e-4 of itself and the
+// ratio a/b to 0.4: x₁ = ab² and x₂ = a/b at t = 1, solved without an error. On
+// the scale of log a and log b the one is exp(u + 2v), with third derivatives of
+// the size of its second ones.
+func ridge() *bayes.Posterior {
+	p := &probode.Problem{Name: "ridge", Params: []string{"a", "b"}, X0: []float64{0, 0}, Theta: []float64{1, 1}, Span: [2]float64{0, 1},
+		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0]*th[1]*th[1], th[0]/th[1] }}
+	wide := distuv.LogNormal{Mu: 0, Sigma: 1}
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "a", Prior: wide}, {Name: "b", Prior: wide}},
+		Experiments: []bayes.Experiment{{Problem: p,
+			Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{2, 0.7}}},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2e-4)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
+		Method: probode.AdamsBashforth{}, Step: 0.5,
+	}
+}
+
+// The covariance at a mode on a ridge, with curvatures of about 10 and 5e8, against the
+// inverse of the Hessian in closed form: with g = exp(q·u), ½((y − g)/σ)² has the
+// second derivative (2g² − yg)/σ² along q. Differences of a hundredth of a
+// standard deviation s are wrong by s²·1e-4/12 of a fourth derivative, of the
+// order of 1e-5 of the second along the ridge; the rounding is 1e-15/1e-4.
+// Differences with steps of 1e-3 along the parameters, one-sided or central, find a
+// negative curvature here.
+func TestCovarianceOnARidge(t *testing.T) {
+	m, err := ridge().FindMode(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Cov == nil {
+		t.Fatal("no covariance")
+	}
+	hess := mat.NewSymDense(2, []float64{1, 0, 0, 1}) // of the prior
+	for k, q := range [][]float64{{1, 2}, {1, -1}} {
+		g := math.Exp(q[0]*m.U[0] + q[1]*m.U[1])
+		y, s := []float64{2, 0.7}[k], []float64{2e-4, 0.4}[k]
+		hess.SymRankOne(hess, (2*g*g-y*g)/(s*s), mat.NewVecDense(2, q))
+	}
+	if math.Abs(m.U[0]+2*m.U[1]-math.Log(2)) > 1e-6 {
+		t.Errorf("mode %g is not on the ridge", m.Theta)
+	}
+	// H·Cov = I, on the scale of the axes: Lᵀ Cov L = I for H = LLᵀ.
+	var chol mat.Cholesky
+	if !chol.Factorize(hess) {
+		t.Fatal("the Hessian is not positive definite")
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	var unit mat.Dense
+	unit.Product(l.T(), m.Cov, &l)
+	for i := range 2 {
+		for j := range 2 {
+			want := 0.0
+			if i == j {
+				want = 1
+			}
+			if got := unit.At(i, j); math.Abs(got-want) > 1e-3 {
+				t.Errorf("Lᵀ Cov L (%d, %d) = %g, want %g", i, j, got, want)
+			}
+		}
+	}
+}
+
+// There is no covariance where a standard deviation is beyond ten, here 1e4.
+func TestNoCovarianceWithoutCurvature(t *testing.T) {
+	p := lines()
+	p.Params[1].Prior = distuv.Normal{Mu: 0, Sigma: 1e4}
+	p.Experiments[0].Data.Y = [][]float64{{0.4, math.NaN()}, {1.5, math.NaN()}, {2.2, math.NaN()}} // nothing on b
+	m, err := p.FindMode(context.Background(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Cov != nil {
+		t.Errorf("covariance %g of a parameter that nothing determines", mat.Formatted(m.Cov))
+	}
+}
+
+// What is wrong is said of the first draw, in one line.
+func TestFindModeSaysWhy(t *testing.T) {
+	for want, change := range map[string]func(p *bayes.Posterior){
+		"column 1, has the log probability NaN where NaN is expected": func(p *bayes.Posterior) {
+			p.Experiments[0].Observe = func(dst, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
+		},
+		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf where": func(p *bayes.Posterior) {
+			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0], dst[1] = x[0], -1 }
+			p.Experiments[0].Errors[1] = bayes.LogNormal{Sigma: bayes.Known(1)}
+		},
+		"lines, AB1, h = 0.5: step 0 at t = 0": func(p *bayes.Posterior) {
+			p.Experiments[0].Problem.F = func(f []float64, _ float64, _, _ []float64) { f[0], f[1] = math.NaN(), 0 }
+		},
+		"experiment 1: lines": func(p *bayes.Posterior) {
+			p.Experiments[0].Problem.Start = func(x0, _ []float64) { x0[0], x0[1] = 0, math.NaN() }
+		},
+	} {
+		p := lines()
+		change(p)
+		_, err := p.FindMode(context.Background(), 1)
+		if err == nil || !strings.Contains(err.Error(), "at none of 400 draws of the prior has the posterior a positive density: at the first, a = ") ||
+			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, want)
+		}
+	}
+}
+
+func TestFindModeFromAWrongLength(t *testing.T) {
+	defer func() {
+		if r, ok := recover().(string); !ok || !strings.HasPrefix(r, "bayes: FindMode from 1 numbers: want 2") {
+			t.Errorf("panic %q", r)
+		}
+	}()
+	_, _ = lines().FindMode(context.Background(), 1, []float64{1})
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // A Posterior is a model with its data: parameters θ with their priors, one or
@@ -90,8 +91,9 @@ type Experiment struct {
 	// Observe writes into dst what each column of the data should be at the
 	// state x, for the parameters theta of the model in the order of
 	// Posterior.Params. It must be a pure function. Nil stands for the
-	// components of the state after which the columns are named, or for the
-	// first ones if there is a column without a namesake.
+	// components of the state after which the columns are named. Columns
+	// none of which is named after a state stand for the states in order,
+	// one for each; columns or states without names for the first ones.
 	Observe func(dst, x, theta []float64)
 
 	// Errors are the laws of the observations, one for each column of the
@@ -121,21 +123,26 @@ func (p *Posterior) validate() error {
 	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil {
 		return errMissing
 	}
-	if am, ok := p.Method.(probode.AdamsMoulton); ok && am.Exact != nil {
+	if err := checkMethod(p.Method); err != nil {
+		return err
+	}
+	am, ok := p.Method.(probode.AdamsMoulton)
+	if a, pointer := p.Method.(*probode.AdamsMoulton); pointer {
+		am, ok = *a, true
+	}
+	if ok && am.Exact != nil {
 		return fmt.Errorf("bayes: %v: the exact law needs more randomness than ξ and does not depend on θ continuously: use the Gaussian law (Exact: nil) for inference", p.Method)
 	}
-	used := make([]bool, len(p.Params))
 	use := func(what string, v Value) error {
 		if v.Name == "" {
 			return nil
 		}
-		i := p.index(v.Name)
-		if i < 0 {
+		if p.index(v.Name) < 0 {
 			return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", what, v.Name, strings.Join(p.names(), ", "))
 		}
-		used[i] = true
 		return nil
 	}
+	lows := make([]float64, len(p.Params)) // lower ends of the supports
 	for i, q := range p.Params {
 		switch {
 		case q.Name == "":
@@ -145,8 +152,28 @@ func (p *Posterior) validate() error {
 		case q.Prior == nil:
 			return fmt.Errorf("bayes: parameter %q has no Prior", q.Name)
 		}
+		t, err := q.support()
+		if err != nil {
+			return err
+		}
+		lows[i] = t.lo
+	}
+	// positive reports a parameter with values that its use has no room for.
+	positive := func(v Value, what string) error {
+		i := p.index(v.Name)
+		if v.Name == "" || lows[i] >= 0 {
+			return nil
+		}
+		low := fmt.Sprintf("%.4g", lows[i])
+		if math.IsInf(lows[i], -1) {
+			low = "−∞"
+		}
+		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, HalfNormal, Truncated or another law of positive numbers", v.Name, low, what)
 	}
 	if err := use("Alpha", p.Alpha); err != nil {
+		return err
+	}
+	if err := positive(p.Alpha, "Alpha, which cannot be negative"); err != nil {
 		return err
 	}
 	if v := p.Alpha; v.Name == "" && (!(v.Value >= 0) || math.IsInf(v.Value, 1)) {
@@ -165,54 +192,151 @@ func (p *Posterior) validate() error {
 			return fmt.Errorf("bayes: %s: %d Params for the %d of %s", title, len(x.Params), n, x.Problem.Name)
 		}
 		for k := range x.Problem.Theta {
-			if j := p.index(x.param(k)); j >= 0 {
-				used[j] = true
-			} else if x.Params != nil && x.Params[k] != "" && x.Params[k] != x.Problem.ParamName(k) {
+			if p.index(x.param(k)) < 0 && x.Params != nil && x.Params[k] != "" && x.Params[k] != x.Problem.ParamName(k) {
 				// A name that was typed in and fits nothing is a mistake.
 				return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", title, x.Params[k], strings.Join(p.names(), ", "))
 			}
 		}
 		columns := x.Data.columns()
+		if columns == 0 {
+			return fmt.Errorf("bayes: %s: data: the rows are empty: want a value for each column", title)
+		}
+		if n := len(x.Data.Names); n != 0 && n != columns {
+			return fmt.Errorf("bayes: %s: data: %d names for %d columns: want one for each, or none", title, n, columns)
+		}
 		if n := len(x.Errors); n != 1 && n != columns {
 			return fmt.Errorf("bayes: %s: %d Errors for %d columns of data: want one for each, or one for all", title, n, columns)
 		}
-		if x.Observe == nil && columns > x.Problem.Dim() {
-			return fmt.Errorf("bayes: %s: the data has %d columns and the state %d components: say in Observe what is observed", title, columns, x.Problem.Dim())
+		if x.Observe == nil {
+			if _, err := x.pick(); err != nil {
+				return fmt.Errorf("bayes: %s: %w", title, err)
+			}
 		}
 		for k := range columns {
 			law := x.errors(k)
-			for _, v := range law.Own() {
+			if law == nil {
+				return fmt.Errorf("bayes: %s: the law in Errors of column %d is nil", title, k+1)
+			}
+			own, support, builtIn := wants(law)
+			for i, v := range law.Own() {
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
 				}
+				if !builtIn {
+					continue
+				}
+				name := strings.TrimPrefix(fmt.Sprintf("%T", law), "bayes.")
+				if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
+					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, own[i], v.Value)
+				}
+				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", own[i], name)); err != nil {
+					return err
+				}
 			}
-			c, ok := law.(checked)
-			if !ok {
+			if !builtIn {
 				continue
 			}
-			if err := c.check(); err != nil {
-				return fmt.Errorf("bayes: %s, errors of column %d: %w", title, k+1, err)
-			}
 			for n, row := range x.Data.Y {
-				if y := row[k]; !math.IsNaN(y) && math.IsInf(law.LogProb(y, 1, halves[:len(law.Own())]), -1) {
-					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, law, c.support())
+				if y := row[k]; !math.IsNaN(y) && math.IsInf(law.LogProb(y, 1, halves[:len(own)]), -1) {
+					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, law, support)
 				}
 			}
 		}
-		if x.Observe != nil {
-			for k := range used {
-				used[k] = true // for all that can be told
-			}
-		}
-	}
-	if i := slices.Index(used, false); i >= 0 {
-		return fmt.Errorf("bayes: parameter %q is used by nothing: the equations have %s", p.Params[i].Name, strings.Join(p.problemParams(), ", "))
 	}
 	return nil
 }
 
+// checkMethod reports a method that cannot be, such as one of too many steps.
+// What can be package probode knows; it takes such a method for a programmer's
+// fault, but here it may well come from the user of a program.
+func checkMethod(m probode.Method) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("bayes: Method: %s", strings.TrimPrefix(fmt.Sprint(r), "probode: "))
+		}
+	}()
+	_ = m.String()
+	return nil
+}
+
+// pick returns the component of the state that each column of the data is, for
+// an experiment without Observe.
+func (x *Experiment) pick() ([]int, error) {
+	columns, d := x.Data.columns(), x.Problem.Dim()
+	if columns > d {
+		return nil, fmt.Errorf("the data has %d columns and the state %d components: say in Observe what is observed", columns, d)
+	}
+	inOrder, named := make([]int, columns), make([]int, columns)
+	for k := range columns {
+		inOrder[k] = k
+	}
+	if len(x.Data.Names) == 0 || len(x.Problem.States) == 0 {
+		return inOrder, nil
+	}
+	stranger, namesakes := "", 0
+	for k, name := range x.Data.Names {
+		if named[k] = slices.Index(x.Problem.States, name); named[k] >= 0 {
+			namesakes++
+		} else if stranger == "" {
+			stranger = name
+		}
+	}
+	switch {
+	case namesakes == columns:
+		return named, nil
+	case namesakes == 0 && columns == d:
+		return inOrder, nil
+	}
+	// To take what comes first would fit infectious people to the susceptible.
+	return nil, fmt.Errorf("the column %q of the data is none of the states %s: name it in Data.Names after the state that it is, or say in Observe what is observed", stranger, strings.Join(x.Problem.States, ", "))
+}
+
+// named reports whether the parameter with the given name is an element of some
+// problem's θ, of a law of errors, or α.
+func (p *Posterior) named(name string) bool {
+	if p.Alpha.Name == name || slices.Contains(p.problemParams(), name) {
+		return true
+	}
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		for k := range x.Data.columns() {
+			if slices.ContainsFunc(x.errors(k).Own(), func(v Value) bool { return v.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// held says in words which elements of the problems' θ are no parameters of the
+// model, and so stay at their nominal values; "" if all are.
+func (p *Posterior) held() string {
+	var all []string
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		where := ""
+		if len(p.Experiments) > 1 {
+			where = fmt.Sprintf(" (%s)", x.title(i))
+		}
+		for k, v := range x.Problem.Theta {
+			if p.index(x.param(k)) < 0 {
+				all = append(all, fmt.Sprintf("%s = %g%s", x.Problem.ParamName(k), v, where))
+			}
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	return "held at their nominal values: " + strings.Join(all, ", ")
+}
+
 // halves are values that any law takes as its own parameters.
 var halves = []float64{0.5, 0.5, 0.5, 0.5}
+
+// lawText writes out a prior or a likelihood.
+func lawText(v any) string {
+	return strings.ReplaceAll(strings.TrimPrefix(mcmc.Literal(v), "distuv."), ", Src: nil", "")
+}
 
 func (p *Posterior) names() []string {
 	var names []string
@@ -254,16 +378,13 @@ func (x *Experiment) errors(column int) Likelihood {
 // describe returns what can be said of the model in words, as keys and values:
 // enough to tell two runs apart. What functions do cannot be told.
 func (p *Posterior) describe() [][2]string {
-	law := func(v any) string {
-		return strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf("%T%+v", v, v), "distuv."), " Src:<nil>", "")
-	}
 	out := [][2]string{
 		{"method", p.Method.String()},
 		{"step", fmt.Sprintf("%g", p.Step)},
 		{"alpha", p.Alpha.String()},
 	}
 	for _, q := range p.Params {
-		out = append(out, [2]string{"prior " + q.Name, law(q.Prior)})
+		out = append(out, [2]string{"prior " + q.Name, lawText(q.Prior)})
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
@@ -279,7 +400,7 @@ func (p *Posterior) describe() [][2]string {
 		}
 		var laws []string
 		for _, e := range x.Errors {
-			laws = append(laws, law(e))
+			laws = append(laws, lawText(e))
 		}
 		out = append(out,
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},

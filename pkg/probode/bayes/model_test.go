@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -242,6 +243,64 @@ func TestLikelihoodsAtTheirLimits(t *testing.T) {
 			t.Errorf("%T: drew %g of mean −1", l, y)
 		}
 	}
+	for _, bad := range []float64{0, -3, math.NaN()} {
+		for _, l := range []Likelihood{Gaussian{}, LogNormal{}, StudentT{}, NegativeBinomial{}} {
+			for at := range l.Own() {
+				own := []float64{1, 1}
+				own[at] = bad
+				if y := l.Rand(2, own, rng); !math.IsNaN(y) {
+					t.Errorf("%T: drew %g with %g", l, y, own)
+				}
+				if lp := l.LogProb(2, 2, own); !math.IsInf(lp, -1) {
+					t.Errorf("%T: log probability %g with %g", l, lp, own)
+				}
+			}
+		}
+	}
+}
+
+// The negative binomial law against Poisson's, and Student's against the Gaussian:
+// the difference is
+//
+//	((y−m)² − y)/2φ + O(1/φ²)   and   (r⁴ − 2r² − 1)/4ν + O(1/ν²),
+//
+// in which the second-order terms are below (y+m)³/φ² and (1+r²)³/ν². Rounding is
+// that of terms of the size of y log y, and of r².
+func TestLimitsOfLikelihoods(t *testing.T) {
+	for _, big := range []float64{1e4, 1e6, 1e9, 1e12, 1e16, 1e18, 1e100} {
+		for _, c := range [][2]float64{{0, 3}, {3, 3}, {7, 2.5}, {150, 120}, {1000, 1100}} {
+			y, m := c[0], c[1]
+			got := NegativeBinomial{}.LogProb(y, m, []float64{big}) - Poisson{}.LogProb(y, m, nil)
+			want := ((y-m)*(y-m) - y) / (2 * big)
+			if tol := math.Pow(y+m, 3)/big/big + 1e-15*(10+y)*math.Log(10+y); math.Abs(got-want) > tol {
+				t.Errorf("φ = %g, y = %g, m = %g: %g more than Poisson's, want %g ± %.2g", big, y, m, got, want, tol)
+			}
+		}
+		for _, r := range []float64{0, 0.3, 1, 5, 20} {
+			got := StudentT{}.LogProb(1+2*r, 1, []float64{big, 2}) - Gaussian{}.LogProb(1+2*r, 1, []float64{2})
+			want := (math.Pow(r, 4) - 2*r*r - 1) / (4 * big)
+			if tol := math.Pow(1+r*r, 3)/big/big + 1e-15*(10+r*r); math.Abs(got-want) > tol {
+				t.Errorf("ν = %g, r = %g: %g more than the Gaussian, want %g ± %.2g", big, r, got, want, tol)
+			}
+		}
+	}
+}
+
+// log Γ(x+y) − log Γ(x) − y log x = Σ log(1 + k/x) over k < y, for whole y, on both
+// sides of where Stirling's series takes over at 16. Terms of up to 3000 are
+// summed and subtracted: 1e-16 of them.
+func TestLogRise(t *testing.T) {
+	for _, x := range []float64{1e-3, 0.5, 3, 15.9, 16, 17, 40, 1e3, 1e8, 1e18} {
+		for _, y := range []int{0, 1, 2, 10, 500} {
+			var want float64
+			for k := range y {
+				want += math.Log1p(float64(k) / x)
+			}
+			if got := logRise(x, float64(y)); math.Abs(got-want) > 1e-15*(10+3000*math.Min(1, float64(y)/10)) {
+				t.Errorf("x = %g, y = %d: %v, want %v", x, y, got, want)
+			}
+		}
+	}
 }
 
 // idle is a problem with parameters that its equation does not see, so that
@@ -355,16 +414,14 @@ func TestExperimentsShareParameters(t *testing.T) {
 			break
 		}
 	}
-	terms := make([]float64, len(fit))
+	terms := make([]float64, e.observed()) // one value is missing
 	e.pointwise(terms, e.fit, []float64{v, x0, gain, sigma, tau})
 	var sum float64
-	for i, l := range terms {
-		if math.IsNaN(l) != (i == 1) {
-			t.Errorf("terms %v", terms)
-		}
-		if !math.IsNaN(l) {
-			sum += l
-		}
+	for _, l := range terms {
+		sum += l
+	}
+	if len(terms) != len(fit)-1 {
+		t.Errorf("%d terms of %d values, one of them missing", len(terms), len(fit))
 	}
 	if math.Abs(sum-want) > 1e-10 {
 		t.Errorf("terms add up to %v, want %v", sum, want)
@@ -377,20 +434,126 @@ func TestExperimentsShareParameters(t *testing.T) {
 	}
 }
 
-// Columns that are named after states are those, in whatever order; with any
-// other name among them they are the first components.
+// Columns that are named after states are those, in whatever order. Names that
+// are all others are taken in order if there are as many as states, and never
+// guessed at otherwise.
 func TestColumnsAreNamedAfterStates(t *testing.T) {
-	problem := &probode.Problem{Name: "two", States: []string{"a", "b"}, X0: []float64{1, 2}, Theta: []float64{0}, Span: [2]float64{0, 1},
-		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0], th[0] }}
-	for want, names := range map[float64][]string{2: {"b"}, 1: {"weight"}} {
+	for _, c := range []struct {
+		states, names []string
+		columns       int
+		want          []float64 // the expected values, at (1, 2, 3)
+		err           string
+	}{
+		{[]string{"a", "b", "c"}, []string{"b"}, 1, []float64{2}, ""},
+		{[]string{"a", "b", "c"}, []string{"c", "a"}, 2, []float64{3, 1}, ""},
+		{[]string{"a", "b", "c"}, []string{"a_obs", "b_obs", "c_obs"}, 3, []float64{1, 2, 3}, ""},
+		{[]string{"a", "b", "c"}, nil, 2, []float64{1, 2}, ""},
+		{nil, []string{"weight"}, 1, []float64{1}, ""},
+		{[]string{"a", "b", "c"}, []string{"weight"}, 1, nil, `the column "weight" of the data is none of the states a, b, c`},
+		{[]string{"a", "b", "c"}, []string{"c", "weight"}, 2, nil, `the column "weight" of the data is none of the states a, b, c`},
+		{[]string{"a", "b", "c"}, []string{"c", "b", "weight"}, 3, nil, `the column "weight" of the data is none of the states a, b, c`},
+		{[]string{"a", "b", "c"}, []string{"c", "b"}, 1, nil, "2 names for 1 columns"},
+	} {
+		problem := &probode.Problem{Name: "three", States: c.states, X0: []float64{1, 2, 3}, Theta: []float64{0}, Span: [2]float64{0, 1},
+			F: func(f []float64, _ float64, _, th []float64) { f[0], f[1], f[2] = th[0], th[0], th[0] }}
 		p := &Posterior{
 			Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
-			Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{{0}}, Names: names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
+			Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
 			Method:      probode.AdamsBashforth{}, Step: 1,
 		}
-		if _, e := logLikelihoodAt(t, p, 0); e.fit[0] != want {
-			t.Errorf("%q: expected %g, want %g", names, e.fit[0], want)
+		if c.err != "" {
+			if _, err := newEvaluator(p); err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%q: error %v, want %q", c.names, err, c.err)
+			}
+			continue
 		}
+		if _, e := logLikelihoodAt(t, p, 0); !slices.Equal(e.fit, c.want) {
+			t.Errorf("%q: expected %g, want %g", c.names, e.fit, c.want)
+		}
+	}
+}
+
+// town is an epidemic x = (S, I) of which a share rho is seen by Observe, with the
+// name of the rate as a parameter of the caller's choice.
+func town(rate, share string) *Posterior {
+	p := &probode.Problem{Name: "town", States: []string{"S", "I"}, Params: []string{"beta"}, X0: []float64{1000, 0}, Theta: []float64{0.5}, Span: [2]float64{0, 4},
+		F: func(f []float64, time float64, x, th []float64) {
+			f[0] = -th[0]*x[0]*x[1]/1000 - 1
+			f[1] = -f[0] - 0.2*x[1]
+		}}
+	return &Posterior{
+		Params: []Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
+		Experiments: []Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
+			Observe: func(dst, x, theta []float64) { dst[0] = theta[1] * x[1] },
+			Errors:  []Likelihood{Gaussian{Known(1)}}}},
+		Method: probode.RungeKutta{}, Step: 0.5, Alpha: Known(1),
+	}
+}
+
+// A parameter that is misspelt, or used by nothing, is found out although only
+// calls can tell what Observe makes of it.
+func TestUnusedParameterWithObserve(t *testing.T) {
+	for name, change := range map[string]func(p *Posterior){
+		"bta": func(p *Posterior) { p.Params[0].Name = "bta" },
+		"foo": func(p *Posterior) { p.Params = append(p.Params, Param{Name: "foo", Prior: distuv.Normal{Sigma: 1}}) },
+		"rho": func(p *Posterior) { // one that reads another element than meant
+			p.Experiments[0].Observe = func(dst, x, theta []float64) { dst[0] = theta[0] * x[1] }
+		},
+	} {
+		p := town("beta", "rho")
+		change(p)
+		_, err := newEvaluator(p)
+		want := fmt.Sprintf(`bayes: parameter %q is used by nothing: the equations have beta, and what Observe writes does not change with it`, name)
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// No model that uses its parameter is refused: not if it does so only on the path
+// and not at the start, in a rare region, beyond all draws of the prior, by a
+// panic, or next to states at which Observe panics.
+func TestObserveUsesItsParameter(t *testing.T) {
+	for what, observe := range map[string]func(dst, x, theta []float64){
+		"on the path": func(dst, x, theta []float64) { dst[0] = theta[1] * x[1] },
+		"rarely": func(dst, x, theta []float64) {
+			if dst[0] = x[1]; x[1] > 8 {
+				dst[0] = theta[1]
+			}
+		},
+		"as a bound that is never met": func(dst, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
+		"as an index":                  func(dst, x, theta []float64) { dst[0] = x[int(theta[1])] },
+		"where it does not panic": func(dst, x, theta []float64) {
+			if x[1] == 0 {
+				panic("nobody is ill")
+			}
+			dst[0] = theta[1]
+		},
+		"at once with NaN":                func(dst, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
+		"never, for all that can be told": func(dst, _, _ []float64) { dst[0] = math.NaN() },
+	} {
+		p := town("beta", "rho")
+		p.Experiments[0].Observe = observe
+		if _, err := newEvaluator(p); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// What stays at its nominal value can be told.
+func TestHeld(t *testing.T) {
+	p := town("beta", "rho")
+	if got := p.held(); got != "" {
+		t.Errorf("%q is held", got)
+	}
+	p.Experiments = append(p.Experiments, p.Experiments[0])
+	p.Experiments[1].Name, p.Experiments[1].Params = "", []string{""}
+	if got, want := p.held(), "held at their nominal values: beta = 0.5 (experiment 2)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.Experiments = p.Experiments[1:]
+	if got, want := p.held(), "held at their nominal values: beta = 0.5"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
@@ -443,27 +606,54 @@ func TestBadPosterior(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(p *Posterior){
-		"want Params, Experiments and Method":         func(p *Posterior) { p.Method = nil },
-		"the exact law needs more randomness":         func(p *Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
-		"parameter 1 has no name":                     func(p *Posterior) { p.Params[0].Name = "" },
-		`two parameters are named "slope"`:            func(p *Posterior) { p.Params[1].Name = "slope" },
-		`parameter "sigma" has no Prior`:              func(p *Posterior) { p.Params[1].Prior = nil },
-		`errors of column 1: no parameter "sgima"`:    func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{Unknown("sgima")} },
-		`parameter "slpoe" is used by nothing`:        func(p *Posterior) { p.Params[0].Name = "slpoe" },
-		`no parameter "speed": the model has slope, `: func(p *Posterior) { p.Experiments[0].Params = []string{"speed"} },
-		`Alpha: no parameter "alpha"`:                 func(p *Posterior) { p.Alpha = Unknown("alpha") },
-		"Alpha is -1":                                 func(p *Posterior) { p.Alpha = Known(-1) },
-		"experiment 1: want Problem, Data and Errors": func(p *Posterior) { p.Experiments[0].Data = nil },
-		"2 Params for the 1 of sloped":                func(p *Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
-		"2 Errors for 1 columns":                      func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{Poisson{}, Poisson{}} },
-		"say in Observe what is observed":             func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
-		"Sigma is 0":                                  func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{} },
-		"the value 1.5 at t = 0.5, column 1":          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
-		`experiment "late": data: time 1 comes after`: func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
-		"time 1.5 is outside of the span":             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
-		"step is 2":                                   func(p *Posterior) { p.Step = 2 },
-		`the prior of "slope" has the log density`:    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
-		"has the support [1, 1]":                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
+		"want Params, Experiments and Method":                         func(p *Posterior) { p.Method = nil },
+		"the exact law needs more randomness":                         func(p *Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
+		"parameter 1 has no name":                                     func(p *Posterior) { p.Params[0].Name = "" },
+		`two parameters are named "slope"`:                            func(p *Posterior) { p.Params[1].Name = "slope" },
+		`parameter "sigma" has no Prior`:                              func(p *Posterior) { p.Params[1].Prior = nil },
+		`errors of column 1: no parameter "sgima"`:                    func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{Unknown("sgima")} },
+		`parameter "slpoe" is used by nothing`:                        func(p *Posterior) { p.Params[0].Name = "slpoe" },
+		`no parameter "speed": the model has slope, `:                 func(p *Posterior) { p.Experiments[0].Params = []string{"speed"} },
+		`Alpha: no parameter "alpha"`:                                 func(p *Posterior) { p.Alpha = Unknown("alpha") },
+		"Alpha is -1":                                                 func(p *Posterior) { p.Alpha = Known(-1) },
+		"experiment 1: want Problem, Data and Errors":                 func(p *Posterior) { p.Experiments[0].Data = nil },
+		"2 Params for the 1 of sloped":                                func(p *Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
+		"2 Errors for 1 columns":                                      func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{Poisson{}, Poisson{}} },
+		"say in Observe what is observed":                             func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0":                                                  func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{} },
+		"the value 1.5 at t = 0.5, column 1":                          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
+		`experiment "late": data: time 1 comes after`:                 func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
+		"time 1.5 is outside of the span":                             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
+		"step is 2":                                                   func(p *Posterior) { p.Step = 2 },
+		`the prior of "slope" has the log density`:                    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
+		"has the support [1, 1]":                                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
+		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *Posterior) { p.Params[0].Prior = distuv.Gamma{} },
+		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *Posterior) { p.Params[0].Prior = distuv.Beta{} },
+		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
+		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
+		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
+		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
+		"the law in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
+		"experiment 1: Observe does not write column 1": func(p *Posterior) {
+			p.Experiments[0].Observe = func([]float64, []float64, []float64) {}
+		},
+		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
+		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *Posterior) {
+			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}
+			p.Experiments[0].Errors[0] = StudentT{Nu: Known(4), Sigma: Unknown("sigma")}
+		},
+		`the prior of "sigma" reaches down to −∞: it is Nu of StudentT`: func(p *Posterior) {
+			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
+			p.Experiments[0].Errors[0] = StudentT{Nu: Unknown("sigma"), Sigma: Known(1)}
+		},
+		`the prior of "sigma" reaches down to −∞: it is Phi of NegativeBinomial`: func(p *Posterior) {
+			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
+			p.Experiments[0].Errors[0] = NegativeBinomial{Unknown("sigma")}
+		},
+		`the prior of "a" reaches down to −∞: it is Alpha, which cannot be negative: use Positive`: func(p *Posterior) {
+			p.Params = append(p.Params, Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
+			p.Alpha = Unknown("a")
+		},
 	} {
 		p := good()
 		change(p)

@@ -26,7 +26,8 @@ type Prediction struct {
 }
 
 // Quantiles returns the quantile of probability prob of column k at each time,
-// of new observations.
+// of new observations. Draws that are NaN, where the model expects what its law
+// of errors cannot have, are left out; the quantile of none is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
 
 // FitQuantiles is Quantiles of what is expected, without errors of observation.
@@ -37,16 +38,15 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 		return nil
 	}
 	out := make([]float64, len(draws[0]))
-	x := make([]float64, len(draws))
 	for n := range out {
+		var x []float64
 		for i := range draws {
-			x[i] = draws[i][n][k]
+			if y := draws[i][n][k]; !math.IsNaN(y) {
+				x = append(x, y)
+			}
 		}
 		slices.Sort(x)
-		at := prob * float64(len(x)-1)
-		lo := int(at)
-		hi := min(lo+1, len(x)-1)
-		out[n] = x[lo] + (at-float64(lo))*(x[hi]-x[lo])
+		out[n] = mcmc.Quantile(x, prob)
 	}
 	return out
 }
@@ -108,17 +108,20 @@ func resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 
 // PredictPrior returns n draws of the prior predictive distribution, with the
 // draws of the parameters behind them. Draws at which the equations cannot be
-// solved are left out, and their number is returned.
+// solved are left out, and their number is returned. It panics if n < 0.
 func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := newEvaluator(p)
 	if err != nil {
 		return nil, nil, 0, err
 	}
+	if n < 0 {
+		panic(fmt.Sprintf("bayes: %d prior predictive draws: want a number ≥ 0", n))
+	}
 	out = e.predictions()
 	xi := make([]float64, e.noise)
 	for i := range n {
 		rng := probode.Stream(seed, 0x7072696f, uint64(i))
-		th := p.drawPrior(rng)
+		th := p.DrawPrior(rng)
 		normals(xi, rng)
 		if _, err := e.logLikelihood(th, xi); err != nil {
 			failed++
@@ -187,16 +190,16 @@ func (p *Posterior) LogPredictive(chains *mcmc.Chains) ([]float64, error) {
 	if logw == nil {
 		logw = make([]float64, len(generated))
 	}
-	out := make([]float64, len(e.fit))
-	i := 0
+	var out []float64
 	for _, r := range e.runs {
 		for _, row := range r.x.Data.Y {
 			for _, y := range row {
-				out[i] = math.NaN()
+				l := math.NaN()
 				if !math.IsNaN(y) && len(generated) > 0 {
-					out[i] = logMean(generated, logw, at+i)
+					l = logMean(generated, logw, at)
+					at++
 				}
-				i++
+				out = append(out, l)
 			}
 		}
 	}

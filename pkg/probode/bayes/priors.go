@@ -13,7 +13,12 @@ import (
 // LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and
 // others. Of a distribution of your own two methods are wanted.
 type Distribution interface {
-	// LogProb returns the log density at x, −Inf outside of the support.
+	// LogProb returns the log density at x, −Inf outside of the support. The
+	// density may be infinite at an end of the support, as of Beta(½, ½):
+	// the chains stay off the numbers next to an end that the floating-point
+	// grid cannot tell from it. That is nothing at an end of zero; at another
+	// end, near which a share q of the support has the probability of order
+	// qᵇ, it leaves out (1e-16)ᵇ: 1e-8 for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
 	// Quantile returns the x below which the probability p in [0, 1] lies.
 	// The support is [Quantile(0), Quantile(1)], and a draw is the quantile
@@ -96,8 +101,16 @@ type transform struct{ lo, hi float64 }
 
 var identity = transform{math.Inf(-1), math.Inf(1)}
 
-func (p *Param) transform() (transform, error) {
-	t := transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
+// support returns the ends of the support of the prior, after it has looked at
+// whether the prior works at all.
+func (p *Param) support() (t transform, err error) {
+	defer func() {
+		// Laws with impossible parameters panic, and do not say whose they are.
+		if r := recover(); r != nil {
+			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, lawText(p.Prior), r)
+		}
+	}()
+	t = transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
 	if !(t.lo < t.hi) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
 	}
@@ -105,10 +118,16 @@ func (p *Param) transform() (transform, error) {
 		// As of a law that is cut off where nothing of it is left.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
-	if p.Natural {
+	return t, nil
+}
+
+// transform returns the transform of the parameter.
+func (p *Param) transform() (transform, error) {
+	t, err := p.support()
+	if err == nil && p.Natural {
 		return identity, nil
 	}
-	return t, nil
+	return t, err
 }
 
 // to returns θ and log |dθ/du|.

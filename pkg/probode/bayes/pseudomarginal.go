@@ -104,7 +104,7 @@ const (
 func (s PseudoMarginal) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
 	k.estimator = newEstimator(k.state, !s.Importance)
-	k.like = k.estimator.logLikelihood
+	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
 	k.particles = s.Particles
 	if !k.fixed {
@@ -130,11 +130,9 @@ type pseudoMarginal struct {
 
 func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	k.n, k.count = 0, 0
-	k.source.Seed(rng.Uint64(), rng.Uint64())
 	if !k.fixed {
 		k.resize(firstParticles)
 	}
-	k.begin()
 	if err := k.state.Init(x, rng); err != nil {
 		return err
 	}
@@ -147,8 +145,8 @@ func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// begin draws U anew; the next estimate is that at the position.
-func (k *pseudoMarginal) begin() {
+// drawU draws U anew; the next estimate is that at the position.
+func (k *pseudoMarginal) drawU() {
 	if k.correlated {
 		k.chance.draw(k.kept, k.latent)
 		copy(k.aux, k.kept)
@@ -302,9 +300,10 @@ func newEstimator(s *state, filter bool) *estimator {
 			rows[n] = n
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(r.at.Last(a), r.at.Last(b)) })
-		// A step of a method of order q, and interpolation, go back by q
-		// grid points at most.
-		w := swarm{rows: 1 + r.solver.Method().Order()}
+		// Interpolation goes back by as many grid points as the order, and a
+		// step by as many as it takes to start: with one linearisation AM4
+		// is of order 2 and reads f at three points before the present one.
+		w := swarm{rows: 1 + max(r.solver.Method().Order(), r.solver.Startup())}
 		for _, n := range rows {
 			to := r.at.Last(n)
 			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {

@@ -112,7 +112,7 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 // not for each iteration of a chain: that is what is saved.
 //
 // It serves draws of every scheme whose law is p₀(θ | Y) or p(θ, ξ | Y); those
-// with ξ have weights that scatter more. RedrawOnAccept is not one of them.
+// with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are not among them.
 //
 // The result shares the draws with chains and has LogWeights, KHat, and the
 // quantities of the accurate solution. A θ at which that cannot be computed has
@@ -134,7 +134,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	if err != nil {
 		return nil, err
 	}
-	fit, values := lik-len(e.fit), len(e.fit)
+	fit, values := lik-len(e.fit), e.observed()
 
 	// A chain stays where it is after a rejection: solve once for each stay.
 	type stay struct{ chain, from, to int }
@@ -181,9 +181,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 				g := slices.Clone(chains.Generated[s.chain][k])
 				old := 0.0
 				for _, l := range g[lik : lik+values] {
-					if !math.IsNaN(l) {
-						old += l
-					}
+					old += l
 				}
 				g[0] = lp + ll
 				copy(g[fit:], e.fit)
@@ -258,7 +256,7 @@ func (s Reweighted) scheme() Scheme {
 
 func (s Reweighted) validate(p *Posterior) error {
 	switch s.scheme().(type) {
-	case Reweighted, RedrawOnAccept:
+	case Reweighted, RedrawOnAccept, ExpectedLikelihood:
 		return fmt.Errorf("bayes: Reweighted of the scheme %v: want one whose law is p₀(θ | Y) or p(θ, ξ | Y)", s.scheme())
 	}
 	if _, err := s.Accurate.evaluator(p); err != nil {
@@ -271,7 +269,17 @@ func (s Reweighted) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel
 	return s.scheme().kernel(e, rule, burnIn)
 }
 
-var _ finisher = Reweighted{}
+var (
+	_ finisher = Reweighted{}
+	_ preparer = Reweighted{}
+)
+
+func (s Reweighted) prepare(ctx context.Context, j *job) error {
+	if f, ok := s.scheme().(preparer); ok {
+		return f.prepare(ctx, j)
+	}
+	return nil
+}
 
 func (s Reweighted) finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
 	return Reweight(ctx, p, chains, s.Accurate)

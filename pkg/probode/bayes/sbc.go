@@ -182,7 +182,7 @@ func (set *calibrationSet) run(ctx context.Context, p *Posterior, scheme Scheme,
 			set.rank[k] += below(v, theta[k], rng)
 		}
 		var sum float64
-		for _, l := range chains.Generated[0][n][lik : lik+len(e.fit)] {
+		for _, l := range chains.Generated[0][n][lik : lik+e.observed()] {
 			if !math.IsNaN(l) {
 				sum += l
 			}
@@ -207,7 +207,7 @@ func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) 
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	theta, xi := p.drawPrior(rng), make([]float64, e.noise)
+	theta, xi := p.DrawPrior(rng), make([]float64, e.noise)
 	normals(xi, rng)
 	switch s := scheme.(type) {
 	case Deterministic:
@@ -247,16 +247,14 @@ func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) 
 		q.Experiments[i].Data = &data
 	}
 	// The density of the data, which must not be zero: the chain begins here.
-	terms := make([]float64, len(e.fit))
+	terms := make([]float64, e.observed())
 	for i, r := range e.runs {
 		r.x = &q.Experiments[i]
 	}
 	e.pointwise(terms, e.fit, theta)
 	var ll float64
 	for _, l := range terms {
-		if !math.IsNaN(l) {
-			ll += l
-		}
+		ll += l
 	}
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return nil, nil, 0, errors.New("the density of data drawn from the model is zero")

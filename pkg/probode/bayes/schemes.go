@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -37,11 +38,11 @@ type Scheme interface {
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
-//	log_lik.1, … its log probability; NaN for a missing value
+//	log_lik.1, … its log probability, of those values that are not missing
 //
 // A nil s.Start has the chains begin around the mode of the deterministic
 // posterior, or at draws of the prior where no mode is found: Chains.Notes say
-// which. A zero s.BurnIn means 1000 iterations and 250 more for each parameter.
+// which. To have them begin at draws of the prior anyway, see DrawPrior. A zero s.BurnIn means 1000 iterations and 250 more for each parameter.
 // Names are those of p. A move to a θ at which the ODE cannot be solved is
 // rejected and counted as failed.
 //
@@ -100,6 +101,9 @@ func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 	if err != nil {
 		return nil, err
 	}
+	if scheme == nil {
+		return nil, errors.New("bayes: no scheme: want Deterministic, PCNWithinGibbs or another one")
+	}
 	if err := scheme.validate(p); err != nil {
 		return nil, err
 	}
@@ -109,6 +113,9 @@ func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 		s.BurnIn = 1000 + 250*len(p.Params)
 	}
 	j := &job{p: p, scheme: scheme, settings: s, rule: scheme.proposal()}
+	if held := p.held(); held != "" {
+		j.notes = append(j.notes, held)
+	}
 	if s.Start == nil || j.rule == nil {
 		if err := j.begin(ctx, s.Start == nil); err != nil {
 			return nil, err
@@ -160,10 +167,11 @@ func (j *job) learned() []string {
 // quantities names what a kernel tells beside its position.
 func quantities(e *evaluator) []string {
 	names := []string{"lp__"}
-	for _, name := range []string{"y_hat", "log_lik"} {
-		for i := range e.fit {
-			names = append(names, fmt.Sprintf("%s.%d", name, i+1))
-		}
+	for i := range e.fit {
+		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
+	}
+	for i := range e.observed() {
+		names = append(names, fmt.Sprintf("log_lik.%d", i+1))
 	}
 	return names
 }
@@ -189,6 +197,7 @@ type state struct {
 	latent *rand.Rand
 
 	chance chance
+	begin  func()                                     // draws at Init what the kernel holds beside ξ; may be nil
 	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of what ξ is not in
 }
 
@@ -238,6 +247,9 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	}
 	s.source.Seed(rng.Uint64(), rng.Uint64())
 	s.chance.draw(s.xi, s.latent)
+	if s.begin != nil {
+		s.begin()
+	}
 	s.walk = s.rule.New(len(x), s.burnIn)
 	s.stats = mcmc.Stats{}
 	if err := s.e.unconstrain(s.u, x); err != nil {
@@ -253,6 +265,9 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	}
 	s.keepFit()
 	if math.IsNaN(s.ll) || math.IsInf(s.ll, 0) {
+		if cause := s.e.failure(s.theta, s.xi); cause != nil {
+			return fmt.Errorf("bayes: the log likelihood at %.4g is %g: %w", x, s.ll, cause)
+		}
 		return fmt.Errorf("bayes: the log likelihood at %.4g is %g", x, s.ll)
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"regexp"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
@@ -54,8 +53,11 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 		}
 		return &streamed{Kernel: job.kernel(chain), probe: probe, changed: changed}
 	}, dir, job.settings)
-	if err != nil && errors.Is(err, ctx.Err()) {
+	switch {
+	case err != nil && errors.Is(err, ctx.Err()):
 		return context.Cause(ctx)
+	case err != nil && strings.Contains(err.Error(), "log_density is"):
+		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood gives other numbers than before", err)
 	}
 	return err
 }
@@ -63,13 +65,12 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 // fields returns what a file says of the run. ArviZ makes attributes of the values
 // that have no blanks; notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
-	words := strings.NewReplacer("bayes.", "", "mcmc.Rule(nil)", "nil", "mcmc.", "", ", ", ",", " ~ ", "~", " ", "_", "\n", "_")
+	words := strings.NewReplacer("bayes.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
 	add := func(key, value string) {
-		// What is behind a pointer has another address at each run.
-		out = append(out, mcmc.Field{Key: key, Value: words.Replace(address.ReplaceAllString(value, "…"))})
+		out = append(out, mcmc.Field{Key: key, Value: strings.ToValidUTF8(words.Replace(value), "�")})
 	}
-	add("scheme", fmt.Sprintf("%v, %#v", j.scheme, j.scheme))
+	add("scheme", fmt.Sprintf("%v, %s", j.scheme, mcmc.Literal(j.scheme)))
 	priors := 0
 	for _, d := range j.p.describe() {
 		key, value := d[0], d[1]
@@ -85,8 +86,6 @@ func (j *job) fields(hash string) []mcmc.Field {
 	}
 	return out
 }
-
-var address = regexp.MustCompile(`0x[0-9a-f]{6,}`)
 
 // A probe evaluates the model at given θ, for ξ = 0 and for one ξ that is always
 // the same.
@@ -130,7 +129,7 @@ func (q *probe) at(theta []float64) {
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
-		q.at(q.e.p.drawPrior(probode.Stream(0x70726f6265, uint64(i))))
+		q.at(q.e.p.DrawPrior(probode.Stream(0x70726f6265, uint64(i))))
 		a := mcmc.NewArchive(nil)
 		a.Floats(q.densities[:])
 		a.Floats(q.e.fit)

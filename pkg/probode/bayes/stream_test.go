@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
@@ -291,6 +292,26 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 			t.Errorf("another %s: the files have changed", test.name)
 		}
 	}
+}
+
+// What differs behind a pointer of a scheme is another scheme; what is equal there
+// is not.
+func TestStreamRefusesAnotherProposal(t *testing.T) {
+	mixture := func(v float64) bayes.Scheme {
+		return bayes.PCNWithinGibbs{Proposal: &mcmc.AdaptiveMixture{Cov: mat.NewSymDense(2, []float64{v, 0, 0, v})}}
+	}
+	dir := begun(t, mixture(0.5))
+	s := streamSettings
+	s.Draws, s.Thin = 10_000, 1
+	before := snapshot(t, dir)
+	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s)
+	if err == nil || !strings.Contains(err.Error(), "scheme is pcn,PCNWithinGibbs{") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("another covariance: %v, want one line about the scheme", err)
+	}
+	if !slices.Equal(before, snapshot(t, dir)) {
+		t.Error("the files have changed")
+	}
+	stream(t, streamModel(nil), mixture(0.5), dir, s)
 }
 
 // TestStreamRefusesAnotherDensity has a model that is the same in words and at the

@@ -12,13 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/probode/probode/pkg/probode"
 )
 
 // The draws of a chain are kept in a file of comma-separated values such as
@@ -33,7 +33,7 @@ import (
 //	# num_samples = 5000             iterations after burn-in
 //	# num_warmup = 1000              iterations of burn-in
 //	# thin = 5                       so that there are 5000/5 draws
-//	# probode = v1.4.0               versions, and the processor's kind: see Version
+//	# probode = v1.4.0               versions, and the processor's kind
 //	# go = go1.26.0
 //	# arch = amd64
 //	# num_stats = 1                  the columns come in this order:
@@ -78,7 +78,7 @@ func (s *Settings) fields(chain int) []Field {
 		number("num_samples", s.Draws*s.Thin),
 		number("num_warmup", s.BurnIn),
 		number("thin", s.Thin),
-		Field{"probode", Version()},
+		Field{"probode", probode.Version()},
 		Field{"go", strings.ReplaceAll(runtime.Version(), " ", "_")},
 		Field{"arch", runtime.GOARCH},
 	)
@@ -118,43 +118,6 @@ func checkMeta(meta []Field) error {
 	}
 	return nil
 }
-
-// Version returns the version of this module. A program that was built from a
-// checkout with changes, or does not know its version, adds a hash of the source
-// as it is now, if that is at hand: (devel)-6f2c8a914be03d57. Chains of other
-// versions are not taken up.
-var Version = sync.OnceValue(func() string {
-	const path = "github.com/probode/probode"
-	v := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range append(info.Deps, &info.Main) {
-			if m.Path == path && m.Replace == nil && m.Version != "" {
-				v = m.Version
-			}
-		}
-	}
-	if v != "(devel)" && !strings.HasSuffix(v, "+dirty") {
-		return v
-	}
-	_, file, _, _ := runtime.Caller(0)
-	h := crc64.New(crcTable)
-	n := 0
-	filepath.WalkDir(filepath.Dir(filepath.Dir(file)), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		if data, err := os.ReadFile(path); err == nil {
-			fmt.Fprintf(h, "%s %d\n", filepath.Base(path), len(data))
-			h.Write(data)
-			n++
-		}
-		return nil
-	})
-	if n == 0 {
-		return v
-	}
-	return fmt.Sprintf("%s-%016x", v, h.Sum64())
-})
 
 // A layout says which column of a file holds what.
 type layout struct {

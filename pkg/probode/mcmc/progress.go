@@ -105,18 +105,28 @@ func Terminal(w io.Writer) func(Progress) {
 		ok = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
 	}
 	if ok {
-		return func(p Progress) {
-			fmt.Fprintf(w, "\r\x1b[2K%v", p)
-			if p.Ended {
-				fmt.Fprintln(w)
-			}
-		}
+		return repaint(w)
 	}
 	var next time.Duration
 	return func(p Progress) {
 		if p.Ended || p.Elapsed >= next {
 			fmt.Fprintln(w, p)
 			next = p.Elapsed + 10*time.Second
+		}
+	}
+}
+
+// repaint shows the progress in one row of a terminal. A line that is wider is
+// cut off there, since of one that went on in the next row the next call would
+// erase only that; but all of the last one is shown. Wrapping is off for no longer
+// than one write takes, so that a process that is killed leaves the terminal as
+// it was.
+func repaint(w io.Writer) func(Progress) {
+	return func(p Progress) {
+		if p.Ended {
+			fmt.Fprintf(w, "\r\x1b[2K%v\n", p)
+		} else {
+			fmt.Fprintf(w, "\r\x1b[2K\x1b[?7l%v\x1b[?7h", p)
 		}
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 func TestProgressString(t *testing.T) {
@@ -58,6 +60,70 @@ func TestTerminal(t *testing.T) {
 	}
 	if b.String() != want || string(data) != want {
 		t.Errorf("%q and %q, want %q", b.String(), data, want)
+	}
+}
+
+// A screen is as much of a terminal as a line of progress needs.
+type screen struct {
+	rows  [][]rune
+	wide  int
+	col   int
+	fixed bool // without wrapping
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	row := func() *[]rune { return &s.rows[len(s.rows)-1] }
+	for text := string(p); text != ""; {
+		switch {
+		case strings.HasPrefix(text, "\x1b[2K"):
+			*row() = nil
+			text = text[len("\x1b[2K"):]
+			continue
+		case strings.HasPrefix(text, "\x1b[?7l"), strings.HasPrefix(text, "\x1b[?7h"):
+			s.fixed = text[len("\x1b[?7")] == 'l'
+			text = text[len("\x1b[?7l"):]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text)
+		text = text[n:]
+		switch r {
+		case '\r':
+			s.col = 0
+		case '\n':
+			s.rows, s.col = append(s.rows, nil), 0
+		default:
+			if s.col == s.wide && s.fixed {
+				s.col--
+			} else if s.col == s.wide {
+				s.rows, s.col = append(s.rows, nil), 0
+			}
+			*row() = append((*row())[:s.col], r)
+			s.col++
+		}
+	}
+	return len(p), nil
+}
+
+// A line that is wider than the terminal leaves nothing behind when it is written
+// anew, and the terminal wraps again after each call, at which the process may be
+// killed. The last line is shown as a whole.
+func TestTerminalNarrow(t *testing.T) {
+	s := &screen{rows: make([][]rune, 1), wide: 40}
+	show := repaint(s)
+	p := Progress{Done: 42, Total: 100, Stats: Stats{Moves: Moves{100, 27, 0}}, Rate: 31234, Left: 2*time.Minute + 10*time.Second, RHat: 1.04, Worst: "theta3"}
+	for range 3 {
+		show(p)
+		if len(s.rows) != 1 || len(s.rows[0]) != 40 || s.fixed {
+			t.Fatalf("the screen shows %q, wrapping off: %v", s.rows, s.fixed)
+		}
+	}
+	if !strings.HasPrefix(string(s.rows[0]), "42 % · 31 200 it/s · 2 min left · ") {
+		t.Errorf("the screen shows %q", s.rows)
+	}
+	p.Ended = true
+	show(p)
+	if len(s.rows) != 3 || string(s.rows[0])+string(s.rows[1]) != p.String() || s.rows[2] != nil {
+		t.Errorf("the screen ends as %q, want %v", s.rows, p)
 	}
 }
 
