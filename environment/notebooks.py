@@ -17,6 +17,7 @@ before.
 """
 
 import argparse
+import contextlib
 import copy
 import os
 import pathlib
@@ -70,7 +71,8 @@ def run(path, args):
     line = timing(seconds)
     if errors:
         return errors, line + ", not written"
-    nbformat.write(notebook, path)
+    with replacing(path) as beside:
+        nbformat.write(notebook, beside)
     export(notebook, path)
     return [], line
 
@@ -216,7 +218,20 @@ def export(notebook, path):
     html, _ = HTMLExporter().from_notebook_node(copy.deepcopy(notebook), {"metadata": {"name": path.stem}})
     folder = path.parent / "html"
     folder.mkdir(exist_ok=True)
-    (folder / (path.stem + ".html")).write_text(html, encoding="utf-8")
+    with replacing(folder / (path.stem + ".html")) as beside:
+        beside.write_text(html, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def replacing(path):
+    """Gives the path of a file beside, which takes the place of this one when it has
+    been written: what stops the writing leaves the old one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield beside
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def timing(seconds):

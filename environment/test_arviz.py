@@ -18,6 +18,8 @@ import pandas
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+PARAMETERS = ["theta1", "theta2", "theta3", "theta4", "hare0", "lynx0", "sigma_hare", "sigma_lynx"]
+
 
 class Exported(unittest.TestCase):
     @classmethod
@@ -30,7 +32,7 @@ class Exported(unittest.TestCase):
         cls.run_probode("sample", "-case", "lynx-hare", "-method", "am1", "-step", "0.25", "-alpha", "0.05",
                         "-draws", "500", "-thin", "20", "-seed", "3", "-dir", cls.study, "-quiet")
         # As probode sample -help has it.
-        cls.data = arviz.from_cmdstan(posterior=f"{cls.study}/chain-*.csv", log_likelihood="log_lik", posterior_predictive="y_hat")
+        cls.data = arviz.from_cmdstan(posterior=f"{cls.study}/chain-*.csv", log_likelihood="log_lik")
 
     @classmethod
     def run_probode(cls, *args):
@@ -38,11 +40,15 @@ class Exported(unittest.TestCase):
 
     def test_draws(self):
         posterior = self.data.posterior
-        self.assertEqual(list(posterior.data_vars), ["theta1", "theta2", "theta3", "theta4", "hare0", "lynx0", "sigma_hare", "sigma_lynx"])
-        self.assertEqual(dict(posterior.sizes), {"chain": 4, "draw": 500})
+        self.assertEqual(list(posterior.data_vars), [*PARAMETERS, "y_hat"])
+        for name in PARAMETERS:
+            self.assertEqual(posterior[name].shape, (4, 500))
         # 21 years of two species, by row and column.
         self.assertEqual(self.data.log_likelihood["log_lik"].shape, (4, 500, 42))
-        self.assertEqual(self.data.posterior_predictive["y_hat"].shape, (4, 500, 42))
+        self.assertEqual(posterior["y_hat"].shape, (4, 500, 42))
+        # What is expected of the data has no error of observation: it is no group
+        # from which plot_ppc would draw bands for them.
+        self.assertEqual(sorted(self.data.groups()), ["log_likelihood", "posterior", "sample_stats"])
         self.assertEqual(list(self.data.sample_stats.data_vars), ["lp"])
 
     def test_summary(self):
@@ -52,8 +58,9 @@ class Exported(unittest.TestCase):
         Their normal scores differ by 0.3, which moves the mean of a half chain of 250
         draws by 1e-3, and R̂ by less than 1e-4."""
         rows = list(csv.DictReader(self.run_probode("summary", "-csv", self.study).splitlines()))
-        self.assertEqual([r["parameter"] for r in rows], list(self.data.posterior.data_vars))
-        theirs = arviz.summary(self.data, round_to="none")
+        self.assertEqual([r["parameter"] for r in rows], PARAMETERS)
+        theirs = arviz.summary(self.data, var_names=["~y_hat"], round_to="none")
+        self.assertEqual(list(theirs.index), PARAMETERS)
         for r in rows:
             for ours, name in [("mean", "mean"), ("sd", "sd"), ("mcse_mean", "mcse_mean"),
                                ("ess_bulk", "ess_bulk"), ("ess_tail", "ess_tail"), ("r_hat", "r_hat")]:
@@ -84,7 +91,7 @@ class Exported(unittest.TestCase):
         for k in range(4):
             table = pandas.read_csv(self.study / f"chain-{k + 1}.csv", comment="#", float_precision="round_trip")
             self.assertEqual(len(table), 500)
-            for name in self.data.posterior.data_vars:
+            for name in PARAMETERS:
                 numpy.testing.assert_array_equal(table[name], self.data.posterior[name][k])
 
     def test_saved(self):

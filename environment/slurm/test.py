@@ -59,6 +59,12 @@ def main():
         compare(work, "one", "xargs")
         print("xargs: the same bytes", flush=True)
 
+        for task, args, want in [({"SLURM_ARRAY_TASK_ID": "1"}, [], "no directory"), ({"SLURM_ARRAY_TASK_ID": "1"}, ["parts"], "no flags"),
+                                 ({"SLURM_ARRAY_TASK_ID": ""}, ["refused", *STUDY], "not a task of a job array")]:
+            done = subprocess.run(["sh", HERE / "array.sbatch", *args], env=dict(env, **task), cwd=work, text=True, capture_output=True)
+            if done.returncode != 2 or want not in done.stderr or "want sbatch --array=" not in done.stderr or (work / "refused").exists():
+                sys.exit(f"array.sbatch with {args} ended with {done.returncode}: {done.stderr}")
+
         if missing:
             print(f"Slurm test left out: there is no {' and no '.join(missing)}; it runs in continuous integration")
             sys.exit(1 if os.environ.get("CI") else 0)

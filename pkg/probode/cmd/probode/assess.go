@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,7 +46,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
 	stiff := flags.Bool("stiff", false, "the problem is stiff: solve accurately by an implicit method")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
-	page := flags.String("out", "", "`file` for the page with the figure; the numbers go to a .csv file beside it")
+	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err
@@ -66,8 +67,12 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-weighed %d: want a number ≥ 100", *weighed)
 	case *workers < 0:
 		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
-	case *page != "" && filepath.Ext(*page) == ".csv":
-		return fmt.Errorf("-out %s: want the name of a page, such as out.html; the numbers go to out.csv", *page)
+	}
+	if err := checkOut(*page, ".html"); err != nil {
+		return err
+	}
+	if *page != "" && sameFile(tableOf(*page), m.data) {
+		return fmt.Errorf("-out %s: the numbers would take the place of -data %s: want another name", *page, m.data)
 	}
 	if s.Scheme, err = schemeNamed(*name); err != nil {
 		return err
@@ -82,10 +87,21 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if s.Steps == nil && p.Step == 0 {
 		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
 	}
-	if !*quiet {
-		s.Progress = tell(os.Stderr)
+	line, erase := tell(os.Stderr)
+	at := ""
+	s.Progress = func(done, total int, doing string) {
+		at, _, _ = strings.Cut(doing, ": ") // what follows are rates and counts
+		if !*quiet {
+			line(done, total, doing)
+		}
 	}
 	a, failed := bayes.Assess(ctx, p, s)
+	if !*quiet {
+		erase()
+	}
+	if errors.Is(failed, context.Canceled) && at != "" {
+		failed = stopped("stopped (" + at + ")")
+	}
 	if a == nil {
 		return failed
 	}
@@ -100,7 +116,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	numbers := strings.TrimSuffix(*page, filepath.Ext(*page)) + ".csv"
+	numbers := tableOf(*page)
 	if err := writeFile(numbers, a.WriteCSV); err != nil {
 		return err
 	}
@@ -134,25 +150,26 @@ func parseSteps(text string) ([]float64, error) {
 	return steps, nil
 }
 
-// tell returns a hook that shows the progress of an assessment: on a terminal in
-// one line, else in a line every ten seconds.
-func tell(f *os.File) func(done, total int, doing string) {
+// tell returns a function that shows the progress of long work: on a terminal in
+// one line, which erase takes away in the end, else in a line every ten seconds.
+func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 	info, err := f.Stat()
 	if err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" {
-		return func(done, total int, doing string) {
-			fmt.Fprintf(f, "\r\x1b[2K%d of %d · %s", done, total, doing)
-			if done == total {
-				fmt.Fprint(f, "\r\x1b[2K")
-			}
+		show = func(done, total int, doing string) {
+			// Without wrapping, as mcmc.Terminal does it: a line that went on in
+			// the next row could not be written anew.
+			fmt.Fprintf(f, "\r\x1b[2K\x1b[?7l%d of %d · %s\x1b[?7h", done, total, doing)
 		}
+		return show, func() { fmt.Fprint(f, "\r\x1b[2K") }
 	}
 	next := time.Now().Add(10 * time.Second)
-	return func(done, total int, doing string) {
+	show = func(done, total int, doing string) {
 		if now := time.Now(); now.After(next) {
 			next = now.Add(10 * time.Second)
 			fmt.Fprintf(f, "%d of %d · %s\n", done, total, doing)
 		}
 	}
+	return show, func() {}
 }
 
 // assessPage returns the page: the answer, the figure, what to beware of, and
@@ -190,6 +207,52 @@ pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7;
 	}
 	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n</html>\n", html.EscapeString(a.Tables()))
 	return b.String(), nil
+}
+
+// checkOut tells, before the work whose result is to go there, what is in the way
+// of a file, which has one of the endings, and of a table beside it. An empty
+// path is no file.
+func checkOut(path string, endings ...string) error {
+	if path == "" {
+		return nil
+	}
+	ext := filepath.Ext(path)
+	if !slices.Contains(endings, ext) {
+		last := len(endings) - 1
+		want := endings[last]
+		if last > 0 {
+			want = strings.Join(endings[:last], ", ") + " or " + want
+		}
+		return fmt.Errorf("-out %s: want a name that ends in %s", path, want)
+	}
+	for _, name := range []string{path, tableOf(path)} {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			return fmt.Errorf("-out %s: %s is a folder: want another name", path, name)
+		}
+	}
+	folder := filepath.Dir(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("-out %s: there is no folder %s", path, folder)
+	}
+	// Permissions do not tell whether a file can be made; making one does.
+	f, err := os.CreateTemp(folder, filepath.Base(path)+".*.tmp")
+	if err != nil {
+		var why *os.PathError
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return fmt.Errorf("-out %s: no file can be made in the folder %s: %w", path, folder, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// tableOf returns the name of the table that goes with a page or picture.
+func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
+
+func sameFile(a, b string) bool {
+	s, errS := os.Stat(a)
+	t, errT := os.Stat(b)
+	return errS == nil && errT == nil && os.SameFile(s, t)
 }
 
 // writeFile writes a file as a whole or not at all.

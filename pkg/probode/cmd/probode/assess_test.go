@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,7 +58,9 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(data, "-threshold", "0"), "-threshold 0"},
 		{lotka(data, "-weighed", "3"), "-weighed 3"},
 		{lotka(data, "-scheme", "magic"), "magic"},
-		{lotka(data, "-out", "a.csv"), "-out a.csv"},
+		{lotka(data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
+		{lotka(data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
+		{lotka(data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "the numbers would take the place of -data"},
 		{lotka(data, "-workers", "-1"), "-workers -1"},
 		{lotka(data, "more"), `"more" is not a flag`},
 		{lotka(data)[:len(lotka(data))-2], "-steps: want a list"},
@@ -69,6 +72,72 @@ func TestAssessErrors(t *testing.T) {
 		}
 	}
 }
+
+// What is in the way of a file is found out before the work.
+func TestCheckOut(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("folder", 0o755), os.Mkdir("taken.html", 0o755), os.Mkdir("table.csv", 0o755), os.WriteFile("file", nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"":                 "",
+		"out.html":         "",
+		"folder/out.svg":   "",
+		"out.HTM":          "-out out.HTM: want a name that ends in .html, .png or .svg",
+		"out":              "want a name that ends in",
+		"nodir/out.html":   "-out nodir/out.html: there is no folder nodir",
+		"file/out.html":    "-out file/out.html: there is no folder file",
+		"taken.html":       "-out taken.html: taken.html is a folder",
+		"table.html":       "-out table.html: table.csv is a folder",
+		"nodir/a/out.html": "there is no folder nodir/a",
+	} {
+		err := checkOut(path, ".html", ".png", ".svg")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%q: error %v, want one line with %q", path, err, want)
+		}
+	}
+	// A folder in which nobody can make a file; root can in any but this one.
+	if _, err := os.Stat("/proc/self/net"); err == nil {
+		if err := checkOut("/proc/self/net/out.html", ".html"); err == nil || !strings.Contains(err.Error(), "no file can be made in the folder /proc/self/net: ") {
+			t.Errorf("error %v", err)
+		}
+	}
+	for _, folder := range []string{".", "folder"} {
+		if left, _ := filepath.Glob(filepath.Join(folder, "*.tmp")); left != nil {
+			t.Errorf("%v left behind", left)
+		}
+	}
+}
+
+// What the context ends with is said in words, and where the work was.
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(fmt.Errorf("interrupt signal received%w", quietly{context.Canceled})) // as signal.NotifyContext has it
+	t.Chdir("../../../..")
+	study := []string{"-case", "influenza", "-quiet", "-steps", "0.5"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append([]string{"assess"}, study...), "stopped (mode, h = 0.5)"},
+		{append([]string{"sample", "-dir", t.TempDir()}, study[:3]...), "stopped"},
+		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
+		{[]string{"sbc", "-quiet"}, "stopped"},
+		{[]string{"speed"}, "stopped"},
+	} {
+		var out strings.Builder
+		err := run(ctx, c.args, &out)
+		if !errors.Is(err, context.Canceled) || err.Error() != c.want {
+			t.Errorf("%q: error %v, want %q", c.args, err, c.want)
+		}
+	}
+}
+
+// quietly is an error without words.
+type quietly struct{ error }
+
+func (quietly) Error() string   { return "" }
+func (q quietly) Unwrap() error { return q.error }
 
 func TestAssessHelp(t *testing.T) {
 	var out strings.Builder

@@ -30,18 +30,21 @@ var commands = []command{
 	{"speed", "effective draws per second of every scheme", speed},
 }
 
+// stopped says in words how far a command had come when it was interrupted.
+type stopped string
+
+func (s stopped) Error() string { return string(s) }
+
+func (s stopped) Is(target error) bool { return target == context.Canceled }
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout)
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, context.Canceled):
-		text := strings.TrimSuffix(err.Error(), context.Canceled.Error())
-		if text == "" {
-			text = "stopped"
-		}
-		fmt.Fprintln(os.Stderr, "probode:", strings.TrimSuffix(text, ": "))
+		fmt.Fprintln(os.Stderr, "probode:", err)
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "probode:", strings.TrimPrefix(err.Error(), "probode: "))
@@ -49,6 +52,16 @@ func main() {
 	}
 }
 
+// interruptible returns a context that ends with the first interrupt. The second
+// one ends the process, whatever it is at.
+func interruptible() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// run runs the command that args name. The error of one that was interrupted is
+// context.Canceled, and says that it was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		usage(out)
@@ -56,7 +69,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
-			return c.run(ctx, args[1:], out)
+			err := c.run(ctx, args[1:], out)
+			if in := stopped(""); errors.Is(err, context.Canceled) && !errors.As(err, &in) {
+				return stopped("stopped")
+			}
+			return err
 		}
 	}
 	var names []string

@@ -82,7 +82,7 @@ func newModel(flags *flag.FlagSet) *model {
 	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problemNames(), ", "))
 	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; for a case, its own file under the current directory")
 	flags.StringVar(&m.time, "time", "t", "`column` of the times")
-	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states those are meant that have the names, else the first ones")
+	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states the columns have the names of states, or are all states in order")
 	flags.StringVar(&m.errors, "errors", "", "`law` of the observations, such as 'gaussian(0.1)' or 'lognormal(sigma)', or a list with one for each column")
 	list := func(name string, to *[]assignment, usage string) {
 		flags.Func(name, usage, func(text string) error {
@@ -98,9 +98,9 @@ func newModel(flags *flag.FlagSet) *model {
 	list("fix", &m.fixed, "value of a parameter that is known, as `name=number`")
 	flags.BoolVar(&m.unknown, "unknown-start", false, "the initial values are parameters, too: x0 for a state x, x1_0 for a state x1")
 	flags.Float64Var(&m.t0, "t0", math.NaN(), "`time` of the initial state")
-	flags.StringVar(&m.method, "method", "am1", "`method`: ab1 to ab5, am0 to am4 (also am1,current and am1,predictor; am1 is am1,newton), midpoint, heun, rk4, dopri5")
-	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step")
-	flags.StringVar(&m.alpha, "alpha", "auto", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`")
+	flags.StringVar(&m.method, "method", "", "`method`: ab1 to ab5, am0 to am4 (also am1,current and am1,predictor; am1 is am1,newton), midpoint, heun, rk4, dopri5; none: am1; a case has its own")
+	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step; a case has its own")
+	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
 	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
@@ -132,17 +132,19 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-alpha auto: %w", err)
 	}
+	for _, w := range cals[0].Warnings {
+		fmt.Fprintln(os.Stderr, "caution: -alpha auto:", w)
+	}
 	p.Alpha = bayes.Known(cals[0].Alpha)
 	return p, nil
 }
 
 // build is posterior with α left at zero where it is to be calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
+	if err := m.checkCounts(0, 1); err != nil {
+		return nil, err
+	}
 	switch {
-	case m.chains < 1:
-		return nil, fmt.Errorf("-chains %d: want a number ≥ 1", m.chains)
-	case m.draws < 0:
-		return nil, fmt.Errorf("-draws %d: want a number ≥ 0", m.draws)
 	case m.step < 0 || math.IsNaN(m.step) || math.IsInf(m.step, 0):
 		return nil, fmt.Errorf("-step %g: want a number > 0", m.step)
 	case m.preset == "" && m.problem == "":
@@ -158,10 +160,13 @@ func (m *model) build() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.set("method") || m.problem != "" {
+	switch {
+	case m.set("method"):
 		if p.Method, err = parseMethod(m.method); err != nil {
 			return nil, err
 		}
+	case p.Method == nil:
+		p.Method = probode.AdamsMoulton{Steps: 1}
 	}
 	if m.step > 0 {
 		p.Step = m.step
@@ -172,6 +177,33 @@ func (m *model) build() (*bayes.Posterior, error) {
 		}
 	}
 	return p, nil
+}
+
+// Far more than anybody has use for. A chain has no more draws, and a study no more
+// chains, than mcmc.Settings allows.
+const (
+	maxChains = 1_000_000
+	maxDraws  = 1_000_000_000
+)
+
+// checkCounts checks how many iterations of how many chains are wanted: all of
+// them must have room in an int, and a hundred times the draws too, at which a
+// run to an effective sample size ends.
+func (m *model) checkCounts(burnIn, thin int) error {
+	if m.chains < 1 || m.chains > maxChains {
+		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, maxChains)
+	}
+	if m.draws < 0 || m.draws > maxDraws {
+		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
+	}
+	most := math.MaxInt / 2 / m.chains // half of them for burn-in
+	if burnIn < 0 || burnIn > most {
+		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, most)
+	}
+	if most = most / max(m.draws, 1000) / 100; thin < 1 || thin > most {
+		return fmt.Errorf("-thin %d: want a number from 1 to %d", thin, most)
+	}
+	return nil
 }
 
 func (m *model) setAlpha(p *bayes.Posterior) error {
@@ -186,9 +218,9 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 		p.Alpha = bayes.Known(v)
 		return nil
 	}
-	law, err := parsePrior(m.alpha)
+	law, err := parsePrior(m.alpha, positiveLaws)
 	if err != nil {
-		return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior: %w", m.alpha, err)
+		return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior without negative values: %w", m.alpha, err)
 	}
 	if law.Quantile(0) < 0 {
 		return fmt.Errorf("-alpha %s: want a prior without negative values", m.alpha)
@@ -318,11 +350,11 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	laws, own, err := parseErrors(m.errors, len(data.Y[0]))
+	observed, own, err := parseErrors(m.errors, len(data.Y[0]))
 	if err != nil {
 		return nil, err
 	}
-	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: laws}}, Step: m.step}
+	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, Step: m.step}
 	known := append(paramNames(problem), own...)
 	for _, q := range m.priors {
 		if !slices.Contains(known, q.name) {
@@ -334,9 +366,16 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 		if slices.ContainsFunc(m.fixed, func(f assignment) bool { return f.name == q.name }) {
 			return nil, fmt.Errorf("-prior %s=%s: %s has the value of -fix already", q.name, q.value, q.name)
 		}
-		law, err := parsePrior(q.value)
+		allowed := laws
+		if slices.Contains(own, q.name) {
+			allowed = positiveLaws
+		}
+		law, err := parsePrior(q.value, allowed)
 		if err != nil {
 			return nil, fmt.Errorf("-prior %s=%s: %w", q.name, q.value, err)
+		}
+		if slices.Contains(own, q.name) && law.Quantile(0) < 0 {
+			return nil, fmt.Errorf("-prior %s=%s: %s is a number of -errors %s: want a prior without negative values", q.name, q.value, q.name, m.errors)
 		}
 		p.Params = append(p.Params, bayes.Param{Name: q.name, Prior: law})
 	}
@@ -383,6 +422,13 @@ func (m *model) observations(problem *probode.Problem) (*bayes.Data, error) {
 	}
 	if len(columns) > len(names) {
 		return nil, fmt.Errorf("-columns %s: %d columns for the %d states of %s", m.columns, len(columns), len(names), problem.Name)
+	}
+	if states == nil && problem.States != nil {
+		// Without a namesake a column is a state only if all are, in order.
+		strange := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(names, c) })
+		if n := len(strange); n > 0 && (n < len(columns) || n < len(names)) {
+			return nil, fmt.Errorf("-columns %s: no state %q: want column=state, with the states %s", m.columns, strange[0], strings.Join(names, ", "))
+		}
 	}
 	data, err := readData(m.data, m.time, columns)
 	if err != nil {
@@ -480,8 +526,12 @@ var laws = []law{
 	}},
 }
 
-// parsePrior reads a prior such as lognormal(0,1).
-func parsePrior(text string) (bayes.Distribution, error) {
+// positiveLaws are the laws of what cannot be negative. Some uniform ones are not
+// among them.
+var positiveLaws = slices.DeleteFunc(slices.Clone(laws), func(l law) bool { return l.name == "normal" })
+
+// parsePrior reads a prior such as lognormal(0,1), which is one of laws.
+func parsePrior(text string, laws []law) (bayes.Distribution, error) {
 	var forms []string
 	name, args, ok := call(text)
 	for _, l := range laws {

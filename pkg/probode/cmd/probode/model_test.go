@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,6 +116,52 @@ func TestModelOfCase(t *testing.T) {
 	}
 }
 
+// A case has its own method, a problem AM1 unless there is another.
+func TestModelMethod(t *testing.T) {
+	influenza := []string{"-case", "influenza", "-data", "../../../../notebooks/data/influenza.csv"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{influenza, "RK4"},
+		{append(influenza, "-method", "ab2"), "AB2"},
+		{lotka(tableFile(t, pelts)), "AM1 (newton)"},
+	} {
+		_, p, err := parsed(t, c.args...)
+		if err != nil || p.Method.String() != c.want {
+			t.Errorf("%q: method %v, error %v, want %s", c.args, p.Method, err, c.want)
+		}
+	}
+}
+
+// The largest counts that are let through are such as mcmc.Settings takes: a
+// hundred times the draws, and burn-in, of all chains have room in an int.
+func TestCounts(t *testing.T) {
+	for _, chains := range []int{1, 4, maxChains} {
+		for _, draws := range []int{0, 1, maxDraws} {
+			m := &model{chains: chains, draws: draws}
+			burnIn := math.MaxInt / 2 / chains
+			thin := burnIn / max(draws, 1000) / 100
+			if err := m.checkCounts(burnIn, thin); err != nil {
+				t.Error(err)
+			}
+			all := new(big.Int).Mul(big.NewInt(100*int64(draws)), big.NewInt(int64(thin)))
+			all.Add(all, big.NewInt(int64(burnIn))).Mul(all, big.NewInt(int64(chains)))
+			if !all.IsInt64() {
+				t.Errorf("%d chains of %d draws: %v iterations", chains, draws, all)
+			}
+			for want, counts := range map[string][2]int{
+				"-burn-in": {burnIn + 1, 1}, "-burn-in -1: want a number from 0": {-1, 1},
+				"-thin": {0, thin + 1}, "-thin 0: want a number from 1": {0, 0},
+			} {
+				if err := m.checkCounts(counts[0], counts[1]); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("burn-in %d, thin %d: error %v, want %q", counts[0], counts[1], err, want)
+				}
+			}
+		}
+	}
+}
+
 // Every problem has a name of its own that can be typed, and every method of the
 // help is understood.
 func TestNames(t *testing.T) {
@@ -143,7 +191,7 @@ func TestPriors(t *testing.T) {
 		"exponential(2)": "0.347", "gamma(2,4)": "0.420", "invgamma(2,4)": "2.383", "beta(1,3)": "0.206", "uniform(-1,3)": "1.000",
 		" Normal( 1 , 2 ) ": "1.000",
 	} {
-		d, err := parsePrior(text)
+		d, err := parsePrior(text, laws)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if got := fmt.Sprintf("%.3f", d.Quantile(0.5)); got != want {
@@ -187,11 +235,18 @@ func TestModelErrors(t *testing.T) {
 		{append(ok, "-method", "am9"), "-method am9: want ab1 to ab5"},
 		{append(ok, "-method", "ab2,current"), "-method ab2,current"},
 		{append(ok, "-alpha", "-1"), "-alpha -1: want a number ≥ 0"},
-		{append(ok, "-alpha", "normal(0,1)"), "without negative values"},
+		{append(ok, "-alpha", "normal(0,1)"), "-alpha normal(0,1): want a number ≥ 0, auto or a prior without negative values: want positive(mean,sd), halfnormal(sd), lognormal"},
+		{append(ok, "-alpha", "foo"), "without negative values: want positive(mean,sd), halfnormal(sd), lognormal"},
+		{append(ok, "-alpha", "uniform(-1,1)"), "-alpha uniform(-1,1): want a prior without negative values"},
+		{append(ok, "-errors", "lognormal(sigma),gaussian(tau)", "-prior", "tau=normal(0,1)"), "-prior tau=normal(0,1): want positive(mean,sd), halfnormal(sd), lognormal"},
+		{append(ok, "-errors", "lognormal(sigma),gaussian(tau)", "-prior", "tau=uniform(-1,1)"), "-prior tau=uniform(-1,1): tau is a number of -errors lognormal(sigma),gaussian(tau): want a prior without negative values"},
+		{append(ok, "-columns", "lynx"), `-columns lynx: no state "lynx": want column=state, with the states prey, predator`},
 		{append(ok, "-step", "-1"), "-step -1"},
 		{append(ok, "-t0", "1901"), "-t0 1901: the data reach from t = 1900 to 1902"},
 		{append(ok, "-chains", "0"), "-chains 0"},
+		{append(ok, "-chains", "1000001"), "-chains 1000001: want a number from 1 to 1000000"},
 		{append(ok, "-draws", "-5"), "-draws -5"},
+		{append(ok, "-draws", "1000000001"), "-draws 1000000001: want a number from 0 to 1000000000"},
 	} {
 		_, _, err := parsed(t, c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

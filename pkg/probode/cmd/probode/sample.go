@@ -33,8 +33,13 @@ The same study, two chains at a time, whatever starts them:
 
 On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
 
-  arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik", posterior_predictive="y_hat")   (ArviZ before 1.0)
+  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik")   (ArviZ before 1.0)
+  arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
+
+With each draw come log_lik, the log density of each datum, and y_hat, what the
+model expects of each datum: without an error of observation, and so no draw from
+the posterior predictive law.
 
 `
 
@@ -61,14 +66,13 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case *dir == "":
 		return errors.New("-dir: want a directory for the draws")
-	case *burnIn < 0:
-		return fmt.Errorf("-burn-in %d: want a number ≥ 0", *burnIn)
-	case *thin < 1:
-		return fmt.Errorf("-thin %d: want a number ≥ 1", *thin)
 	case *workers < 0:
 		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
 	case *every <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
+	}
+	if err := model.checkCounts(*burnIn, *thin); err != nil {
+		return err
 	}
 	scheme, err := schemeNamed(*name)
 	if err != nil {
@@ -106,7 +110,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	err = bayes.Stream(ctx, p, scheme, *dir, s)
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("stopped at %d %%; run the same command to go on: %w", percent, err)
+		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to go on", percent))
 	}
 	if err != nil {
 		return err

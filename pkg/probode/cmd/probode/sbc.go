@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"flag"
 	"fmt"
 	"html"
@@ -38,6 +37,9 @@ curve, of a correct scheme with probability 0.95.
 
 `
 
+// maxSets is far more than anybody has the time for.
+const maxSets = 1_000_000
+
 // sbc makes simulation-based calibration of schemes.
 func sbc(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
@@ -56,17 +58,18 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, sbcHelp, out); err != nil {
 		return err
 	}
-	switch ext := filepath.Ext(*file); {
+	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("sbc: %q is not a flag: see probode sbc -help", flags.Arg(0))
-	case *sets < 1:
-		return fmt.Errorf("-sets %d: want a number ≥ 1", *sets)
-	case *ranks < 1:
-		return fmt.Errorf("-ranks %d: want a number ≥ 1", *ranks)
+	case *sets < 1 || *sets > maxSets:
+		return fmt.Errorf("-sets %d: want a number from 1 to %d", *sets, maxSets)
+	case *ranks < 1 || *ranks > maxSets:
+		return fmt.Errorf("-ranks %d: want a number from 1 to %d", *ranks, maxSets)
 	case *workers < 0:
 		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
-	case *file != "" && ext != ".html" && ext != ".png" && ext != ".svg":
-		return fmt.Errorf("-out %s: want a name that ends in .html, .png or .svg", *file)
+	}
+	if err := checkOut(*file, ".html", ".png", ".svg"); err != nil {
+		return err
 	}
 	var chosen []bayes.Scheme
 	for i, s := range all {
@@ -86,20 +89,23 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 
 	p := calibration()
 	var results []*bayes.SBCResult
-	var stopped error
+	var failed error
 	for _, s := range chosen {
 		settings := bayes.SBCSettings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
+		erase := func() {}
 		if !*quiet {
-			line := tell(os.Stderr)
+			var line func(int, int, string)
+			line, erase = tell(os.Stderr)
 			settings.Progress = func(done, total int) { line(done, total, s.String()) }
 		}
 		r, err := bayes.SBC(ctx, p, s, settings)
+		erase()
 		if r != nil {
 			results = append(results, r)
 			fmt.Fprintln(out, r)
 		}
 		if err != nil {
-			stopped = err
+			failed = err
 			break
 		}
 	}
@@ -121,17 +127,18 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprintf(out, "no sign of a wrong law: none of %d P is below %.1g\n", checks, limit)
 	}
 	if *file == "" || len(results) == 0 {
-		return stopped
+		return failed
 	}
-	table := strings.TrimSuffix(*file, filepath.Ext(*file)) + ".csv"
+	table := tableOf(*file)
 	err := writeFile(table, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
 		err = writeFile(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
 	}
-	if err == nil {
-		fmt.Fprintf(out, "%s, %s\n", *file, table)
+	if err != nil {
+		return err
 	}
-	return errors.Join(stopped, err)
+	fmt.Fprintf(out, "%s, %s\n", *file, table)
+	return failed
 }
 
 // calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed

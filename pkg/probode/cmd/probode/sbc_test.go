@@ -45,7 +45,9 @@ func TestSBCAndSpeedErrors(t *testing.T) {
 		"-scheme gibbs: want all, pcn, deterministic": {"-scheme", "gibbs"},
 		"-sets 0: want a number":                      {"-sets", "0"},
 		"-ranks -1: want a number":                    {"-ranks", "-1"},
+		"-sets 1000001: want a number":                {"-sets", "1000001"},
 		"-workers -1: want a number":                  {"-workers", "-1"},
+		"-out nodir/a.png: there is no folder nodir":  {"-out", "nodir/a.png"},
 		"-out a.pdf: want a name that ends in":        {"-out", "a.pdf"},
 		`"pcn" is not a flag`:                         {"pcn"},
 	} {

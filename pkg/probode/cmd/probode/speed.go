@@ -36,8 +36,8 @@ func speed(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("speed: %q is not a flag: see probode speed -help", flags.Arg(0))
-	case *draws < 10:
-		return fmt.Errorf("-draws %d: want a number ≥ 10", *draws)
+	case *draws < 10 || *draws > maxDraws:
+		return fmt.Errorf("-draws %d: want a number from 10 to %d", *draws, maxDraws)
 	}
 	models, err := speedModels(ctx, *seed)
 	if err != nil {
