@@ -74,6 +74,22 @@ class Exported(unittest.TestCase):
         self.assertTrue(numpy.isfinite(loo.elpd_loo))
         self.assertLess(numpy.max(loo.pareto_k), 1)
 
+    def test_missing(self):
+        """A value that is missing has an expectation and no log density, which loo
+        would otherwise make nan of."""
+        lines = (ROOT / "notebooks" / "data" / "lynx_hare.csv").read_text().splitlines()
+        year = next(k for k, line in enumerate(lines) if line.startswith("1907,"))
+        lines[year] = "1907,NA," + lines[year].split(",")[2]
+        data, study = pathlib.Path(self.folder.name) / "gap.csv", pathlib.Path(self.folder.name) / "gap"
+        data.write_text("\n".join(lines) + "\n")
+        self.run_probode("sample", "-case", "lynx-hare", "-data", data, "-method", "am1", "-step", "0.5", "-scheme", "deterministic",
+                         "-draws", "200", "-thin", "5", "-dir", study, "-quiet")
+        gap = arviz.from_cmdstan(posterior=f"{study}/chain-*.csv", log_likelihood="log_lik")
+        self.assertEqual(gap.posterior["y_hat"].shape, (4, 200, 42))
+        loo = arviz.loo(gap)
+        self.assertEqual(loo.n_data_points, 41)
+        self.assertTrue(numpy.isfinite(loo.elpd_loo))
+
     def test_metadata(self):
         """What the draws were made with, as attributes and as comments."""
         attributes = self.data.posterior.attrs
