@@ -1,0 +1,142 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A parameter that is used by nothing, as one whose name is misspelt, has its
+// prior for a posterior, while what it was meant for stays at a nominal value:
+// a wrong answer without a sign. Names tell it, except where there is an Observe,
+// of which nothing can be read; but it can be tried.
+
+// untouched is what Observe finds in dst while it is being watched: a NaN that
+// no arithmetic makes.
+var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
+
+// watch has Observe write to dst and reports whether it returned; at an odd
+// state or parameter it may panic.
+func (r *run) watch(dst, x, theta []float64) (ok bool) {
+	defer func() { ok = recover() == nil }()
+	for k := range dst {
+		dst[k] = untouched
+	}
+	r.x.Observe(dst, x, theta)
+	return
+}
+
+// probes is the number of draws of the prior at which a parameter that nothing
+// names must change what some Observe writes.
+const probes = 100
+
+// checkObserve reports a parameter that is used by nothing, and an Observe that
+// leaves a column unwritten. A parameter is used by an Observe if a change of it
+// changes anything: at the start or on the path, at the medians of the priors or
+// at draws of them, solved with noise as in a prediction. As a last resort the
+// parameter is NaN, which arithmetic hands on, so as not to accuse one that has
+// an effect in a corner. For a right model the first try is nearly always enough.
+func (e *evaluator) checkObserve() error {
+	p := e.p
+	var unused []int
+	for k, q := range p.Params {
+		if !p.named(q.Name) {
+			unused = append(unused, k)
+		}
+	}
+	observes := slices.ContainsFunc(e.runs, func(r *run) bool { return r.x.Observe != nil })
+	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
+	rng := probode.Stream(0, 0x6f627372)
+	told := make([]bool, len(e.runs)) // whether anything was learned from each
+	for try := range 1 + probes + 1 {
+		last := try == probes+1
+		for k := range theta {
+			theta[k] = p.Params[k].Prior.Quantile(0.5)
+		}
+		if try > 0 && !last {
+			theta = p.DrawPrior(rng)
+			normals(xi, rng)
+		}
+		noise := xi
+		for i, r := range e.runs {
+			n := r.solver.NoiseLen()
+			z := noise[:n]
+			noise = noise[n:]
+			if r.x.Observe == nil {
+				told[i] = true
+				continue
+			}
+			e.bind(r, theta)
+			d := r.solver.Problem().Dim()
+			dst, changed := make([]float64, len(r.laws)), make([]float64, len(r.laws))
+			// look tries the states, which lie one behind the other.
+			look := func(states []float64) error {
+				for ; len(states) > 0; states = states[d:] {
+					x := states[:d]
+					if !r.watch(dst, x, theta) {
+						continue
+					}
+					for k, y := range dst {
+						if math.Float64bits(y) == math.Float64bits(untouched) {
+							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.title(i), k+1, x)
+						}
+					}
+					// What is NaN or infinite anyway says nothing.
+					told[i] = told[i] || slices.ContainsFunc(dst, func(y float64) bool { return !math.IsNaN(y) && !math.IsInf(y, 0) })
+					unused = slices.DeleteFunc(unused, func(k int) bool {
+						values := []float64{0.2, 0.5, 0.8, rng.Float64()}
+						for i, prob := range values {
+							values[i] = p.Params[k].Prior.Quantile(prob)
+						}
+						if last {
+							values = []float64{math.NaN()}
+						}
+						old := theta[k]
+						defer func() { theta[k] = old }()
+						for _, theta[k] = range values {
+							if !r.watch(changed, x, theta) || !slices.EqualFunc(dst, changed, same) {
+								return true
+							}
+						}
+						return false
+					})
+				}
+				return nil
+			}
+			start := make([]float64, d)
+			r.solver.Problem().Initial(start, r.theta)
+			if err := look(start); err != nil {
+				return err
+			}
+			if len(unused) == 0 {
+				continue
+			}
+			if r.solver.Solve(r.z, r.theta, z) == nil {
+				r.at.At(r.state, r.z)
+				if err := look(r.state); err != nil {
+					return err
+				}
+			}
+		}
+		if len(unused) == 0 {
+			return nil
+		}
+		if !observes {
+			break
+		}
+	}
+	if slices.Contains(told, false) {
+		return nil // what is wrong there shows in the likelihood
+	}
+	also := ""
+	if observes {
+		also = ", and what Observe writes does not change with it"
+	}
+	return fmt.Errorf("bayes: parameter %q is used by nothing: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
+}
+
+// same compares what Observe wrote.
+func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
