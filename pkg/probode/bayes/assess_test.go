@@ -173,6 +173,11 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 	if a.Warnings != nil {
 		t.Errorf("warnings %q", a.Warnings)
 	}
+	for _, st := range a.Steps {
+		if at := st.AlphaAt; len(at) != 3 || !strings.Contains(a.Tables(), fmt.Sprintf("%.3g, %.3g, %.3g", at[0], at[1], at[2])) {
+			t.Errorf("h = %g: α* at three draws, %.3g, is not in\n%s", st.Step, at, a.Tables())
+		}
+	}
 }
 
 // With nothing but steps that are too large the accurate posterior comes from

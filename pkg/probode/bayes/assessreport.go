@@ -454,6 +454,12 @@ func (a *Assessment) Tables() string {
 	}
 	writeTable(&b, rows)
 
+	// Whether one α does for all of the posterior.
+	if rows := a.alphas(); rows != nil {
+		b.WriteByte('\n')
+		writeTable(&b, rows)
+	}
+
 	for _, kind := range []struct {
 		title string
 		of    func(Effect) string
@@ -498,6 +504,31 @@ func (a *Assessment) Tables() string {
 	writeTable(&b, rows)
 	fmt.Fprintf(&b, "from %s; k̂ = %.2f\n", a.AccurateBy, a.KHat)
 	return b.String()
+}
+
+// alphas returns a table of α* at the mode, with its standard error, and at three
+// draws of the posterior; nil if nothing was calibrated.
+func (a *Assessment) alphas() [][]string {
+	rows := [][]string{{"calibrated α*"}, {"at the mode"}, {"at three draws"}}
+	known := false
+	for _, st := range a.Steps {
+		var at []string
+		for _, v := range st.AlphaAt {
+			at = append(at, number("%.3g", v))
+		}
+		mode := number("%.3g", st.AlphaStar)
+		if !math.IsNaN(st.AlphaSE) {
+			mode += fmt.Sprintf(" ± %.1g", st.AlphaSE)
+		}
+		known = known || at != nil
+		rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.Step))
+		rows[1] = append(rows[1], mode)
+		rows[2] = append(rows[2], strings.Join(at, ", "))
+	}
+	if !known {
+		return nil
+	}
+	return rows
 }
 
 // LargestStep returns the largest step that is small enough for the parameter: a
@@ -556,18 +587,22 @@ func writeTable(b *strings.Builder, rows [][]string) {
 // WriteCSV writes a row for each step, inference and parameter.
 func (a *Assessment) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"step", "scheme", "parameter", "alpha", "mean", "sd", "accurate_mean", "accurate_sd",
+	out.Write([]string{"step", "scheme", "parameter", "alpha", "alpha_star", "alpha_star_at_draws", "mean", "sd", "accurate_mean", "accurate_sd",
 		"bias", "bias_se", "sd_ratio", "sd_ratio_se", "verdict", "rhat", "bulk_ess", "draws", "solves", "failed", "seconds", "path_error", "khat"})
 	for _, st := range a.Steps {
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf == nil {
 				continue
 			}
+			var at []string
+			for _, v := range st.AlphaAt {
+				at = append(at, fmt.Sprintf("%.6g", v))
+			}
 			for j, q := range a.Params {
 				e := inf.Effects[j]
 				m := inf.marginal(q.Name)
-				row := []string{fmt.Sprint(st.Step), inf.Scheme, q.Name}
-				for _, v := range []float64{st.Alpha, m.Mean, m.SD, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
+				row := []string{fmt.Sprint(st.Step), inf.Scheme, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
+				for _, v := range []float64{m.Mean, m.SD, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
 					row = append(row, fmt.Sprintf("%.6g", v))
 				}
 				row = append(row, e.Verdict.String(), fmt.Sprintf("%.4f", m.RHat), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprint(inf.Draws*inf.Chains),

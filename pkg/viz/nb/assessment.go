@@ -14,7 +14,8 @@ import (
 // Assessment shows what [bayes.Assess] found: the answer and the warnings in
 // words, the figure of [viz.Assessment], and a table of the bias of each
 // parameter, in standard deviations of its accurate posterior, with the largest
-// step that is small enough for it. It shows no times, so that the output is the
+// step that is small enough for it; last the calibrated noise scale, at the mode
+// and at three draws. It shows no times, so that the output is the
 // same the next time.
 func Assessment(a *bayes.Assessment) {
 	words(a.Answer(), a.Warnings)
@@ -42,6 +43,22 @@ func Assessment(a *bayes.Assessment) {
 		rows = append(rows, row)
 	}
 	Table(header, rows...)
+
+	header, rows = []string{"calibrated α*"}, [][]any{{"at the mode"}, {"at three draws"}}
+	known := false
+	for _, st := range a.Steps {
+		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.Step))
+		var at []string
+		for _, v := range st.AlphaAt {
+			at = append(at, fmt.Sprintf("%.3g", v))
+		}
+		known = known || at != nil
+		rows[0] = append(rows[0], fmt.Sprintf("%.3g", st.AlphaStar))
+		rows[1] = append(rows[1], strings.Join(at, ", "))
+	}
+	if known {
+		Table(header, rows...)
+	}
 }
 
 // words shows lines and, below them, points as paragraphs: printed, they would be

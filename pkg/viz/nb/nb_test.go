@@ -218,7 +218,8 @@ func TestAssessment(t *testing.T) {
 	}
 	equal(t, shown[1:],
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
-		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none")
+		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none",
+		"calibrated α*   h = 0.1\nat the mode     2\nat three draws  1, 2.5, 3")
 }
 
 func TestMemoSaysSo(t *testing.T) {
