@@ -171,13 +171,14 @@ def inspect(notebook, seconds):
         figures = [d for d in data if "image/png" in d or "data-probode=" in d.get("text/html", "")]
         source = re.sub(r"//.*", "", cell.source)
         if re.search(r"^(%%|%main|%exec|func main\(\))", source, re.M):
-            shown = len(re.findall(r"\bnb\.Show\(", source))
+            shown = len(re.findall(r"\bnb\.(?:Show|Assessment)\(", source))
             if shown > len(figures):
-                found.append(f"calls nb.Show {shown} times and has {len(figures)} figures")
+                found.append(f"shows {shown} figures and has {len(figures)}")
         for d in figures:
             if not ("image/png" in d and "data-probode=" in d.get("text/html", "")):
                 found.append(f"has a figure with {', '.join(sorted(d))} only")
-        limit = MEMO_SECONDS if "nb.Memo(" in source else CELL_SECONDS
+        memo = any("kept on disk for the next time" in d.get("text/plain", "") for d in data)
+        limit = MEMO_SECONDS if memo else CELL_SECONDS
         if s > limit:
             found.append(f"takes {s:.1f} s, allowed are {limit}")
         found += [f"has “{m}” in its output" for m in machine(cell)]
