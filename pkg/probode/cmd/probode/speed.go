@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -30,6 +32,7 @@ func speed(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("speed", flag.ContinueOnError)
 	draws := flags.Int("draws", 2000, "draws of each of four chains")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
+	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, speedHelp, out); err != nil {
 		return err
 	}
@@ -43,38 +46,54 @@ func speed(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	show, erase := func(int, int, string) {}, func() {}
+	if !*quiet {
+		show, erase = tell(os.Stderr)
+	}
+	done, total := 0, len(models)*(len(everyScheme())+turns)
+	working := func(m speedModel, what string) {
+		show(done, total, m.short+", "+what)
+		done++
+	}
 	for _, m := range models {
-		fmt.Fprintf(out, "%s, 4 chains of %d draws on %d cores\n\n", m.name, *draws, runtime.GOMAXPROCS(0))
-		results, err := bayes.Compare(ctx, m.p, everyScheme(), mcmc.Settings{Draws: *draws, Seed: *seed})
+		var table bayes.Comparison
+		for _, s := range everyScheme() {
+			working(m, s.String())
+			var r bayes.Comparison
+			if r, err = bayes.Compare(ctx, m.p, []bayes.Scheme{s}, mcmc.Settings{Draws: *draws, Seed: *seed}); err != nil {
+				break
+			}
+			table = append(table, r...)
+		}
+		erase()
+		if table != nil {
+			fmt.Fprintf(out, "%s, 4 chains of %d draws on %d cores\n\n%v\n", m.name, *draws, runtime.GOMAXPROCS(0), table)
+		}
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%v\n", results)
 	}
-	for _, m := range models {
-		cost, err := costOfNoise(ctx, m.p)
+	for i, m := range models {
+		cost, gain, err := ratios(ctx, m.p, func() { working(m, "one core and two") })
+		erase()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s: a draw by pcn costs %.2f deterministic draws\n", m.name, cost)
-	}
-	if runtime.GOMAXPROCS(0) < 2 {
-		fmt.Fprintln(out, "one core: nothing to be said of two")
-		return nil
-	}
-	for _, m := range models {
-		gain, err := gainOfCores(ctx, m.p)
-		if err != nil {
-			return err
+		if i == 0 {
+			fmt.Fprintf(out, "Median and quartiles of %d short turns:\n\n", turns)
 		}
-		fmt.Fprintf(out, "%s: four chains on two cores have %.2f times the throughput of one\n", m.name, gain)
+		fmt.Fprintf(out, "%s\n", m.name)
+		fmt.Fprintf(out, "  a draw by pcn costs %s deterministic draws\n", quartiles(cost))
+		if runtime.GOMAXPROCS(0) > 1 {
+			fmt.Fprintf(out, "  four chains on two cores have %s times the throughput of one\n", quartiles(gain))
+		}
 	}
 	return nil
 }
 
 type speedModel struct {
-	name string
-	p    *bayes.Posterior
+	short, name string
+	p           *bayes.Posterior
 }
 
 // speedModels returns the problem of the paper with its own method, and lynx and
@@ -110,10 +129,10 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 		return nil, err
 	}
 	lynx.Alpha = bayes.Known(c[0].Alpha)
-	describe := func(name string, p *bayes.Posterior) string {
-		return fmt.Sprintf("%s (%v, h = %g, α = %.3g)", name, p.Method, p.Step, p.Alpha.Value)
+	described := func(short string, p *bayes.Posterior) speedModel {
+		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.Step, p.Alpha.Value), p}
 	}
-	return []speedModel{{describe("FitzHugh–Nagumo", fhn), fhn}, {describe("lynx and hare", lynx), lynx}}, nil
+	return []speedModel{described("FitzHugh–Nagumo", fhn), described("lynx and hare", lynx)}, nil
 }
 
 // everyScheme returns all schemes with their usual settings, save the number of
@@ -122,48 +141,39 @@ func everyScheme() []bayes.Scheme {
 	return append(schemes[:len(schemes):len(schemes)], bayes.Reweighted{})
 }
 
-// throughput returns the draws per second of four chains on the given number of
-// cores.
-func throughput(ctx context.Context, p *bayes.Posterior, s bayes.Scheme, workers int) (float64, error) {
-	const draws = 400
-	out, err := bayes.Compare(ctx, p, []bayes.Scheme{s}, mcmc.Settings{Draws: draws, Workers: workers, Seed: 1})
-	if err != nil {
-		return 0, err
-	}
-	return 4 * draws / out[0].Seconds, nil
-}
+const turns = 15
 
-// ratio returns the ratio of the best of several measurements of two kinds, made
-// in turn so that both see the same machine.
-func ratio(tries int, a, b func() (float64, error)) (float64, error) {
-	var bestA, bestB float64
-	for range tries {
-		v, err := a()
+// ratios returns, in turn after turn, the time of a draw by pCN within Gibbs in
+// units of that of a deterministic one, on one core, and the throughput of two
+// cores in units of that of one. A server's core may be half again
+// as fast for a second and then no more, so what is compared is measured at
+// once, and the middle of many turns is what counts. Next is called before each.
+func ratios(ctx context.Context, p *bayes.Posterior, next func()) (cost, gain []float64, err error) {
+	seconds := func(s bayes.Scheme, workers int) float64 {
 		if err != nil {
-			return 0, err
+			return 0
 		}
-		w, err := b()
-		if err != nil {
-			return 0, err
+		var out bayes.Comparison
+		if out, err = bayes.Compare(ctx, p, []bayes.Scheme{s}, mcmc.Settings{Draws: 400, Workers: workers, Seed: 1}); err != nil {
+			return 0
 		}
-		bestA, bestB = max(bestA, v), max(bestB, w)
+		return out[0].Seconds
 	}
-	return bestA / bestB, nil
+	for range turns {
+		next()
+		plain := seconds(bayes.Deterministic{}, 1)
+		noisy := seconds(bayes.PCNWithinGibbs{}, 1)
+		two := seconds(bayes.PCNWithinGibbs{}, 2)
+		if err != nil {
+			return nil, nil, err
+		}
+		cost, gain = append(cost, noisy/plain), append(gain, noisy/two)
+	}
+	return cost, gain, nil
 }
 
-const speedTries = 7
-
-// costOfNoise returns the time of a draw by pCN within Gibbs in units of that of
-// a deterministic draw, on one core.
-func costOfNoise(ctx context.Context, p *bayes.Posterior) (float64, error) {
-	return ratio(speedTries,
-		func() (float64, error) { return throughput(ctx, p, bayes.Deterministic{}, 1) },
-		func() (float64, error) { return throughput(ctx, p, bayes.PCNWithinGibbs{}, 1) })
-}
-
-// gainOfCores returns the throughput of two workers in units of that of one.
-func gainOfCores(ctx context.Context, p *bayes.Posterior) (float64, error) {
-	return ratio(speedTries,
-		func() (float64, error) { return throughput(ctx, p, bayes.PCNWithinGibbs{}, 2) },
-		func() (float64, error) { return throughput(ctx, p, bayes.PCNWithinGibbs{}, 1) })
+// quartiles describes values by their median and the middle half.
+func quartiles(v []float64) string {
+	slices.Sort(v)
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", mcmc.Quantile(v, 0.5), mcmc.Quantile(v, 0.25), mcmc.Quantile(v, 0.75))
 }
