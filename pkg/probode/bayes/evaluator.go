@@ -166,20 +166,30 @@ func (e *evaluator) unconstrain(u, theta []float64) error {
 func (e *evaluator) logLikelihood(theta, xi []float64) (float64, error) {
 	var sum float64
 	for _, r := range e.runs {
-		e.bind(r, theta)
-		var noise []float64
-		if xi != nil {
-			n := r.solver.NoiseLen()
-			noise, xi = xi[:n], xi[n:]
-		}
-		e.steps += r.solver.Steps()
-		if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+		var err error
+		if xi, err = e.solve(r, theta, xi); err != nil {
 			return math.Inf(-1), err
 		}
-		r.at.At(r.state, r.z)
 		sum += r.logLikelihood(theta)
 	}
 	return sum, nil
+}
+
+// solve brings a run to its states at the times of the data, with the noise at
+// the head of xi, and returns what is left of xi for the runs behind it.
+func (e *evaluator) solve(r *run, theta, xi []float64) (rest []float64, err error) {
+	e.bind(r, theta)
+	var noise []float64
+	if xi != nil {
+		n := r.solver.NoiseLen()
+		noise, xi = xi[:n], xi[n:]
+	}
+	e.steps += r.solver.Steps()
+	if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+		return nil, err
+	}
+	r.at.At(r.state, r.z)
+	return xi, nil
 }
 
 // bind tells a run its part of θ.
@@ -237,16 +247,10 @@ func (r *run) row(n int, theta []float64) float64 {
 // probability is not finite. It is nil where nothing is wrong.
 func (e *evaluator) failure(theta, xi []float64) error {
 	for i, r := range e.runs {
-		e.bind(r, theta)
-		var noise []float64
-		if xi != nil {
-			n := r.solver.NoiseLen()
-			noise, xi = xi[:n], xi[n:]
-		}
-		if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+		var err error
+		if xi, err = e.solve(r, theta, xi); err != nil {
 			return fmt.Errorf("%s: %w", r.x.title(i), err)
 		}
-		r.at.At(r.state, r.z)
 		r.logLikelihood(theta)
 		c := len(r.laws)
 		for n, row := range r.x.Data.Y {
