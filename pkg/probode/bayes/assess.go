@@ -499,20 +499,13 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 // do: some schemes solve for pieces of a path, or with other steps, or not at all
 // where a prior forbids.
 func (j *job) solves() float64 {
-	e, err := newEvaluator(j.p)
-	if err != nil {
-		panic("bayes: " + err.Error()) // it was made before
-	}
-	var full, steps int
-	for _, r := range e.runs {
-		full += r.solver.Steps()
-	}
+	steps := 0
 	for _, k := range j.kernels {
 		if w, ok := k.(interface{ work() int }); ok {
 			steps += w.work()
 		}
 	}
-	return float64(steps) / float64(full)
+	return float64(steps) / float64(j.full)
 }
 
 // influence cuts each chain of x into n stretches and returns what each of them

@@ -53,10 +53,11 @@ func (e *evaluator) checkObserve() error {
 	told := make([]bool, len(e.runs)) // whether anything was learned from each
 	for try := range 1 + probes + 1 {
 		last := try == probes+1
-		for k := range theta {
-			theta[k] = p.Params[k].Prior.Quantile(0.5)
-		}
-		if try > 0 && !last {
+		if try == 0 || last {
+			for k := range theta {
+				theta[k] = p.Params[k].Prior.Quantile(0.5)
+			}
+		} else {
 			theta = p.DrawPrior(rng)
 			normals(xi, rng)
 		}

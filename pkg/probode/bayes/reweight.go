@@ -112,7 +112,8 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 // not for each iteration of a chain: that is what is saved.
 //
 // It serves draws of every scheme whose law is p₀(θ | Y) or p(θ, ξ | Y); those
-// with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are not among them.
+// with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
+// not among them.
 //
 // The result shares the draws with chains and has LogWeights, KHat, and the
 // quantities of the accurate solution. A θ at which that cannot be computed has

@@ -183,9 +183,7 @@ func (set *calibrationSet) run(ctx context.Context, p *Posterior, scheme Scheme,
 		}
 		var sum float64
 		for _, l := range chains.Generated[0][n][lik : lik+e.observed()] {
-			if !math.IsNaN(l) {
-				sum += l
-			}
+			sum += l
 		}
 		set.rank[len(theta)] += below(sum, ll, rng)
 	}

@@ -42,9 +42,10 @@ type Scheme interface {
 //
 // A nil s.Start has the chains begin around the mode of the deterministic
 // posterior, or at draws of the prior where no mode is found: Chains.Notes say
-// which. To have them begin at draws of the prior anyway, see DrawPrior. A zero s.BurnIn means 1000 iterations and 250 more for each parameter.
-// Names are those of p. A move to a θ at which the ODE cannot be solved is
-// rejected and counted as failed.
+// which. To have them begin at draws of the prior anyway, see DrawPrior. A zero
+// s.BurnIn means 1000 iterations and 250 more for each parameter. Names are those
+// of p. A move to a θ at which the ODE cannot be solved is rejected and counted as
+// failed.
 //
 // The same seed gives different schemes the same starts and, for each chain,
 // the same random numbers for the proposals of θ and their acceptance, and
@@ -90,6 +91,7 @@ type job struct {
 	rule     mcmc.Rule
 	notes    []string
 	kernels  []mcmc.Kernel
+	full     int    // steps of one solution of all the equations
 	mode     *Mode  // nil if it was not looked for
 	shape    *shape // for joint moves; nil if there are none
 
@@ -113,6 +115,9 @@ func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 		s.BurnIn = 1000 + 250*len(p.Params)
 	}
 	j := &job{p: p, scheme: scheme, settings: s, rule: scheme.proposal()}
+	for _, r := range e.runs {
+		j.full += r.solver.Steps()
+	}
 	if held := p.held(); held != "" {
 		j.notes = append(j.notes, held)
 	}

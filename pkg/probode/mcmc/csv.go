@@ -397,8 +397,8 @@ func (t *table) interpret() error {
 			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, t.get(n.key), n.least)
 		}
 	}
-	if t.chains > maxChains {
-		return fmt.Errorf("num_chains is %d, want at most %d", t.chains, maxChains)
+	if t.chains > MaxChains {
+		return fmt.Errorf("num_chains is %d, want at most %d", t.chains, MaxChains)
 	}
 	t.draws = samples / thin
 	if t.stats+t.params > len(t.columns) {

@@ -178,8 +178,8 @@ func (s Settings) withDefaults() Settings {
 	if s.Checkpoint == 0 {
 		s.Checkpoint = 5 * time.Second
 	}
-	if s.Chains > maxChains {
-		panic(fmt.Sprintf("mcmc: %d chains, want at most %d", s.Chains, maxChains))
+	if s.Chains > MaxChains {
+		panic(fmt.Sprintf("mcmc: %d chains, want at most %d", s.Chains, MaxChains))
 	}
 	most := (math.MaxInt/s.Chains - s.BurnIn) / s.Thin
 	if s.Draws > most {
@@ -207,9 +207,9 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// maxChains is far more than anybody has use for, and few enough that a list of
-// them is no matter.
-const maxChains = 1_000_000
+// MaxChains is the largest number of chains: far more than anybody has use for,
+// and few enough that a list of them is no matter.
+const MaxChains = 1_000_000
 
 // iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }

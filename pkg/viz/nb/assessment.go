@@ -15,8 +15,8 @@ import (
 // words, the figure of [viz.Assessment], and a table of the bias of each
 // parameter, in standard deviations of its accurate posterior, with the largest
 // step that is small enough for it; last the calibrated noise scale, at the mode
-// and at three draws. It shows no times, so that the output is the
-// same the next time.
+// and at three draws. It shows no times, so that the output is the same the next
+// time.
 func Assessment(a *bayes.Assessment) {
 	words(a.Answer(), a.Warnings)
 	Show(viz.Assessment(a))

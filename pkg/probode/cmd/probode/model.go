@@ -17,6 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -179,19 +180,15 @@ func (m *model) build() (*bayes.Posterior, error) {
 	return p, nil
 }
 
-// Far more than anybody has use for. A chain has no more draws, and a study no more
-// chains, than mcmc.Settings allows.
-const (
-	maxChains = 1_000_000
-	maxDraws  = 1_000_000_000
-)
+// maxDraws is far more than anybody has use for.
+const maxDraws = 1_000_000_000
 
 // checkCounts checks how many iterations of how many chains are wanted: all of
 // them must have room in an int, and a hundred times the draws too, at which a
 // run to an effective sample size ends.
 func (m *model) checkCounts(burnIn, thin int) error {
-	if m.chains < 1 || m.chains > maxChains {
-		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, maxChains)
+	if m.chains < 1 || m.chains > mcmc.MaxChains {
+		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, mcmc.MaxChains)
 	}
 	if m.draws < 0 || m.draws > maxDraws {
 		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -137,7 +138,7 @@ func TestModelMethod(t *testing.T) {
 // The largest counts that are let through are such as mcmc.Settings takes: a
 // hundred times the draws, and burn-in, of all chains have room in an int.
 func TestCounts(t *testing.T) {
-	for _, chains := range []int{1, 4, maxChains} {
+	for _, chains := range []int{1, 4, mcmc.MaxChains} {
 		for _, draws := range []int{0, 1, maxDraws} {
 			m := &model{chains: chains, draws: draws}
 			burnIn := math.MaxInt / 2 / chains

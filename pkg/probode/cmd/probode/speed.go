@@ -141,13 +141,14 @@ func everyScheme() []bayes.Scheme {
 	return append(schemes[:len(schemes):len(schemes)], bayes.Reweighted{})
 }
 
+// turns is the number of measurements of each ratio.
 const turns = 15
 
 // ratios returns, in turn after turn, the time of a draw by pCN within Gibbs in
 // units of that of a deterministic one, on one core, and the throughput of two
-// cores in units of that of one. A server's core may be half again
-// as fast for a second and then no more, so what is compared is measured at
-// once, and the middle of many turns is what counts. Next is called before each.
+// cores in units of that of one. A server's core may be half again as fast for a
+// second and then no more, so what is compared is measured at once, and the
+// middle of many turns is what counts. Next is called before each.
 func ratios(ctx context.Context, p *bayes.Posterior, next func()) (cost, gain []float64, err error) {
 	seconds := func(s bayes.Scheme, workers int) float64 {
 		if err != nil {
