@@ -9,7 +9,7 @@ help: ## this list
 lab: ## set up what is missing and open the notebooks in JupyterLab
 	environment/lab $(ARGS)
 
-reproduce: ## compute every experiment of the paper into reproduce/out (about 3 minutes)
+reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
 	go run ./reproduce $(ARGS)
 
 test: test-go test-slurm test-notebooks ## set up whatever is needed and run all tests
