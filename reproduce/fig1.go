@@ -18,7 +18,7 @@ var fig1 = experiment{
 
 func (s *study) fig1Ensemble(ctx context.Context, m probode.Method, n int, keep bool, progress func(done, total int)) (*probode.Ensemble, error) {
 	return probode.Integrate(ctx, fhn(), m, n, probode.Settings{
-		Step: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
+		StepSize: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
 	})
 }
 
@@ -27,7 +27,7 @@ func computeFig1(ctx context.Context, s *study) error {
 	if err != nil {
 		return err
 	}
-	ref, err := reference(ctx, e.Problem, e.T)
+	ref, err := accurate(ctx, e.Problem, e.T)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -367,6 +368,11 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
+
+// Grid returns g: a grid that is there is a Mesh, too.
+func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
+	return g, nil
+}
 
 // Local returns the size of the local error of the classical path in each step
 // and component, N×d row-major, at the θ that an error-controlled grid was

@@ -33,7 +33,7 @@ func calibrationModel() *bayes.Posterior {
 		},
 		Experiments: []bayes.Experiment{{Problem: decay().UnknownStart(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.5),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
 }
 

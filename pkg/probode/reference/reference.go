@@ -335,7 +335,7 @@ func (e *extrapolator) differentiate(step, rest float64) error {
 	} else {
 		e.fj.FJ(e.f0, e.jac, e.t, e.x, e.theta)
 	}
-	if !finite(e.f0) || e.stiff && !finite(e.jac.a) {
+	if !finite(e.f0) || e.stiff && !finite(e.jac.A) {
 		return fmt.Errorf("f or its Jacobian is not finite at t = %.6g, x = %.4g: want a state where the model makes sense", e.t, e.x)
 	}
 	if e.ft != nil {

@@ -1,4 +1,4 @@
-package probode_test
+package reference_test
 
 import (
 	"context"

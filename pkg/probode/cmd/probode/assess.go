@@ -84,7 +84,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && p.Step == 0 {
+	if s.Steps == nil && p.StepSize == 0 {
 		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
 	}
 	line, erase := tell(os.Stderr)

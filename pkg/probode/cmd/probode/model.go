@@ -170,7 +170,7 @@ func (m *model) build() (*bayes.Posterior, error) {
 		p.Method = probode.AdamsMoulton{Steps: 1}
 	}
 	if m.step > 0 {
-		p.Step = m.step
+		p.StepSize = m.step
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
@@ -351,7 +351,7 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, Step: m.step}
+	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, StepSize: m.step}
 	known := append(paramNames(problem), own...)
 	for _, q := range m.priors {
 		if !slices.Contains(known, q.name) {

@@ -54,7 +54,7 @@ func TestModelOfProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := p.Experiments[0]
-	if got, want := fmt.Sprint(p.Method, p.Step, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
+	if got, want := fmt.Sprint(p.Method, p.StepSize, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
 		t.Errorf("model %s, want %s", got, want)
 	}
 	var names []string
@@ -107,8 +107,8 @@ func TestModelOfCase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Step != 0.25 || len(p.Params) < 3 {
-			t.Errorf("%s: step %g, %d parameters", c.name, p.Step, len(p.Params))
+		if p.StepSize != 0.25 || len(p.Params) < 3 {
+			t.Errorf("%s: step %g, %d parameters", c.name, p.StepSize, len(p.Params))
 		}
 	}
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
