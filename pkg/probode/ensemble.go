@@ -2,20 +2,31 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/probode/probode/pkg/internal/memory"
 )
 
 // Settings says how an ensemble is computed.
 type Settings struct {
-	// Step is the step size h > 0; it must divide the span.
-	Step float64
+	// StepSize is h > 0, for a uniform grid; without events it must divide
+	// the span.
+	StepSize float64
+	// Mesh, if not nil, makes the grid and takes the place of StepSize.
+	Mesh Mesh
+	// Scaling says how the size of the noise goes with the step; zero is the
+	// default of the grid.
+	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate
 	// finds one.
 	Alpha float64
+	// Alphas, if not nil, are noise scales by component, in place of Alpha.
+	Alphas []float64
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Seed determines all random numbers.
@@ -38,13 +49,13 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// An Ensemble describes the law of the numerical solution by Monte Carlo.
+// An Ensemble describes the distribution of the numerical solution by Monte Carlo.
 // Series over time are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
 	Method  Method
-	Step    float64
-	Alpha   float64
+	Grid    *Grid
+	Alpha   float64 // of the first component, if they differ
 	Theta   []float64
 	Seed    uint64
 
@@ -63,9 +74,9 @@ type Ensemble struct {
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
 	// path that failed.
 	Paths [][]float64
-	// Exact describes, under the exact law, how far each step's law is from its
-	// Gaussian approximation; nil otherwise.
-	Exact *ExactReport
+	// Record is what a method that keeps records says of its steps; nil for
+	// others. See Recorder.
+	Record Record
 
 	// N is the number of paths in the moments and Failed that of the paths that
 	// could not be solved and are left out; Failure is the error of the first
@@ -81,41 +92,41 @@ type Ensemble struct {
 // result describes the paths that were done by then, the first N+Failed in
 // number, and the error is that of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("%s: %d paths: want at least 1", p.Name, n)
-	}
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
-			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Name, q)
+			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.title(), q)
 		}
 	}
-	solver, err := NewSolver(p, m, s.Step, s.Alpha)
+	if err := checkRun(ctx, p, n, s.Workers); err != nil {
+		return nil, err
+	}
+	solver, theta, err := s.solver(ctx, p, m)
 	if err != nil {
 		return nil, err
 	}
-	theta, err := p.theta(s.Theta)
+	defer solver.Bind(ctx)()
+	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
-		return nil, err
-	}
-	index, err := solver.Index(s.Times)
-	if err != nil {
-		return nil, fmt.Errorf("%s: Times: %w", p.Name, err)
+		return nil, fmt.Errorf("%s: Times: %w", p.title(), err)
 	}
 	if s.Times != nil && (len(index) == 0 || !slices.IsSorted(index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Name)
+		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.title())
 	}
 	d, nt := solver.d, len(index)
-	e := &Ensemble{Problem: p, Method: m, Step: solver.h, Alpha: s.Alpha, Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
+	if err := s.fits(p, n, nt, d); err != nil {
+		return nil, err
+	}
+	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
 	for _, i := range index {
-		e.T = append(e.T, solver.t[i])
+		e.T = append(e.T, solver.g.t[i])
 	}
 	det := make([]float64, solver.PathLen())
-	if err := solver.solve(det, theta, nil); err != nil {
+	if err := solver.run(det, nil, theta, nil, 0, solver.Steps()); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
-	if x := solver.exact(); x != nil {
-		if e.Exact, err = x.scout(theta, s.Seed); err != nil {
+	if r, ok := solver.step.(Recorder); ok {
+		if e.Record, err = r.Record(theta, s.Seed); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +136,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		m      moments
 		values [][]float64 // one a path, nil for a failed one
 		err    error
-		exact  *ExactReport
+		record Record
 	}
 	workers := make([]*worker, workerCount(s.Workers))
 	blocks := (n + block - 1) / block
@@ -135,20 +146,22 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if s.Quantiles != nil {
 		sketch = newQuantileSketch(nt * d)
 	}
-	done := 0
+	done, stopped := 0, false
 	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
 		if workers[w] == nil {
 			workers[w] = newWorker(solver)
 		}
 		wk := workers[w]
 		r.m = newMoments(nt * d)
-		if x := wk.solver.exact(); x != nil {
-			x.report = newExactReport(solver.t, d)
-			r.exact = x.report
+		if x, ok := wk.solver.step.(Recorder); ok {
+			r.record, r.err = x.Record(theta, s.Seed)
 		}
 		at := make([]float64, 0, nt*d)
 		for path := b * block; path < min(n, (b+1)*block); path++ {
 			if err := wk.solver.SolvePath(wk.z, theta, wk.xi, s.Seed, uint64(path)); err != nil {
+				if ctx.Err() != nil {
+					return result{} // not a failure of the path
+				}
 				if r.err == nil {
 					r.err = fmt.Errorf("path %d: %w", path, err)
 				}
@@ -165,6 +178,10 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		}
 		return r
 	}, func(r result) {
+		if r.m.mean == nil || stopped {
+			stopped = true // what comes behind a block that was not finished is left out
+			return
+		}
 		total.merge(&r.m)
 		for _, v := range r.values {
 			done++
@@ -180,8 +197,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		if r.err != nil && e.Failure == nil {
 			e.Failure = r.err
 		}
-		if r.exact != nil {
-			e.Exact.merge(r.exact)
+		if r.record != nil {
+			e.Record.Merge(r.record)
 		}
 		if s.Progress != nil {
 			s.Progress(done, n)
@@ -194,8 +211,11 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			e.Quantile = append(e.Quantile, series(sketch.quantile(q), d))
 		}
 	}
-	if e.Exact != nil {
-		e.Exact.finish()
+	if e.Record != nil {
+		e.Record.Finish()
+	}
+	if stopped && err == nil {
+		err = context.Cause(ctx)
 	}
 	switch {
 	case err != nil:
@@ -206,16 +226,76 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return e, nil
 }
 
-// theta returns given, or the nominal value if it is nil, and an error if its
-// length is wrong.
-func (p *Problem) theta(given []float64) ([]float64, error) {
-	if given == nil {
-		given = p.Theta
+// checkRun refuses arguments before anything is computed.
+func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
+	switch {
+	case ctx == nil:
+		return errors.New("probode: the context is nil")
+	case p == nil:
+		return errors.New("probode: the problem is nil")
+	case paths < 1:
+		return fmt.Errorf("%s: %d paths: want at least 1", p.title(), paths)
+	case workers < 0 || workers > maxWorkers:
+		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.title(), workers, maxWorkers)
 	}
-	if len(given) != len(p.Theta) {
-		return nil, fmt.Errorf("%s: %d parameters: want %d", p.Name, len(given), len(p.Theta))
+	return nil
+}
+
+// maxWorkers is more goroutines than any machine has a use for.
+const maxWorkers = 4096
+
+// solver returns the Solver that s asks for, on its grid at θ.
+func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
+	theta, err := p.theta(s.Theta)
+	if err != nil {
+		return nil, nil, err
 	}
-	return slices.Clone(given), nil
+	mesh := s.Mesh
+	if mesh == nil {
+		mesh = Uniform(s.StepSize)
+	}
+	g, err := mesh.Grid(ctx, p, m, theta, s.Times)
+	if err != nil {
+		return nil, nil, err
+	}
+	solver, err := NewSolver(p, m, g, s.Alpha)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := solver.SetScaling(s.Scaling, theta); err != nil {
+		return nil, nil, err
+	}
+	if s.Alphas != nil {
+		for _, a := range s.Alphas {
+			if !(a >= 0) || math.IsInf(a, 1) {
+				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
+			}
+		}
+		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
+			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
+		}
+		solver.SetAlpha(s.Alphas...)
+	}
+	return solver, theta, solver.MoveTo(theta)
+}
+
+// fits refuses an ensemble that cannot be held in memory.
+func (s *Settings) fits(p *Problem, n, times, d int) error {
+	rows := 0
+	if s.KeepPaths {
+		rows = n
+	}
+	if s.Quantiles != nil {
+		rows = max(rows, min(n, pilotSize)+sketchBins/2)
+	}
+	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
+	if err == nil {
+		err = memory.Check(fmt.Sprintf("the results of %d paths", n), n/16+1, 8)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
+	return nil
 }
 
 // worker is what one goroutine needs to compute paths.

@@ -1,14 +1,18 @@
-package probode
+// Package reference computes accurate solutions, with an upper estimate of
+// their error, to compare others with.
+package reference
 
 import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode"
 )
 
-// ReferenceSettings says how Reference integrates. The zero value suits
+// Settings says how Solve integrates. The zero value suits
 // problems that are not stiff.
-type ReferenceSettings struct {
+type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component,
 	// relative to the component: to its size at the two ends of the step, or
 	// to 10⁻⁶ of its largest size so far where that is more. Zero means
@@ -26,8 +30,8 @@ type ReferenceSettings struct {
 	MaxSteps int
 }
 
-// A ReferenceSolution is an accurate solution at chosen times.
-type ReferenceSolution struct {
+// A Solution is an accurate solution at chosen times.
+type Solution struct {
 	// Times are the times that were asked for, and X the states there,
 	// row-major: X[i*d+k] is component k at Times[i].
 	Times, X []float64
@@ -45,7 +49,7 @@ type ReferenceSolution struct {
 	Steps, Rejected, Evaluations int
 }
 
-// Reference solves p to nearly full precision at the given times, which must
+// Solve solves p to nearly full precision at the given times, which must
 // increase and lie in the span; the first may be t₀. Each is hit exactly.
 //
 // It extrapolates the midpoint rule: basic solutions T_{j,1} over one step H,
@@ -69,7 +73,7 @@ type ReferenceSolution struct {
 // of order and step, as in Hairer, Nørsett & Wanner, Solving Ordinary
 // Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
-func Reference(ctx context.Context, p *Problem, times []float64, s ReferenceSettings) (*ReferenceSolution, error) {
+func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -84,9 +88,9 @@ func Reference(ctx context.Context, p *Problem, times []float64, s ReferenceSett
 	}
 	switch {
 	case s.MaxSteps < 0:
-		panic(fmt.Sprintf("probode: ReferenceSettings with MaxSteps %d: want ≥ 0", s.MaxSteps))
+		panic(fmt.Sprintf("reference: Settings with MaxSteps %d: want ≥ 0", s.MaxSteps))
 	case len(s.Theta) != len(p.Theta):
-		panic(fmt.Sprintf("probode: ReferenceSettings with %d components of Theta: %s has %d", len(s.Theta), p.Name, len(p.Theta)))
+		panic(fmt.Sprintf("reference: Settings with %d components of Theta: %s has %d", len(s.Theta), p.Name, len(p.Theta)))
 	case !(s.Tolerance >= 1e-15 && s.Tolerance < 1):
 		return nil, fmt.Errorf("%s: reference: Tolerance is %g: want a number in [1e-15, 1)", p.Name, s.Tolerance)
 	}
@@ -102,7 +106,7 @@ func Reference(ctx context.Context, p *Problem, times []float64, s ReferenceSett
 	}
 
 	d := p.Dim()
-	sol := &ReferenceSolution{
+	sol := &Solution{
 		Times: append([]float64(nil), times...),
 		X:     make([]float64, len(times)*d),
 		Error: make([]float64, len(times)*d),
@@ -142,12 +146,12 @@ var (
 // which are small against x: the rounding errors of many steps do not add up
 // to more than those in the arguments of f.
 type extrapolator struct {
-	p        *Problem
+	p        *probode.Problem
 	theta    []float64
 	stiff    bool
 	tol      float64
 	maxSteps int
-	fj       evaluator
+	fj       *probode.Linearizer
 	n        []int
 	work     []float64 // evaluations for the rows up to and including j
 
@@ -156,8 +160,8 @@ type extrapolator struct {
 	peak    []float64 // largest |x| so far
 	f0      []float64 // f(t, x)
 	ft      []float64 // ∂f/∂t, if f depends on t and the rule asks for it
-	jac     *jacobian
-	lu      *lu
+	jac     *probode.Matrix
+	lu      *probode.LU
 
 	tab                [][]float64 // the last row of the extrapolation scheme
 	delta, prev, f, at []float64
@@ -168,7 +172,7 @@ type extrapolator struct {
 // newExtrapolator sets up integration 0 or 1: the second has half of the
 // tolerance and lacks the first row, so that it is another one also where
 // output times dictate the steps.
-func newExtrapolator(p *Problem, s ReferenceSettings, run int) *extrapolator {
+func newExtrapolator(p *probode.Problem, s Settings, run int) *extrapolator {
 	d := p.Dim()
 	vec := func() []float64 { return make([]float64, d) }
 	e := &extrapolator{
@@ -177,9 +181,9 @@ func newExtrapolator(p *Problem, s ReferenceSettings, run int) *extrapolator {
 	}
 	if e.stiff {
 		e.n = implicitSubsteps
-		e.fj = newEvaluator(p)
-		e.jac = newJacobian(d, p.Band)
-		e.lu = newLU(e.jac)
+		e.fj = probode.NewLinearizer(p)
+		e.jac = p.NewJacobian()
+		e.lu = probode.NewLU(e.jac)
 		if !p.Autonomous {
 			e.ft = vec()
 		}
@@ -234,7 +238,7 @@ func (e *extrapolator) explicit(dst []float64, H float64, n int) {
 func (e *extrapolator) implicit(dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h
-	if !e.lu.factorize(c, e.jac) {
+	if !e.lu.Factorize(c, e.jac) {
 		return false
 	}
 	delta := e.delta
@@ -242,14 +246,14 @@ func (e *extrapolator) implicit(dst []float64, H float64, n int) bool {
 	for k, v := range e.ft {
 		delta[k] += h * v
 	}
-	e.lu.solve(delta)
+	e.lu.Solve(delta)
 	copy(dst, delta)
 	for i := 1; ; i++ {
 		e.eval(dst, float64(i)*h)
 		for k := range e.f {
 			e.f[k] -= c * delta[k]
 		}
-		e.lu.solve(e.f)
+		e.lu.Solve(e.f)
 		if i == n {
 			break
 		}
@@ -329,7 +333,7 @@ func (e *extrapolator) differentiate(step, rest float64) error {
 	if !e.stiff {
 		e.p.F(e.f0, e.t, e.x, e.theta)
 	} else {
-		e.fj.fj(e.f0, e.jac, e.t, e.x, e.theta)
+		e.fj.FJ(e.f0, e.jac, e.t, e.x, e.theta)
 	}
 	if !finite(e.f0) || e.stiff && !finite(e.jac.a) {
 		return fmt.Errorf("f or its Jacobian is not finite at t = %.6g, x = %.4g: want a state where the model makes sense", e.t, e.x)
@@ -528,3 +532,43 @@ func (e *extrapolator) fault(what string) error {
 	}
 	return fmt.Errorf("%s at t = %.6g, x = %.4g: set Stiff if the problem is stiff; otherwise the solution may end here, or try a larger Tolerance or MaxSteps", what, e.t, e.x)
 }
+
+// TrueError returns the Indicator that takes the difference to an accurate
+// solution.
+func TrueError(r Settings) probode.Indicator {
+	return func(ctx context.Context, s *probode.Solver, theta []float64) (*probode.ErrorEstimate, error) {
+		r.Theta = theta
+		ref, err := Solve(ctx, s.Problem(), s.Times(), r)
+		if err != nil {
+			return nil, err
+		}
+		z := make([]float64, s.PathLen())
+		if err := s.Solve(z, theta, nil); err != nil {
+			return nil, err
+		}
+		for i, x := range ref.X {
+			z[i] -= x
+		}
+		return &probode.ErrorEstimate{E: z, Accuracy: ref.Error}, nil
+	}
+}
+
+func maxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// finite reports whether every element of x is a finite number.
+func finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 { // NaN for NaN and ±Inf
+			return false
+		}
+	}
+	return true
+}
+
+const epsilon = 0x1p-52

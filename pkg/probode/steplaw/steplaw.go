@@ -1,4 +1,4 @@
-package probode
+package steplaw
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package probode_test
+package steplaw
 
 import (
 	"context"

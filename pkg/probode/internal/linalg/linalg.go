@@ -1,4 +1,6 @@
-package probode
+// Package linalg has the linear algebra of an implicit step: a Jacobian J in
+// dense or band storage, and the factors of cI − J.
+package linalg
 
 import "math"
 
@@ -8,64 +10,70 @@ import "math"
 // written down here: a Jacobian in dense or band storage, and Γ = cI − J
 // factorised in place with partial pivoting.
 
-// A jacobian is a d×d matrix in row-major dense storage or, for a banded one,
+// A Matrix is a d×d matrix in row-major dense storage or, for a banded one,
 // in row-major band storage of width kl+ku+1 (see Problem.FJ).
-type jacobian struct {
-	d, low, up int
-	banded     bool
-	stride     int
-	a          []float64
+type Matrix struct {
+	D            int // d
+	Lower, Upper int // kl and ku, d−1 for a dense matrix
+	Banded       bool
+	Stride       int       // elements a row in A
+	A            []float64 // d·Stride elements
 }
 
-func newJacobian(d int, b *Band) *jacobian {
-	m := &jacobian{d: d, low: d - 1, up: d - 1, stride: d}
-	if b != nil {
-		m.banded, m.low, m.up = true, b.Lower, b.Upper
-		m.stride = b.Lower + b.Upper + 1
-	}
-	m.a = make([]float64, d*m.stride)
-	return m
+// NewDense returns the d×d matrix of zeros.
+func NewDense(d int) *Matrix {
+	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
 }
 
-// at returns element (i, j), zero outside the band.
-func (m *jacobian) at(i, j int) float64 {
-	if !m.banded {
-		return m.a[i*m.d+j]
+// NewBanded returns the d×d matrix of zeros in band storage, with the given
+// numbers of sub- and superdiagonals.
+func NewBanded(d, lower, upper int) *Matrix {
+	w := lower + upper + 1
+	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
+}
+
+// At returns element (i, j), zero outside the band.
+func (m *Matrix) At(i, j int) float64 {
+	if !m.Banded {
+		return m.A[i*m.D+j]
 	}
-	if j-i > m.up || i-j > m.low {
+	if j-i > m.Upper || i-j > m.Lower {
 		return 0
 	}
-	return m.a[i*m.stride+j-i+m.low]
+	return m.A[i*m.Stride+j-i+m.Lower]
 }
 
-func (m *jacobian) set(i, j int, v float64) {
-	if m.banded {
-		m.a[i*m.stride+j-i+m.low] = v
+func (m *Matrix) Set(i, j int, v float64) {
+	if m.Banded {
+		m.A[i*m.Stride+j-i+m.Lower] = v
 	} else {
-		m.a[i*m.d+j] = v
+		m.A[i*m.D+j] = v
 	}
 }
 
-// addMul adds c·J·x to dst.
-func (m *jacobian) addMul(dst []float64, c float64, x []float64) {
+// Columns returns the columns lo, …, hi−1 that row i has elements in.
+func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
+
+// AddMul adds c·J·x to dst.
+func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	switch {
-	case m.banded:
+	case m.Banded:
 		for i := range dst {
-			lo, hi := max(0, i-m.low), min(m.d, i+m.up+1)
-			row := m.a[i*m.stride+lo-i+m.low:]
+			lo, hi := max(0, i-m.Lower), min(m.D, i+m.Upper+1)
+			row := m.A[i*m.Stride+lo-i+m.Lower:]
 			var sum float64
 			for k, v := range x[lo:hi] {
 				sum += row[k] * v
 			}
 			dst[i] += c * sum
 		}
-	case m.d == 2:
+	case m.D == 2:
 		x0, x1 := x[0], x[1]
-		dst[0] += c * (m.a[0]*x0 + m.a[1]*x1)
-		dst[1] += c * (m.a[2]*x0 + m.a[3]*x1)
+		dst[0] += c * (m.A[0]*x0 + m.A[1]*x1)
+		dst[1] += c * (m.A[2]*x0 + m.A[3]*x1)
 	default:
 		for i := range dst {
-			row := m.a[i*m.d : (i+1)*m.d]
+			row := m.A[i*m.D : (i+1)*m.D]
 			var sum float64
 			for k, v := range x[:len(row)] {
 				sum += row[k] * v
@@ -75,10 +83,10 @@ func (m *jacobian) addMul(dst []float64, c float64, x []float64) {
 	}
 }
 
-// An lu is the factorisation P(cI − J) = LU, kept for solves with several
+// An LU is the factorisation P(cI − J) = LU, kept for solves with several
 // right-hand sides. For a banded J the rows are stored with kl more places to
 // the right, which row exchanges may fill.
-type lu struct {
+type LU struct {
 	d, low, up int
 	banded     bool
 	stride     int
@@ -86,27 +94,27 @@ type lu struct {
 	piv        []int
 }
 
-func newLU(j *jacobian) *lu {
-	f := &lu{d: j.d, low: j.low, up: j.up, banded: j.banded, stride: j.d, piv: make([]int, j.d)}
-	if j.banded {
-		f.up = j.up + j.low
-		f.stride = j.low + f.up + 1
+func NewLU(j *Matrix) *LU {
+	f := &LU{d: j.D, low: j.Lower, up: j.Upper, banded: j.Banded, stride: j.D, piv: make([]int, j.D)}
+	if j.Banded {
+		f.up = j.Upper + j.Lower
+		f.stride = j.Lower + f.up + 1
 	}
 	f.a = make([]float64, f.d*f.stride)
 	return f
 }
 
-// factorize sets f to the factors of cI − J and reports whether no pivot
+// Factorize sets f to the factors of cI − J and reports whether no pivot
 // vanished.
-func (f *lu) factorize(c float64, j *jacobian) bool {
+func (f *LU) Factorize(c float64, j *Matrix) bool {
 	switch {
 	case f.banded:
 		return f.factorizeBanded(c, j)
 	case f.d == 2:
 		// The inverse itself: for two dimensions it is as accurate as
 		// elimination, and its one division overlaps with other work.
-		a, b := c-j.a[0], -j.a[1]
-		p, q := -j.a[2], c-j.a[3]
+		a, b := c-j.A[0], -j.A[1]
+		p, q := -j.A[2], c-j.A[3]
 		det := a*q - b*p
 		inv := 1 / det
 		f.a[0], f.a[1], f.a[2], f.a[3] = q*inv, -b*inv, -p*inv, a*inv
@@ -115,9 +123,9 @@ func (f *lu) factorize(c float64, j *jacobian) bool {
 	return f.factorizeDense(c, j)
 }
 
-func (f *lu) factorizeDense(c float64, j *jacobian) bool {
+func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 	d, a := f.d, f.a
-	for i, v := range j.a {
+	for i, v := range j.A {
 		a[i] = -v
 	}
 	for i := range d {
@@ -160,12 +168,12 @@ func (f *lu) factorizeDense(c float64, j *jacobian) bool {
 
 // factorizeBanded is factorizeDense in band storage: element (i, j) stands at
 // a[i*stride + j−i+low].
-func (f *lu) factorizeBanded(c float64, j *jacobian) bool {
+func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
 	for i := range d {
-		src := j.a[i*j.stride : (i+1)*j.stride]
-		dst := a[i*w : i*w+j.stride]
+		src := j.A[i*j.Stride : (i+1)*j.Stride]
+		dst := a[i*w : i*w+j.Stride]
 		for q, v := range src {
 			dst[q] = -v
 		}
@@ -176,7 +184,7 @@ func (f *lu) factorizeBanded(c float64, j *jacobian) bool {
 	for i := range low {
 		clear(a[i*w : i*w+low-i])
 	}
-	for i := max(0, d-j.up); i < d; i++ {
+	for i := max(0, d-j.Upper); i < d; i++ {
 		clear(a[i*w+low+d-i : (i+1)*w])
 	}
 	for k := range d {
@@ -216,8 +224,8 @@ func (f *lu) factorizeBanded(c float64, j *jacobian) bool {
 	return true
 }
 
-// solve overwrites b by (cI − J)⁻¹b.
-func (f *lu) solve(b []float64) {
+// Solve overwrites b by (cI − J)⁻¹b.
+func (f *LU) Solve(b []float64) {
 	a := f.a
 	switch {
 	case f.banded:
@@ -250,7 +258,7 @@ func (f *lu) solve(b []float64) {
 // solveBanded applies exchanges and eliminations in turn, as they were made:
 // an exchange left the multipliers of earlier columns where they were, since
 // moving them would have widened the band.
-func (f *lu) solveBanded(b []float64) {
+func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	for k, p := range f.piv {
 		b[k], b[p] = b[p], b[k]
