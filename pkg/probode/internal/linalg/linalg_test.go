@@ -22,7 +22,7 @@ func (s shape) String() string {
 
 func (s shape) matrix() *Matrix {
 	if s.low < 0 {
-		return NewMatrix(s.d)
+		return NewDense(s.d)
 	}
 	return NewBanded(s.d, s.low, s.up)
 }
@@ -141,7 +141,7 @@ func TestSmallCancellation(t *testing.T) {
 	var direct, eliminated int
 	for _, d := range []int{3, 4} {
 		for range 20000 {
-			j := NewMatrix(d)
+			j := NewDense(d)
 			// Rows of very different sizes, as of reaction rates, and a sum of
 			// rows that is nearly conserved.
 			for i := range d {
@@ -273,7 +273,7 @@ func TestSparseIsDense(t *testing.T) {
 // depend on its last bits.
 func TestTwoDimensionsBitForBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	j := NewMatrix(2)
+	j := NewDense(2)
 	f := NewLU(j)
 	for range 1000 {
 		copy(j.A, normals(4, rng))
@@ -393,11 +393,11 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"NewMatrix(0)":       func() { NewMatrix(0) },
+		"NewDense(0)":       func() { NewDense(0) },
 		"NewBanded(3, 3, 0)": func() { NewBanded(3, 3, 0) },
 		"Set":                func() { NewBanded(4, 1, 1).Set(0, 2, 1) },
-		"Factorize":          func() { NewLU(NewMatrix(3)).Factorize(1, NewMatrix(4)) },
-		"complex Factorize":  func() { NewComplexLU(NewMatrix(3)).Factorize(1, 0, NewBanded(3, 2, 2)) },
+		"Factorize":          func() { NewLU(NewDense(3)).Factorize(1, NewDense(4)) },
+		"complex Factorize":  func() { NewComplexLU(NewDense(3)).Factorize(1, 0, NewBanded(3, 2, 2)) },
 	} {
 		func() {
 			defer func() {

@@ -22,8 +22,8 @@ type Matrix struct {
 	A            []float64
 }
 
-// NewMatrix returns a dense d×d matrix of zeros, d ≥ 1.
-func NewMatrix(d int) *Matrix {
+// NewDense returns a dense d×d matrix of zeros, d ≥ 1.
+func NewDense(d int) *Matrix {
 	if d < 1 {
 		panic(fmt.Sprintf("linalg: dimension is %d: want at least 1", d))
 	}
@@ -62,6 +62,9 @@ func (m *Matrix) Set(i, j int, v float64) {
 	}
 	m.A[i*m.Stride+j-i+m.Lower] = v
 }
+
+// Columns returns the columns lo ≤ j < hi of row i that are stored.
+func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
 
 // Clear sets all elements to zero.
 func (m *Matrix) Clear() { clear(m.A) }
