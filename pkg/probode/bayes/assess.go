@@ -110,9 +110,9 @@ type AccurateMarginal struct {
 
 // A StepAssessment is what was found for one step.
 type StepAssessment struct {
-	StepSize  float64
-	Exact bool // every observation is at a grid point
-	Err   string
+	StepSize float64
+	Exact    bool // every observation is at a grid point
+	Err      string
 
 	// Mode is the mode of the deterministic posterior, and Error the error
 	// of the classical solution, at the mode of the smallest step and the
