@@ -36,6 +36,8 @@ type Solver struct {
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
 
+	f       []float64 // of the search for the reason of a failure
+	jac     *Matrix
 	now     *segment     // the one that F may see
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
@@ -118,6 +120,7 @@ func (s *Solver) Clone() *Solver {
 	}
 	c.alpha = slices.Clone(s.alpha)
 	c.scale = slices.Clone(s.scale)
+	c.f, c.jac = nil, nil
 	return &c
 }
 
@@ -187,7 +190,9 @@ func (s *Solver) setUnit(local []float64) {
 
 // rescale follows a change of α or of the kind of scaling.
 func (s *Solver) rescale() {
-	s.scale = append(s.scale[:0], make([]float64, s.normals())...)
+	if n := s.normals(); len(s.scale) != n {
+		s.scale = make([]float64, n)
+	}
 	if s.fixed = false; s.scaling == ScaleLocal {
 		return
 	}
@@ -557,26 +562,29 @@ func short(x []float64) string {
 }
 
 // fail returns the error for step i in state x, and looks for the reason if
-// the path diverged or a matrix was singular: both may be f itself.
+// the path diverged or a matrix was singular: both may be f itself. Samplers
+// meet failures often, so that it allocates no more than the error.
 func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
+	kept := append(append(make([]float64, 0, len(x)+len(theta)), x...), theta...)
 	e := &SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
-		X: slices.Clone(x), Theta: slices.Clone(theta), Err: err}
-	if x != nil && (errors.Is(err, ErrDiverged) || errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
-		f, j := make([]float64, s.d), s.p.NewJacobian()
-		s.inside.F(f, e.T, x, theta)
-		if finite(f) && s.p.FJ != nil {
-			s.inside.FJ(f, j.A, e.T, x, theta)
-			if finite(f) {
-				copy(f, j.A)
-				if !finite(j.A) {
-					e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
-					return e
-				}
-			}
+		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	s.inside.F(s.f, e.T, x, theta)
+	if !finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.checkDense() == nil && errors.Is(err, ErrSingular) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
 		}
-		if !finite(f) {
-			e.Err = fmt.Errorf("%w: F is %s", ErrField, short(f))
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, e.T, x, theta); !finite(s.f) || !finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: FJ is NaN or infinite", ErrField)
 		}
 	}
 	return e
