@@ -105,6 +105,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	defer solver.Bind(ctx)()
 	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
@@ -127,9 +129,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
 	if r, ok := solver.step.(Recorder); ok {
-		if e.Record, err = r.Record(theta, s.Seed); err != nil {
-			return nil, err
-		}
+		e.Record = r.Record()
 	}
 
 	const block = 16
@@ -148,6 +148,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
 	}
 	done, stopped := 0, false
+	var refused error
 	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
 		if workers[w] == nil {
 			workers[w] = newWorker(solver)
@@ -155,7 +156,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		wk := workers[w]
 		r.m = newMoments(nt * d)
 		if x, ok := wk.solver.step.(Recorder); ok {
-			r.record, r.err = x.Record(theta, s.Seed)
+			r.record = x.Record()
 		}
 		at := make([]float64, 0, nt*d)
 		for path := b * block; path < min(n, (b+1)*block); path++ {
@@ -198,13 +199,18 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		if r.err != nil && e.Failure == nil {
 			e.Failure = r.err
 		}
-		if r.record != nil {
-			e.Record.Merge(r.record)
+		if r.record != nil && refused == nil {
+			if refused = e.Record.Merge(r.record); refused != nil {
+				end()
+			}
 		}
 		if s.Progress != nil {
 			s.Progress(done, n)
 		}
 	})
+	if refused != nil {
+		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
+	}
 	e.N = total.n
 	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
 	if sketch != nil {

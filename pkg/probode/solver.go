@@ -89,7 +89,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := s.on(g); err != nil {
 		return nil, err
 	}
-	if g.local != nil {
+	if s.byDefault() == ScaleLocal {
 		s.scaling = ScaleLocal
 		s.setUnit(g.local)
 	}
@@ -154,10 +154,10 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 // along the classical path at θ, which may fail as a solve may.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
-		scaling = ScaleStep
-		if s.g.local != nil {
-			scaling = ScaleLocal
-		}
+		scaling = s.byDefault()
+	}
+	if _, ok := s.step.(Streamer); ok && scaling == ScaleLocal {
+		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
 	if scaling == ScaleLocal && s.unit == nil {
 		local := s.g.local
@@ -172,6 +172,23 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	s.scaling = scaling
 	s.rescale()
 	return nil
+}
+
+// Scaling returns how the size of the noise goes with the step: ScaleStep or
+// ScaleLocal.
+func (s *Solver) Scaling() Scaling {
+	if s.scaling == ScaleLocal {
+		return ScaleLocal
+	}
+	return ScaleStep
+}
+
+// byDefault is what ScaleDefault stands for.
+func (s *Solver) byDefault() Scaling {
+	if _, ok := s.step.(Streamer); ok || s.g.local == nil {
+		return ScaleStep
+	}
+	return ScaleLocal
 }
 
 // setUnit sets the scales of ScaleLocal for α = 1.
@@ -345,8 +362,9 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the past of the path z at step i, as
-// it is before that step, and the scales of the step's normals. It is for the
-// study of single steps.
+// it is before that step, and the scales of the step's normals; of z only rows
+// up to i are read. It is for the study of single steps, and not for events,
+// which are none.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
@@ -355,14 +373,21 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 		return nil, nil, err
 	}
 	from, _ := s.g.Segment(i)
+	if from > i {
+		panic(fmt.Sprintf("probode: step %d is an event", i))
+	}
 	*s.now = s.g.seg[s.g.segment(i+1)].now
 	if err := s.step.Start(from, row(z, from, s.d), theta); err != nil {
 		return nil, nil, s.fail(from, theta, row(z, from, s.d), err)
 	}
-	next := make([]float64, s.d)
-	for j := from; j < i; j++ {
-		if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
-			return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+	if r, ok := s.step.(Recaller); ok {
+		r.Recall(from, i, z, theta)
+	} else {
+		next := make([]float64, s.d)
+		for j := from; j < i; j++ {
+			if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
+				return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+			}
 		}
 	}
 	s.scaleAt(i)
