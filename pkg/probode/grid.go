@@ -67,6 +67,9 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 // UniformGrid returns the grid of step h. Without events h must divide the
 // span; with events each segment has steps of equal length, of at most h.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
 	rule := fmt.Sprintf("h = %g", h)
 	if len(p.Events) > 0 {
 		if err := checkStep(p.Span, h); err != nil {
@@ -87,6 +90,9 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 // GridThrough returns the grid with points at the given times and at events,
 // and steps of equal length, at most h, between them.
 func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
 	if err := checkStep(p.Span, h); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.title(), err)
 	}

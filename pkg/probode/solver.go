@@ -433,7 +433,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		if !sane(z[:d]) {
 			return s.fail(0, theta, z[:d], ErrStart)
 		}
-	} else if memory != nil {
+	} else if len(memory) > 0 {
 		s.step.(Rememberer).Restore(from, memory)
 	}
 	n := s.normals()
@@ -464,7 +464,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			i++
 		}
 	}
-	if memory != nil {
+	if len(memory) > 0 {
 		s.step.(Rememberer).Save(memory)
 	}
 	if !s.checked && from == 0 && to == s.Steps() {
