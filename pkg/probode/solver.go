@@ -591,8 +591,13 @@ func short(x []float64) string {
 // meet failures often, so that it allocates no more than the error.
 func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
-	kept := append(append(make([]float64, 0, len(x)+len(theta)), x...), theta...)
-	e := &SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
 		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
 	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
 		return e
