@@ -22,6 +22,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 // streamSchemes are all that can be drawn to files.
@@ -97,7 +98,7 @@ func ruled(scheme bayes.Scheme) bayes.Scheme {
 
 func stream(t *testing.T, p *bayes.Posterior, scheme bayes.Scheme, dir string, s mcmc.Settings) {
 	t.Helper()
-	if err := bayes.Stream(context.Background(), p, scheme, dir, s); err != nil {
+	if err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +149,7 @@ func TestStreamIsSample(t *testing.T) {
 				t.Fatal(err)
 			}
 			stream(t, p, scheme, dir, s)
-			got, err := mcmc.Read(dir)
+			got, err := store.Read(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +188,7 @@ func TestStreamSplit(t *testing.T) {
 		dirs = append(dirs, filepath.Join(parts, fmt.Sprint(k)))
 		stream(t, p, scheme, dirs[len(dirs)-1], s)
 	}
-	if err := mcmc.Merge(merged, dirs...); err != nil {
+	if err := store.Merge(merged, dirs...); err != nil {
 		t.Fatal(err)
 	}
 	sameFiles(t, whole, merged)
@@ -206,7 +207,6 @@ func TestStreamResumes(t *testing.T) {
 			stream(t, streamModel(func() { before++ }), scheme, whole, s) // nothing is left to draw
 			drawing -= before
 
-			s.Checkpoint = time.Nanosecond
 			var stops int
 			for {
 				ctx, stop := context.WithCancel(context.Background())
@@ -218,7 +218,7 @@ func TestStreamResumes(t *testing.T) {
 					if left--; left == 0 {
 						stop()
 					}
-				}), scheme, dir, s)
+				}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
 				stop()
 				if err == nil {
 					break
@@ -243,7 +243,6 @@ func begun(t *testing.T, scheme bayes.Scheme) string {
 	t.Helper()
 	dir, s := t.TempDir(), streamSettings
 	s.Draws, s.Thin = 10_000, 1
-	s.Checkpoint = time.Nanosecond
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var n atomic.Int64
@@ -251,7 +250,7 @@ func begun(t *testing.T, scheme bayes.Scheme) string {
 		if n.Add(1) == 150_000 {
 			stop()
 		}
-	}), scheme, dir, s)
+	}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -284,7 +283,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		s.Draws, s.Thin = 10_000, 1
 		test.change(p, &scheme, &s)
 		before := snapshot(t, dir)
-		err := bayes.Stream(context.Background(), p, scheme, dir, s)
+		err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("another %s: %v, want one line with %q", test.name, err, test.want)
 		}
@@ -304,7 +303,7 @@ func TestStreamRefusesAnotherProposal(t *testing.T) {
 	s := streamSettings
 	s.Draws, s.Thin = 10_000, 1
 	before := snapshot(t, dir)
-	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s)
+	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "scheme is pcn,PCNWithinGibbs{") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("another covariance: %v, want one line about the scheme", err)
 	}
@@ -340,7 +339,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 		}
 	}
 	before := snapshot(t, dir)
-	err = bayes.Stream(context.Background(), p, scheme, dir, s)
+	err = bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "chain 2 cannot go on: the model gives another density than the one that was saved") {
 		t.Errorf("%v, want another density", err)
 	}
@@ -351,7 +350,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 }
 
 func TestStreamRefusesReweighted(t *testing.T) {
-	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{Step: 0.01}}, t.TempDir(), streamSettings)
+	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{Step: 0.01}}, t.TempDir(), streamSettings, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted: works on all chains") {
 		t.Errorf("%v, want a refusal", err)
 	}
