@@ -268,10 +268,13 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		}},
 		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Step = 0.2 }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations", "log_density is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"observations", "log_density is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"equations", "the model, the solver or the sampler is not the one that it was drawn with", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
+		}},
+		{"observations", "that is rounding: ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"scheme", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, scheme *bayes.Scheme, _ *mcmc.Settings) {
@@ -304,7 +307,7 @@ func TestStreamRefusesAnotherProposal(t *testing.T) {
 	s.Draws, s.Thin = 10_000, 1
 	before := snapshot(t, dir)
 	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "scheme is pcn,PCNWithinGibbs{") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.Contains(err.Error(), "scheme is …") || !strings.Contains(err.Error(), "Data:{0.25,0,0,0.25}") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("another covariance: %v, want one line about the scheme", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
@@ -340,7 +343,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 	}
 	before := snapshot(t, dir)
 	err = bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
-	if err == nil || !strings.Contains(err.Error(), "chain 2 cannot go on: the model gives another density than the one that was saved") {
+	if err == nil || !strings.Contains(err.Error(), "chain-2.state: the chain cannot be resumed: the log density at its position is ") {
 		t.Errorf("%v, want another density", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {

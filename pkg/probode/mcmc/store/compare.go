@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -94,7 +95,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 // others, is not that of s. The draws that are there may be fewer than s asks for.
 func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
-	check := func(path string, t *table) error {
+	check := func(path string, t *table, f *file) error {
 		want := s.fields(t.chain - 1)
 		have, columns := t.header, t.columns
 		var wantColumns []string
@@ -108,6 +109,13 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
+			// Of a hash nobody sees how much is different; of the density at the
+			// position of a chain one does.
+			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
+				if err := f.restore(s.maker); err != nil {
+					return err
+				}
+			}
 			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
 				roundingHint(d, makerOf(t.header), s.maker))
 		case t.draws > s.Draws:
@@ -130,7 +138,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 		if f.old.chain != f.chain.Index()+1 {
 			return fmt.Errorf("store: %s holds chain %d", path, f.old.chain)
 		}
-		if err := check(path, f.old); err != nil {
+		if err := check(path, f.old, f); err != nil {
 			return err
 		}
 	}
@@ -152,12 +160,18 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 			case t.columns == nil: // it has been begun just now
 				continue
 			}
-			if err := check(path, t); err != nil {
+			if err := check(path, t, nil); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// isHash tells whether a value is a hash of numbers, such as log_density.
+func isHash(value string) bool {
+	_, err := strconv.ParseUint(value, 16, 64)
+	return err == nil && len(value) == 16
 }
 
 // readHeader reads a file up to the first draw.
