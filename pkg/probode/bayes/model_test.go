@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // fromAbove is the law of 2 − x for exponential x, to have a support that ends
@@ -346,10 +347,10 @@ func TestPriorsByTransforms(t *testing.T) {
 				}
 			}
 			all, squares := slices.Concat(u...), slices.Concat(r...)
-			if z := (stat.Mean(all, nil) - 0.5) / mcmc.MCSEMean(u); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(all, nil) - 0.5) / diag.MCSEMean(u); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: mean of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
-			if z := (stat.Mean(squares, nil) - 1./12) / mcmc.MCSEMean(r); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(squares, nil) - 1./12) / diag.MCSEMean(r); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: variance of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
 		}
