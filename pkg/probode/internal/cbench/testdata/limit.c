@@ -297,6 +297,9 @@ static double reject(pcg *s, uint64_t u) {
 	}
 }
 
+#ifdef __GNUC__
+__attribute__((optimize("no-tree-slp-vectorize"))) /* no detour of s through vectors */
+#endif
 static void normals(int n) {
 	static pcg last = 1;
 	pcg s = last;
