@@ -63,6 +63,14 @@ func runProblems() []*Problem {
 	return []*Problem{logistic, forced, nerve, duffing, lorenz, pair}
 }
 
+// runMethods are those whose steppers are Runners.
+func runMethods() (all []Method) {
+	for s := range 5 {
+		all = append(all, AdamsBashforth{Steps: s + 1}, AdamsMoulton{Steps: s, Linearize: Current}, AdamsMoulton{Steps: s})
+	}
+	return append(all, RungeKutta{}, RungeKutta{Tableau: DormandPrince})
+}
+
 // stepwise solves path z by single steps.
 func stepwise(s Stepper, z, theta, xi, scale []float64, steps, d int) (int, error) {
 	if err := s.Start(0, row(z, 0, d), theta); err != nil {
@@ -88,74 +96,79 @@ func stepwise(s Stepper, z, theta, xi, scale []float64, steps, d int) (int, erro
 // point to any other.
 func TestRunIsManySteps(t *testing.T) {
 	for _, p := range runProblems() {
-		for steps := range 5 {
-			for _, lin := range []Linearization{Current, Newton} {
-				for _, h := range []float64{0.25, 0.125 / 16} {
-					for _, noise := range []bool{false, true} {
-						name := fmt.Sprintf("%s, AM%d %v, h = %g, noise %v", p.Name, steps, lin, h, noise)
-						g, err := UniformGrid(p, p.Theta, h)
-						if err != nil {
-							t.Fatal(err)
-						}
-						m := AdamsMoulton{Steps: steps, Linearize: lin}
-						one, err := m.Stepper(p, g)
-						if err != nil {
-							t.Fatal(err)
-						}
-						again, _ := m.Stepper(p, g)
-						many := again.(Runner)
-						if !many.Runs() {
-							if p.Dim() <= 2 || lin == Current {
-								t.Errorf("%s: no run", name)
-							}
-							continue
-						}
-						n, d := g.Steps(), p.Dim()
-						want, got := make([]float64, (n+1)*d), make([]float64, (n+1)*d)
-						copy(want, p.X0)
-						copy(got, p.X0)
-						scale := make([]float64, d)
-						for k := range scale {
-							scale[k] = 0.3 * math.Pow(h, float64(steps)+0.5) / float64(k+1)
-						}
-						var xi []float64
-						if noise {
-							xi = make([]float64, n*d)
-							DrawNoise(xi, 1, 2)
-						}
-						last, errOne := stepwise(one, want, p.Theta, xi, scale, n, d)
-						var errMany error
-						at := 0
-						if err := many.Start(0, row(got, 0, d), p.Theta); err != nil {
-							t.Fatal(err)
-						}
-						for size := 1; at < n && errMany == nil; size += 3 {
-							at, errMany = many.Run(got, at, min(n, at+size), p.Theta, xi, scale)
-						}
-						if !errors.Is(errMany, errOne) || at != last {
-							t.Fatalf("%s: step %d, %v; single steps: step %d, %v", name, at, errMany, last, errOne)
-						}
-						for k := range (last + 1) * d {
-							if got[k] != want[k] {
-								t.Fatalf("%s: step %d is %v, want %v", name, k/d, got[k], want[k])
-							}
-						}
-						if errOne != nil {
-							continue
-						}
-						a, b := one.(Rememberer), many.(Rememberer)
-						x, y := make([]float64, a.Memory()), make([]float64, a.Memory())
-						a.Save(x)
-						b.Save(y)
-						for k := range x {
-							if x[k] != y[k] {
-								t.Errorf("%s: memory %v, want %v", name, y, x)
-								break
-							}
-						}
-					}
+		for _, m := range runMethods() {
+			for _, h := range []float64{0.25, 0.125 / 16} {
+				for _, noise := range []bool{false, true} {
+					compareRun(t, p, m, h, noise)
 				}
 			}
+		}
+	}
+}
+
+func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
+	name := fmt.Sprintf("%s, %v, h = %g, noise %v", p.Name, m, h, noise)
+	g, err := UniformGrid(p, p.Theta, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := m.Stepper(p, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := m.Stepper(p, g)
+	many := again.(Runner)
+	if !many.Runs() {
+		if a, ok := m.(AdamsMoulton); !ok || p.Dim() <= 2 || a.Linearize == Current {
+			t.Errorf("%s: no run", name)
+		}
+		return
+	}
+	n, d := g.Steps(), p.Dim()
+	want, got := make([]float64, (n+1)*d), make([]float64, (n+1)*d)
+	copy(want, p.X0)
+	copy(got, p.X0)
+	scale := make([]float64, d)
+	for k := range scale {
+		scale[k] = 0.3 * math.Pow(h, m.Noise(d).Exponent) / float64(k+1)
+	}
+	var xi []float64
+	if noise {
+		xi = make([]float64, n*d)
+		DrawNoise(xi, 1, 2)
+	}
+	last, errOne := stepwise(one, want, p.Theta, xi, scale, n, d)
+	var errMany error
+	at := 0
+	if err := many.Start(0, row(got, 0, d), p.Theta); err != nil {
+		t.Fatal(err)
+	}
+	for size := 1; at < n && errMany == nil; size += 3 {
+		at, errMany = many.Run(got, at, min(n, at+size), p.Theta, xi, scale)
+	}
+	if !errors.Is(errMany, errOne) || at != last {
+		t.Fatalf("%s: step %d, %v; single steps: step %d, %v", name, at, errMany, last, errOne)
+	}
+	for k := range (last + 1) * d {
+		if got[k] != want[k] {
+			t.Fatalf("%s: step %d is %v, want %v", name, k/d, got[k], want[k])
+		}
+	}
+	if errOne != nil {
+		return
+	}
+	a, ok := one.(Rememberer)
+	if !ok {
+		return
+	}
+	b := many.(Rememberer)
+	x, y := make([]float64, a.Memory()), make([]float64, a.Memory())
+	a.Save(x)
+	b.Save(y)
+	for k := range x {
+		if x[k] != y[k] {
+			t.Errorf("%s: memory %v, want %v", name, y, x)
+			break
 		}
 	}
 }
@@ -227,7 +240,7 @@ func BenchmarkRun(b *testing.B) {
 		for k := range scale {
 			scale[k] = 1e-4
 		}
-		for _, m := range []AdamsMoulton{{Linearize: Current}, {Steps: 2, Linearize: Current}, {}, {Steps: 2}} {
+		for _, m := range []Method{AdamsMoulton{Linearize: Current}, AdamsMoulton{Steps: 2, Linearize: Current}, AdamsMoulton{}, AdamsMoulton{Steps: 2}, AdamsBashforth{Steps: 2}, RungeKutta{}} {
 			s, err := m.Stepper(p, g)
 			if err != nil {
 				b.Fatal(err)
