@@ -1,6 +1,10 @@
 package probode
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
 
 // Runs of Adams–Moulton steps in one and two dimensions and, linearised at the
 // current state, in three and four. A step there takes a few nanoseconds of
@@ -55,6 +59,8 @@ func (a *adamsMoulton) Run(z []float64, from, to int, theta, xi, scale []float64
 		i, err = a.current2(&r, z, i, to, theta, xi)
 	case d == 2:
 		i, err = a.newton2(&r, z, i, to, theta, xi)
+	case d == 3:
+		i, err = a.current3(&r, z, i, to, theta, xi)
 	default:
 		i, err = a.currentFew(&r, z, i, to, theta, xi)
 	}
@@ -154,6 +160,57 @@ func (a *adamsMoulton) current2(r *fused, z []float64, from, to int, theta, xi [
 		}
 		x[2], x[3] = v0, v1
 		if !(math.Abs(v0) < tooLarge && math.Abs(v1) < tooLarge) {
+			return i, ErrDiverged
+		}
+	}
+	return to, nil
+}
+
+// current3 is current1 in three dimensions. Where the inverse is not to be
+// trusted the general factors take its place.
+func (a *adamsMoulton) current3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+	fj, f, jac, t := a.p.FJ, a.fc[:3:3], (*[9]float64)(a.jac.A), a.g.t
+	inv := a.inv
+	steps := len(a.betaPast)
+	for i := from; i < to; i++ {
+		x := z[3*i : 3*i+6 : 3*i+6]
+		*jac = [9]float64{}
+		fj(f, jac[:], t[i+1], x[:3:3], theta)
+		u0, u1, u2 := f[0], f[1], f[2]
+		if steps > 0 {
+			now := a.f[3*(i&7):][:3:3]
+			if a.currentIsOld {
+				now[0], now[1], now[2] = u0, u1, u2
+			} else {
+				a.p.F(now, t[i], x[:3:3], theta)
+			}
+			for j := range steps {
+				old, b := a.f[3*((i-j)&7):][:3:3], r.b[j&3]
+				u0, u1, u2 = u0+b*old[0], u1+b*old[1], u2+b*old[2]
+			}
+		}
+		j0, j1, j2, j3, j4, j5, j6, j7, j8 := jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8]
+		if xi != nil {
+			e := xi[3*i : 3*i+3 : 3*i+3]
+			e0, e1, e2 := r.scale[0]*e[0], r.scale[1]*e[1], r.scale[2]*e[2]
+			u0 += j0*e0 + j1*e1 + j2*e2
+			u1 += j3*e0 + j4*e1 + j5*e2
+			u2 += j6*e0 + j7*e1 + j8*e2
+		}
+		g0, g1, g2, g3, g4, g5, g6, g7, g8, ok := linalg.Inverse3(inv, j0, j1, j2, j3, j4, j5, j6, j7, j8)
+		v0, v1, v2 := g0*u0+g1*u1+g2*u2, g3*u0+g4*u1+g5*u2, g6*u0+g7*u1+g8*u2
+		if !ok {
+			if !a.lu.Factorize(inv, a.jac) {
+				return i, ErrSingular
+			}
+			u := a.u[:3]
+			u[0], u[1], u[2] = u0, u1, u2
+			a.lu.Solve(u)
+			v0, v1, v2 = u[0], u[1], u[2]
+		}
+		v0, v1, v2 = x[0]+v0, x[1]+v1, x[2]+v2
+		x[3], x[4], x[5] = v0, v1, v2
+		if !(math.Abs(v0) < tooLarge && math.Abs(v1) < tooLarge && math.Abs(v2) < tooLarge) {
 			return i, ErrDiverged
 		}
 	}
