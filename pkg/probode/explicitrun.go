@@ -19,10 +19,7 @@ func (a *adamsBashforth) Run(z []float64, from, to int, theta, xi, scale []float
 	}
 	for i := from; i < to; i++ {
 		x, next := row(z, i, d), row(z, i+1, d)
-		var normals []float64
-		if xi != nil {
-			normals = row(xi, i, d)
-		}
+		normals := part(xi, i, d)
 		if a.starting(i) {
 			if err := a.Step(next, i, x, theta, normals, scale); err != nil {
 				return i, err

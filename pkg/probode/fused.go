@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// Runs of Adams–Moulton steps in one and two dimensions and, linearised at the
-// current state, in three and four. A step there takes a few nanoseconds of
+// Runs of Adams–Moulton steps in up to three dimensions and, linearised at the
+// current state, in four. A step there takes a few nanoseconds of
 // arithmetic, and several times as much where each part of it passes vectors
 // to the next. Here everything stays in local variables between the calls of
 // FJ. The arithmetic is that of implicit.go, operation by operation, so that a
@@ -15,7 +15,7 @@ import (
 
 // Runs is true on uniform grids for problems of few dimensions with an FJ.
 func (a *adamsMoulton) Runs() bool {
-	small := a.d <= 2 || a.d <= 4 && a.lin == Current
+	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	return small && a.lin != Predictor && a.g.h > 0 && a.eval.Exact() && !a.jac.Banded
 }
 
@@ -23,12 +23,8 @@ func (a *adamsMoulton) Runs() bool {
 func (a *adamsMoulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	i, d := from, a.d
 	for ; i < to && a.starting(i); i++ {
-		var normals []float64
-		if xi != nil {
-			normals = xi[i*d : (i+1)*d]
-		}
 		next := row(z, i+1, d)
-		err := a.Step(next, i, row(z, i, d), theta, normals, scale)
+		err := a.Step(next, i, row(z, i, d), theta, part(xi, i, d), scale)
 		if err == nil && !sane(next) {
 			err = ErrDiverged
 		}
@@ -59,6 +55,8 @@ func (a *adamsMoulton) Run(z []float64, from, to int, theta, xi, scale []float64
 		i, err = a.current2(&r, z, i, to, theta, xi)
 	case d == 2:
 		i, err = a.newton2(&r, z, i, to, theta, xi)
+	case d == 3 && a.lin == Newton:
+		i, err = a.newton3(&r, z, i, to, theta, xi)
 	case d == 3:
 		i, err = a.current3(&r, z, i, to, theta, xi)
 	default:
@@ -457,6 +455,107 @@ func (a *adamsMoulton) newton2(r *fused, z []float64, from, to int, theta, xi []
 		}
 	}
 	return to, nil
+}
+
+// newton3 is solveNewton in three dimensions. Steps at which an inverse is not
+// to be trusted are made alone.
+func (a *adamsMoulton) newton3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+	fj, f, jac, t := a.p.FJ, a.fc[:3:3], (*[9]float64)(a.jac.A), a.g.t
+	inv := a.inv
+	tol, most := a.newton.Tolerance, a.newton.Max
+	steps := len(a.betaPast)
+step:
+	for i := from; i < to; i++ {
+		x := z[3*i : 3*i+6 : 3*i+6]
+		next := x[3:6:6]
+		x0, x1, x2 := x[0], x[1], x[2]
+		*jac = [9]float64{}
+		fj(f, jac[:], t[i+1], x[:3:3], theta)
+		f0, f1, f2 := f[0], f[1], f[2]
+		k0, k1, k2 := inv*x0, inv*x1, inv*x2
+		if steps > 0 {
+			now := a.f[3*(i&7):][:3:3]
+			if a.currentIsOld {
+				now[0], now[1], now[2] = f0, f1, f2
+			} else {
+				a.p.F(now, t[i], x[:3:3], theta)
+			}
+			for j := range steps {
+				old, b := a.f[3*((i-j)&7):][:3:3], r.b[j&3]
+				k0, k1, k2 = k0+b*old[0], k1+b*old[1], k2+b*old[2]
+			}
+		}
+		g0, g1, g2, g3, g4, g5, g6, g7, g8, ok := linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+		var n0, n1, n2 float64
+		if xi != nil {
+			e := xi[3*i : 3*i+3 : 3*i+3]
+			e0, e1, e2 := r.scale[0]*e[0], r.scale[1]*e[1], r.scale[2]*e[2]
+			e0, e1, e2 = jac[0]*e0+jac[1]*e1+jac[2]*e2, jac[3]*e0+jac[4]*e1+jac[5]*e2, jac[6]*e0+jac[7]*e1+jac[8]*e2
+			n0, n1, n2 = g0*e0+g1*e1+g2*e2, g3*e0+g4*e1+g5*e2, g6*e0+g7*e1+g8*e2
+		}
+		start := larger(larger(x0, x1), x2)
+		r0, r1, r2 := inv*x0-k0-f0, inv*x1-k1-f1, inv*x2-k2-f2
+		u0, u1, u2 := g0*r0+g1*r1+g2*r2, g3*r0+g4*r1+g5*r2, g6*r0+g7*r1+g8*r2
+		y0, y1, y2 := x0, x1, x2
+		lambda := 1.
+		for n := 0; ; n++ {
+			if !ok {
+				if err := a.Step(next, i, x[:3:3], theta, part(xi, i, 3), r.scale[:]); err != nil {
+					return i, err
+				}
+				if !sane(next) {
+					return i, ErrDiverged
+				}
+				continue step
+			}
+			size := larger(larger(u0, u1), u2)
+			if size-size != 0 || n == most {
+				return i, ErrNewton
+			}
+			small := tol * max(start, larger(larger(y0, y1), y2))
+			if size <= small {
+				y0, y1, y2 = y0-u0, y1-u1, y2-u2
+				break
+			}
+			// From here on f and jac belong to the trial, g0 … g8 still to y.
+			var left, v0, v1, v2, t0, t1, t2 float64
+			for lambda = min(1, 4*lambda); ; lambda /= 2 {
+				t0, t1, t2 = y0-lambda*u0, y1-lambda*u1, y2-lambda*u2
+				next[0], next[1], next[2] = t0, t1, t2
+				*jac = [9]float64{}
+				fj(f, jac[:], t[i+1], next, theta)
+				r0, r1, r2 = inv*t0-k0-f[0], inv*t1-k1-f[1], inv*t2-k2-f[2]
+				v0, v1, v2 = g0*r0+g1*r1+g2*r2, g3*r0+g4*r1+g5*r2, g6*r0+g7*r1+g8*r2
+				if left = larger(larger(v0, v1), v2); left <= (1-lambda/4)*size {
+					break
+				}
+				if lambda < 1e-4 {
+					return i, ErrNewton
+				}
+			}
+			if lambda == 1 && left*left <= 1e-8*small*size {
+				y0, y1, y2 = t0-v0, t1-v1, t2-v2
+				break
+			}
+			y0, y1, y2 = t0, t1, t2
+			g0, g1, g2, g3, g4, g5, g6, g7, g8, ok = linalg.Inverse3(inv, jac[0], jac[1], jac[2], jac[3], jac[4], jac[5], jac[6], jac[7], jac[8])
+			u0, u1, u2 = g0*r0+g1*r1+g2*r2, g3*r0+g4*r1+g5*r2, g6*r0+g7*r1+g8*r2
+		}
+		y0, y1, y2 = y0+n0, y1+n1, y2+n2
+		next[0], next[1], next[2] = y0, y1, y2
+		if !(math.Abs(y0) < tooLarge && math.Abs(y1) < tooLarge && math.Abs(y2) < tooLarge) {
+			return i, ErrDiverged
+		}
+	}
+	return to, nil
+}
+
+// part returns row i of xi, nil if xi is.
+func part(xi []float64, i, d int) []float64 {
+	if xi == nil {
+		return nil
+	}
+	return row(xi, i, d)
 }
 
 // larger returns the larger magnitude of two numbers, NaN if either is.
