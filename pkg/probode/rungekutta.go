@@ -108,6 +108,7 @@ type rungeKutta struct {
 	tab   *Tableau
 	k     [][]float64
 	stage []float64
+	terms [][]term // of a run
 }
 
 func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {

@@ -510,11 +510,13 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	return i + 1, nil
 }
 
-// sane reports whether all elements of x are numbers that a state can be, not
-// those of a method that runs away.
+// tooLarge is the size of a state at which a method is running away.
+const tooLarge = 1e100
+
+// sane reports whether all elements of x are numbers that a state can be.
 func sane(x []float64) bool {
 	for _, v := range x {
-		if !(math.Abs(v) < 1e100) {
+		if !(math.Abs(v) < tooLarge) {
 			return false
 		}
 	}
