@@ -79,7 +79,7 @@ func TestStiff(t *testing.T) {
 	orego := problems.Oregonator()
 	orego.Span[1] = 360
 	for _, p := range []*probode.Problem{rober, vdp, problems.HIRES(), orego} {
-		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{}, Gauss{Stages: 2}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1},probode.AdamsMoulton{Steps: 2}} {
+		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{}, Gauss{Stages: 2}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}, probode.AdamsMoulton{Steps: 2}} {
 			for _, tol := range []float64{1e-4, 1e-7} {
 				g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: tol}}.Grid(context.Background(), p, m, nil, nil)
 				if err != nil {
