@@ -103,10 +103,18 @@ func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 }
 
 // Memory is the grid point of the start and the values that the next step will
-// look back to.
-func (m *past) Memory() int { return 1 + m.first*m.d }
+// look back to; none of a one-step method.
+func (m *past) Memory() int {
+	if m.first == 0 {
+		return 0
+	}
+	return 1 + m.first*m.d
+}
 
 func (m *past) Save(dst []float64) {
+	if m.first == 0 {
+		return
+	}
 	dst[0] = float64(m.begin)
 	for j := range m.first {
 		copy(dst[1+j*m.d:], m.row(m.last-j+8))
@@ -114,6 +122,9 @@ func (m *past) Save(dst []float64) {
 }
 
 func (m *past) Restore(i int, src []float64) {
+	if m.first == 0 {
+		return
+	}
 	m.begin = int(src[0])
 	m.last = i - 1
 	for j := range m.first {

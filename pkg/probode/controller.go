@@ -12,7 +12,7 @@ import (
 // from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("steps that fall below the rounding of t: the tolerance cannot be met")
+var errTooShort = errors.New("steps that fall below the rounding of t: the tolerance cannot be met, want a larger one, absolute for components that are near zero")
 
 // A controller makes an error-controlled classical run over all segments.
 type controller struct {
@@ -112,9 +112,12 @@ func (c *controller) notice() {
 func (c *controller) first() float64 {
 	span := c.p.Span[1] - c.p.Span[0]
 	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
-	var size, slope float64
+	size, slope, top := 0., 0., maxAbs(c.peak)
+	if top == 0 && len(c.set.Absolute) == 0 { // nothing says what is small
+		return 1e-6 * span
+	}
 	for k, x := range c.x {
-		unit := c.set.size(k, x, x, c.peak[k])
+		unit := c.set.size(k, x, x, c.peak[k], top)
 		size, slope = max(size, math.Abs(x)/unit), max(slope, math.Abs(c.next[k])/unit)
 	}
 	h := 1e-6 * span
@@ -212,9 +215,9 @@ func (c *controller) try(i int) (float64, error) {
 
 // worst returns the largest of the local errors in units of the tolerance.
 func (t Tolerance) worst(local, x, next, peak []float64) float64 {
-	var worst float64
+	worst, top := 0., max(maxAbs(peak), maxAbs(next))
 	for k, e := range local {
-		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k])); e != e {
+		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], top)); e != e {
 			return math.Inf(1)
 		}
 	}

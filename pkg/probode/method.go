@@ -134,13 +134,6 @@ type Record interface {
 	Finish()
 }
 
-// A Limiter is a Method that is defined up to some size of its noise only.
-type Limiter interface {
-	Method
-	// MaxAlpha returns the largest noise scale for steps up to h.
-	MaxAlpha(h float64) float64
-}
-
 // scales writes the scale √α h^p of each normal for a step of length h. alpha
 // has one element for all components or one for each.
 func (n Noise) scales(dst, alpha []float64, h float64) {
