@@ -92,7 +92,7 @@ func (t Tolerance) String() string {
 // points go through the times that are asked for, and through events.
 //
 // Noise on such a grid goes with the local errors that the run has found: see
-// ScaleLocal.
+// ScaleDefault.
 type Frozen struct {
 	Tolerance
 	// Theta is where the run is made; nil stands for the θ at hand.

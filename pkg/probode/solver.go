@@ -49,7 +49,7 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
-	// run, and ScaleStep on all others.
+	// run, and ScaleStep on all others and for a method with a Streamer.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, of scale √α h^p.
 	ScaleStep
