@@ -2,6 +2,7 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -40,7 +41,9 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 type Tolerance struct {
 	Relative float64
 	// Absolute has one element for all components or one for each; nil stands
-	// for Relative/1000 times the largest size of a component so far.
+	// for Relative/1000 times the largest size of the component so far, and at
+	// least Relative/10⁹ times that of the largest component, for those that
+	// grow from zero.
 	Absolute []float64
 }
 
@@ -63,12 +66,13 @@ func (t Tolerance) check(d int) error {
 }
 
 // size returns the error that component k may have, of a state that has the
-// values a and b at the ends of a step and was at most peak before.
-func (t Tolerance) size(k int, a, b, peak float64) float64 {
+// values a and b at the ends of a step and was at most peak before; most is the
+// largest of all components.
+func (t Tolerance) size(k int, a, b, peak, most float64) float64 {
 	x := max(math.Abs(a), math.Abs(b))
 	switch len(t.Absolute) {
 	case 0:
-		return t.Relative * max(x, 1e-3*peak, math.SmallestNonzeroFloat64/t.Relative)
+		return t.Relative * max(x, 1e-3*peak, 1e-9*most, math.SmallestNonzeroFloat64/t.Relative)
 	case 1:
 		k = 0
 	}
@@ -110,6 +114,9 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
+	}
+	if ctx == nil {
+		return nil, errors.New("probode: the context is nil")
 	}
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.title())
