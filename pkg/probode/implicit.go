@@ -40,13 +40,13 @@ type adamsMoulton struct {
 
 func (a *adamsMoulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	a.last = i
-	a.set(i)
 	if a.starting(i) {
 		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() || xi == nil {
 			return err
 		}
-		return a.startNoise(dst, x, theta, xi, scale)
+		return a.startNoise(i, dst, x, theta, xi, scale)
 	}
+	a.set(i)
 	if err := a.prepare(i, x, theta); err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func (a *adamsMoulton) set(i int) {
 }
 
 // startNoise adds the noise of a starting step behind an event, with J at its
-// beginning.
-func (a *adamsMoulton) startNoise(dst, x, theta, xi, scale []float64) error {
-	a.eval.FJ(a.fc, a.jac, a.t1, x, theta)
-	if !a.lu.Factorize(a.inv, a.jac) {
+// beginning and β₋₁ of equal steps.
+func (a *adamsMoulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
+	a.eval.FJ(a.fc, a.jac, a.g.t[i+1], x, theta)
+	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
 		return ErrSingular
 	}
 	a.setNoise(xi, scale)

@@ -2,6 +2,7 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -112,6 +113,9 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
+	}
+	if ctx == nil {
+		return nil, errors.New("probode: the context is nil")
 	}
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.title())

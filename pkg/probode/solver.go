@@ -270,12 +270,17 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 func (s *Solver) Normals() int { return s.normals() }
 
 // Startup returns the number of steps at the beginning of a path that carry no
-// noise. The first of the grid points that do is that with index Startup() + 1.
+// noise, events among them. The first of the grid points that do is that with
+// index Startup() + 1.
 func (s *Solver) Startup() int {
-	if s.scaling == ScaleLocal {
-		return 0
+	n := 0
+	if s.scaling != ScaleLocal {
+		n = min(s.noise.Quiet, s.g.seg[0].to)
 	}
-	return s.noise.Quiet
+	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {
+		n++
+	}
+	return n
 }
 
 // MemoryLen returns the length of what SolveFrom keeps of the past: zero for a
@@ -297,7 +302,12 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	if ctx.Err() != nil {
 		stop.Store(true)
 	}
-	return func() { end() }
+	return func() {
+		end()
+		if s.stop == stop { // not that of a later call
+			s.stop = new(atomic.Bool)
+		}
+	}
 }
 
 // Solve writes Z(θ, ξ) into z, row-major: z[i*d+k] is component k at time tᵢ.
@@ -396,7 +406,9 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 
 // MoveTo brings the grid to θ, where event times depend on it; a solve does so
 // by itself.
-func (s *Solver) MoveTo(theta []float64) error {
+func (s *Solver) MoveTo(theta []float64) (err error) {
+	at := s.p.Span[0]
+	defer s.p.recovered(&err, &at, nil, theta)
 	if err := s.g.move(theta); err != nil {
 		return s.fail(0, theta, nil, err)
 	}
@@ -607,15 +619,19 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	if s.f == nil {
 		s.f = make([]float64, s.d)
 	}
-	s.inside.F(s.f, e.T, x, theta)
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !finite(s.f) {
+			break
+		}
+	}
 	if !finite(s.f) {
 		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
-	} else if s.p.FJ != nil && s.p.checkDense() == nil && errors.Is(err, ErrSingular) {
+	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
 		if s.jac == nil {
 			s.jac = s.p.NewJacobian()
 		}
 		clear(s.jac.A)
-		if s.inside.FJ(s.f, s.jac.A, e.T, x, theta); !finite(s.f) || !finite(s.jac.A) {
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
 			e.Err = fmt.Errorf("%w: FJ is NaN or infinite", ErrField)
 		}
 	}
