@@ -12,10 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // parsed returns the model of a command line.
@@ -159,28 +157,6 @@ func TestCounts(t *testing.T) {
 					t.Errorf("burn-in %d, thin %d: error %v, want %q", counts[0], counts[1], err, want)
 				}
 			}
-		}
-	}
-}
-
-// Every problem has a name of its own that can be typed, and every method of the
-// help is understood.
-func TestNames(t *testing.T) {
-	names := problemNames()
-	for i, p := range problems.All() {
-		if names[i] == "" || slices.Contains(names[:i], names[i]) || strings.ContainsAny(names[i], " ()é–") {
-			t.Errorf("%s is called %q", p.Name, names[i])
-		}
-	}
-	for text, want := range map[string]probode.Method{
-		"ab1": probode.AdamsBashforth{Steps: 1}, "AB5": probode.AdamsBashforth{Steps: 5},
-		"am0": probode.AdamsMoulton{}, "am4,predictor": probode.AdamsMoulton{Steps: 4, Linearize: probode.Predictor},
-		"am2, current": probode.AdamsMoulton{Steps: 2, Linearize: probode.Current},
-		"dopri5":       probode.RungeKutta{Tableau: probode.DormandPrince}, "rk4": probode.RungeKutta{},
-		"heun": probode.RungeKutta{Tableau: probode.Heun}, "midpoint": probode.RungeKutta{Tableau: probode.Midpoint},
-	} {
-		if got, err := parseMethod(text); err != nil || got.String() != want.String() {
-			t.Errorf("%s is %v, error %v: want %v", text, got, err, want)
 		}
 	}
 }
