@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -63,7 +64,7 @@ func (p Progress) String() string {
 		fmt.Fprintf(&b, " · failed %d", failed)
 	}
 	if p.Worst != "" {
-		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, p.Worst)
+		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, text.Printable(p.Worst))
 	}
 	return b.String()
 }
@@ -98,7 +99,7 @@ func span(d time.Duration) string {
 }
 
 // Terminal returns a hook for Settings.Progress that shows the progress on w:
-// as one line that is written anew, if w is a terminal, and else as a line every
+// as one line that is written again and again, if w is a terminal, and else as a line every
 // ten seconds and at the end.
 func Terminal(w io.Writer) func(Progress) {
 	file, ok := w.(*os.File)
