@@ -376,7 +376,7 @@ func TestRunCancelled(t *testing.T) {
 	s.Checkpoint = 0 // the interruption saves
 	total := 3 * (300 + 2*4000)
 	reached := 0
-	for i := range 10 {
+	for i := range 50 { // each part begins with the last turn of the one before
 		ctx, cancel := context.WithCancel(context.Background())
 		first, last, steps := -1, 0, 0
 		s.Workers = 1
