@@ -377,6 +377,9 @@ func TestExactErrors(t *testing.T) {
 	if err := s.Solve(z, s.Problem().Theta, xi); err == nil || !strings.Contains(err.Error(), "inference") {
 		t.Errorf("Solve with noise: %v", err)
 	}
+	if !s.Streams() || solver(t, problems.FitzHughNagumo(), AdamsMoulton{}, 0.1, 0.2).Streams() {
+		t.Error("Streams: want true for Exact, false for AdamsMoulton")
+	}
 	// Without noise the distribution does not matter.
 	if err := s.Solve(z, s.Problem().Theta, nil); err != nil {
 		t.Error(err)
