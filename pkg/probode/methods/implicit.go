@@ -37,6 +37,8 @@ type implicit struct {
 	w, iw   []float64 // a mode's part of a right-hand side, real and imaginary
 	at      []float64 // x + z of a stage
 	eq      equations
+
+	tangent *tangent // of the derivative of a step
 }
 
 func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
