@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/viz"
 )
 

@@ -80,6 +80,15 @@ func (m *past) Start(i int, _, _ []float64) error {
 	return nil
 }
 
+// Recall evaluates f at the states that steps to come look back to, and at one
+// more for the estimate of the error.
+func (m *past) Recall(from, i int, z, theta []float64) {
+	m.begin, m.last = from, i-1
+	for j := max(from, i-m.first-1); j < i; j++ {
+		m.p.F(m.row(j), m.g.t[j], row(z, j, m.d), theta)
+	}
+}
+
 // starting reports whether step i is one that Runge–Kutta takes.
 func (m *past) starting(i int) bool { return i < m.begin+m.first }
 

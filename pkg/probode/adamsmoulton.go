@@ -60,7 +60,7 @@ func (l Linearization) String() string {
 	case Predictor:
 		return "predictor"
 	}
-	panic(fmt.Sprintf("probode: unknown Linearization %d", int(l)))
+	return fmt.Sprintf("Linearization %d", int(l))
 }
 
 // NewtonSettings are the limits of Newton's method in an implicit step.

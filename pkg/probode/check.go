@@ -12,6 +12,19 @@ import (
 // there. They are looked at at the start, and at a few points of the first
 // path that a Solver has solved, which costs later ones nothing.
 
+// checkSteps refuses a step that is none, and so many steps that a path of them
+// cannot be held.
+func (p *Problem) checkSteps(h float64) error {
+	if err := checkStep(p.Span, h); err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
+	n := int((p.Span[1] - p.Span[0]) / h)
+	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
+		return fmt.Errorf("%s: step is %g: %w", p.title(), h, err)
+	}
+	return nil
+}
+
 // fits refuses what cannot be held in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
 	d := p.Dim()
@@ -35,18 +48,24 @@ func (p *Problem) checkDense() error {
 // checkStart looks at the promises of p at its start.
 func (p *Problem) checkStart() (err error) {
 	x0 := make([]float64, p.Dim())
-	defer p.recovered(&err, p.Span[0], x0, p.Theta)
+	t := p.Span[0]
+	defer p.recovered(&err, &t, x0, p.Theta)
 	p.Initial(x0, p.Theta)
 	if !sane(x0) {
-		return fmt.Errorf("%s: %w: x0 is %s, theta is %s", p.title(), ErrStart, short(x0), short(p.Theta))
+		return nil // a solve says so, at the parameters that count
 	}
-	t := p.Span[0]
-	for k := range p.Events {
-		if p.Events[k].at(p.Theta) == t {
-			t = math.Nextafter(t, math.Inf(1))
+	t = p.beside(t, p.Theta)
+	return p.checkAt(t, x0, p.Theta)
+}
+
+// beside returns t, or a time close behind it that is not that of an event.
+func (p *Problem) beside(t float64, theta []float64) float64 {
+	for k := 0; k < len(p.Events); k++ {
+		if p.Events[k].at(theta) == t {
+			t, k = math.Nextafter(t, math.Inf(1)), -1
 		}
 	}
-	return p.checkAt(t, x0, p.Theta)
+	return t
 }
 
 // checkPath looks at the promises of the problem along a path.
@@ -54,6 +73,9 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	const points = 5
 	n := s.Steps()
 	for k := 1; k <= points; k++ {
+		if s.stop.Load() {
+			return s.fail(n, theta, nil, s.cause())
+		}
 		i := (2*k - 1) * n / (2 * points)
 		from, to := s.g.Segment(i)
 		if i == to {
@@ -88,6 +110,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		if later == t {
 			later = p.Span[1]
 		}
+		later = p.beside(later, theta)
 		p.F(again, later, x, theta)
 		for i, v := range f {
 			if v != again[i] && v == v && again[i] == again[i] {
@@ -105,9 +128,11 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 }
 
 // recovered turns a panic of a function of p into an error.
-func (p *Problem) recovered(err *error, t float64, x, theta []float64) {
+// t may change until then.
+func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.title(), t, short(x), short(theta), &PanicError{v, stack()})
+		trace := stack()
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w\n%s", p.title(), *t, short(x), short(theta), &PanicError{v, trace}, trace)
 	}
 }
 
@@ -116,7 +141,7 @@ func (p *Problem) recovered(err *error, t float64, x, theta []float64) {
 // largest entry of its row. Central differences are good to about 10⁻⁶, so
 // that what is reported is a slip of the pen. With FJ nil it returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
-	if p.FJ == nil {
+	if p.FJ == nil || p.checkDense() != nil { // which a method that uses FJ reports
 		return nil
 	}
 	const tol = 1e-3
@@ -132,7 +157,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	}
 	// Where f has a kink only the differences to one side are the Jacobian, and
 	// both sides are right. Where the terms of f cancel, increments have to be
-	// large. So an entry is wrong if no way of taking differences gives it.
+	// large; where a component is zero, in whatever units, very small. So an
+	// entry is wrong if no way of taking differences gives it.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
 	wrong := func(i, j int, row float64) bool {
@@ -143,7 +169,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	for n, way := range []struct {
 		central bool
 		scale   float64
-	}{{true, 1}, {false, 1}, {false, -1}, {true, 100}, {true, 1e-2}} {
+	}{{true, 1}, {false, 1}, {false, -1}, {true, 100}, {true, 1e-2}, {true, 1e-5}, {true, 1e-8}, {true, 1e-12}} {
 		diff.scale = way.scale
 		diff.jacobian(fd, t, x, theta, way.central)
 		found := make(map[entry]float64)

@@ -27,6 +27,7 @@ type controller struct {
 	errs localizer
 	q    float64 // order of the local error
 
+	at                         float64 // where the present step begins
 	x, next, err, peak, memory []float64
 	most                       float64 // by which a step may grow
 
@@ -62,7 +63,8 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 }
 
 func (c *controller) run(ctx context.Context) (err error) {
-	defer c.p.recovered(&err, c.p.Span[0], c.x, c.theta)
+	c.at = c.p.Span[0]
+	defer c.p.recovered(&err, &c.at, c.x, c.theta)
 	c.p.Initial(c.x, c.theta)
 	if !sane(c.x) {
 		return fmt.Errorf("%w: x0 is %s", ErrStart, short(c.x))
@@ -86,6 +88,9 @@ func (c *controller) run(ctx context.Context) (err error) {
 					return err
 				}
 			}
+		} else if seg.from < seg.to { // closed at this θ
+			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
+			c.local = append(c.local, make([]float64, len(c.x))...)
 		}
 		if j < len(c.fixed.events) {
 			c.g.t = append(c.g.t, c.g.t[len(c.g.t)-1])
@@ -135,7 +140,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 	for {
 		i := len(c.g.t) - 1
 		t := c.g.t[i]
-		if t == end {
+		if c.at = t; t == end {
 			return h, before, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -205,6 +210,9 @@ func (c *controller) try(i int) (float64, error) {
 		return 0, err
 	}
 	if !sane(c.next) {
+		if c.p.F(c.err, c.g.t[i], c.x, c.theta); !finite(c.err) { // no step is short enough
+			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, short(c.err), c.g.t[i], short(c.x), short(c.theta))
+		}
 		return math.Inf(1), nil
 	}
 	if err := c.errs(c.err, i, c.g, c.x, c.next, c.theta); err != nil {
@@ -323,7 +331,8 @@ func (s *Solver) eachLocal(theta []float64, do func(i int, local, x, next []floa
 		return err
 	}
 	local := make([]float64, s.d)
-	defer s.p.recovered(&err, s.p.Span[0], z[:s.d], theta)
+	at := s.p.Span[0]
+	defer s.p.recovered(&err, &at, nil, theta)
 	for j := range s.g.seg {
 		seg := &s.g.seg[j]
 		if seg.from == seg.to || s.g.t[seg.from] == s.g.t[seg.to] {
@@ -335,6 +344,9 @@ func (s *Solver) eachLocal(theta []float64, do func(i int, local, x, next []floa
 		}
 		for i := seg.from; i < seg.to; i++ {
 			x, next := row(z, i, s.d), row(z, i+1, s.d)
+			if at = s.g.t[i]; s.stop.Load() {
+				return s.fail(i, theta, x, s.cause())
+			}
 			if err := s.step.Step(next, i, x, theta, nil, nil); err != nil {
 				return s.fail(i, theta, x, err)
 			}

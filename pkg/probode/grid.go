@@ -59,6 +59,9 @@ const epsilon = 0x1p-52
 // NewGrid returns the grid for p at θ (nil for Problem.Theta) with points at
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
+	if !finite(times) {
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
 		return between(times, a, b)
 	})
@@ -67,11 +70,14 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 // UniformGrid returns the grid of step h. Without events h must divide the
 // span; with events each segment has steps of equal length, of at most h.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.checkSteps(h); err != nil {
+		return nil, err
+	}
 	rule := fmt.Sprintf("h = %g", h)
 	if len(p.Events) > 0 {
-		if err := checkStep(p.Span, h); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.title(), err)
-		}
 		return buildGrid(p, theta, rule, func(a, b float64) []float64 { return divide(nil, a, b, h) })
 	}
 	t, err := uniform(p.Span, h)
@@ -87,8 +93,14 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 // GridThrough returns the grid with points at the given times and at events,
 // and steps of equal length, at most h, between them.
 func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
-	if err := checkStep(p.Span, h); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.title(), err)
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if !finite(times) {
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+	}
+	if err := p.checkSteps(h); err != nil {
+		return nil, err
 	}
 	return buildGrid(p, theta, fmt.Sprintf("h ≤ %g, through the times", h), func(a, b float64) []float64 {
 		var t []float64
@@ -146,9 +158,6 @@ func between(times []float64, a, b float64) []float64 {
 // uniform returns the times t₀, t₀ + h, …, t₁. It is an error if h does not
 // divide the span to within 10⁻⁹ of a step count.
 func uniform(span [2]float64, h float64) ([]float64, error) {
-	if err := checkStep(span, h); err != nil {
-		return nil, err
-	}
 	length := span[1] - span[0]
 	n := math.Round(length / h)
 	if math.Abs(length/h-n) > 1e-9*n {
@@ -165,15 +174,16 @@ func uniform(span [2]float64, h float64) ([]float64, error) {
 
 // buildGrid makes a grid whose points inside of each segment (a, b) are those
 // that inner returns.
-func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (*Grid, error) {
+func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	theta, err := p.theta(theta)
-	if err != nil {
+	if theta, err = p.theta(theta); err != nil {
 		return nil, err
 	}
-	g := &Grid{rule: rule, span: p.Span}
+	at := p.Span[0]
+	defer p.recovered(&err, &at, nil, theta)
+	g = &Grid{rule: rule, span: p.Span}
 	for k := range p.Events {
 		e := &p.Events[k]
 		m := &mark{event: e, title: e.title(k)}
@@ -188,7 +198,6 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 		g.when = append(g.when, m)
 	}
 	g.order()
-	at := p.Span[0]
 	for j := range len(g.events) + 1 {
 		end, moves := p.Span[1], j > 0 && g.events[j-1].event.When != nil
 		if j < len(g.events) {
@@ -206,7 +215,6 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 		if len(g.t)+len(points) > maxSteps {
 			return nil, fmt.Errorf("%s: more than %d steps", p.title(), maxSteps)
 		}
-		g.t = append(g.t, points...)
 		s.frac = make([]float64, len(points))
 		for i, t := range points {
 			if s.length > 0 {
@@ -217,7 +225,11 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 			if i > 0 {
 				s.widest = max(s.widest, s.frac[i]-s.frac[i-1])
 			}
+			if g.moving && i+1 < len(points) { // as move does, so that a way back ends at the same bits
+				points[i] = at + s.frac[i]*s.length
+			}
 		}
+		g.t = append(g.t, points...)
 		g.seg = append(g.seg, s)
 		at = end
 	}

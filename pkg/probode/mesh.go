@@ -2,6 +2,7 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
@@ -92,7 +93,7 @@ func (t Tolerance) String() string {
 // points go through the times that are asked for, and through events.
 //
 // Noise on such a grid goes with the local errors that the run has found: see
-// ScaleLocal.
+// ScaleDefault.
 type Frozen struct {
 	Tolerance
 	// Theta is where the run is made; nil stands for the θ at hand.
@@ -112,6 +113,9 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
+	}
+	if ctx == nil {
+		return nil, errors.New("probode: the context is nil")
 	}
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.title())

@@ -200,7 +200,7 @@ func startName(state string) string {
 }
 
 func (p *Problem) title() string {
-	if p.Name == "" {
+	if p == nil || p.Name == "" {
 		return "problem"
 	}
 	return p.Name

@@ -108,6 +108,7 @@ type rungeKutta struct {
 	tab   *Tableau
 	k     [][]float64
 	stage []float64
+	terms [][]term // of a run
 
 	diff   *Differentiator // of the derivative of a step
 	dk     [][]float64     // M×d

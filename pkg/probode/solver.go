@@ -36,6 +36,8 @@ type Solver struct {
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
 
+	f       []float64 // of the search for the reason of a failure
+	jac     *Matrix
 	now     *segment     // the one that F may see
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
@@ -49,7 +51,7 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
-	// run, and ScaleStep on all others.
+	// run, and ScaleStep on all others and for a method with a Streamer.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, of scale √α h^p.
 	ScaleStep
@@ -89,7 +91,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := s.on(g); err != nil {
 		return nil, err
 	}
-	if g.local != nil {
+	if s.byDefault() == ScaleLocal {
 		s.scaling = ScaleLocal
 		s.setUnit(g.local)
 	}
@@ -121,6 +123,7 @@ func (s *Solver) Clone() *Solver {
 	}
 	c.alpha = slices.Clone(s.alpha)
 	c.scale = slices.Clone(s.scale)
+	c.f, c.jac = nil, nil
 	return &c
 }
 
@@ -154,10 +157,10 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 // along the classical path at θ, which may fail as a solve may.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
-		scaling = ScaleStep
-		if s.g.local != nil {
-			scaling = ScaleLocal
-		}
+		scaling = s.byDefault()
+	}
+	if _, ok := s.step.(Streamer); ok && scaling == ScaleLocal {
+		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
 	if scaling == ScaleLocal && s.unit == nil {
 		local := s.g.local
@@ -172,6 +175,23 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	s.scaling = scaling
 	s.rescale()
 	return nil
+}
+
+// Scaling returns how the size of the noise goes with the step: ScaleStep or
+// ScaleLocal.
+func (s *Solver) Scaling() Scaling {
+	if s.scaling == ScaleLocal {
+		return ScaleLocal
+	}
+	return ScaleStep
+}
+
+// byDefault is what ScaleDefault stands for.
+func (s *Solver) byDefault() Scaling {
+	if _, ok := s.step.(Streamer); ok || s.g.local == nil {
+		return ScaleStep
+	}
+	return ScaleLocal
 }
 
 // setUnit sets the scales of ScaleLocal for α = 1.
@@ -190,7 +210,9 @@ func (s *Solver) setUnit(local []float64) {
 
 // rescale follows a change of α or of the kind of scaling.
 func (s *Solver) rescale() {
-	s.scale = append(s.scale[:0], make([]float64, s.normals())...)
+	if n := s.normals(); len(s.scale) != n {
+		s.scale = make([]float64, n)
+	}
 	if s.fixed = false; s.scaling == ScaleLocal {
 		return
 	}
@@ -251,12 +273,17 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 func (s *Solver) Normals() int { return s.normals() }
 
 // Startup returns the number of steps at the beginning of a path that carry no
-// noise. The first of the grid points that do is that with index Startup() + 1.
+// noise, events among them. The first of the grid points that do is that with
+// index Startup() + 1.
 func (s *Solver) Startup() int {
-	if s.scaling == ScaleLocal {
-		return 0
+	n := 0
+	if s.scaling != ScaleLocal {
+		n = min(s.noise.Quiet, s.g.seg[0].to)
 	}
-	return s.noise.Quiet
+	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {
+		n++
+	}
+	return n
 }
 
 // MemoryLen returns the length of what SolveFrom keeps of the past: zero for a
@@ -278,7 +305,12 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	if ctx.Err() != nil {
 		stop.Store(true)
 	}
-	return func() { end() }
+	return func() {
+		end()
+		if s.stop == stop { // not that of a later call
+			s.stop = new(atomic.Bool)
+		}
+	}
 }
 
 // Solve writes Z(θ, ξ) into z, row-major: z[i*d+k] is component k at time tᵢ.
@@ -343,8 +375,9 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the past of the path z at step i, as
-// it is before that step, and the scales of the step's normals. It is for the
-// study of single steps.
+// it is before that step, and the scales of the step's normals; of z only rows
+// up to i are read. It is for the study of single steps, and not for events,
+// which are none.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
@@ -353,14 +386,21 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 		return nil, nil, err
 	}
 	from, _ := s.g.Segment(i)
+	if from > i {
+		panic(fmt.Sprintf("probode: step %d is an event", i))
+	}
 	*s.now = s.g.seg[s.g.segment(i+1)].now
 	if err := s.step.Start(from, row(z, from, s.d), theta); err != nil {
 		return nil, nil, s.fail(from, theta, row(z, from, s.d), err)
 	}
-	next := make([]float64, s.d)
-	for j := from; j < i; j++ {
-		if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
-			return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+	if r, ok := s.step.(Recaller); ok {
+		r.Recall(from, i, z, theta)
+	} else {
+		next := make([]float64, s.d)
+		for j := from; j < i; j++ {
+			if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
+				return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+			}
 		}
 	}
 	s.scaleAt(i)
@@ -369,7 +409,9 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 
 // MoveTo brings the grid to θ, where event times depend on it; a solve does so
 // by itself.
-func (s *Solver) MoveTo(theta []float64) error {
+func (s *Solver) MoveTo(theta []float64) (err error) {
+	at := s.p.Span[0]
+	defer s.p.recovered(&err, &at, nil, theta)
 	if err := s.g.move(theta); err != nil {
 		return s.fail(0, theta, nil, err)
 	}
@@ -406,7 +448,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		if !sane(z[:d]) {
 			return s.fail(0, theta, z[:d], ErrStart)
 		}
-	} else if memory != nil {
+	} else if len(memory) > 0 {
 		s.step.(Rememberer).Restore(from, memory)
 	}
 	n := s.normals()
@@ -455,7 +497,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			i++
 		}
 	}
-	if memory != nil {
+	if len(memory) > 0 {
 		s.step.(Rememberer).Save(memory)
 	}
 	if !s.checked && from == 0 && to == s.Steps() {
@@ -518,11 +560,13 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	return err
 }
 
-// sane reports whether all elements of x are numbers that a state can be, not
-// those of a method that runs away.
+// tooLarge is the size of a state at which a method is running away.
+const tooLarge = 1e100
+
+// sane reports whether all elements of x are numbers that a state can be.
 func sane(x []float64) bool {
 	for _, v := range x {
-		if !(math.Abs(v) < 1e100) {
+		if !(math.Abs(v) < tooLarge) {
 			return false
 		}
 	}
@@ -595,26 +639,38 @@ func short(x []float64) string {
 }
 
 // fail returns the error for step i in state x, and looks for the reason if
-// the path diverged or a matrix was singular: both may be f itself.
+// the path diverged or a matrix was singular: both may be f itself. Samplers
+// meet failures often, so that it allocates no more than the error.
 func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
-	e := &SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
-		X: slices.Clone(x), Theta: slices.Clone(theta), Err: err}
-	if x != nil && (errors.Is(err, ErrDiverged) || errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
-		f, j := make([]float64, s.d), s.p.NewJacobian()
-		s.inside.F(f, e.T, x, theta)
-		if finite(f) && s.p.FJ != nil {
-			s.inside.FJ(f, j.A, e.T, x, theta)
-			if finite(f) {
-				copy(f, j.A)
-				if !finite(j.A) {
-					e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
-					return e
-				}
-			}
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !finite(s.f) {
+			break
 		}
-		if !finite(f) {
-			e.Err = fmt.Errorf("%w: F is %s", ErrField, short(f))
+	}
+	if !finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
+		}
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: FJ is NaN or infinite", ErrField)
 		}
 	}
 	return e

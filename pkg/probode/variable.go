@@ -56,13 +56,23 @@ func newAdamsTable(g *Grid, n int, implicit bool) *adamsTable {
 // even reports whether step i and those before it that matter, back to grid
 // point first, are equal.
 func (c *adamsTable) even(i, first int) bool {
-	h := c.g.H(i)
+	h := c.time(i+1) - c.time(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
-		if math.Abs(c.g.H(j)-h) > 1e-9*h {
+		if math.Abs(c.time(j+1)-c.time(j)-h) > 1e-9*h {
 			return false
 		}
 	}
 	return true
+}
+
+// time is that of grid point i in units that are those of its segment: where
+// the grid moves with θ, the coefficients are not to depend on where it is.
+func (c *adamsTable) time(i int) float64 {
+	if !c.g.moving {
+		return c.g.t[i]
+	}
+	s := &c.g.seg[c.g.segment(i)]
+	return s.frac[i-s.from]
 }
 
 // at returns the coefficients for step i.
@@ -85,9 +95,9 @@ func (c *adamsTable) compute(i int) []float64 {
 	if c.even(i, 0) {
 		return c.uniform
 	}
-	t, h := c.g.t, c.g.t[i+1]-c.g.t[i]
+	t, h := c.time(i), c.time(i+1)-c.time(i)
 	for j := range c.nodes {
-		c.nodes[j] = (t[i+c.first-j] - t[i]) / h
+		c.nodes[j] = (c.time(i+c.first-j) - t) / h
 	}
 	root := math.Sqrt(3. / 5)
 	for j := range c.scratch {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // assessment is one of two steps and two parameters, of which the second step was
@@ -16,7 +16,7 @@ func assessment() *bayes.Assessment {
 	inference := func(scheme string, bias float64) *bayes.Inference {
 		return &bayes.Inference{
 			Scheme: scheme,
-			Summary: mcmc.Summary{
+			Summary: diag.Summary{
 				{Name: "alpha", Mean: 9, SD: 9}, // not assessed
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},

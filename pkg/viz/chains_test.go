@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // twoChains are draws of two parameters from a lattice, so that every rank is

@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // Does the error of the solver matter for the posterior? Assess looks at the
@@ -48,7 +49,7 @@ type AssessSettings struct {
 	Threshold float64
 
 	// Chains are the settings of each run; Start, Names, Generated, Only,
-	// Meta and Progress have no meaning here. If Draws and MinESS are both
+	// Progress has no meaning here. If Draws and MinESS are both
 	// zero, each run goes on until the effective sample size is 4000, at
 	// most to 20 000 draws of each chain.
 	Chains mcmc.Settings
@@ -110,9 +111,9 @@ type AccurateMarginal struct {
 
 // A StepAssessment is what was found for one step.
 type StepAssessment struct {
-	StepSize  float64
-	Exact bool // every observation is at a grid point
-	Err   string
+	StepSize float64
+	Exact    bool // every observation is at a grid point
+	Err      string
 
 	// Mode is the mode of the deterministic posterior, and Error the error
 	// of the classical solution, at the mode of the smallest step and the
@@ -142,7 +143,7 @@ type StepAssessment struct {
 // An Inference is a run at one step, set against the accurate posterior.
 type Inference struct {
 	Scheme  string
-	Summary mcmc.Summary // of all parameters, an unknown α included
+	Summary diag.Summary // of all parameters, an unknown α included
 	Effects []Effect     // in the order of Assessment.Params
 
 	Draws, Chains int
@@ -279,7 +280,7 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	if s.Calibrate.Paths == 0 {
 		s.Calibrate.Paths = 400
 	}
-	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only, s.Chains.Meta = nil, nil, nil, nil, nil
+	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
 	s.Accurate.Workers, s.Accurate.Progress = s.Chains.Workers, nil
 	if _, err := s.Accurate.evaluator(p); err != nil {
 		return nil, err
@@ -722,9 +723,9 @@ func paired(x, w, mean, log [][]float64) shift {
 	}
 }
 
-// meanSE is mcmc.MCSEMean for numbers that may all be equal.
+// meanSE is diag.MCSEMean for numbers that may all be equal.
 func meanSE(x [][]float64) float64 {
-	se := mcmc.MCSEMean(x)
+	se := diag.MCSEMean(x)
 	if math.IsNaN(se) {
 		if all := slices.Concat(x...); slices.Max(all) == slices.Min(all) {
 			return 0
@@ -881,7 +882,7 @@ func (a *assessor) conclude() {
 }
 
 // sound reports whether the standard errors of m can be believed.
-func sound(m mcmc.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
+func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 func (a *assessor) effects(inf *Inference, own []shift) {
 	inf.Effects = nil

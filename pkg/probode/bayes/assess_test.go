@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The assessed model is x′ = −θx from 1 by the forward Euler method: with step h
@@ -203,7 +204,7 @@ func contains(warnings []string, what string) bool {
 func logistic(m probode.Method) *bayes.Posterior {
 	p := problems.Logistic()
 	d := &bayes.Data{}
-	ref, err := probode.Reference(context.Background(), p, []float64{0.5, 1, 1.5}, probode.ReferenceSettings{})
+	ref, err := reference.Solve(context.Background(), p, []float64{0.5, 1, 1.5}, reference.Settings{})
 	if err != nil {
 		panic(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // What an Assessment says in words: warnings, the answer, tables.
@@ -378,8 +378,8 @@ func (e Effect) size(threshold float64) float64 {
 }
 
 // marginal returns the draws' own numbers of a parameter.
-func (inf *Inference) marginal(name string) mcmc.Marginal {
-	return inf.Summary[slices.IndexFunc(inf.Summary, func(m mcmc.Marginal) bool { return m.Name == name })]
+func (inf *Inference) marginal(name string) diag.Marginal {
+	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }
 
 // needed says in words how many draws would decide about parameter j.

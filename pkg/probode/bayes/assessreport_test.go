@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // assessed returns an assessor of two steps and the parameters a and b, with runs
@@ -18,7 +18,7 @@ func assessed() *assessor {
 	run := func(scheme string, a, b float64) *Inference {
 		inf := &Inference{Scheme: scheme, Chains: 4, Draws: 1000}
 		for i, mean := range []float64{a, b} {
-			inf.Summary = append(inf.Summary, mcmc.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
+			inf.Summary = append(inf.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
 		}
 		return inf
 	}
@@ -62,7 +62,7 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 		a := assessed()
 		if !own {
 			copied := *a.source.summed
-			copied.Summary = append([]mcmc.Marginal(nil), copied.Summary...)
+			copied.Summary = append([]diag.Marginal(nil), copied.Summary...)
 			a.source.summed = &copied
 		}
 		a.source.summed.Summary[0].RHat = 1.2

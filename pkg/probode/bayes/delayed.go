@@ -74,7 +74,7 @@ func (s DelayedAcceptance) proposal() mcmc.Rule { return s.Proposal }
 // coarse returns p with the solver of the first stage.
 func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 	q := *p
-	q.StepSize = s.CoarseStep
+	q.StepSize, q.Mesh, q.grids = s.CoarseStep, nil, nil
 	if s.CoarseMethod != nil {
 		q.Method = s.CoarseMethod
 	}

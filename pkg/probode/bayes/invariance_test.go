@@ -305,7 +305,9 @@ func TestInvariance(t *testing.T) {
 			// A coarse solution of another θ, so that what it is put right by
 			// depends on θ and takes it all over the table.
 			coarse := toy(t, &toyRough)
-			coarse.runs[0].x.Observe = func(dst []float64, _ float64, x, theta []float64) { dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1 }
+			coarse.runs[0].x.Observe = func(dst []float64, _ float64, x, theta []float64) {
+				dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1
+			}
 			d := newDelayed(newState(e, c.rule, 0, false), nil, coarse)
 			if noisy {
 				xi := newPCN(e, c.rule, 0, 0.5, 1)

@@ -207,7 +207,7 @@ func TestNoCovarianceWithoutCurvature(t *testing.T) {
 func TestFindModeSaysWhy(t *testing.T) {
 	for want, change := range map[string]func(p *bayes.Posterior){
 		"column 1, has the log probability NaN where NaN is expected": func(p *bayes.Posterior) {
-			p.Experiments[0].Observe = func(dst, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
+			p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
 		},
 		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf where": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], -1 }

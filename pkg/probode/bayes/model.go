@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // A Posterior is a model with its data: parameters θ with their priors, one or
@@ -341,7 +341,7 @@ var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
 // lawText writes out a prior or a likelihood.
 func lawText(v any) string {
-	return strings.ReplaceAll(strings.TrimPrefix(mcmc.Literal(v), "distuv."), ", Src: nil", "")
+	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
 }
 
 func (p *Posterior) names() []string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // fromAbove is the law of 2 − x for exponential x, to have a support that ends
@@ -346,10 +347,10 @@ func TestPriorsByTransforms(t *testing.T) {
 				}
 			}
 			all, squares := slices.Concat(u...), slices.Concat(r...)
-			if z := (stat.Mean(all, nil) - 0.5) / mcmc.MCSEMean(u); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(all, nil) - 0.5) / diag.MCSEMean(u); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: mean of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
-			if z := (stat.Mean(squares, nil) - 1./12) / mcmc.MCSEMean(r); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(squares, nil) - 1./12) / diag.MCSEMean(r); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: variance of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
 		}
@@ -428,7 +429,7 @@ func TestExperimentsShareParameters(t *testing.T) {
 	}
 	// Steps divide the spans 2 and 3 and are at most 0.7.
 	for i, want := range []float64{2. / 3, 0.6} {
-		if h := e.runs[i].solver.Step(); math.Abs(h-want) > 1e-12 {
+		if h, _ := e.runs[i].solver.Grid().Uniform(); math.Abs(h-want) > 1e-12 {
 			t.Errorf("step %g of experiment %d, want %g", h, i+1, want)
 		}
 	}
@@ -514,23 +515,23 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 // and not at the start, in a rare region, beyond all draws of the prior, by a
 // panic, or next to states at which Observe panics.
 func TestObserveUsesItsParameter(t *testing.T) {
-	for what, observe := range map[string]func(dst, x, theta []float64){
-		"on the path": func(dst, x, theta []float64) { dst[0] = theta[1] * x[1] },
-		"rarely": func(dst, x, theta []float64) {
+	for what, observe := range map[string]func(dst []float64, _ float64, x, theta []float64){
+		"on the path": func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
+		"rarely": func(dst []float64, _ float64, x, theta []float64) {
 			if dst[0] = x[1]; x[1] > 8 {
 				dst[0] = theta[1]
 			}
 		},
-		"as a bound that is never met": func(dst, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
-		"as an index":                  func(dst, x, theta []float64) { dst[0] = x[int(theta[1])] },
-		"where it does not panic": func(dst, x, theta []float64) {
+		"as a bound that is never met": func(dst []float64, _ float64, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
+		"as an index":                  func(dst []float64, _ float64, x, theta []float64) { dst[0] = x[int(theta[1])] },
+		"where it does not panic": func(dst []float64, _ float64, x, theta []float64) {
 			if x[1] == 0 {
 				panic("nobody is ill")
 			}
 			dst[0] = theta[1]
 		},
-		"at once with NaN":                func(dst, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
-		"never, for all that can be told": func(dst, _, _ []float64) { dst[0] = math.NaN() },
+		"at once with NaN":                func(dst []float64, _ float64, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
+		"never, for all that can be told": func(dst []float64, _ float64, _, _ []float64) { dst[0] = math.NaN() },
 	} {
 		p := town("beta", "rho")
 		p.Experiments[0].Observe = observe
@@ -607,7 +608,6 @@ func TestBadPosterior(t *testing.T) {
 	}
 	for want, change := range map[string]func(p *Posterior){
 		"want Params, Experiments and Method":                         func(p *Posterior) { p.Method = nil },
-		"the exact law needs more randomness":                         func(p *Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
 		"parameter 1 has no name":                                     func(p *Posterior) { p.Params[0].Name = "" },
 		`two parameters are named "slope"`:                            func(p *Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:                              func(p *Posterior) { p.Params[1].Prior = nil },
@@ -635,7 +635,7 @@ func TestBadPosterior(t *testing.T) {
 		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"the law in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *Posterior) {
-			p.Experiments[0].Observe = func([]float64, []float64, []float64) {}
+			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},
 		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
 		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *Posterior) {

@@ -273,13 +273,13 @@ type estimator struct {
 
 // A swarm is a particle filter at work in one experiment.
 type swarm struct {
-	stages   []stage
-	rows     int // of the past of a path that its continuation needs
-	z, next  [][]float64
+	stages  []stage
+	rows    int // of the past of a path that its continuation needs
+	z, next [][]float64
 	// What the method remembers of each path.
 	memory, nextMemory [][]float64
-	fit      [][]float64
-	ancestor [][]int // by stage, of the particles of the next one
+	fit                [][]float64
+	ancestor           [][]int // by stage, of the particles of the next one
 }
 
 // A stage of a filter takes the particles to a grid point and weighs them by

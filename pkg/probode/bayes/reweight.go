@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -217,7 +218,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 		}
 		return nil, err
 	}
-	smooth, khat := mcmc.ParetoSmooth(raw)
+	smooth, khat := diag.ParetoSmooth(raw)
 	for c := range out.LogWeights {
 		n := copy(out.LogWeights[c], smooth)
 		smooth = smooth[n:]

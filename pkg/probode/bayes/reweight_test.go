@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // weighted returns mean and standard deviation of a function of the draws by
@@ -33,7 +34,7 @@ func weighted(c *mcmc.Chains, f func(theta float64) float64) (mean, sd, se float
 	mean = w1 / w
 	var v2, e2, n float64
 	each(func(p, v float64) { v2 += p * (v - mean) * (v - mean); e2 += p * p * (v - mean) * (v - mean); n++ })
-	return mean, math.Sqrt(v2 / w), math.Sqrt(e2*n/mcmc.BulkESS(c.Parameter(0))) / w
+	return mean, math.Sqrt(v2 / w), math.Sqrt(e2*n/diag.BulkESS(c.Parameter(0))) / w
 }
 
 // agreeWeighted is agree for draws with weights; the error of the standard

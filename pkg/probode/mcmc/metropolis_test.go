@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // A law is a target with an exact sampler, and with a map of its coordinates to
@@ -321,7 +323,7 @@ func TestAdaptiveMetropolisMoments(t *testing.T) {
 		// Of 8 half-chains R̂ − 1 is about 4/ESS · χ²/7, with 7 degrees of
 		// freedom. At an ESS of 4000, 0.01 is χ² = 70: a rate of 2e-12.
 		for i, name := range chains.Names {
-			if r := RHat(chains.Parameter(i)); r > 1.01 {
+			if r := diag.RHat(chains.Parameter(i)); r > 1.01 {
 				t.Errorf("%s: R̂ of %s is %.3f", c.name, name, r)
 			}
 		}
@@ -337,7 +339,7 @@ func TestAdaptiveMetropolisMoments(t *testing.T) {
 				}
 			}
 			mean /= n
-			if z := (mean - m.want) / MCSEMean(values); !(math.Abs(z) < 5) {
+			if z := (mean - m.want) / diag.MCSEMean(values); !(math.Abs(z) < 5) {
 				t.Errorf("%s: moment %d, %s = %.4f, want %.4f (z = %.1f)", c.name, k, m.name, mean, m.want, z)
 			}
 		}

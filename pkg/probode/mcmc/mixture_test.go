@@ -10,7 +10,10 @@ import (
 
 	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // A learned proposal is the rule of itself, for kernels that begin where another
@@ -238,12 +241,17 @@ func TestAdaptiveMixtureFindsScale(t *testing.T) {
 				}
 				for i := range d {
 					x := chains.Parameter(i)
-					if r, n := RHat(x), BulkESS(x); !(r < 1.01) || !(n > 1000) {
+					if r, n := diag.RHat(x), diag.BulkESS(x); !(r < 1.01) || !(n > 1000) {
 						t.Errorf("d = %d, unit %v, start %v: R̂ %.3f, ESS %.0f", d, unit, far, r, n)
 					}
-					square := transform(x, func(v float64) float64 { return v * v })
-					z1 := mean(slices.Concat(x...)) / MCSEMean(x)
-					z2 := (mean(slices.Concat(square...)) - gaussianCov(i, i)*unit*unit) / MCSEMean(square)
+					square := make([][]float64, len(x))
+					for c := range x {
+						for _, v := range x[c] {
+							square[c] = append(square[c], v*v)
+						}
+					}
+					z1 := stat.Mean(slices.Concat(x...), nil) / diag.MCSEMean(x)
+					z2 := (stat.Mean(slices.Concat(square...), nil) - gaussianCov(i, i)*unit*unit) / diag.MCSEMean(square)
 					if !(math.Abs(z1) < 5) || !(math.Abs(z2) < 5) {
 						t.Errorf("d = %d, unit %v, start %v: z = %.1f, %.1f", d, unit, far, z1, z2)
 					}
@@ -278,8 +286,8 @@ func TestAdaptiveMixtureOfTwenty(t *testing.T) {
 		}
 		for i := range d {
 			x := chains.Parameter(i)
-			r = math.Max(r, RHat(x))
-			if e := BulkESS(x); n == 0 || e < n {
+			r = math.Max(r, diag.RHat(x))
+			if e := diag.BulkESS(x); n == 0 || e < n {
 				n = e
 			}
 		}

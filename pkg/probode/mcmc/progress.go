@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // Progress is the state of a run, summed over its chains.
@@ -186,30 +188,19 @@ type reporter struct {
 	sum, span float64   // iterations, and the seconds that they took, with exponentially fading weights
 }
 
-func newReporter(hook func(Progress), names []string, total int) *reporter {
+// newReporter counts what the chains have made so far, of until iterations each.
+func newReporter(hook func(Progress), names []string, chains []*Chain, until int) *reporter {
 	now := time.Now()
 	r := &reporter{hook: hook, names: names, begin: now, at: now}
-	r.now.Total = total
 	r.now.RHat = math.NaN()
-	return r
-}
-
-// record returns a new record, from which R̂ is computed too; nil if nobody wants
-// to know.
-func (r *reporter) record() *record {
-	if r.hook == nil {
-		return nil
+	for _, c := range chains {
+		r.now.Total += until
+		r.now.Done += c.iteration
+		r.now.Stats = r.now.Stats.plus(1, c.stats())
+		r.records = append(r.records, c.record)
 	}
-	c := &record{stride: 1}
-	r.records = append(r.records, c)
-	return c
-}
-
-// resume counts iterations of an earlier run.
-func (r *reporter) resume(iterations int, counts Stats) {
-	r.now.Done += iterations
-	r.now.Stats = r.now.Stats.plus(1, counts)
 	r.doneAt = r.now.Done
+	return r
 }
 
 func (r *reporter) add(iterations int, counts Stats) {
@@ -287,7 +278,7 @@ func (r *reporter) worst() {
 				x[j][k] = c.draws[k*(stride/c.stride)*len(r.names)+i]
 			}
 		}
-		if rhat := RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
+		if rhat := diag.RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
 			r.now.RHat, r.now.Worst = rhat, name
 		}
 	}

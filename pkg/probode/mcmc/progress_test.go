@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 func TestProgressString(t *testing.T) {
@@ -185,11 +187,12 @@ func TestProgressRHat(t *testing.T) {
 
 // Chains of unequal length are compared draw by draw as far as they go.
 func TestWorstOfUnequalRecords(t *testing.T) {
-	r := newReporter(func(Progress) {}, []string{"a", "b"}, 1)
+	r := newReporter(func(Progress) {}, []string{"a", "b"}, nil, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := make([][]float64, 3)
 	for j, n := range []int{5 * recordLength, recordLength, 3 * recordLength} { // strides 8, 1, 4
-		c := r.record()
+		c := &record{stride: 1}
+		r.records = append(r.records, c)
 		for k := range n {
 			v := rng.NormFloat64()
 			c.add([]float64{v, v + 10*float64(j)})
@@ -199,15 +202,14 @@ func TestWorstOfUnequalRecords(t *testing.T) {
 		}
 	}
 	r.worst()
-	if r.now.Worst != "b" || r.now.RHat != RHat(want) {
-		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, RHat(want))
+	if r.now.Worst != "b" || r.now.RHat != diag.RHat(want) {
+		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, diag.RHat(want))
 	}
 }
 
 // The rate is that of the last seconds, and what is left follows from it.
 func TestProgressRate(t *testing.T) {
-	r := newReporter(func(Progress) {}, nil, 100000)
-	r.resume(5000, Stats{})
+	r := newReporter(func(Progress) {}, nil, []*Chain{{iteration: 5000}}, 100000)
 	at := r.begin
 	for range 100 { // 10 s at 1000 it/s, 5000 of an earlier run
 		at = at.Add(100 * time.Millisecond)

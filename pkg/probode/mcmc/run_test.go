@@ -364,3 +364,13 @@ func TestRunPanics(t *testing.T) {
 			Settings{Start: func(chain int, _ *rand.Rand) []float64 { return make([]float64, chain+1) }})
 	})
 }
+
+func mustPanic(t *testing.T, what string, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s: no panic", what)
+		}
+	}()
+	f()
+}

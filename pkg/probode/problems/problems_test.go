@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // references holds states at the end of the span, or earlier for Lorenz 96,
@@ -76,7 +77,7 @@ var references = []struct {
 
 func solve(t *testing.T, p *probode.Problem, times []float64, tol float64, stiff bool) []float64 {
 	t.Helper()
-	r, err := probode.Reference(context.Background(), p, times, probode.ReferenceSettings{Tolerance: tol, Stiff: stiff})
+	r, err := reference.Solve(context.Background(), p, times, reference.Settings{Tolerance: tol, Stiff: stiff})
 	if err != nil {
 		t.Fatal(err)
 	}

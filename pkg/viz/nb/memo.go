@@ -21,8 +21,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -45,7 +45,7 @@ func init() {
 // library; if any of them changes it is computed again. Variables of the cell
 // that compute uses must be among the inputs, since their values are not seen
 // otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are told apart by
-// [mcmc.Literal], so a function among them counts by its name alone. Where there
+// their text, written out in full, so a function among them counts by its name alone. Where there
 // is no source, as in a program built with -trimpath, the program itself takes
 // its place: a result is then read back only by the program that computed it.
 //
@@ -154,7 +154,7 @@ func encode[T any](v T) (data []byte, err error) {
 			data, err = nil, fmt.Errorf("%v", r)
 		}
 	}()
-	was := mcmc.Literal(v)
+	was := literal.Of(v)
 	if strings.Contains(was, "&…") { // gob would follow it until the stack is full
 		return nil, errors.New("its pointers go round in a circle")
 	}
@@ -166,7 +166,7 @@ func encode[T any](v T) (data []byte, err error) {
 	if err := gob.NewDecoder(bytes.NewReader(b.Bytes())).Decode(&again); err != nil {
 		return nil, err
 	}
-	if is := mcmc.Literal(again); is != was {
+	if is := literal.Of(again); is != was {
 		was, is := difference(was, is)
 		return nil, fmt.Errorf("encoding/gob makes “%s” of “%s”", is, was)
 	}
@@ -306,7 +306,7 @@ func sourced(f *runtime.Func) bool {
 // key is the hash of all that a result depends on.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, mcmc.Literal(inputs))
+	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
 	file, line := compute.FileLine(compute.Entry())
 	text := source(file, line)
 	if len(text) == 0 { // not the name, which is another where compute is inlined

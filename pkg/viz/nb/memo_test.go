@@ -14,9 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -317,7 +319,7 @@ func TestMemoFigure(t *testing.T) {
 // assessment is one of a parameter at a step, without a probabilistic run.
 func assessment(m probode.Method) *bayes.Assessment {
 	inf := &bayes.Inference{
-		Scheme: "deterministic", Summary: mcmc.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
+		Scheme: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
 		Effects: []bayes.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: bayes.Matters}},
 	}
 	return &bayes.Assessment{
@@ -333,7 +335,7 @@ func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
 	var last *bayes.Assessment
 	for _, m := range []probode.Method{
-		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton, Exact: &probode.ExactLaw{}},
+		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton},
 		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
 	} {
 		want, computed := assessment(m), 0
@@ -342,7 +344,7 @@ func TestMemoAssessment(t *testing.T) {
 			if got.String() != want.String() {
 				t.Errorf("%v: got\n%v\nwant\n%v", m, got, want)
 			}
-			if is, was := mcmc.Literal(got), mcmc.Literal(want); is != was {
+			if is, was := literal.Of(got), literal.Of(want); is != was {
 				t.Errorf("%v: got\n%s\nwant\n%s", m, is, was)
 			}
 			last = got

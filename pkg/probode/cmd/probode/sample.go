@@ -15,6 +15,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
@@ -78,7 +79,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.BurnIn, s.Thin, s.Workers, s.Checkpoint = *burnIn, *thin, *workers, *every
+	s.BurnIn, s.Thin, s.Workers = *burnIn, *thin, *workers
 	s.Seed, s.Chains, s.Draws = model.seed, model.chains, model.draws
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
@@ -108,7 +109,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 			line(now)
 		}
 	}
-	err = bayes.Stream(ctx, p, scheme, *dir, s)
+	err = bayes.Stream(ctx, p, scheme, *dir, s, store.Options{Checkpoint: *every})
 	if errors.Is(err, context.Canceled) {
 		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to go on", percent))
 	}
@@ -184,7 +185,7 @@ func unfinished(dir string, s mcmc.Settings) bool {
 		}
 	}
 	for _, i := range only {
-		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("chain-%d.state", i+1))); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("chain-%d.csv.part", i+1))); err == nil {
 			return true
 		}
 	}
@@ -211,7 +212,7 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("merge: want the directory to gather in, and those to gather from")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
-	if err := mcmc.Merge(dst, src...); err != nil {
+	if err := store.Merge(dst, src...); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "all chains are in %s\n", dst)
@@ -236,7 +237,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if flags.NArg() != 1 {
 		return errors.New("summary: want one directory")
 	}
-	chains, err := mcmc.Read(flags.Arg(0))
+	chains, err := store.Read(flags.Arg(0))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 const speedHelp = `Effective draws per second of every scheme, on the FitzHugh–Nagumo problem of the
@@ -176,5 +177,5 @@ func ratios(ctx context.Context, p *bayes.Posterior, next func()) (cost, gain []
 // quartiles describes values by their median and the middle half.
 func quartiles(v []float64) string {
 	slices.Sort(v)
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", mcmc.Quantile(v, 0.5), mcmc.Quantile(v, 0.25), mcmc.Quantile(v, 0.75))
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", diag.Quantile(v, 0.5), diag.Quantile(v, 0.25), diag.Quantile(v, 0.75))
 }

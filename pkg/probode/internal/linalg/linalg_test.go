@@ -393,7 +393,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"NewDense(0)":       func() { NewDense(0) },
+		"NewDense(0)":        func() { NewDense(0) },
 		"NewBanded(3, 3, 0)": func() { NewBanded(3, 3, 0) },
 		"Set":                func() { NewBanded(4, 1, 1).Set(0, 2, 1) },
 		"Factorize":          func() { NewLU(NewDense(3)).Factorize(1, NewDense(4)) },

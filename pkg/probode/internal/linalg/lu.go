@@ -59,7 +59,10 @@ func (f *LU) Factorize(c float64, j *Matrix) bool {
 	case 2:
 		return inverse2((*[4]float64)(f.a), c, (*[4]float64)(j.A))
 	case 3:
-		if inverse3((*[9]float64)(f.a), c, (*[9]float64)(j.A)) {
+		var ok bool
+		a, e := (*[9]float64)(f.a), (*[9]float64)(j.A)
+		a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], ok = Inverse3(c, e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8])
+		if ok {
 			return true
 		}
 	case 4:

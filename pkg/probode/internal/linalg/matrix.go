@@ -120,33 +120,37 @@ func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	d, w, low, up := m.D, m.Stride, m.Lower, m.Upper
 	dst, x = dst[:d], x[:d]
-	i := 0
-	ends := func(to int) {
-		for ; i < to; i++ {
-			lo, hi := max(0, i-low), min(d, i+up+1)
-			row := m.A[i*w+lo-i+low:]
+	from, to := min(low, d), max(d-up, low) // rows that reach neither end
+	m.addMulEnds(dst, c, x, 0, from)
+	if w == 5 && low == 2 {
+		for i := from; i < to; i++ {
+			r, y := (*[5]float64)(m.A[i*5:]), (*[5]float64)(x[i-2:])
+			dst[i] += c * (r[0]*y[0] + r[1]*y[1] + r[2]*y[2] + r[3]*y[3] + r[4]*y[4])
+		}
+	} else {
+		for i := from; i < to; i++ {
+			row := m.A[i*w : (i+1)*w]
+			y := x[i-low:][:len(row)]
 			var s float64
-			for k, v := range x[lo:hi] {
-				s += row[k] * v
+			for k, v := range row {
+				s += v * y[k]
 			}
 			dst[i] += c * s
 		}
 	}
-	ends(min(d, low))
-	if w == 5 {
-		for ; i < d-up; i++ {
-			r, y := (*[5]float64)(m.A[i*5:]), (*[5]float64)(x[i-low:])
-			dst[i] += c * (r[0]*y[0] + r[1]*y[1] + r[2]*y[2] + r[3]*y[3] + r[4]*y[4])
-		}
-	}
-	for ; i < d-up; i++ {
-		row := m.A[i*w : (i+1)*w]
-		y := x[i-low:][:len(row)]
+	m.addMulEnds(dst, c, x, max(from, to), d)
+}
+
+// addMulEnds is addMulBanded for rows of which part of the storage lies
+// outside of the matrix.
+func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
+	for i := from; i < to; i++ {
+		lo, hi := m.Columns(i)
+		row := m.A[i*m.Stride+lo-i+m.Lower:]
 		var s float64
-		for k, v := range row {
-			s += v * y[k]
+		for k, v := range x[lo:hi] {
+			s += row[k] * v
 		}
 		dst[i] += c * s
 	}
-	ends(d)
 }

@@ -22,35 +22,27 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	return det != 0 && det-det == 0
 }
 
-// inverse3 sets inv to (cI − J)⁻¹ by cofactors. It returns false if the
-// determinant cancels or is not a number.
+// Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row.
+// ok is false if the determinant cancels or is not a number.
 //
 // The error of a cofactor, ε‖A‖² with A = cI − J, is then harmless: over |det|
 // it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
-func inverse3(inv *[9]float64, c float64, j *[9]float64) bool {
-	a00, a01, a02 := c-j[0], -j[1], -j[2]
-	a10, a11, a12 := -j[3], c-j[4], -j[5]
-	a20, a21, a22 := -j[6], -j[7], c-j[8]
-	p0, q0 := a11*a22, a12*a21
-	p1, q1 := a12*a20, a10*a22
-	p2, q2 := a10*a21, a11*a20
+func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
+	a00, a11, a22 := c-j00, c-j11, c-j22
+	// Signs of two elements outside of the diagonal cancel in a product.
+	p0, q0 := a11*a22, j12*j21
+	p1, q1 := j12*j20, -j10*a22
+	p2, q2 := j10*j21, -a11*j20
 	c0, c1, c2 := p0-q0, p1-q1, p2-q2
-	det := a00*c0 + a01*c1 + a02*c2
+	det := a00*c0 - j01*c1 - j02*c2
 	size := math.Abs(a00)*(math.Abs(p0)+math.Abs(q0)) +
-		math.Abs(a01)*(math.Abs(p1)+math.Abs(q1)) +
-		math.Abs(a02)*(math.Abs(p2)+math.Abs(q2))
-	if !(math.Abs(det) > cancels*size) || det-det != 0 {
-		return false
-	}
+		math.Abs(j01)*(math.Abs(p1)+math.Abs(q1)) +
+		math.Abs(j02)*(math.Abs(p2)+math.Abs(q2))
 	r := 1 / det
-	if r-r != 0 {
-		return false
-	}
-	inv[0], inv[3], inv[6] = c0*r, c1*r, c2*r
-	inv[1], inv[2] = (a02*a21-a01*a22)*r, (a01*a12-a02*a11)*r
-	inv[4], inv[5] = (a00*a22-a02*a20)*r, (a02*a10-a00*a12)*r
-	inv[7], inv[8] = (a01*a20-a00*a21)*r, (a00*a11-a01*a10)*r
-	return true
+	ok = math.Abs(det) > cancels*size && det-det == 0 && r-r == 0
+	return c0 * r, (j02*j21 + j01*a22) * r, (j01*j12 + j02*a11) * r,
+		c1 * r, (a00*a22 - j02*j20) * r, (j02*j10 + a00*j12) * r,
+		c2 * r, (j01*j20 + a00*j21) * r, (a00*a11 - j01*j10) * r, ok
 }
 
 // blocks4 eliminates one block of two from the other,

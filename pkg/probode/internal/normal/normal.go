@@ -73,14 +73,14 @@ func (s *Source) Fill(dst []float64) {
 		hi, lo = next2(hi, lo)
 		u, v := output(h1, l1), output(hi, lo)
 		a, b := &strips[u>>32%layers], &strips[v>>32%layers]
-		if magnitude(u) >= a.inside {
+		if !a.holds(u) {
 			hi, lo, dst[0] = reject(h1, l1, u)
 			dst = dst[1:]
 			continue
 		}
 		dst[0] = float64(int32(u)) * a.width
 		dst[1] = float64(int32(v)) * b.width
-		if magnitude(v) >= b.inside {
+		if !b.holds(v) {
 			hi, lo, dst[1] = reject(hi, lo, v)
 		}
 		dst = dst[2:]
@@ -88,7 +88,7 @@ func (s *Source) Fill(dst []float64) {
 	if len(dst) == 1 {
 		hi, lo = next(hi, lo)
 		u := output(hi, lo)
-		if a := &strips[u>>32%layers]; magnitude(u) < a.inside {
+		if a := &strips[u>>32%layers]; a.holds(u) {
 			dst[0] = float64(int32(u)) * a.width
 		} else {
 			hi, lo, dst[0] = reject(hi, lo, u)
@@ -97,11 +97,9 @@ func (s *Source) Fill(dst []float64) {
 	s.hi, s.lo = hi, lo
 }
 
-// magnitude is |j| for the lower half j of u as an integer with a sign.
-func magnitude(u uint64) uint32 {
-	j := int32(u)
-	return uint32((j ^ j>>31) - j>>31)
-}
+// holds reports whether |j| < inside for the lower half j of u as an integer
+// with a sign: 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
+func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // reject returns the number of the word u, whose point is near the edge of its
 // strip, or of words after it, and the state after all of them.
@@ -114,7 +112,7 @@ func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 		j, i := int32(u), u>>32%layers
 		x := float64(j) * strips[i].width
 		switch {
-		case magnitude(u) < strips[i].inside:
+		case strips[i].holds(u):
 			return hi, lo, x
 		case i == 0: // the tail [Marsaglia 1964]
 			for {

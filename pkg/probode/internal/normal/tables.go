@@ -19,8 +19,10 @@ const (
 )
 
 type stripData struct {
-	width  float64 // x_i / unit
-	inside uint32  // |j| below it is below the density: x_{i−1}/x_i in units
+	width float64 // x_i / unit
+
+	// A point with |j| < inside, x_{i−1}/x_i in units, is below the density.
+	less, span uint32 // inside − 1, and 2 inside − 1 or 0
 }
 
 var (
@@ -32,7 +34,8 @@ func init() {
 	density := func(x float64) float64 { return math.Exp(-.5 * x * x) }
 	x := edge
 	base := area / density(x) // the width that strip 0 would have without a tail
-	strips[0] = stripData{float64(float32(base / unit)), uint32(x / base * unit)}
+	strips[0] = stripData{width: float64(float32(base / unit))}
+	strips[0].reaches(x / base)
 	height[0] = 1
 	for i := layers - 1; i > 0; i-- {
 		strips[i].width = float64(float32(x / unit))
@@ -41,7 +44,13 @@ func init() {
 			break // nothing of the uppermost strip is surely inside
 		}
 		below := math.Sqrt(-2 * math.Log(area/x+density(x)))
-		strips[i].inside = uint32(below / x * unit)
+		strips[i].reaches(below / x)
 		x = below
 	}
+}
+
+// reaches sets the part of the width that is surely inside.
+func (a *stripData) reaches(share float64) {
+	inside := uint32(share * unit)
+	a.less, a.span = inside-1, 2*inside-1
 }

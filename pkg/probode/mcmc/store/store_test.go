@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
 
-package mcmc
+package store
 
 import (
 	"bytes"
@@ -23,13 +23,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // Some tests kill a process. It is this test program, started with the directory,
 // the seed, the workers and the length of a pause in the environment: it streams
 // and says when it begins.
-const childVariable = "MCMC_STREAM_CHILD"
+const childVariable = "STORE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if args := os.Getenv(childVariable); args != "" {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 		s := streamed(seed)
 		s.Workers = workers
 		fmt.Println("begin")
-		if err := Stream(context.Background(), walkers(pause), dir, s); err != nil {
+		if err := run(context.Background(), walkers(pause), dir, s); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -82,9 +82,32 @@ func child(t *testing.T, dir string, seed uint64, workers int, pause time.Durati
 	return cmd, stderr
 }
 
+// A setup is what Run takes beside the kernels.
+type setup struct {
+	mcmc.Settings
+	Options
+}
+
+func run(ctx context.Context, kernel func(int) mcmc.Kernel, dir string, s setup) error {
+	return Run(ctx, kernel, dir, s.Settings, s.Options)
+}
+
+// standard is the target of the standard normal distribution in two dimensions.
+func standard(x []float64) (float64, error) { return -(x[0]*x[0] + x[1]*x[1]) / 2, nil }
+
+func mustPanic(t *testing.T, what string, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s: no panic", what)
+		}
+	}()
+	f()
+}
+
 // A walker is a kernel that tells more than its position, and takes its time.
 type walker struct {
-	Metropolis
+	mcmc.Metropolis
 	pause time.Duration
 }
 
@@ -95,33 +118,36 @@ func (w *walker) Step(rng *rand.Rand) {
 }
 
 func (w *walker) Generate(dst []float64) {
-	dst[0], dst[1], dst[2] = w.x[0]*w.x[1], w.logp, w.x[0]*1e-9
+	x := w.Position()
+	dst[0], dst[1], dst[2] = x[0]*x[1], w.Evaluate()[0], x[0]*1e-9
 }
 
 func (w *walker) Notes() []string {
-	return []string{fmt.Sprintf("accepted\n%d moves", w.stats.Accepted)}
+	return []string{fmt.Sprintf("accepted\n%d moves", w.Stats().Accepted)}
 }
 
-func walkers(pause time.Duration) func(int) Kernel {
-	return func(int) Kernel {
-		return &walker{Metropolis{Target: standard, Proposal: AdaptiveMetropolis{AdaptAfter: 50}}, pause}
+func walkers(pause time.Duration) func(int) mcmc.Kernel {
+	return func(int) mcmc.Kernel {
+		return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50}}, pause}
 	}
 }
 
 // streamed are settings of which the state is saved as often as can be.
-func streamed(seed uint64) Settings {
-	return Settings{
-		Draws: 4000, Chains: 3, BurnIn: 300, Thin: 2, Seed: seed, Checkpoint: 1,
+func streamed(seed uint64) setup {
+	return setup{mcmc.Settings{
+		Draws: 4000, Chains: 3, BurnIn: 300, Thin: 2, Seed: seed,
 		Start:     func(_ int, rng *rand.Rand) []float64 { return []float64{3 * rng.NormFloat64(), 3} },
 		Names:     []string{"θ₁", "log σ, β"},
 		Generated: []string{"y.1", "lp__", "y.2"},
-		Meta:      []Field{{"model", "standard normal"}, {"alpha", "0.2"}, {"note", "The chains began far off."}},
-	}
+	}, Options{
+		Meta:    []mcmc.Field{{"model", "standard normal"}, {"alpha", "0.2"}, {"note", "The chains began far off."}},
+		Version: "v1.2.3", Checkpoint: 1,
+	}}
 }
 
-func mustStream(t *testing.T, dir string, s Settings) {
+func mustStream(t *testing.T, dir string, s setup) {
 	t.Helper()
-	if err := Stream(context.Background(), walkers(0), dir, s); err != nil {
+	if err := run(context.Background(), walkers(0), dir, s); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,14 +187,14 @@ func same(t *testing.T, what string, got, want map[string]string) {
 
 // stopped returns a directory with chains that are under way, interrupted when
 // they had gone about half of the way.
-func stopped(t *testing.T, s Settings) string {
+func stopped(t *testing.T, s setup) string {
 	t.Helper()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	steps := 0
 	s.Workers = 1
-	err := Stream(ctx, func(i int) Kernel {
+	err := run(ctx, func(i int) mcmc.Kernel {
 		return &observed{walkers(0)(i).(*walker), func() {
 			if steps++; steps == s.Chains*(s.BurnIn+s.Draws*s.Thin)/2 {
 				cancel()
@@ -193,9 +219,9 @@ func (o *observed) Step(rng *rand.Rand) { o.see(); o.walker.Step(rng) }
 
 // What goes through files is what Run returns, for any number of workers, and the
 // files are the same bytes.
-func TestStreamIsRun(t *testing.T) {
+func TestRunIsRun(t *testing.T) {
 	s := streamed(5)
-	want, err := Run(context.Background(), walkers(0), s)
+	want, err := mcmc.Run(context.Background(), walkers(0), s.Settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,8 +229,8 @@ func TestStreamIsRun(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		dir := filepath.Join(t.TempDir(), "a", "b") // is made
 		s.Workers = workers
-		var last Progress
-		s.Progress = func(p Progress) { last = p }
+		var last mcmc.Progress
+		s.Progress = func(p mcmc.Progress) { last = p }
 		mustStream(t, dir, s)
 		total := 3 * (300 + 2*4000)
 		if !last.Ended || last.Done != total || last.Total != total || last.Stats.Proposed != total || !(last.RHat < 1.1) || last.Worst == "" {
@@ -212,8 +238,8 @@ func TestStreamIsRun(t *testing.T) {
 		}
 		if files == nil {
 			files = contents(t, dir)
-			if len(files) != 3 {
-				t.Errorf("%d files, want 3", len(files))
+			if len(files) != 6 {
+				t.Errorf("%d files, want 6", len(files))
 			}
 		}
 		same(t, "other workers", contents(t, dir), files)
@@ -236,7 +262,7 @@ func TestStreamIsRun(t *testing.T) {
 				}
 			}
 		}
-		meta := []Field{{"model", "standard normal"}, {"alpha", "0.2"}}
+		meta := []mcmc.Field{{"model", "standard normal"}, {"alpha", "0.2"}}
 		if !reflect.DeepEqual(got.Meta, meta) {
 			t.Errorf("meta %q, want %q", got.Meta, meta)
 		}
@@ -249,7 +275,7 @@ func TestStreamIsRun(t *testing.T) {
 		}
 
 		// Once more: nothing to do, and the progress says so.
-		last = Progress{}
+		last = mcmc.Progress{}
 		mustStream(t, dir, s)
 		if last.Done != total || last.Stats.Proposed != total || !(last.RHat < 1.1) {
 			t.Errorf("of a finished run %+v, want %d iterations", last, total)
@@ -259,7 +285,7 @@ func TestStreamIsRun(t *testing.T) {
 }
 
 // The form of the file, which others read.
-func TestStreamFormat(t *testing.T) {
+func TestRunFormat(t *testing.T) {
 	dir := t.TempDir()
 	s := streamed(1<<63 + 5)
 	s.Draws, s.BurnIn, s.Only = 2, -1, []int{1}
@@ -267,8 +293,8 @@ func TestStreamFormat(t *testing.T) {
 	text := contents(t, dir)["chain-2.csv"]
 	head, tail, _ := strings.Cut(text, "lp__,θ₁,log_σ__β,y.1,y.2\n")
 	want := "# format = probode-draws-1\n# model = standard normal\n# alpha = 0.2\n# note = The chains began far off.\n" +
-		"# seed = 9223372036854775813\n# start = " + s.beginning() + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
-		"# probode = " + probode.Version() + "\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n" +
+		"# seed = 9223372036854775813\n# start = " + beginning(s.Settings.WithDefaults()) + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
+		"# probode = v1.2.3\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n# rounding = " + rounding() + "\n" +
 		"# num_stats = 1\n# num_params = 2\n# name.3 = \"log σ, β\"\n"
 	if head != want {
 		t.Errorf("the file begins with\n%s\nwant\n%s", head, want)
@@ -284,7 +310,7 @@ func TestStreamFormat(t *testing.T) {
 // it is without: while it is drawn slowly, and then, the pause gone, around its
 // end. On a busy machine a process gets less far in the same time: where a kill
 // found nothing new, the next come later.
-func TestStreamKilled(t *testing.T) {
+func TestRunKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for run := range 2 {
 		seed, workers := uint64(run), 1+run
@@ -331,7 +357,7 @@ func TestStreamKilled(t *testing.T) {
 
 // A disk that is full ends the run with what was saved, and the run goes on when
 // there is room.
-func TestStreamDiskFull(t *testing.T) {
+func TestRunDiskFull(t *testing.T) {
 	calm, dir := t.TempDir(), t.TempDir()
 	mustStream(t, calm, streamed(1))
 	cmd, stderr := child(t, dir, 1, 2, 0, 150000)
@@ -343,7 +369,7 @@ func TestStreamDiskFull(t *testing.T) {
 }
 
 // Interrupted by the context, again and again.
-func TestStreamCancelled(t *testing.T) {
+func TestRunCancelled(t *testing.T) {
 	calm, dir := t.TempDir(), t.TempDir()
 	s := streamed(2)
 	mustStream(t, calm, s)
@@ -354,13 +380,13 @@ func TestStreamCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		first, last, steps := -1, 0, 0
 		s.Workers = 1
-		s.Progress = func(p Progress) {
+		s.Progress = func(p mcmc.Progress) {
 			if first < 0 {
 				first = p.Done
 			}
 			last = p.Done
 		}
-		err := Stream(ctx, func(c int) Kernel {
+		err := run(ctx, func(c int) mcmc.Kernel {
 			return &observed{walkers(0)(c).(*walker), func() {
 				if steps++; steps == total/8 {
 					cancel()
@@ -389,7 +415,7 @@ func TestStreamCancelled(t *testing.T) {
 }
 
 // The moments that a kill hits too rarely.
-func TestStreamRareMoments(t *testing.T) {
+func TestRunRareMoments(t *testing.T) {
 	s := streamed(3)
 	s.Draws, s.Chains = 200, 1
 	calm := t.TempDir()
@@ -404,12 +430,11 @@ func TestStreamRareMoments(t *testing.T) {
 		"more behind than the end":       {"chain-1.csv.part": half["chain-1.csv.part"] + strings.Repeat("9", len(whole)), "chain-1.state": half["chain-1.state"]},
 		"all written, not yet named":     {"chain-1.csv.part": whole, "chain-1.state": half["chain-1.state"]},
 		"half a new state":               {"chain-1.csv.part": half["chain-1.csv.part"], "chain-1.state": half["chain-1.state"], "chain-1.state.tmp": "PROB"},
-		"named, the old state not gone":  {"chain-1.csv": whole, "chain-1.state": half["chain-1.state"], "chain-1.state.tmp": ""},
 		"half a state before there is 1": {"chain-1.csv.part": "", "chain-1.state.tmp": "PROB"},
 	} {
 		dir := t.TempDir()
 		fill(t, dir, files)
-		if err := Stream(context.Background(), walkers(0), dir, s); err != nil {
+		if err := run(context.Background(), walkers(0), dir, s); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		same(t, what, contents(t, dir), want)
@@ -427,16 +452,16 @@ func fill(t *testing.T, dir string, files map[string]string) {
 
 // refused streams to a directory of the given files, and wants an error of one
 // line and no change.
-func refused(t *testing.T, what string, files map[string]string, s Settings, words ...string) {
+func refused(t *testing.T, what string, files map[string]string, s setup, words ...string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir())
 	fill(t, dir, files)
-	err := Stream(context.Background(), walkers(0), dir, s)
+	err := run(context.Background(), walkers(0), dir, s)
 	if err == nil {
 		t.Errorf("%s is not refused", what)
 		return
 	}
-	for _, w := range append(words, "mcmc: ") {
+	for _, w := range append(words, "store: ") {
 		if !strings.Contains(err.Error(), w) {
 			t.Errorf("%s: error %q, want %q in it", what, err, w)
 		}
@@ -447,7 +472,7 @@ func refused(t *testing.T, what string, files map[string]string, s Settings, wor
 	same(t, what, contents(t, dir), files)
 }
 
-func TestStreamRefusesDamage(t *testing.T) {
+func TestRunRefusesDamage(t *testing.T) {
 	s := streamed(4)
 	s.Draws, s.Chains, s.BurnIn = 100, 1, 50
 	files := contents(t, stopped(t, s))
@@ -487,7 +512,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 	newer[8]++
 	n := len(newer) - 8
 	binary.LittleEndian.PutUint64(newer[n:], crc64.Checksum(newer[:n], crcTable))
-	refused(t, "a newer state", with(state, string(newer)), s, "format version 2, this program knows 1")
+	refused(t, "a newer state", with(state, string(newer)), s, "format version 3, this program knows 2")
 
 	calm := t.TempDir()
 	mustStream(t, calm, s)
@@ -507,7 +532,7 @@ func TestStreamRefusesDamage(t *testing.T) {
 
 // Other settings than those of the draws in the directory, of chains under way,
 // finished, or of another machine.
-func TestStreamRefusesOtherSettings(t *testing.T) {
+func TestRunRefusesOtherSettings(t *testing.T) {
 	s := streamed(6)
 	s.Draws, s.Chains = 100, 2
 	under := contents(t, stopped(t, s))
@@ -515,26 +540,26 @@ func TestStreamRefusesOtherSettings(t *testing.T) {
 	mustStream(t, dir, s)
 	finished := contents(t, dir)
 	others := map[string]string{"chain-2.csv.part": under["chain-2.csv.part"], "chain-2.state": under["chain-2.state"]}
-	meta := func(f ...Field) func(*Settings) { return func(s *Settings) { s.Meta = f } }
+	meta := func(f ...mcmc.Field) func(*setup) { return func(s *setup) { s.Meta = f } }
 	for _, c := range []struct {
-		change func(*Settings)
+		change func(*setup)
 		want   string
 	}{
-		{func(s *Settings) { s.Seed = 7 }, "seed is 6 there and 7 here"},
-		{func(s *Settings) {
+		{func(s *setup) { s.Seed = 7 }, "seed is 6 there and 7 here"},
+		{func(s *setup) {
 			start := s.Start
 			s.Start = func(chain int, rng *rand.Rand) []float64 { x := start(chain, rng); x[0] += 1e-9; return x }
 		}, "start is "},
-		{func(s *Settings) { s.Draws = 101 }, "num_samples is 200 there and 202 here"},
-		{func(s *Settings) { s.Chains = 3 }, "num_chains is 2 there and 3 here"},
-		{func(s *Settings) { s.BurnIn = -1 }, "num_warmup is 300 there and 0 here"},
-		{func(s *Settings) { s.Draws, s.Thin = 200, 1 }, "thin is 2 there and 1 here"},
-		{func(s *Settings) { s.Names = []string{"θ₁", "log σ; β"} }, "name.3 is \"log σ, β\" there and \"log σ; β\" here"},
-		{func(s *Settings) { s.Names = []string{"θ₂", "log σ, β"} }, "column 2 is θ₁ there and θ₂ here"},
-		{func(s *Settings) { s.Generated = []string{"y.1", "y.2", "z__"} }, "column 1 is lp__ there and z__ here"},
-		{meta(s.Meta[0], Field{"alpha", "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
+		{func(s *setup) { s.Draws = 99 }, "num_samples is 200 there and 198 here: a study can be extended, and not shortened"},
+		{func(s *setup) { s.Chains = 3 }, "num_chains is 2 there and 3 here"},
+		{func(s *setup) { s.BurnIn = -1 }, "num_warmup is 300 there and 0 here"},
+		{func(s *setup) { s.Draws, s.Thin = 200, 1 }, "thin is 2 there and 1 here"},
+		{func(s *setup) { s.Names = []string{"θ₁", "log σ; β"} }, "name.3 is \"log σ, β\" there and \"log σ; β\" here"},
+		{func(s *setup) { s.Names = []string{"θ₂", "log σ, β"} }, "column 2 is θ₁ there and θ₂ here"},
+		{func(s *setup) { s.Generated = []string{"y.1", "y.2", "z__"} }, "column 1 is lp__ there and z__ here"},
+		{meta(s.Meta[0], mcmc.Field{"alpha", "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
 		{meta(s.Meta[0], s.Meta[2]), "alpha is 0.2 there and nothing here"},
-		{meta(s.Meta[0], s.Meta[1], s.Meta[2], Field{"new", "x"}), "new is nothing there and x here"},
+		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{"new", "x"}), "new is nothing there and x here"},
 	} {
 		changed := s
 		c.change(&changed)
@@ -551,10 +576,10 @@ func TestStreamRefusesOtherSettings(t *testing.T) {
 	// Another kernel.
 	dir = t.TempDir()
 	fill(t, dir, under)
-	err := Stream(context.Background(), func(i int) Kernel {
-		return &walker{Metropolis{Target: standard, Proposal: bare{}}, 0}
+	err := run(context.Background(), func(i int) mcmc.Kernel {
+		return &walker{mcmc.Metropolis{Target: standard, Proposal: bare{}}, 0}
 	}, dir, s)
-	if err == nil || !strings.Contains(err.Error(), "chain-1.state cannot be used: the kernel does not know it") {
+	if err == nil || !strings.Contains(err.Error(), "chain-1.state cannot be used: the sampler does not know it") {
 		t.Errorf("error %v for another kernel", err)
 	}
 	same(t, "another kernel", contents(t, dir), under)
@@ -563,7 +588,7 @@ func TestStreamRefusesOtherSettings(t *testing.T) {
 // bare is a rule that learns nothing.
 type bare struct{}
 
-func (bare) New(int, int) Proposal { return bare{} }
+func (bare) New(int, int) mcmc.Proposal { return bare{} }
 func (bare) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	for i, v := range x {
 		dst[i] = v + rng.NormFloat64()
@@ -571,10 +596,10 @@ func (bare) Propose(dst, x []float64, rng *rand.Rand) float64 {
 	return 0
 }
 func (bare) Observe([]float64, float64) {}
-func (bare) State(*Archive)             {}
+func (bare) State(*mcmc.Archive)        {}
 
 // One process on a chain at a time; kill -9 lifts the lock.
-func TestStreamLock(t *testing.T) {
+func TestRunLock(t *testing.T) {
 	dir, calm := t.TempDir(), t.TempDir()
 	cmd, _ := child(t, dir, 8, 2, time.Millisecond, 0)
 	for !exists(filepath.Join(dir, "chain-3.state")) {
@@ -583,7 +608,7 @@ func TestStreamLock(t *testing.T) {
 	s := streamed(8)
 	for _, only := range [][]int{nil, {2}} {
 		s.Only = only
-		err := Stream(context.Background(), walkers(0), dir, s)
+		err := run(context.Background(), walkers(0), dir, s)
 		if err == nil || !strings.Contains(err.Error(), ".csv.part: another process is at work on this chain") {
 			t.Errorf("error %v for a chain that another process draws", err)
 		}
@@ -600,7 +625,7 @@ func TestStreamLock(t *testing.T) {
 	a.Only, b.Only = []int{0, 2}, []int{1}
 	dir = t.TempDir()
 	result := make(chan error)
-	go func() { result <- Stream(context.Background(), walkers(0), dir, a) }()
+	go func() { result <- run(context.Background(), walkers(0), dir, a) }()
 	mustStream(t, dir, b)
 	if err := <-result; err != nil {
 		t.Error(err)
@@ -667,7 +692,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 		"one not finished":  {map[string]string{"chain-2.csv.part": two[:400], "chain-3.csv": three}, "lacks 2 of 3 chains: chain-1.csv, chain-2.csv (not finished)"},
 		"none finished":     {map[string]string{"chain-2.csv.part": two[:400]}, "no chain in"},
 		"another seed":      {map[string]string{"chain-1.csv": one, "chain-2.csv": other["chain-2.csv"], "chain-3.csv": three}, "seed is 10 in the first and 11 in the second"},
-		"damaged":           {map[string]string{"chain-1.csv": one, "chain-2.csv": two[:600] + "1" + two[601:], "chain-3.csv": three}, "chain-2.csv cannot be used"},
+		"damaged":           {map[string]string{"chain-1.csv": one, "chain-2.csv": two[:600] + "x" + two[601:], "chain-3.csv": three}, "chain-2.csv cannot be used"},
 		"truncated":         {map[string]string{"chain-1.csv": one[:800], "chain-2.csv": two, "chain-3.csv": three}, "chain-1.csv cannot be used: it ends too early"},
 		"empty":             {map[string]string{"chain-1.csv": ""}, "chain-1.csv cannot be used: it ends too early"},
 		"not ours":          {map[string]string{"chain-1.csv": "a,b\n1,2\n"}, "chain-1.csv cannot be used: no header"},
@@ -708,18 +733,18 @@ func TestReadAndMergeRefuse(t *testing.T) {
 // draws of 5 numbers would be 3.6 MB a chain. What may differ is the buffers of
 // the files, 64 kB and a row each that grow by doubling, and what the runtime does
 // beside; 0.5 MB is a seventh of one chain's draws.
-func TestStreamMemory(t *testing.T) {
+func TestRunMemory(t *testing.T) {
 	heap := func(draws int) float64 {
 		var in runtime.MemStats
-		err := Stream(context.Background(), func(int) Kernel { return &counters{} }, t.TempDir(), Settings{
+		err := run(context.Background(), func(int) mcmc.Kernel { return &counters{} }, t.TempDir(), setup{Settings: mcmc.Settings{
 			Draws: draws, Chains: 2, BurnIn: -1, Start: func(int, *rand.Rand) []float64 { return make([]float64, 5) },
-			Progress: func(p Progress) {
+			Progress: func(p mcmc.Progress) {
 				if p.Ended {
 					runtime.GC()
 					runtime.ReadMemStats(&in)
 				}
 			},
-		})
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -734,22 +759,27 @@ func TestStreamMemory(t *testing.T) {
 }
 
 // counters is a kernel in five dimensions that costs nothing.
-type counters struct{ counter }
+type counters struct{ x []float64 }
 
 func (k *counters) Init(x []float64, _ *rand.Rand) error { k.x = slices.Clone(x); return nil }
+func (k *counters) Step(*rand.Rand)                      { k.x[0]++ }
+func (k *counters) Position() []float64                  { return k.x }
+func (k *counters) Stats() mcmc.Stats                    { return mcmc.Stats{} }
+func (k *counters) State(a *mcmc.Archive)                { a.Floats(k.x) }
 
 // Writing a draw allocates nothing.
-func TestStreamRowAllocates(t *testing.T) {
+func TestRunRowAllocates(t *testing.T) {
 	l, err := newLayout([]string{"a", "b"}, []string{"c", "d__"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &file{layout: l, generated: []float64{1.0 / 3, math.Pi}, err: errors.New("no file")}
+	f := &file{layout: l, err: errors.New("no file")}
+	generated := []float64{1.0 / 3, math.Pi}
 	x := []float64{1e-300, -math.Sqrt2}
 	for range 2000 {
-		f.row(x)
+		f.Keep(x, generated)
 	}
-	if n := testing.AllocsPerRun(2000, func() { f.row(x) }); n != 0 {
+	if n := testing.AllocsPerRun(2000, func() { f.Keep(x, generated) }); n != 0 {
 		t.Errorf("%v allocations a draw", n)
 	}
 }
@@ -776,30 +806,30 @@ func TestColumnNames(t *testing.T) {
 	}
 }
 
-func TestStreamMeta(t *testing.T) {
+func TestRunMeta(t *testing.T) {
 	s := streamed(1)
 	for _, c := range []struct {
-		meta []Field
+		meta []mcmc.Field
 		want string
 	}{
-		{[]Field{{"", "x"}}, `key ""`},
-		{[]Field{{"my key", "x"}}, `key "my key"`},
-		{[]Field{{"seed", "x"}}, `key "seed" in Settings.Meta has a meaning of its own`},
-		{[]Field{{"save_warmup", "1"}}, "save_warmup"},
-		{[]Field{{"a", "1"}, {"a", "2"}}, `key "a" is twice`},
-		{[]Field{{"a", "1\n2"}}, "want one line"},
-		{[]Field{{"a", " 1"}}, "want one line"},
-		{[]Field{{"a", "\xff"}}, "want valid UTF-8"},
+		{[]mcmc.Field{{"", "x"}}, `key ""`},
+		{[]mcmc.Field{{"my key", "x"}}, `key "my key"`},
+		{[]mcmc.Field{{"seed", "x"}}, `key "seed" in Options.Meta has a meaning of its own`},
+		{[]mcmc.Field{{"save_warmup", "1"}}, "save_warmup"},
+		{[]mcmc.Field{{"a", "1"}, {"a", "2"}}, `key "a" is twice`},
+		{[]mcmc.Field{{"a", "1\n2"}}, "want one line"},
+		{[]mcmc.Field{{"a", " 1"}}, "want one line"},
+		{[]mcmc.Field{{"a", "\xff"}}, "want valid UTF-8"},
 	} {
 		s.Meta = c.meta
 		dir := filepath.Join(t.TempDir(), "new")
-		if err := Stream(context.Background(), walkers(0), dir, s); err == nil || !strings.Contains(err.Error(), c.want) || exists(dir) {
+		if err := run(context.Background(), walkers(0), dir, s); err == nil || !strings.Contains(err.Error(), c.want) || exists(dir) {
 			t.Errorf("error %v for %q, want %q", err, c.meta, c.want)
 		}
 	}
 	s.Meta = nil
 	s.MinESS = 100
-	mustPanic(t, "MinESS", func() { Stream(context.Background(), walkers(0), t.TempDir(), s) })
+	mustPanic(t, "MinESS", func() { run(context.Background(), walkers(0), t.TempDir(), s) })
 }
 
 // Every number comes back as it was.

@@ -1,4 +1,5 @@
-package mcmc
+// Package literal writes out values of any type.
+package literal
 
 import (
 	"fmt"
@@ -9,21 +10,34 @@ import (
 	"strings"
 )
 
-// Literal writes a value out in full, nearly as a Go program would: pointers are
+// Of writes a value out in full, nearly as a Go program would: pointers are
 // followed and shown by what they point at, fields that are not exported are shown
 // too, maps are sorted, and numbers have all their digits. The text is the same in
 // every process, so that it tells settings apart: see Settings.Meta. Functions are
 // shown by their names, and two closures of one function are not told apart;
 // neither are channels.
-func Literal(v any) string {
-	var b strings.Builder
-	writeLiteral(&b, reflect.ValueOf(v), true, nil)
-	return b.String()
+func Of(v any) string {
+	w := new(writer)
+	w.write(reflect.ValueOf(v), true, nil)
+	return w.String()
 }
 
-// writeLiteral writes v, with its type if that does not follow from where v stands.
+// NonZero is Of without the fields of structs that are zero: a setting that is
+// added later leaves the text of values that do without it as it was.
+func NonZero(v any) string {
+	w := &writer{brief: true}
+	w.write(reflect.ValueOf(v), true, nil)
+	return w.String()
+}
+
+type writer struct {
+	strings.Builder
+	brief bool // leave out fields that are zero
+}
+
+// write writes v, with its type if that does not follow from where v stands.
 // Above are the pointers on the way to it.
-func writeLiteral(b *strings.Builder, v reflect.Value, typed bool, above []uintptr) {
+func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")
 		return
@@ -49,7 +63,7 @@ func writeLiteral(b *strings.Builder, v reflect.Value, typed bool, above []uintp
 	}
 	switch v.Kind() {
 	case reflect.Interface:
-		writeLiteral(b, v.Elem(), true, above)
+		b.write(v.Elem(), true, above)
 	case reflect.Pointer:
 		switch {
 		case v.IsNil() && typed:
@@ -60,22 +74,28 @@ func writeLiteral(b *strings.Builder, v reflect.Value, typed bool, above []uintp
 			b.WriteString("&…") // a circle
 		default:
 			b.WriteByte('&')
-			writeLiteral(b, v.Elem(), typed, append(above, v.Pointer()))
+			b.write(v.Elem(), typed, append(above, v.Pointer()))
 		}
 	case reflect.Struct:
-		list(v.NumField(), func(i int) {
-			b.WriteString(v.Type().Field(i).Name + ": ")
-			writeLiteral(b, v.Field(i), false, above)
+		var set []int
+		for i := range v.NumField() {
+			if !b.brief || !v.Field(i).IsZero() {
+				set = append(set, i)
+			}
+		}
+		list(len(set), func(i int) {
+			b.WriteString(v.Type().Field(set[i]).Name + ": ")
+			b.write(v.Field(set[i]), false, above)
 		})
 	case reflect.Slice, reflect.Array:
-		list(v.Len(), func(i int) { writeLiteral(b, v.Index(i), false, above) })
+		list(v.Len(), func(i int) { b.write(v.Index(i), false, above) })
 	case reflect.Map:
 		var entries []string
 		for it := v.MapRange(); it.Next(); {
-			var e strings.Builder
-			writeLiteral(&e, it.Key(), false, above)
+			e := &writer{brief: b.brief}
+			e.write(it.Key(), false, above)
 			e.WriteString(": ")
-			writeLiteral(&e, it.Value(), false, above)
+			e.write(it.Value(), false, above)
 			entries = append(entries, e.String())
 		}
 		slices.Sort(entries)

@@ -1,4 +1,4 @@
-package mcmc
+package diag
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package mcmc
+package diag
 
 import (
 	"cmp"
@@ -16,8 +16,8 @@ import (
 //
 // are replaced, in their order, by the quantiles of (i − ½)/M, i = 1, …, M, of a
 // generalised Pareto distribution fitted to them, and none is left larger than
-// the largest was. The shape k̂ of that distribution is the diagnostic: the law of
-// the weights has finite moments up to 1/k̂, the mean of S weighted draws is as
+// the largest was. The shape k̂ of that distribution is the diagnostic: the
+// distribution of the weights has finite moments up to 1/k̂, the mean of S weighted draws is as
 // good as it looks for k̂ < 0.5, useful up to 0.7, and not to be trusted above,
 // where S would have to be enormous.
 //
