@@ -581,7 +581,7 @@ var (
 	// inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
 	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step, or Linearize: Current")
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
 	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
 	// ErrParameter: a parameter is NaN or infinite.
