@@ -42,6 +42,8 @@ type Solver struct {
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
 	checked bool // the promises of the problem were looked at
+
+	tangents *tangentRun // of SolveTangents
 }
 
 // Scaling chooses how the size of the noise goes with the step.
@@ -115,6 +117,7 @@ func (s *Solver) on(g *Grid) (err error) {
 // noise. A context that s is bound to stops it, too.
 func (s *Solver) Clone() *Solver {
 	c := *s
+	c.tangents = nil
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
@@ -455,6 +458,13 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		s.step.(Rememberer).Restore(from, memory)
 	}
 	n := s.normals()
+	tangents := s.tangents
+	if tangents != nil && !tangents.live {
+		tangents = nil
+	}
+	if tangents != nil {
+		tangents.start(theta)
+	}
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
 		*s.now = seg.now
@@ -467,12 +477,23 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			if s.stop.Load() {
 				return s.fail(i, theta, row(z, i, d), s.cause())
 			}
-			if i, err = s.advance(z, i, end, n, theta, xi); err != nil {
+			if tangents != nil {
+				err = s.advanceTangents(z, i, j, n, theta, xi)
+				if err == nil {
+					i++
+				}
+			} else {
+				i, err = s.advance(z, i, end, n, theta, xi)
+			}
+			if err != nil {
 				return s.fail(i, theta, row(z, i, d), err)
 			}
 		}
 		if i < to { // the event behind the segment
 			copy(row(z, i+1, d), row(z, i, d))
+			if tangents != nil {
+				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
+			}
 			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
 				if !sane(row(z, i+1, d)) {
@@ -500,10 +521,30 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 		to := min(end, i+most)
 		return r.Run(z, i, to, theta, xi, s.scale)
 	}
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return i, err
+	}
+	return i + 1, nil
+}
+
+// advanceTangents makes step i of segment seg, and its derivative.
+func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return err
+	}
+	var normals []float64
+	if xi != nil {
+		normals = xi[i*n : (i+1)*n]
+	}
+	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
+}
+
+// single makes step i.
+func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // in a segment that has closed at this θ
 		copy(next, x)
-		return i + 1, nil
+		return nil
 	}
 	var normals []float64
 	if xi != nil {
@@ -522,10 +563,7 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	if err == nil && !sane(next) {
 		err = ErrDiverged
 	}
-	if err != nil {
-		return i, err
-	}
-	return i + 1, nil
+	return err
 }
 
 // tooLarge is the size of a state at which a method is running away.
@@ -549,7 +587,7 @@ var (
 	// inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
 	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step, or Linearize: Current")
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
 	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
 	// ErrParameter: a parameter is NaN or infinite.
