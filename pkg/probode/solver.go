@@ -374,6 +374,11 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
 	DrawNoise(xi, seed, path)
+	return s.solveDrawn(z, theta, xi, seed, path)
+}
+
+// solveDrawn is SolvePath with the ξ of the path at hand.
+func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 	if r, ok := s.step.(Streamer); ok {
 		r.Seed(seed, path)
 	}
