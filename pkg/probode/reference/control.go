@@ -119,7 +119,7 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 	if cut {
 		first = 2
 	}
-	if scan { // the more rows the denser the points at which f is seen
+	if cut && scan { // the more rows the denser the points at which f is seen
 		first = 3
 		k = max(k, 3)
 	}
@@ -156,7 +156,7 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 				r.natural = min(r.natural/2, r.best[j]*2)
 				return j, false
 			}
-			if j > k-1 && k > 2 && r.cost[k-1] < 0.9*r.cost[k] {
+			if j > k-1 && r.k > 2 && r.cost[k-1] < 0.9*r.cost[k] {
 				r.k--
 			}
 			r.natural = min(r.best[min(j, r.k)], 0.9*H)
