@@ -24,7 +24,7 @@ const (
 	// lost is the relative difference from which on nothing is known.
 	lost = 0.1
 	// least is the smallest claim in units of the tolerance of a step.
-	least = 0.01
+	least = 0.1
 	// checks is the number of times at which the integrations are compared,
 	// beside those that are asked for.
 	checks = 12
@@ -96,19 +96,33 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 
 // claim turns other, the states that are compared with x, into what is claimed
 // for the error of x. A difference may be small by chance, where it changes its
-// sign. So the claim is made from all differences up to a time, and from those
-// of all components: none is thought to be much more accurate, relative to its
+// sign. So the claim is made from all differences of late, and from those of
+// all components: none is thought to be much more accurate, relative to its
 // size, than the others.
 func claim(c *course, s Settings, other, x []float64, d int) {
-	peak, worst := make([]float64, d), make([]float64, d)
-	for i := range c.index {
-		var relative float64
+	if len(c.index) == 0 {
+		return
+	}
+	start := c.t[0]
+	width := (c.t[c.index[len(c.index)-1]] - start) / checks
+	differences, sizes := newRecent(d), newRecent(d)
+	worst, peak := make([]float64, d), make([]float64, d)
+	period := 0.0
+	for i, at := range c.index {
+		if now := math.Floor((c.t[at] - start) / width); now > period {
+			period = now
+			differences.shift()
+			sizes.shift()
+		}
 		for k := range d {
 			now := x[i*d+k]
-			peak[k] = max(peak[k], math.Abs(now))
-			worst[k] = max(worst[k], math.Abs(other[i*d+k]-now))
-			if worst[k] > 0 {
-				relative = max(relative, worst[k]/peak[k])
+			worst[k] = differences.add(k, other[i*d+k]-now)
+			peak[k] = sizes.add(k, now)
+		}
+		var relative float64
+		for k, w := range worst {
+			if w > 0 {
+				relative = max(relative, w/peak[k])
 			}
 		}
 		for k := range d {
@@ -117,12 +131,32 @@ func claim(c *course, s Settings, other, x []float64, d int) {
 			if relative >= lost {
 				e = max(e, 2*peak[k])
 			}
-			if c.index[i] > 0 {
+			if at > 0 {
 				e += 0x1p-52*now + least*s.permitted(k, now)
 			}
 			other[i*d+k] = e
 		}
 	}
+}
+
+// A recent has the largest |v| of each component in the present period and the
+// two before.
+type recent [3][]float64
+
+func newRecent(d int) *recent {
+	return &recent{make([]float64, d), make([]float64, d), make([]float64, d)}
+}
+
+// shift begins a new period.
+func (r *recent) shift() {
+	r[0], r[1], r[2] = r[2], r[0], r[1]
+	clear(r[0])
+}
+
+// add takes in v for component k and returns the largest |v|.
+func (r *recent) add(k int, v float64) float64 {
+	r[0][k] = max(r[0][k], math.Abs(v))
+	return max(r[0][k], r[1][k], r[2][k])
 }
 
 // global repeats the integration with smaller and smaller tolerances of a step

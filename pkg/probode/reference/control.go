@@ -139,6 +139,13 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 		r.best[j] = H * factor
 		r.cost[j] = r.work[j] / r.best[j]
 		if j >= first && err <= 1 {
+			if r.family == implicit && !r.plausible(e, H) {
+				if dbg {
+					println("implausible", e.t, H)
+				}
+				r.natural = H / 4
+				return j, false
+			}
 			return j, true
 		}
 		// Is there hope that row k+1 converges, at the latest?

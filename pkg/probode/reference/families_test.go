@@ -37,14 +37,14 @@ func TestZeroStart(t *testing.T) {
 		F:    func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
 		X0:   []float64{0}, Span: [2]float64{0, 5},
 	}
-	for _, s := range []Settings{{}, {Tolerance: relative(1e-6)}, {Global: true}, {fixed: implicit}, {Tolerance: probode.Tolerance{Absolute: []float64{1e-9}}}} {
+	for _, s := range []Settings{{}, {Tolerance: relative(1e-6)}, {Tolerance: relative(1e-10), Global: true}, {fixed: implicit}, {Tolerance: probode.Tolerance{Absolute: []float64{1e-9}}}} {
 		if err := judge(t, "decay", decay, []float64{0, 1, 5}, s, func(float64) []float64 { return []float64{0} }); err != nil {
 			t.Error(err)
 		}
 	}
 	dosed := *decay
 	dosed.Events = probode.Doses(0, 2, 1.5)
-	for _, s := range []Settings{{}, {Tolerance: relative(1e-6)}, {Global: true}} {
+	for _, s := range []Settings{{}, {Tolerance: relative(1e-6)}, {Tolerance: relative(1e-10), Global: true}} {
 		err := judge(t, "dosed", &dosed, []float64{0, 1, 1.5, 2, 5}, s, func(t float64) []float64 {
 			if t <= 1.5 {
 				return []float64{0}
