@@ -119,7 +119,7 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 	if cut {
 		first = 2
 	}
-	if scan { // the more rows the denser the points at which f is seen
+	if cut && scan { // the more rows the denser the points at which f is seen
 		first = 3
 		k = max(k, 3)
 	}
@@ -139,6 +139,13 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 		r.best[j] = H * factor
 		r.cost[j] = r.work[j] / r.best[j]
 		if j >= first && err <= 1 {
+			if r.family == implicit && !r.plausible(e, H) {
+				if dbg {
+					println("implausible", e.t, H)
+				}
+				r.natural = H / 4
+				return j, false
+			}
 			return j, true
 		}
 		// Is there hope that row k+1 converges, at the latest?
@@ -156,7 +163,7 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 				r.natural = min(r.natural/2, r.best[j]*2)
 				return j, false
 			}
-			if j > k-1 && k > 2 && r.cost[k-1] < 0.9*r.cost[k] {
+			if j > k-1 && r.k > 2 && r.cost[k-1] < 0.9*r.cost[k] {
 				r.k--
 			}
 			r.natural = min(r.best[min(j, r.k)], 0.9*H)
