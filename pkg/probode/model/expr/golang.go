@@ -19,8 +19,8 @@ type Assignment struct {
 // must be of type float64; ok is false for a name that is not defined. Values
 // of conditions are 0 and 1. The numbers are those of [Program.Eval], to the
 // last bit: products are kept from being fused with sums. The statements use
-// the package math if they contain "math.". Nothing is assigned before all
-// inputs are read that the assignment needs; to and inputs must not overlap.
+// the package math if they contain "math.". What is assigned to must not be an
+// input. The error names what cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node

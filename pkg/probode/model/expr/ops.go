@@ -212,6 +212,10 @@ func (n *Node) Value(values map[string]float64) (float64, error) {
 			for _, a := range m.args {
 				args = append(args, done[a])
 			}
+			if m.op == opPow && m.args[1].op == opNum {
+				done[m] = powNumber(args[0], args[1]) // as programs do
+				continue
+			}
 			done[m] = apply1(m.op, args)
 		}
 	}
