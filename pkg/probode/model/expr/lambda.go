@@ -33,12 +33,12 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 
 // expandMost bounds what Expand makes: functions that call each other twice
 // could otherwise double the expression at each level.
-const expandMost = 1_000_000
+const expandMost = 500_000
 
 // Expand replaces the calls of functions that a model defines by their bodies.
 // The values of functions are lambdas. An error names a function that is not
 // defined, calls itself, is called with the wrong number of arguments or with
-// a condition for a number, and a result of more than a million operators.
+// a condition for a number, and a result of more than half a million operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	e := &expander{functions: functions, open: map[string]*Node{}}
 	r, err := e.expand(n)

@@ -228,6 +228,7 @@ func (p *Program) Eval(dst, in []float64) {
 			}
 		}
 	}
+	dst = dst[:len(p.line.outputs)]
 	for i, o := range p.line.outputs {
 		dst[i] = r[o]
 	}
