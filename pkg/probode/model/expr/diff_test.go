@@ -23,16 +23,13 @@ func TestDiffAgainstDifferences(t *testing.T) {
 			at[s] = c.num(v)
 		}
 		mid := at[name]
-		v := c.value(n, at)
-		trace := slices.Clone(c.trace)
 		at[name] = c.add(mid, h)
 		above := c.value(n, at)
-		same := slices.Equal(trace, c.trace)
+		trace := slices.Clone(c.trace)
 		at[name] = c.sub(mid, h)
 		below := c.value(n, at)
-		same = same && slices.Equal(trace, c.trace)
 		at[name] = mid
-		if v == nil || above == nil || below == nil || !same {
+		if above == nil || below == nil || !slices.Equal(trace, c.trace) {
 			skipped++
 			continue
 		}
@@ -78,9 +75,6 @@ func TestSimplifyKeepsValue(t *testing.T) {
 		size, _ := want.Float64()
 		if diff = max(diff, -diff); diff > 1e-12*(1+max(size, -size)) {
 			t.Fatalf("%v at %v is %.20g, simplified %.20g: %v", n, at, want, got, s)
-		}
-		if again := s.Simplify(); !again.Equal(s) {
-			t.Logf("simplified twice: %v\n%v", s, again)
 		}
 	}
 }

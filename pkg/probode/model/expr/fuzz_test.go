@@ -15,7 +15,11 @@ func survives(t *testing.T, n *Node) {
 		}
 		n = body
 	}
-	m, err := Parse(n.String(), n.Functions()...)
+	text := n.String()
+	if strings.HasSuffix(text, "…") {
+		return // too long to print: % within % within %
+	}
+	m, err := Parse(text, n.Functions()...)
 	if err != nil || !m.Equal(n) {
 		t.Fatalf("%v is read back as %v, %v", n, m, err)
 	}

@@ -241,7 +241,7 @@ func networkJacobianGenerated(dst, in []float64) {
 }
 
 func manyGenerated(dst, in []float64) {
-	_, _ = in[2], dst[92]
+	_, _ = in[2], dst[72]
 	t1 := math.Log(in[0])
 	t2 := math.Sqrt(in[0])
 	t3 := in[0]
@@ -250,305 +250,93 @@ func manyGenerated(dst, in []float64) {
 	} else if t3 < 0 {
 		t3 = -1
 	}
-	t4 := math.Floor(in[0])
-	t5 := math.Sin(in[0])
-	t6 := -in[0]
-	t7 := in[0] + in[1]
-	t8 := in[0] * in[1]
-	t9 := float64(in[1] * in[2])
-	t10 := in[1] / in[2]
-	t11 := -in[1]
-	t12 := in[0] - in[1]
+	t4 := math.Sin(in[0])
+	t5 := math.Tan(in[0])
+	t6 := math.Atan(in[0])
+	t7 := math.Tanh(in[0])
+	t8 := math.Asinh(in[0])
+	t9 := in[0] + in[1]
+	t10 := in[0] * in[1]
+	t11 := float64(in[1] * in[2])
+	t12 := in[1] - in[2]
 	t13 := float64(in[0] * in[0])
 	t14 := in[0] * t13
-	t15 := math.Min(in[0], in[1])
-	t16 := in[0] < in[1]
-	t17 := ((in[1] <= in[0]) && (!(in[1] == in[2]))) || (in[0] != in[2])
-	t18 := in[1] < in[2]
-	t19 := float64(3)
-	if t18 {
-		t19 = in[1]
+	t15 := in[0] < in[1]
+	t16 := ((in[1] <= in[0]) && (!(in[1] == in[2]))) || (in[0] != in[2])
+	t17 := in[1] < in[2]
+	t18 := float64(3)
+	if t17 {
+		t18 = in[1]
 	}
-	t20 := t19
-	if t16 {
-		t20 = in[0]
+	t19 := t18
+	if t15 {
+		t19 = in[0]
+	}
+	t20 := float64(2)
+	if t15 {
+		t20 = 1
 	}
 	t21 := float64(2)
-	if t16 {
-		t21 = 1
+	if !(in[1] <= in[2]) {
+		t21 = in[0]
 	}
-	t22 := in[1] <= in[2]
-	t23 := float64(2)
-	if !t22 {
-		t23 = in[0]
+	t22 := float64(2 * in[0])
+	t23 := float64(1)
+	if (in[0] < 1) != (in[1] < 1) {
+		t23 = 0
 	}
-	t24 := float64(2 * in[0])
-	t25 := float64(t24 * in[1])
-	t26 := in[0] < 1
-	t27 := float64(1)
-	if t26 != (in[1] < 1) {
-		t27 = 0
-	}
-	t28 := float64(in[1] * in[1])
-	t29 := 1 + 2.042774094458282/(0.5*t28*in[2]) + math.Max(math.Max(in[1], in[1]), -2)/(2.75+in[0]+in[2])
-	t30 := t29 + math.Sqrt(in[0]-in[2]) + math.Max(math.Max(-2, in[2]-in[1]), 0)
-	t31 := in[2]
+	t24 := 0.5 * t4
+	t25 := in[2] + in[0]
+	t26 := float64(in[1] * in[1])
+	t27 := 0.5 * t26 * in[2]
+	t28 := 1/math.Pow(0.5+t13, in[2]) + (math.Atanh(t24) - t25) + math.Log(0.5+float64(t27*t27))/0.6931471805599453
+	t29 := t28 + math.Max(math.Max(in[1], in[1]), -2)/(2.75+in[0]+in[2])
+	t30 := math.Sqrt(in[0]-in[2]) + math.Max(math.Max(-2, in[2]-in[1]), 0)
+	t31 := in[1] + t22
+	t32 := 0.5 + t26
+	t33 := math.Acosh(0.5+float64(t26*t26)) + (t31 + 4 + in[2]/in[2]) - float64(12*in[0]*t5*math.Min(math.Min(1.75, in[1]), -2))
+	t34 := in[1]
 	if in[2] < in[0] {
-		t31 = in[1]
+		t34 = 2
 	}
-	t32 := float64(1.75)
-	if in[2] <= -2 {
-		t32 = in[2]
-	}
-	t33 := t32
-	if in[1] < 2 {
-		t33 = in[0]
-	}
-	t34 := t31 * t33 * t7
-	t35 := in[2]
-	if t16 {
+	t35 := t34
+	if in[1] <= 0.25 {
 		t35 = in[0]
 	}
-	t36 := in[2] + in[1]
-	t37 := float64(in[2] * in[2])
-	t38 := 0.5 + t37
-	t39 := math.Log(t38)
-	t40 := float64(t37 * t37)
-	t41 := math.Acosh(0.5+float64(t34*t34)) - float64(3*in[2]) + 1.5 - float64(0.5*t13)
-	t42 := t41 - t35 + math.Atan(1/(t36*in[1])) + t39/2.302585092994046/math.Pow(0.5+t40, t36)
-	t43 := 4.5 * in[1] * in[0]
-	t44 := in[2] / in[1]
-	t45 := math.Min(math.Min(math.Sqrt(0.5+float64(t43*t43)), t44), math.Exp(1-in[1]))
-	t46 := float64(2 * in[1])
-	t47 := math.Max(math.Max(math.Max(in[1], in[0]), in[1]), in[0]) + in[0]
-	t48 := t47 + t46
-	t49 := t3 + in[1]/(in[1]+-3) + math.Log(0.5+float64(t48*t48))/0.6931471805599453
-	t50 := float64(2 * in[2])
-	t51 := t50 + in[0] + t44
-	t52 := in[1]
-	if t52 > 0 {
-		t52 = 1
-	} else if t52 < 0 {
-		t52 = -1
+	t36 := in[2] / in[0]
+	t37 := in[1]
+	if in[2] < 2 {
+		t37 = 0
 	}
-	t53 := 0.5 + t13
-	t54 := math.Log(t53)
-	t55 := math.Min(math.Min(1.75, in[2]), in[2]) + t54/2.302585092994046
-	t56 := t51 * (math.Acosh(t38) - t52) * (t55 + -0.4905447834039491 + math.Tanh(in[1]))
-	t57 := math.Pow(t38, in[0])
-	t58 := in[2] + 3
-	t59 := float64(in[0] * math.Max(t57, t6) * math.Min(t58+in[0]+in[1], t14*(t13*t13)))
-	t60 := in[1] - in[2]
-	t61 := in[0] / in[2]
-	t62 := math.Asin(0.5 * t5)
-	t63 := in[0] < in[2]
-	t64 := in[0] <= in[0]
-	t65 := math.Sqrt(in[2])
-	t66 := 1 / t65
-	if in[0] == in[2] {
-		t66 = 0.25 * t28
-	}
-	t67 := t66
-	if (!t63) || t64 {
-		t67 = 4 + t62 + t46 - in[2] + t24
-	}
-	t68 := t67
-	if t11 < t24+in[1] {
-		t68 = in[0] + t61
-	}
-	t69 := in[1]
-	if in[1] <= -1.5 {
-		t69 = in[2]
-	}
-	t70 := in[2] + in[0]
-	t71 := t70 + in[1]
-	if t63 != t22 {
-		t71 = t69
-	}
-	t72 := -(math.Asin(0.5*math.Sin(t71)) / math.Atanh(0.5*math.Sin(t70)))
-	t73 := float64(1.75)
-	if 0.5 < in[0] {
-		t73 = in[1]
-	}
-	t74 := 1 / in[1]
-	t75 := 0.5 * math.Sin(in[1])
-	t76 := math.Asin(t75)
-	t77 := math.Pow(t53, in[2])
-	t78 := math.Sqrt(0.5+float64(t73*t73)) * (in[2] + t74 + t76) * math.Acos(0.5*math.Sin(t77))
-	t79 := in[1]
-	if 0.25 <= in[0] {
-		t79 = in[0]
-	}
-	t80 := in[2]
+	t38 := t37
 	if in[2] < in[1] {
-		t80 = in[1]
+		t38 = 3
 	}
-	t81 := 3 < in[2]
-	t82 := -2 - in[2]
-	if t81 != (in[0] <= in[2]) {
-		t82 = t80
+	t39 := 4.5 * t38 * in[1] * in[0] * (3 - in[2]) / t7
+	t40 := math.Max(math.Max(math.Max(math.Max(in[1], in[0]), in[0]), 0), in[0]/in[2])
+	t41 := math.Tan(in[1])
+	t42 := (1.75 - in[0] + t8) / (math.Log(0.5+float64(t41*t41)) / 2.302585092994046)
+	t43 := float64(in[2] * in[2])
+	t44 := math.Sqrt(0.5 + t43)
+	t45 := math.Log(0.5+float64(t44*t44)) - math.Min(math.Min(t22, in[0]+2), in[1])
+	t46 := float64(2 * in[2])
+	t47 := float64(-2)
+	if 4 < in[0] {
+		t47 = in[1]
 	}
-	t83 := t58 + t46
-	t84 := 2 / in[2]
-	t85 := 0.5 + t28
-	t86 := math.Log(t85)
-	t87 := t86 / 2.302585092994046
-	t88 := math.Sin(in[2])
-	t89 := in[0] <= 1
-	t90 := float64(0)
-	if (t89 || (in[0] <= 0)) || (in[1] < 1.75) {
-		t90 = 1 / t88
+	t48 := math.Max(math.Max((t46+in[1]+1.75)/t47, math.Tanh(t9)), math.Atan(0.5-in[2]))
+	t49 := math.Pow(4.5, math.Min(math.Min(math.Min(in[1]-in[0], t25), 0.25), 2))
+	t50 := math.Min(in[2]+3+in[0]+in[1], t14*(t13*t13)) / math.Tanh(math.Acos(0.5*math.Sin(in[1])))
+	t51 := math.Acos(0.5 * math.Sin(2*t43))
+	t52 := float64(1.75)
+	if t15 {
+		t52 = in[1]
 	}
-	t91 := t90
-	if !t26 {
-		t91 = t87
+	t53 := t52
+	if in[1] <= in[1] {
+		t53 = in[2]
 	}
-	t92 := 0.25 * math.Pow(0.5+float64(t83*t83), t84) * t91 * (t57 - in[2] + 0.5 + t54/0.6931471805599453)
-	t93 := math.Max(math.Max(4, t12/in[2]+math.Asin(0.5*math.Sin(t79))+t82), t92)
-	t94 := in[0]
-	if in[2] < in[2] {
-		t94 = in[2]
-	}
-	t95 := in[1] - in[0]
-	t96 := math.Asin(0.5 * math.Sin(math.Sqrt(-2*(0.25-in[1])*t94*t95*t37*in[0])))
-	t97 := math.Pow(0.5+float64(t76*t76), in[2]) - math.Pow(t53, in[1])/0.5
-	t98 := in[2] / in[0]
-	t99 := math.Max(float64(t38*t38)+t98, math.Max(math.Max(4, math.Acos(t74)), 0.5/in[1]))
-	t100 := math.Min(in[2]+-2+in[1]-math.Sinh(in[1]), (in[0]+1)/(t7+2.5))
-	t101 := in[2] <= in[0]
-	t102 := in[1]
-	if t101 {
-		t102 = 0.5
-	}
-	t103 := math.Max(math.Max(math.Max(in[0]+-2.5, t10), in[2]+4+in[1]), t102)
-	t104 := math.Max(math.Max(math.Max(t99, math.Atanh(0.5*t88)), t100), -t103)
-	t105 := 4.869935776855624 * math.Pow(t85, math.Pow(t53, in[0])) * t86 * (in[2] + 1)
-	t106 := in[2] * t37
-	t107 := float64(t105*math.Asinh(in[2])) - in[0]/(in[1]*t106*math.Max(in[2], in[0]))
-	t108 := float64(2)
-	if t81 {
-		t108 = in[1]
-	}
-	t109 := 1 < in[1]
-	t110 := float64(0)
-	if t109 {
-		t110 = t108
-	}
-	t111 := in[0] / in[0]
-	t112 := in[2] - in[0]
-	t113 := float64(-0.2876820724517809)
-	if in[2] <= 4 {
-		t113 = t112
-	}
-	t114 := t113
-	if (t16 || (in[0] <= 0.5)) || t81 {
-		t114 = 2.1699250014423126
-	}
-	t115 := in[1]
-	if in[2] < -1.5 {
-		t115 = 4
-	}
-	t116 := t115
-	if t101 {
-		t116 = in[2]
-	}
-	t117 := t110 + float64(t98*math.Sqrt(t98)) + float64(0.25*in[2]) + t111
-	t118 := in[2] * t13 / 2.1213203435596424
-	t119 := t118 * t118
-	t120 := t86 / 0.6931471805599453
-	t121 := math.Max(math.Max(math.Max(t36+in[0]+2, t120), in[0]), t24)
-	t122 := in[0]
-	if in[0] <= 3 {
-		t122 = in[2]
-	}
-	t123 := in[0] / in[1]
-	t124 := math.Min(math.Min(t121, -(t84/t122)), math.Pow(0.5+float64(t8*t8), in[0]))
-	t125 := math.Ceil(math.Pow(0.5+float64(t65*t65), t61))
-	t126 := in[0] + -1.5
-	t127 := math.Min(math.Min(math.Min(in[1], in[0]), in[1]), 2) / math.Min(math.Min(in[1], in[2]), in[2])
-	t128 := in[0] <= in[1]
-	t129 := in[1]
-	if 3 <= in[1] {
-		t129 = in[2]
-	}
-	t130 := t129
-	if t128 {
-		t130 = in[1]
-	}
-	t131 := math.Atan(1/(t126*t126)) / (t127 - t130 + float64(in[1]/3*in[1]*math.Pow(1.5, in[2])))
-	t132 := in[1] / in[0]
-	t133 := t85 * t85
-	t134 := math.Atanh(0.5 * math.Sin(math.Min(0, in[1])))
-	if 4.75+in[0]+in[2] < t133*t133 {
-		t134 = math.Asin(0.5 * math.Sin(math.Floor(in[2])))
-	}
-	t135 := t134
-	if t16 != (in[0] != in[1]) {
-		t135 = 0.25 / in[1] / t132
-	}
-	t136 := math.Pow(0.5+float64(t60*t60), t112)
-	t137 := math.Pow(0.5+float64(t136*t136), math.Acos(0.5*math.Sin(t6)))
-	t138 := math.Pow(16.5, in[0]) / 0.5
-	t139 := (in[1] - t25 + -1.5 + in[0]) / t51 * (math.Log(0.5+float64(t138*t138)) / 0.6931471805599453)
-	t140 := in[2] * t28
-	t141 := math.Pow(0.5+float64(t140*t140), -in[2]) - in[2]/4.044394119358453
-	t142 := math.Max(math.Max(math.Max(1, in[2]), math.Pow(t53, t11)), math.Tanh(t37))
-	t143 := 0.5 + in[0]
-	t144 := float64(1.75)
-	if t64 {
-		t144 = in[0]
-	}
-	t145 := math.Atanh(0.5 * math.Sin(math.Pow(0.5+float64(t143*t143), t144)))
-	t146 := (t70 + 1.5707963267948966 + t123 + float64(t106*t40)) / math.Pow(t85, t46+in[2])
-	t147 := math.Max(math.Log(0.5+float64(t120*t120))/2.302585092994046, t146)
-	t148 := float64(1.75)
-	if in[1] < in[1] {
-		t148 = 1
-	}
-	t149 := in[0]
-	if t16 {
-		t149 = in[1]
-	}
-	t150 := math.Ceil(t148+float64(t46*in[2])) + -2 + t149/(t24*in[2]) - in[0]
-	t151 := math.Acosh(t85)
-	t152 := float64(in[1] * t28 * (t28 * t28))
-	t153 := math.Pow(0.5+float64(t151*t151), t86) + float64(t152*t95*(t36+1.75))
-	t154 := math.Sqrt(t53)
-	t155 := in[1]
-	if t16 {
-		t155 = -1.5
-	}
-	t156 := t155
-	if t109 {
-		t156 = in[1]
-	}
-	t157 := float64(3)
-	if in[1] <= 4 {
-		t157 = in[0]
-	}
-	t158 := math.Asinh(1 / (in[2] + 1.75))
-	if t157 < t4 {
-		t158 = 0
-	}
-	t159 := t158
-	if t156 < t86 {
-		t159 = in[2] / t154
-	}
-	t160 := t74 + math.Acos(t75) - in[1] + t77
-	if in[2]/0.25 < t62 {
-		t160 = math.Acosh(t53) * t15 * math.Pow(0.5, in[0])
-	}
-	t161 := t160
-	if t128 != (in[2] <= in[2]) {
-		t161 = 2.25 * (5 + in[1])
-	}
-	t162 := t70 + -2 + in[1]
-	t163 := t161 - float64(t154*(1.75+t50+in[1])*t60) - math.Pow(0.5+float64(t162*t162), t14)
-	t164 := float64(-4*in[1]) + -1 - in[2] - in[0] - 1/math.Tanh(in[2]) - t132
-	t165 := float64(3*in[0]) + -0.5 - in[2] - in[1]
-	if (t89 && (in[0] < -1.5)) && (1 <= in[1]) {
-		t165 = in[2]
-	}
+	t54 := (t53 + in[2]/in[1] + (in[0] + t46) + t36) / (t6 + (in[1] + -1 + in[2]) + 0.5/in[0])
 	dst[0] = math.Exp(in[0])
 	dst[1] = t1
 	dst[2] = t1 / 2.302585092994046
@@ -556,104 +344,84 @@ func manyGenerated(dst, in []float64) {
 	dst[4] = t2
 	dst[5] = math.Abs(in[0])
 	dst[6] = t3
-	dst[7] = t4
+	dst[7] = math.Floor(in[0])
 	dst[8] = math.Ceil(in[0])
-	dst[9] = t5
+	dst[9] = t4
 	dst[10] = math.Cos(in[0])
-	dst[11] = math.Tan(in[0])
+	dst[11] = t5
 	dst[12] = math.Asin(in[0])
 	dst[13] = math.Acos(in[0])
-	dst[14] = math.Atan(in[0])
+	dst[14] = t6
 	dst[15] = math.Sinh(in[0])
 	dst[16] = math.Cosh(in[0])
-	dst[17] = math.Tanh(in[0])
-	dst[18] = math.Asinh(in[0])
+	dst[17] = t7
+	dst[18] = t8
 	dst[19] = math.Acosh(in[0])
 	dst[20] = math.Atanh(in[0])
-	dst[21] = t6
-	dst[22] = t7 - in[2]
-	dst[23] = t8 / in[2]
-	dst[24] = in[0] - t9
-	dst[25] = in[0] / t10
-	dst[26] = in[0] / t9
-	dst[27] = -(t7 * in[2])
-	dst[28] = t12 + in[2]
+	dst[21] = -in[0]
+	dst[22] = t9 - in[2]
+	dst[23] = t10 / in[2]
+	dst[24] = in[0] - t11
+	dst[25] = in[0] / (in[1] / in[2])
+	dst[26] = in[0] / t11
+	dst[27] = -(t9 * in[2])
+	dst[28] = in[0] - t12
 	dst[29] = math.Pow(in[0], in[1])
 	dst[30] = 1 / t14
 	dst[31] = t13 * t2
-	dst[32] = math.Min(t15, in[2])
+	dst[32] = math.Min(math.Min(in[0], in[1]), in[2])
 	dst[33] = math.Max(in[0], -2)
 	dst[34] = 0
-	if t16 {
+	if t15 {
 		dst[34] = 1
 	}
 	dst[35] = 0
-	if t17 {
+	if t16 {
 		dst[35] = 1
 	}
 	dst[36] = 0
-	if t16 != t18 {
+	if t15 != t17 {
 		dst[36] = 1
 	}
 	dst[37] = 0
-	if !t16 {
+	if !t15 {
 		dst[37] = 1
 	}
 	dst[38] = 1
-	dst[39] = t20
-	dst[40] = t21 * t23
+	dst[39] = t19
+	dst[40] = t20 * t21
 	dst[41] = math.Inf(1)
 	dst[42] = in[0] + math.Inf(-1)
 	dst[43] = math.NaN()
 	dst[44] = 0
 	dst[45] = math.Inf(1) * in[0]
-	dst[46] = t25 - float64(in[0]*in[2])
+	dst[46] = float64(2*t10) - float64(in[0]*in[2])
 	dst[47] = -2 * in[0]
 	dst[48] = in[0]
 	dst[49] = math.Abs(t3 * math.Floor(in[1]))
 	dst[50] = 1.2345678901234567e19 + float64(1e-20*in[0])
 	dst[51] = 1
-	dst[52] = t27
-	dst[53] = t30
-	dst[54] = in[0]
-	dst[55] = t42
-	dst[56] = math.Sin(t45)
-	dst[57] = t49
-	dst[58] = -t56
-	dst[59] = in[1]
-	dst[60] = 1
-	dst[61] = t59 + math.Tanh(math.Acos(0.5*math.Sin(t60))) + t68
-	dst[62] = t72
-	dst[63] = (in[1]/in[1]/0 - float64(8*(2/in[0])*t13)) / t78
-	dst[64] = t93
-	dst[65] = t96
-	dst[66] = t97 + t10 + -1.5 + in[2]
-	dst[67] = t104
-	dst[68] = t107
-	dst[69] = t117 + float64(t114*(t116+3+in[1]+in[2])) - t87
-	dst[70] = 1 / (t119 * t119)
-	dst[71] = -math.Min(t124, t123*(t50+2))
-	dst[72] = math.Log(0.5+float64(t125*t125)) / 2.302585092994046
-	dst[73] = t131
-	dst[74] = math.Log(0.5+float64(t135*t135)) / 0.6931471805599453
-	dst[75] = math.Pow(0.5, t137)
-	dst[76] = t39 / 0.6931471805599453
-	dst[77] = in[1]
-	dst[78] = t139
-	dst[79] = t141 + math.Sqrt(t46*in[0]*in[2])
-	dst[80] = in[2]
-	dst[81] = math.Sqrt(0.5 + float64(t142*t142))
-	dst[82] = in[2]
-	dst[83] = math.Log(0.5+float64(t145*t145)) / 2.302585092994046
-	dst[84] = t147
-	dst[85] = t150
-	dst[86] = math.Pow(0.5+float64(t153*t153), t159)
-	dst[87] = 0
-	dst[88] = t163 - math.Max(0.5/in[2], t46+in[0]) + -4.5
-	dst[89] = math.Acos(0.5 * math.Sin(t164-t111))
-	dst[90] = t165 / math.Tan(in[1])
-	dst[91] = t152 - math.Asinh(1/(t46-in[2]))
-	dst[92] = t11
+	dst[52] = t23
+	dst[53] = t29
+	dst[54] = t30
+	dst[55] = 0
+	dst[56] = in[0]
+	dst[57] = t33 + 1.539600717839002/math.Pow(t32, in[1])
+	dst[58] = t35 + t36
+	dst[59] = math.Pow(0.5+float64(t39*t39), in[0])
+	dst[60] = math.Acosh(t32) * math.Max(t40, in[1]+-1.5)
+	dst[61] = in[2]
+	dst[62] = t42
+	dst[63] = t45
+	dst[64] = t48
+	dst[65] = t49
+	dst[66] = t50
+	dst[67] = in[1]
+	dst[68] = math.Sqrt(math.Acos(t24) * t25 * t31)
+	dst[69] = math.Pow(0.5+float64(t51*t51), math.Min(t12, t31+3))
+	dst[70] = math.Atan(1 / (10.067661995777765 / t10))
+	dst[71] = t54
+	dst[72] = math.Acos(1 / math.Atanh(0.5*math.Sin(t25)))
 }
 
 func manySingly(dst []float64, x, y, z float64) {
@@ -694,7 +462,7 @@ func manySingly(dst []float64, x, y, z float64) {
 	dst[25] = x / (y / z)
 	dst[26] = x / (y * z)
 	dst[27] = -((x + y) * z)
-	dst[28] = x - y + z
+	dst[28] = x - (y - z)
 	dst[29] = math.Pow(x, y)
 	dst[30] = 1 / (x * (x * x))
 	dst[31] = x * x * math.Sqrt(x)
@@ -758,7 +526,7 @@ func manySingly(dst []float64, x, y, z float64) {
 	dst[43] = math.NaN()
 	dst[44] = 0
 	dst[45] = math.Inf(1) * x
-	dst[46] = float64(2*x*y) - float64(x*z)
+	dst[46] = float64(2*(x*y)) - float64(x*z)
 	dst[47] = -2 * x
 	dst[48] = x
 	dst[49] = func() (v float64) {
@@ -782,378 +550,110 @@ func manySingly(dst []float64, x, y, z float64) {
 		return v
 	}()
 	dst[53] = func() (v float64) {
-		t1 := 1 + 2.042774094458282/(0.5*(y*y)*z) + math.Max(math.Max(y, y), -2)/(2.75+x+z)
-		v = t1 + math.Sqrt(x-z) + math.Max(math.Max(-2, z-y), 0)
-		return v
-	}()
-	dst[54] = x
-	dst[55] = func() (v float64) {
-		t1 := z
-		if z < x {
-			t1 = y
-		}
-		t2 := float64(1.75)
-		if z <= -2 {
-			t2 = z
-		}
-		t3 := t2
-		if y < 2 {
-			t3 = x
-		}
-		t4 := t1 * t3 * (x + y)
-		t5 := z
-		if x < y {
-			t5 = x
-		}
-		t6 := z + y
-		t7 := float64(z * z)
-		t8 := math.Log(0.5+t7) / 2.302585092994046 / math.Pow(0.5+float64(t7*t7), t6)
-		t9 := math.Acosh(0.5+float64(t4*t4)) - float64(3*z) + 1.5 - float64(0.5*(x*x))
-		v = t9 - t5 + math.Atan(1/(t6*y)) + t8
-		return v
-	}()
-	dst[56] = func() (v float64) {
-		t1 := 4.5 * y * x
-		t2 := math.Min(math.Min(math.Sqrt(0.5+float64(t1*t1)), z/y), math.Exp(1-y))
-		v = math.Sin(t2)
-		return v
-	}()
-	dst[57] = func() (v float64) {
-		t1 := x
-		if t1 > 0 {
-			t1 = 1
-		} else if t1 < 0 {
-			t1 = -1
-		}
-		t2 := math.Max(math.Max(math.Max(y, x), y), x) + x + float64(2*y)
-		t3 := t1 + y/(y+-3) + math.Log(0.5+float64(t2*t2))/0.6931471805599453
+		t1 := 0.5 * (y * y) * z
+		t2 := 1/math.Pow(0.5+float64(x*x), z) + (math.Atanh(0.5*math.Sin(x)) - (z + x))
+		t3 := t2 + math.Log(0.5+float64(t1*t1))/0.6931471805599453 + math.Max(math.Max(y, y), -2)/(2.75+x+z)
 		v = t3
+		return v
+	}()
+	dst[54] = math.Sqrt(x-z) + math.Max(math.Max(-2, z-y), 0)
+	dst[55] = 0
+	dst[56] = x
+	dst[57] = func() (v float64) {
+		t1 := float64(y * y)
+		t2 := math.Acosh(0.5+float64(t1*t1)) + (y + float64(2*x) + 4 + z/z)
+		t3 := t2 - float64(12*x*math.Tan(x)*math.Min(math.Min(1.75, y), -2))
+		v = t3 + 1.539600717839002/math.Pow(0.5+t1, y)
 		return v
 	}()
 	dst[58] = func() (v float64) {
 		t1 := y
-		if t1 > 0 {
-			t1 = 1
-		} else if t1 < 0 {
-			t1 = -1
+		if z < x {
+			t1 = 2
 		}
-		t2 := math.Min(math.Min(1.75, z), z) + math.Log(0.5+float64(x*x))/2.302585092994046
-		t3 := (float64(2*z) + x + z/y) * (math.Acosh(0.5+float64(z*z)) - t1)
-		v = -(t3 * (t2 + -0.4905447834039491 + math.Tanh(y)))
+		t2 := t1
+		if y <= 0.25 {
+			t2 = x
+		}
+		v = t2 + z/x
 		return v
 	}()
-	dst[59] = y
-	dst[60] = 1
-	dst[61] = func() (v float64) {
-		t1 := x * x
-		t2 := float64(x * math.Max(math.Pow(0.5+float64(z*z), x), -x) * math.Min(z+3+x+y, x*t1*(t1*t1)))
-		t3 := float64(2 * x)
-		t4 := 1 / math.Sqrt(z)
-		if x == z {
-			t4 = 0.25 * (y * y)
-		}
-		t5 := t4
-		if (!(x < z)) || (x <= x) {
-			t5 = 4 + math.Asin(0.5*math.Sin(x)) + float64(2*y) - z + t3
-		}
-		t6 := t5
-		if -y < t3+y {
-			t6 = x + x/z
-		}
-		v = t2 + math.Tanh(math.Acos(0.5*math.Sin(y-z))) + t6
-		return v
-	}()
-	dst[62] = func() (v float64) {
+	dst[59] = func() (v float64) {
 		t1 := y
-		if y <= -1.5 {
-			t1 = z
+		if z < 2 {
+			t1 = 0
 		}
-		t2 := z + x
-		t3 := t2 + y
-		if (x < z) != (y <= z) {
-			t3 = t1
+		t2 := t1
+		if z < y {
+			t2 = 3
 		}
-		v = -(math.Asin(0.5*math.Sin(t3)) / math.Atanh(0.5*math.Sin(t2)))
+		t3 := 4.5 * t2 * y * x * (3 - z) / math.Tanh(x)
+		v = math.Pow(0.5+float64(t3*t3), x)
+		return v
+	}()
+	dst[60] = func() (v float64) {
+		t1 := math.Max(math.Max(math.Max(math.Max(math.Max(y, x), x), 0), x/z), y+-1.5)
+		v = math.Acosh(0.5+float64(y*y)) * t1
+		return v
+	}()
+	dst[61] = z
+	dst[62] = func() (v float64) {
+		t1 := math.Tan(y)
+		t2 := (1.75 - x + math.Asinh(x)) / (math.Log(0.5+float64(t1*t1)) / 2.302585092994046)
+		v = t2
 		return v
 	}()
 	dst[63] = func() (v float64) {
-		t1 := float64(x * x)
-		t2 := float64(1.75)
-		if 0.5 < x {
-			t2 = y
-		}
-		t3 := math.Sqrt(0.5+float64(t2*t2)) * (z + 1/y + math.Asin(0.5*math.Sin(y)))
-		t4 := (y/y/0 - float64(8*(2/x)*t1)) / (t3 * math.Acos(0.5*math.Sin(math.Pow(0.5+t1, z))))
-		v = t4
+		t1 := math.Sqrt(0.5 + float64(z*z))
+		t2 := math.Log(0.5+float64(t1*t1)) - math.Min(math.Min(2*x, x+2), y)
+		v = t2
 		return v
 	}()
 	dst[64] = func() (v float64) {
-		t1 := y
-		if 0.25 <= x {
-			t1 = x
+		t1 := float64(-2)
+		if 4 < x {
+			t1 = y
 		}
-		t2 := z
-		if z < y {
-			t2 = y
-		}
-		t3 := -2 - z
-		if (3 < z) != (x <= z) {
-			t3 = t2
-		}
-		t4 := 3 + z + float64(2*y)
-		t5 := float64(0)
-		if ((x <= 1) || (x <= 0)) || (y < 1.75) {
-			t5 = 1 / math.Sin(z)
-		}
-		t6 := t5
-		if !(x < 1) {
-			t6 = math.Log(0.5+float64(y*y)) / 2.302585092994046
-		}
-		t7 := math.Pow(0.5+float64(z*z), x) - z + 0.5 + math.Log(0.5+float64(x*x))/0.6931471805599453
-		t8 := math.Max(math.Max(4, (x-y)/z+math.Asin(0.5*math.Sin(t1))+t3), 0.25*math.Pow(0.5+float64(t4*t4), 2/z)*t6*t7)
-		v = t8
+		t2 := math.Max(math.Max((float64(2*z)+y+1.75)/t1, math.Tanh(y+x)), math.Atan(0.5-z))
+		v = t2
 		return v
 	}()
 	dst[65] = func() (v float64) {
-		t1 := x
-		if z < z {
-			t1 = z
-		}
-		t2 := math.Asin(0.5 * math.Sin(math.Sqrt(-2*(0.25-y)*t1*(y-x)*(z*z)*x)))
-		v = t2
+		t1 := math.Pow(4.5, math.Min(math.Min(math.Min(y-x, x+z), 0.25), 2))
+		v = t1
 		return v
 	}()
 	dst[66] = func() (v float64) {
-		t1 := math.Asin(0.5 * math.Sin(y))
-		t2 := math.Pow(0.5+float64(t1*t1), z) - math.Pow(0.5+float64(x*x), y)/0.5
-		v = t2 + y/z + -1.5 + z
+		t1 := x * x
+		t2 := math.Min(z+3+x+y, x*t1*(t1*t1)) / math.Tanh(math.Acos(0.5*math.Sin(y)))
+		v = t2
 		return v
 	}()
-	dst[67] = func() (v float64) {
-		t1 := 0.5 + float64(z*z)
-		t2 := math.Max(float64(t1*t1)+z/x, math.Max(math.Max(4, math.Acos(1/y)), 0.5/y))
-		t3 := y
-		if z <= x {
-			t3 = 0.5
-		}
-		t4 := math.Max(math.Max(t2, math.Atanh(0.5*math.Sin(z))), math.Min(z+-2+y-math.Sinh(y), (x+1)/(y+x+2.5)))
-		t5 := math.Max(t4, -math.Max(math.Max(math.Max(x+-2.5, y/z), z+4+y), t3))
-		v = t5
-		return v
-	}()
+	dst[67] = y
 	dst[68] = func() (v float64) {
-		t1 := 0.5 + float64(y*y)
-		t2 := 4.869935776855624 * math.Pow(t1, math.Pow(0.5+float64(x*x), x))
-		t3 := float64(t2*math.Log(t1)*(z+1)*math.Asinh(z)) - x/(y*(z*(z*z))*math.Max(z, x))
-		v = t3
+		t1 := math.Sqrt(math.Acos(0.5*math.Sin(x)) * (z + x) * (float64(2*x) + y))
+		v = t1
 		return v
 	}()
 	dst[69] = func() (v float64) {
-		t1 := 3 < z
-		t2 := float64(2)
-		if t1 {
-			t2 = y
-		}
-		t3 := float64(0)
-		if 1 < y {
-			t3 = t2
-		}
-		t4 := z / x
-		t5 := float64(-0.2876820724517809)
-		if z <= 4 {
-			t5 = z - x
-		}
-		t6 := t5
-		if ((x < y) || (x <= 0.5)) || t1 {
-			t6 = 2.1699250014423126
-		}
-		t7 := y
-		if z < -1.5 {
-			t7 = 4
-		}
-		t8 := t7
-		if z <= x {
-			t8 = z
-		}
-		t9 := t3 + float64(t4*math.Sqrt(t4)) + float64(0.25*z) + x/x + float64(t6*(t8+3+y+z))
-		v = t9 - math.Log(0.5+float64(y*y))/2.302585092994046
+		t1 := math.Acos(0.5 * math.Sin(2*(z*z)))
+		t2 := math.Pow(0.5+float64(t1*t1), math.Min(y-z, float64(2*x)+y+3))
+		v = t2
 		return v
 	}()
-	dst[70] = func() (v float64) {
-		t1 := z * (x * x) / 2.1213203435596424
-		t2 := t1 * t1
-		v = 1 / (t2 * t2)
-		return v
-	}()
+	dst[70] = math.Atan(1 / (10.067661995777765 / (y * x)))
 	dst[71] = func() (v float64) {
-		t1 := math.Max(y+z+x+2, math.Log(0.5+float64(y*y))/0.6931471805599453)
-		t2 := x
-		if x <= 3 {
+		t1 := float64(1.75)
+		if x < y {
+			t1 = y
+		}
+		t2 := t1
+		if y <= y {
 			t2 = z
 		}
-		t3 := y * x
-		t4 := math.Min(math.Min(math.Max(math.Max(t1, x), 2*x), -(2/z/t2)), math.Pow(0.5+float64(t3*t3), x))
-		v = -math.Min(t4, x/y*(float64(2*z)+2))
-		return v
-	}()
-	dst[72] = func() (v float64) {
-		t1 := math.Sqrt(z)
-		t2 := math.Ceil(math.Pow(0.5+float64(t1*t1), x/z))
-		v = math.Log(0.5+float64(t2*t2)) / 2.302585092994046
-		return v
-	}()
-	dst[73] = func() (v float64) {
-		t1 := x + -1.5
-		t2 := math.Min(math.Min(math.Min(y, x), y), 2) / math.Min(math.Min(y, z), z)
-		t3 := y
-		if 3 <= y {
-			t3 = z
-		}
-		t4 := t3
-		if x <= y {
-			t4 = y
-		}
-		t5 := math.Atan(1/(t1*t1)) / (t2 - t4 + float64(y/3*y*math.Pow(1.5, z)))
-		v = t5
-		return v
-	}()
-	dst[74] = func() (v float64) {
-		t1 := 0.5 + float64(y*y)
-		t2 := t1 * t1
-		t3 := math.Atanh(0.5 * math.Sin(math.Min(0, y)))
-		if 4.75+x+z < t2*t2 {
-			t3 = math.Asin(0.5 * math.Sin(math.Floor(z)))
-		}
-		t4 := t3
-		if (x < y) != (x != y) {
-			t4 = 0.25 / y / (y / x)
-		}
-		v = math.Log(0.5+float64(t4*t4)) / 0.6931471805599453
-		return v
-	}()
-	dst[75] = func() (v float64) {
-		t1 := y - z
-		t2 := math.Pow(0.5+float64(t1*t1), z-x)
-		t3 := math.Pow(0.5, math.Pow(0.5+float64(t2*t2), math.Acos(0.5*math.Sin(-x))))
+		t3 := (t2 + z/y + (x + float64(2*z)) + z/x) / (math.Atan(x) + (y + -1 + z) + 0.5/x)
 		v = t3
 		return v
 	}()
-	dst[76] = math.Log(0.5+float64(z*z)) / 0.6931471805599453
-	dst[77] = y
-	dst[78] = func() (v float64) {
-		t1 := math.Pow(16.5, x) / 0.5
-		t2 := (y - float64(2*y*x) + -1.5 + x) / (float64(2*z) + z/y + x) * (math.Log(0.5+float64(t1*t1)) / 0.6931471805599453)
-		v = t2
-		return v
-	}()
-	dst[79] = func() (v float64) {
-		t1 := z * (y * y)
-		t2 := math.Pow(0.5+float64(t1*t1), -z) - z/4.044394119358453 + math.Sqrt(2*y*x*z)
-		v = t2
-		return v
-	}()
-	dst[80] = z
-	dst[81] = func() (v float64) {
-		t1 := math.Max(math.Max(math.Max(1, z), math.Pow(0.5+float64(x*x), -y)), math.Tanh(z*z))
-		v = math.Sqrt(0.5 + float64(t1*t1))
-		return v
-	}()
-	dst[82] = z
-	dst[83] = func() (v float64) {
-		t1 := 0.5 + x
-		t2 := float64(1.75)
-		if x <= x {
-			t2 = x
-		}
-		t3 := math.Atanh(0.5 * math.Sin(math.Pow(0.5+float64(t1*t1), t2)))
-		v = math.Log(0.5+float64(t3*t3)) / 2.302585092994046
-		return v
-	}()
-	dst[84] = func() (v float64) {
-		t1 := 0.5 + float64(y*y)
-		t2 := math.Log(t1) / 0.6931471805599453
-		t3 := z * z
-		t4 := (z + x + 1.5707963267948966 + x/y + float64(z*t3*(t3*t3))) / math.Pow(t1, float64(2*y)+z)
-		t5 := math.Max(math.Log(0.5+float64(t2*t2))/2.302585092994046, t4)
-		v = t5
-		return v
-	}()
-	dst[85] = func() (v float64) {
-		t1 := float64(1.75)
-		if y < y {
-			t1 = 1
-		}
-		t2 := x
-		if x < y {
-			t2 = y
-		}
-		v = math.Ceil(t1+float64(2*y*z)) + -2 + t2/(2*x*z) - x
-		return v
-	}()
-	dst[86] = func() (v float64) {
-		t1 := float64(y * y)
-		t2 := 0.5 + t1
-		t3 := math.Acosh(t2)
-		t4 := math.Log(t2)
-		t5 := math.Pow(0.5+float64(t3*t3), t4) + float64(y*t1*(t1*t1)*(y-x)*(y+z+1.75))
-		t6 := y
-		if x < y {
-			t6 = -1.5
-		}
-		t7 := t6
-		if 1 < y {
-			t7 = y
-		}
-		t8 := float64(3)
-		if y <= 4 {
-			t8 = x
-		}
-		t9 := math.Asinh(1 / (z + 1.75))
-		if t8 < math.Floor(x) {
-			t9 = 0
-		}
-		t10 := t9
-		if t7 < t4 {
-			t10 = z / math.Sqrt(0.5+float64(x*x))
-		}
-		v = math.Pow(0.5+float64(t5*t5), t10)
-		return v
-	}()
-	dst[87] = 0
-	dst[88] = func() (v float64) {
-		t1 := float64(x * x)
-		t2 := 0.5 + t1
-		t3 := 1/y + math.Acos(0.5*math.Sin(y)) - y + math.Pow(t2, z)
-		if z/0.25 < math.Asin(0.5*math.Sin(x)) {
-			t3 = math.Acosh(t2) * math.Min(x, y) * math.Pow(0.5, x)
-		}
-		t4 := t3
-		if (x <= y) != (z <= z) {
-			t4 = 2.25 * (5 + y)
-		}
-		t5 := x + z + -2 + y
-		t6 := t4 - float64(math.Sqrt(t2)*(1.75+float64(2*z)+y)*(y-z))
-		t7 := t6 - math.Pow(0.5+float64(t5*t5), x*t1) - math.Max(0.5/z, float64(2*y)+x)
-		v = t7 + -4.5
-		return v
-	}()
-	dst[89] = func() (v float64) {
-		t1 := math.Sin(float64(-4*y) + -1 - z - x - 1/math.Tanh(z) - y/x - x/x)
-		v = math.Acos(0.5 * t1)
-		return v
-	}()
-	dst[90] = func() (v float64) {
-		t1 := float64(3*x) + -0.5 - z - y
-		if ((x <= 1) && (x < -1.5)) && (1 <= y) {
-			t1 = z
-		}
-		v = t1 / math.Tan(y)
-		return v
-	}()
-	dst[91] = func() (v float64) {
-		t1 := y * y
-		v = float64(y*t1*(t1*t1)) - math.Asinh(1/(float64(2*y)-z))
-		return v
-	}()
-	dst[92] = -y
+	dst[72] = math.Acos(1 / math.Atanh(0.5*math.Sin(z+x)))
 }

@@ -142,8 +142,8 @@ func many(t testing.TB) []*Node {
 		list = append(list, mustParse(t, src))
 	}
 	g := newGen(5)
-	for range 40 {
-		list = append(list, g.number(4))
+	for range 20 {
+		list = append(list, g.number(3))
 	}
 	return list
 }

@@ -62,7 +62,6 @@ const (
 )
 
 func (o op) isBool() bool       { return o >= opBool }
-func (o op) isFunc() bool       { return opExp <= o && o <= opAtanh }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
 // functions of one number: the name in text, and in Go.
