@@ -364,7 +364,7 @@ func manyGenerated(dst, in []float64) {
 	dst[24] = in[0] - t11
 	dst[25] = in[0] / (in[1] / in[2])
 	dst[26] = in[0] / t11
-	dst[27] = -(t9 * in[2])
+	dst[27] = -float64(t9 * in[2])
 	dst[28] = in[0] - t12
 	dst[29] = math.Pow(in[0], in[1])
 	dst[30] = 1 / t14
@@ -461,7 +461,7 @@ func manySingly(dst []float64, x, y, z float64) {
 	dst[24] = x - float64(y*z)
 	dst[25] = x / (y / z)
 	dst[26] = x / (y * z)
-	dst[27] = -((x + y) * z)
+	dst[27] = -float64((x + y) * z)
 	dst[28] = x - (y - z)
 	dst[29] = math.Pow(x, y)
 	dst[30] = 1 / (x * (x * x))

@@ -147,7 +147,10 @@ func (g *goWriter) write(assignments []Assignment) {
 		for _, o := range in.operands() {
 			if *o >= first {
 				uses[*o-first]++
-				inSum[*o-first] = inSum[*o-first] || in.code == codeAdd || in.code == codeSub
+				switch in.code {
+				case codeAdd, codeSub, codeNeg, codeSelect: // what a sum may reach through
+					inSum[*o-first] = true
+				}
 			}
 		}
 	}
@@ -163,7 +166,7 @@ func (g *goWriter) write(assignments []Assignment) {
 			t := "t" + strconv.Itoa(g.temps)
 			g.statement("%s := %s", t, g.float(in.c))
 			g.statement("if %s {", g.cond(in.a, goLogic))
-			g.statement("\t%s = %s", t, g.arg(in.b, goLogic))
+			g.statement("\t%s = %s", t, g.term(in.b, goLogic))
 			g.statement("}")
 			g.text[v] = goText{t, goAtom}
 			continue
@@ -211,7 +214,7 @@ func (g *goWriter) float(v int32) string {
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
 		return "float64(" + t.s + ")"
 	}
-	return t.s
+	return g.term(v, goLogic)
 }
 
 // instr is the Go expression of an instruction.
@@ -226,7 +229,7 @@ func (g *goWriter) instr(in *instr) goText {
 	case codeDiv:
 		return goText{g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary), goProduct}
 	case codeNeg:
-		return goText{"-" + g.arg(in.a, goAtom), goUnary}
+		return goText{"-" + g.term(in.a, goAtom), goUnary}
 	case codeSqrt:
 		return goText{"math.Sqrt(" + g.arg(in.a, goLogic) + ")", goAtom}
 	case codePow, codeMin, codeMax:

@@ -45,9 +45,6 @@ func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.op == opLambda {
-		return r, nil
-	}
 	return r, nil
 }
 
@@ -129,7 +126,7 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	}
 	params := l.params()
 	if len(args) != len(params) {
-		return nil, fmt.Errorf("function %s has %d arguments: want %d", name, len(args), len(params))
+		return nil, fmt.Errorf("function %s has %s: want %d", name, arguments(len(args)), len(params))
 	}
 	by := map[string]*Node{}
 	for i, p := range params {

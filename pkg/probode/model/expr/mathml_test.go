@@ -100,7 +100,7 @@ func TestMathMLErrors(t *testing.T) {
 		{inMath(app("int", x)), "operator <int> is not supported"},
 		{inMath("<vector/>"), "<vector> is not supported"},
 		{inMath("<apply/>"), "<apply> is empty"},
-		{inMath(app("divide", x)), "divide has 1 arguments: want 2"},
+		{inMath(app("divide", x)), "divide has 1 argument: want 2"},
 		{inMath(app("plus", x, lt)), "argument 2 of plus is a condition"},
 		{inMath(app("and", lt, x)), "argument 2 of and is a number"},
 		{inMath(app("sin", "<degree>"+x+"</degree>", x)), "<degree> in <apply> of sin"},
@@ -198,7 +198,7 @@ func TestExpand(t *testing.T) {
 	}
 	for _, c := range []struct{ src, want string }{
 		{"h(1)", "function h calls itself: h, h"},
-		{"f(1)", "function f has 1 arguments: want 2"},
+		{"f(1)", "function f has 1 argument: want 2"},
 		{"cond(1) + 2", "argument 1 of plus is a condition"},
 		{"1 + big(cond(2), 1)", "argument 1 of function big is a condition"},
 		{"piecewise(1, g(1, 2), 0)", "argument 2 of piecewise is a number"},

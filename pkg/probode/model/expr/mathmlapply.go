@@ -55,7 +55,7 @@ func (m *mathML) apply(s xml.StartElement) (*Node, error) {
 		args = append(args, degree)
 	case name == "root" || name == "log":
 		if len(args) != 1 {
-			return nil, m.errorf("%s has %d arguments: want 1", name, len(args))
+			return nil, m.errorf("%s has %s: want 1", name, arguments(len(args)))
 		}
 	}
 	n, err := Apply(name, args...)
