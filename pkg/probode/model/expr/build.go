@@ -75,7 +75,7 @@ func (b builder) apply(name string, args []*Node) (*Node, error) {
 			}
 		}
 	}
-	return b.build(args), nil
+	return b.build(slices.Clone(args)), nil // the caller may use args again
 }
 
 func arguments(n int) string {

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
+
 // LaTeX writes n in the math mode of LaTeX, with name giving the LaTeX of a
 // name; nil writes a name upright, its underscores protected.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {
-			return `\mathrm{` + strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `).Replace(s) + "}"
+			return `\mathrm{` + latexEscapes.Replace(s) + "}"
 		}
 	}
 	s := latexStyle{name}

@@ -139,7 +139,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Eval computes the outputs into dst from the inputs in. It panics if their
+// Eval computes the outputs into dst from the inputs in; they may be the same
+// memory. It panics if their
 // lengths are not those of Compile.
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
