@@ -26,6 +26,19 @@ func (n *Node) LaTeX(name func(string) string) string {
 	return write(s, n)
 }
 
+// afterSign is the level that n needs behind a sign: what begins with one too
+// stands in brackets.
+func afterSign(n *Node) int {
+	for m := n; ; m = m.args[0] {
+		if negative(m) {
+			return levelAtom
+		}
+		if m.op != opMul {
+			return levelProduct
+		}
+	}
+}
+
 type latexStyle struct{ name func(string) string }
 
 func (latexStyle) brackets() (open, end string) { return `\left(`, `\right)` }
@@ -99,7 +112,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.text(`\right)`)
 	case opNeg:
 		l.text("-")
-		l.arg(a[0], levelProduct)
+		l.arg(a[0], afterSign(a[0]))
 	case opNot:
 		l.text(`\lnot `)
 		l.arg(a[0], levelAtom)
@@ -109,12 +122,15 @@ func (s latexStyle) layout(n *Node, l *layout) {
 			switch {
 			case t.op == opNeg:
 				l.text(" - ")
-				l.arg(t.args[0], afterMinus(t.args[0]))
-			case t.op == opNum && t.val < 0:
+				l.arg(t.args[0], afterSign(t.args[0]))
+			case t.op == opNum && negative(t):
 				l.text(" - " + latexNumber(-t.val))
+			case t.op == opMul && t.args[0].op == opNum && negative(t.args[0]):
+				l.text(" - ")
+				l.arg(node(opMul, append([]*Node{neg(t.args[0])}, t.args[1:]...)...), levelProduct)
 			default:
 				l.text(" + ")
-				l.arg(t, levelProduct)
+				l.arg(t, afterSign(t))
 			}
 		}
 	case opMul:
@@ -161,8 +177,10 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.text(`\right` + b[1])
 	case opLt, opLe, opGt, opGe, opEq, opNe:
 		l.list(a, latexNames[n.op], levelSum)
-	case opAnd, opOr, opXor:
+	case opAnd, opOr:
 		l.list(a, latexNames[n.op], levelNot)
+	case opXor:
+		l.list(a, latexNames[n.op], levelAtom)
 	case opPiecewise:
 		l.text(`\begin{cases} `)
 		for i := 0; i+1 < len(a); i += 2 {

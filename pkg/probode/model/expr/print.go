@@ -93,7 +93,7 @@ const levelAtom = levelPower + 1
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:
-		if n.val < 0 || n.val == 0 && math.Signbit(n.val) {
+		if negative(n) {
 			return levelSign
 		}
 	case opNeg, opNot:
