@@ -1,0 +1,53 @@
+package model
+
+import (
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// switches finds the times at which conditions in the right-hand sides change.
+//
+// A condition a < b changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
+// g₁ free of time and states that is at t = −g₀/g₁.
+func (l *lowering) switches() {
+	seen := map[string]bool{}
+	for _, r := range l.Rates {
+		for _, c := range r.Conditions() {
+			at, ok := l.crossing(c)
+			if !ok {
+				l.Unlocated = append(l.Unlocated, c)
+				continue
+			}
+			if at == nil { // never: the condition does not depend on time
+				continue
+			}
+			if key := at.String(); !seen[key] {
+				seen[key] = true
+				l.Switches = append(l.Switches, at)
+			}
+		}
+	}
+}
+
+// crossing returns the time at which a number is 0, nil if it does not depend
+// on time or state, false if it cannot be said beforehand.
+func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
+	if l.fixed(g) {
+		return nil, true
+	}
+	slope := g.Diff(TimeSymbol).Simplify()
+	at0 := g.Substitute(map[string]*expr.Node{TimeSymbol: expr.Num(0)}).Simplify()
+	if !l.fixed(slope) || !l.fixed(at0) {
+		return nil, false
+	}
+	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
+}
+
+// fixed says that n depends on parameters at most.
+func (l *lowering) fixed(n *expr.Node) bool {
+	for _, name := range n.Symbols() {
+		if name == TimeSymbol || l.index.states[name] != nil {
+			return false
+		}
+	}
+	return true
+}
