@@ -54,7 +54,7 @@ func (m *Model) check(params map[string]Where) {
 		for _, n := range []*expr.Node{o.Formula, o.Noise} {
 			for _, s := range n.Symbols() {
 				_, param := params[s]
-				if known[s] == "" && !param && !isPlaceholder(s) && !builtIn(s) && s != o.ID {
+				if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
 					o.Where.failf("observable %s uses %s, which is not defined", o.ID, s)
 				}
 			}

@@ -26,7 +26,7 @@ func (f *files) data(n *node, m *Model) []Measurement {
 			found = true
 			for _, e := range []*expr.Node{observables[c].Formula, observables[c].Noise} {
 				for _, s := range e.Symbols() {
-					if isPlaceholder(s) {
+					if isPlaceholder(s, c) {
 						t.failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
 					}
 				}

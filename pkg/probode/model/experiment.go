@@ -183,7 +183,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 type lowering struct {
 	*index
 	System
-	set, states map[string]*expr.Node // settings, and those of states among them
+	set         map[string]*expr.Node // what the condition sets
 	after       bool                  // preequilibration
 	start       map[string]*expr.Node // what an ID is at time 0, over parameters (and steady states)
 	open        map[string]bool       // IDs whose start is being worked out
@@ -212,7 +212,10 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 
 	// Constants and, if a condition sets them, parameters.
 	for _, k := range ix.m.Constants {
-		l.now[k.ID] = l.at0(k.ID, k.Where)
+		// One without a value may be one that nothing uses.
+		if k.Value != nil || l.set[k.ID] != nil || ix.params[k.ID] {
+			l.now[k.ID] = l.at0(k.ID, k.Where)
+		}
 	}
 	for id := range l.set {
 		if ix.params[id] {
@@ -307,6 +310,9 @@ func (l *lowering) work0(id string, from Where) *expr.Node {
 	if id == TimeSymbol {
 		return expr.Num(0)
 	}
+	if v, ok := expr.Constant(id); ok {
+		return expr.Num(v)
+	}
 	if o := l.observables[id]; o != nil {
 		from.failf("%s is an observable: want states, parameters and constants", id)
 	}
@@ -331,8 +337,13 @@ func (l *lowering) at(n *expr.Node, from Where, what string) *expr.Node {
 		case v != nil:
 			by[name] = v
 		case name == TimeSymbol, l.index.states[name] != nil, l.params[name]:
+		case l.constants[name] != nil:
+			l.constants[name].Where.failf("%s has no value: want one in the model, the parameter table or the conditions", name)
 		case l.observables[name] != nil:
 			from.failf("%s uses the observable %s: want states, parameters and constants", what, name)
+		case builtIn(name):
+			v, _ := expr.Constant(name)
+			by[name] = expr.Num(v)
 		default:
 			from.failf("%s uses %s, which is not defined", what, name)
 		}
@@ -378,8 +389,11 @@ func (l *lowering) row(d *Measurement) Row {
 		placeholders(by, "noiseParameter", o.ID, d.NoiseParams)
 		l.placeholdersFit(d, o, by)
 		formula := l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID)
-		// Noise may speak of the observable by its ID.
-		by[o.ID] = o.Formula.Substitute(by)
+		// Noise may speak of the observable by its ID, unless something of
+		// the model has that ID.
+		if !l.isModels(o.ID) {
+			by[o.ID] = o.Formula.Substitute(by)
+		}
 		noise := l.at(o.Noise.Substitute(by), o.Where, "noise formula of "+o.ID)
 		r = &Row{Observable: o.ID, Formula: formula.Simplify(), Noise: noise.Simplify(),
 			Scale: o.Scale, Distribution: o.Distribution}
@@ -391,6 +405,10 @@ func (l *lowering) row(d *Measurement) Row {
 	row := *r
 	row.Time, row.Value, row.Measurement = d.Time, d.Value, d
 	return row
+}
+
+func (l *lowering) isModels(id string) bool {
+	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
 // placeholders names what stands for observableParameter1_id and so on.
@@ -405,7 +423,7 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 	asked := map[string]bool{}
 	for _, n := range []*expr.Node{o.Formula, o.Noise} {
 		for _, name := range n.Symbols() {
-			if isPlaceholder(name) {
+			if isPlaceholder(name, o.ID) {
 				asked[name] = true
 				if by[name] == nil {
 					d.Where.failf("no value for %s: want one in the row", name)

@@ -32,7 +32,7 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 	for _, n := range y.list("parameters") {
 		p.Params = append(p.Params, r.parameter(n))
 	}
-	checkParams(p.Params)
+	f.checkParams(p.Params)
 	for _, n := range y.list("odes") {
 		n.mapping("an ODE", "stateId", "stateName", "rightHandSide", "initialValue", "unit")
 		m.States = append(m.States, State{ID: r.name(n, "stateId"), Name: n.word("stateName"), Unit: n.word("unit"),

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math"
 	"path"
 	"regexp"
@@ -26,7 +27,7 @@ func (f *files) petab(s *source, y *node) *Problem {
 	for _, n := range parameterFiles {
 		p.Params = append(p.Params, f.parameterTable(f.readTable(n.file()))...)
 	}
-	checkParams(p.Params)
+	f.checkParams(p.Params)
 	problems := y.list("problems")
 	if len(problems) == 0 {
 		s.failf(y.line, "no problems")
@@ -196,7 +197,7 @@ func (s Scale) Of(v float64) float64 {
 }
 
 // checkParams stops at parameters that cannot be estimated or used.
-func checkParams(list []Param) {
+func (f *files) checkParams(list []Param) {
 	first := map[string]Where{}
 	for _, p := range list {
 		w := p.Where
@@ -226,8 +227,8 @@ func checkParams(list []Param) {
 		case p.Scale != Lin && p.Lower < 0:
 			w.failf("parameter %s has the lower bound %v on a logarithmic scale: want it positive", p.ID, p.Lower)
 		}
-		if p.Scale != Lin && p.Nominal <= 0 {
-			w.failf("parameter %s has the nominal value %v on a logarithmic scale: want it positive", p.ID, p.Nominal)
+		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
+			f.warnings = append(f.warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is not one that can be estimated", w.File, w.Line, p.Nominal, p.ID))
 		}
 	}
 }
@@ -379,7 +380,12 @@ func (s *source) overrides(line int, what, text string) []*expr.Node {
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-func isPlaceholder(name string) bool { return placeholderRE.MatchString(name) }
+// isPlaceholder says whether a name stands for what the rows of an observable
+// give; that of another observable is a name like any other.
+func isPlaceholder(name, observable string) bool {
+	at := placeholderRE.FindStringIndex(name)
+	return at != nil && name[at[1]:] == observable
+}
 
 // placeholder is the name that the n-th parameter of a row has in a formula.
 func placeholder(prefix string, n int, id string) string { return prefix + itoa(n) + "_" + id }

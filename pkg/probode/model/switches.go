@@ -6,13 +6,18 @@ import (
 
 // switches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
+// A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
 // g₁ free of time and states that is at t = −g₀/g₁.
 func (l *lowering) switches() {
 	seen := map[string]bool{}
 	for _, r := range l.Rates {
 		for _, c := range r.Conditions() {
-			at, ok := l.crossing(c)
+			_, args := c.Operator()
+			if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
+				l.Unlocated = append(l.Unlocated, c) // at every whole number
+				continue
+			}
+			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
 			if !ok {
 				l.Unlocated = append(l.Unlocated, c)
 				continue

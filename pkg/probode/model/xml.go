@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/expr"
@@ -100,20 +101,24 @@ func (s *source) failXML(line int, err error) {
 	s.failf(line, "XML: %v", err)
 }
 
+// atLine is the place that errors of MathML begin with: the line is said already.
+var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
+
 // failMath stops at a formula that cannot be read, by the name of what it uses
 // where that is known and not supported.
 func (s *source) failMath(line int, err error) { s.failMathOf(line, "", err) }
 
 func (s *source) failMathOf(line int, what string, err error) {
+	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {
 		what += ": "
 	}
 	for _, feature := range []string{"delay", "rateOf"} {
-		if strings.Contains(err.Error(), feature) {
-			panic(&Error{File: s.name, Line: line, Feature: feature, Msg: oneLine(what + err.Error())})
+		if strings.Contains(msg, feature) {
+			panic(&Error{File: s.name, Line: line, Feature: feature, Msg: oneLine(what + msg)})
 		}
 	}
-	s.failf(line, "%s%v", what, err)
+	s.failf(line, "%s%s", what, msg)
 }
 
 // get returns an attribute without a prefix, "" if it is absent.
