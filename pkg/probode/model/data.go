@@ -7,9 +7,9 @@ import (
 // data reads a file of measurements beside a model file: PEtab's table if it
 // has a column observableId, else a wide one with a column time, a column for
 // each observable, and conditionId if there are conditions. An empty cell is a
-// measurement that was not made.
+// measurement that was not made; lines that begin with # are comments.
 func (f *files) data(n *node, m *Model) []Measurement {
-	t := f.readTable(n.file())
+	t := f.read(n.file(), maxFile).table('#')
 	if t.has("observableId") {
 		return f.measurementTable(t, m.Observables, len(m.Conditions) > 0)
 	}

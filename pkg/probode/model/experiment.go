@@ -52,7 +52,7 @@ type Row struct {
 	Formula, Noise *expr.Node // as in Observable, over time, states and parameters
 	Scale          Scale
 	Distribution   Distribution
-	Measurement    *Measurement
+	Index          int // of the measurement in Model.Data
 }
 
 // TimeSymbol is the name of the time in all expressions of a model.
@@ -77,14 +77,14 @@ func (p *Problem) Experiments() (list []*Experiment, err error) {
 func (m *Model) experiments(params map[string]bool) []*Experiment {
 	type pair struct{ pre, cond string }
 	var order []pair
-	rows := map[pair][]*Measurement{}
+	rows := map[pair][]int{}
 	for i := range m.Data {
 		d := &m.Data[i]
 		k := pair{d.Preequilibration, d.Condition}
 		if _, ok := rows[k]; !ok {
 			order = append(order, k)
 		}
-		rows[k] = append(rows[k], d)
+		rows[k] = append(rows[k], i)
 	}
 	if len(m.Data) == 0 {
 		for _, c := range m.Conditions {
@@ -116,9 +116,9 @@ func (m *Model) experiments(params map[string]bool) []*Experiment {
 			l = ix.lower(m.condition(k.cond), m.condition(k.pre))
 		}
 		e.System = l.System
-		for _, d := range rows[k] {
-			e.Rows = append(e.Rows, l.row(d))
-			if math.IsInf(d.Time, 1) {
+		for _, i := range rows[k] {
+			e.Rows = append(e.Rows, l.row(i))
+			if math.IsInf(m.Data[i].Time, 1) {
 				l.steady(k.cond)
 			}
 		}
@@ -369,7 +369,8 @@ func (l *lowering) event(e Event) Event {
 
 // row writes a measurement out; rows of one observable with the same
 // parameters share their formulas.
-func (l *lowering) row(d *Measurement) Row {
+func (l *lowering) row(index int) Row {
+	d := &l.m.Data[index]
 	key := d.Observable
 	for _, n := range d.ObservableParams {
 		key += ";" + n.String()
@@ -403,7 +404,7 @@ func (l *lowering) row(d *Measurement) Row {
 		l.rows[key] = r
 	}
 	row := *r
-	row.Time, row.Value, row.Measurement = d.Time, d.Value, d
+	row.Time, row.Value, row.Index = d.Time, d.Value, index
 	return row
 }
 

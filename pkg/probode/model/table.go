@@ -32,12 +32,18 @@ const maxColumns = 10000
 // readTable reads a table whose cells are parted by tabs, or by commas if the
 // header has no tab. Cells lose surrounding blanks; rows that are empty
 // throughout are left out.
-func (f *files) readTable(name string) *table {
-	s := f.read(name, maxFile)
+func (f *files) readTable(name string) *table { return f.read(name, maxFile).table(0) }
+
+// table reads a table; lines that begin with the rune comment, if it is not 0,
+// are left out.
+func (s *source) table(comment rune) *table {
 	s.utf8()
 	t := &table{source: s, index: map[string]int{}}
 
-	header, _, _ := bytes.Cut(s.text, []byte("\n"))
+	header, rest, _ := bytes.Cut(s.text, []byte("\n"))
+	for comment != 0 && len(rest) > 0 && (len(bytes.TrimSpace(header)) == 0 || rune(header[0]) == comment) {
+		header, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
 	// The reader takes \r\n as \n but not a lone \r, the line end of old
 	// spreadsheets, which would make one long header.
 	if i := bytes.IndexByte(header, '\r'); i >= 0 && i < len(header)-1 {
@@ -45,6 +51,7 @@ func (f *files) readTable(name string) *table {
 	}
 	r := csv.NewReader(bytes.NewReader(s.text))
 	r.FieldsPerRecord = -1
+	r.Comment = comment
 	if bytes.IndexByte(header, '\t') >= 0 || bytes.IndexByte(header, ',') < 0 {
 		// PEtab's tables know no quoting rules of their own; pandas, which
 		// reads them elsewhere, understands quotes as CSV does.
