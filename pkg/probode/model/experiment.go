@@ -120,6 +120,7 @@ func (m *Model) experiments(params map[string]bool) []*Experiment {
 			e.Rows = append(e.Rows, l.row(i))
 			if math.IsInf(m.Data[i].Time, 1) {
 				l.steady(k.cond)
+				l.timeless(e.Rows[len(e.Rows)-1], &m.Data[i])
 			}
 		}
 		slices.SortStableFunc(e.Rows, func(a, b Row) int {
@@ -197,6 +198,7 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*Row{}}
 	if pre != nil {
+		ix.sameSizes(pre, c)
 		for _, s := range pre.Set {
 			if k := ix.constants[s.ID]; k != nil && k.Kept {
 				l.set[s.ID] = s.Value
@@ -237,6 +239,20 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	}
 	l.switches()
 	return l
+}
+
+// sameSizes refuses a compartment whose size changes with preequilibration:
+// whether amounts or concentrations stay is not said anywhere.
+func (ix *index) sameSizes(pre, c *Condition) {
+	sizes := map[string]*expr.Node{}
+	for _, s := range pre.Set {
+		sizes[s.ID] = s.Value
+	}
+	for _, s := range c.Set {
+		if k := ix.constants[s.ID]; k != nil && k.Size && (sizes[s.ID] == nil || !sizes[s.ID].Equal(s.Value)) {
+			c.Where.refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.ID, c.ID, s.ID)
+		}
+	}
 }
 
 // at0 is what an ID is at time 0.
@@ -435,6 +451,15 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 	for name := range by {
 		if !asked[name] {
 			d.Where.failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
+		}
+	}
+}
+
+// timeless stops at an observable of the steady state that depends on time.
+func (l *lowering) timeless(r Row, d *Measurement) {
+	for _, n := range []*expr.Node{r.Formula, r.Noise} {
+		if slices.Contains(n.Symbols(), TimeSymbol) {
+			d.Where.failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
 		}
 	}
 }

@@ -89,6 +89,10 @@ type Constant struct {
 	// Kept says that preequilibration hands the value on, as it does for
 	// species that nothing changes: a condition sets it once.
 	Kept bool
+
+	// Size says that it is the size of a compartment: preequilibration and
+	// what follows must agree on it.
+	Size bool
 }
 
 // An Assignment names a formula.

@@ -54,7 +54,7 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 	}
 	for _, n := range y.list("conditions") {
 		n.mapping("a condition")
-		c := Condition{ID: n.must("a condition", "conditionId"), Name: n.word("conditionName"), Where: s.at(n.line)}
+		c := Condition{ID: r.id(n.lineOf("conditionId"), "conditionId", n.must("a condition", "conditionId")), Name: n.word("conditionName"), Where: s.at(n.line)}
 		for _, k := range n.keys {
 			if k == "conditionId" || k == "conditionName" || n.byKey[k].null {
 				continue
@@ -177,7 +177,7 @@ func (r *modelReader) parameter(n *node) Param {
 }
 
 // maxEvents bounds count of an event.
-const maxEvents = 100000
+const maxEvents = 10000
 
 // events reads an event, once for each time that it happens.
 func (r *modelReader) events(n *node) []Event {

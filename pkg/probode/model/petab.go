@@ -53,9 +53,25 @@ func (f *files) petab(s *source, y *node) *Problem {
 		for _, n := range q.list("measurement_files") {
 			m.Data = append(m.Data, f.measurementTable(f.readTable(n.file()), m.Observables, true)...)
 		}
+		notInBoth(p.Params, m.Conditions)
 		p.Models = append(p.Models, m)
 	}
 	return p
+}
+
+// notInBoth stops at a parameter that the parameter table and a condition give.
+func notInBoth(params []Param, conditions []Condition) {
+	in := map[string]bool{}
+	for _, q := range params {
+		in[q.ID] = true
+	}
+	for _, c := range conditions {
+		for _, s := range c.Set {
+			if in[s.ID] {
+				c.Where.failf("condition %s sets %s, which is in the parameter table: want it in one of them", c.ID, s.ID)
+			}
+		}
+	}
 }
 
 // file is the name of a file that a YAML file refers to.

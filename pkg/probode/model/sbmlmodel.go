@@ -132,7 +132,7 @@ func (s *sbml) quantity(e *element) {
 	case s.jumped[id]:
 		s.state(State{ID: id, Name: e.get("name"), Init: value, Rate: expr.Num(0), Where: s.at(e.line)})
 	default:
-		s.out.Constants = append(s.out.Constants, Constant{ID: id, Value: value, Where: at})
+		s.out.Constants = append(s.out.Constants, Constant{ID: id, Value: value, Where: at, Size: e.name == "compartment"})
 	}
 }
 

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"slices"
+
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -9,7 +11,6 @@ import (
 // A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
 // g₁ free of time and states that is at t = −g₀/g₁.
 func (l *lowering) switches() {
-	seen := map[string]bool{}
 	for _, r := range l.Rates {
 		for _, c := range r.Conditions() {
 			_, args := c.Operator()
@@ -25,8 +26,7 @@ func (l *lowering) switches() {
 			if at == nil { // never: the condition does not depend on time
 				continue
 			}
-			if key := at.String(); !seen[key] {
-				seen[key] = true
+			if !slices.ContainsFunc(l.Switches, at.Equal) {
 				l.Switches = append(l.Switches, at)
 			}
 		}
