@@ -47,3 +47,17 @@ func TestWritePEtab(t *testing.T) {
 		}
 	}
 }
+
+// PEtab as it was checked by petablint, reactions, compartments and events of
+// SBML written by hand among it (pk, influenza), comes to the same
+// as the model files.
+func TestReactions(t *testing.T) {
+	for _, name := range []string{"pk", "influenza", "lynx", "cascade"} {
+		p := load(t, name+".yaml")
+		q := load(t, "petab-"+name+"/problem.yaml")
+		if len(q.Warnings) > 0 {
+			t.Errorf("%s: %v", name, q.Warnings)
+		}
+		sameExperiments(t, p, q)
+	}
+}
