@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -224,9 +225,9 @@ func TestSBMLEvents(t *testing.T) {
 	}{
 		{"{time >= T}", `initialValue="true"`, "", double, 5, Missed, 6, 4},
 		{"{time > T}", `initialValue="true"`, "", set, 5, AtStart, 4 * 2, 2},
-		{"{time >= T}", `initialValue="false"`, "", set + double, 5, Late, 4 * 4, 4},
-		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, AtStart, 4 * 4, 4},
-		{"{T <= time}", `initialValue="true"`, "<delay>{2}</delay>", `<eventAssignment variable="A">{7}</eventAssignment>`, 7, Missed, 14, 2},
+		{"{time >= T}", `initialValue="false"`, "", double, 5, Late, 6, 4},
+		{"{2*time - 4 > T - time}", `initialValue="true"`, "", set, 3, AtStart, 4 * 2, 2},
+		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, Missed, 14, 2},
 	} {
 		e, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
 		if err != nil {
@@ -247,6 +248,19 @@ func TestSBMLEvents(t *testing.T) {
 		}
 		if after["A_amount"] != c.amount || after["V"] != c.volume {
 			t.Errorf("%s: %v: want %v and %v", c.assign, after, c.amount, c.volume)
+		}
+	}
+	for _, c := range []struct{ trigger, attrs, more, assign, feature string }{
+		{"{time >= T}", `initialValue="true"`, "", set + double, "event that sets a concentration and the size of its compartment"},
+		{"{time >= T}", `initialValue="true"`, "<delay>{2}</delay>", set, "delay of an event"},
+		{"{time >= T && time < 8}", `initialValue="true"`, "", set, "event trigger and"},
+		{"{time^2 >= T}", `initialValue="true"`, "", set, "event that depends on the state"},
+		{"{time < T}", `initialValue="false"`, "", set, "event that starts false"},
+	} {
+		_, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
+		var e *Error
+		if !errors.As(err, &e) || e.Feature != c.feature {
+			t.Errorf("%s %s: %v: want %s", c.trigger, c.assign, err, c.feature)
 		}
 	}
 	// A trigger that ends never makes an event.

@@ -241,6 +241,9 @@ func (s *sbml) event(e *element) {
 	if trigger == nil {
 		s.failf(e.line, "event %s has no trigger", id)
 	}
+	if d := e.first("delay"); d != nil {
+		s.refuse(d.line, "delay of an event", "event %s has one: want the later time in the trigger", id)
+	}
 	if p := e.first("priority"); p != nil && len(s.core("listOfEvents")) > 1 {
 		s.refuse(p.line, "priority of an event", "event %s has one", id)
 	}
@@ -257,12 +260,7 @@ func (s *sbml) event(e *element) {
 	case strict:
 		early = AtStart
 	}
-	delayed := e.first("delay")
-	if delayed != nil {
-		at = expr.Call("plus", at, s.mathOf(delayed))
-	}
-	// Values are those just before the event, the sizes of compartments
-	// those just after it.
+	// Values are those just before the event.
 	set := map[string]*expr.Node{}
 	var order []*element
 	for _, a := range e.list("listOfEventAssignments") {
@@ -272,9 +270,6 @@ func (s *sbml) event(e *element) {
 		}
 		set[v] = s.mathOf(a)
 		order = append(order, a)
-		if delayed != nil && s.flag(e, "useValuesFromTriggerTime", true) && len(set[v].Symbols()) > 0 {
-			s.refuse(delayed.line, "delay of an event", "event %s sets %s to what it was before the delay", id, v)
-		}
 	}
 	ev := Event{ID: id, Time: at, Early: early, Where: s.at(e.line)}
 	for _, a := range order {
@@ -286,11 +281,12 @@ func (s *sbml) event(e *element) {
 		x := s.out.States[i]
 		value := set[v]
 		if x.Of != "" {
-			size := x.Volume
-			if name, _ := size.Symbol(); set[name] != nil {
-				size = set[name]
+			// Simulators disagree on which size turns the concentration into
+			// an amount.
+			if size, _ := x.Volume.Symbol(); set[size] != nil {
+				s.refuse(a.line, "event that sets a concentration and the size of its compartment", "event %s sets %s and %s", id, v, size)
 			}
-			value = expr.Call("times", value, size)
+			value = expr.Call("times", value, x.Volume)
 		}
 		ev.Jumps = append(ev.Jumps, Jump{x.ID, value})
 	}
