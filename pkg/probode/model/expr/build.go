@@ -62,7 +62,7 @@ func (b builder) apply(name string, args []*Node) (*Node, error) {
 		case b.max > b.min:
 			want += fmt.Sprintf(" to %d", b.max)
 		}
-		return nil, &argError{-1, fmt.Sprintf("%s has %d arguments: want %s", name, len(args), want)}
+		return nil, &argError{-1, fmt.Sprintf("%s has %s: want %s", name, arguments(len(args)), want)}
 	}
 	if b.check != nil {
 		if err := b.check(args); err != nil {
@@ -76,6 +76,13 @@ func (b builder) apply(name string, args []*Node) (*Node, error) {
 		}
 	}
 	return b.build(args), nil
+}
+
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
 }
 
 func node(o op, args ...*Node) *Node { return &Node{op: o, args: args} }

@@ -21,10 +21,16 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 		simple[i] = p.simplify(f)
 		jac[i] = make([]*Node, len(names))
 	}
+	uses := map[string][]int{}
+	for i, f := range simple {
+		for _, s := range f.Symbols() {
+			uses[s] = append(uses[s], i)
+		}
+	}
 	for j, name := range names {
 		done := map[*Node]*Node{}
-		for i, f := range simple {
-			if d := p.diff(f, name, done); !isZero(d) {
+		for _, i := range uses[name] {
+			if d := p.diff(simple[i], name, done); !isZero(d) {
 				jac[i][j] = d
 			}
 		}

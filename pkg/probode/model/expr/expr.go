@@ -27,7 +27,9 @@
 // finite: 0·x is 0 and x − x is 0, although they are NaN for an infinite x.
 // What divides is never cancelled: x/x stays, because its 0/0 says something
 // about the model. Numbers are combined only if the result neither overflows
-// nor underflows, and x^a·x^b only for positive whole a and b.
+// nor underflows, and x^a·x^b only for positive whole a and b. Brackets in
+// sums and products stay unless terms or factors are joined across them;
+// there, results between, of 1e±300 and more, can arise or go away.
 package expr
 
 import (

@@ -19,8 +19,8 @@ type Assignment struct {
 // must be of type float64; ok is false for a name that is not defined. Values
 // of conditions are 0 and 1. The numbers are those of [Program.Eval], to the
 // last bit: products are kept from being fused with sums. The statements use
-// the package math if they contain "math.". Nothing is assigned before all
-// inputs are read that the assignment needs; to and inputs must not overlap.
+// the package math if they contain "math.". What is assigned to must not be an
+// input. The error names what cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -147,7 +147,10 @@ func (g *goWriter) write(assignments []Assignment) {
 		for _, o := range in.operands() {
 			if *o >= first {
 				uses[*o-first]++
-				inSum[*o-first] = inSum[*o-first] || in.code == codeAdd || in.code == codeSub
+				switch in.code {
+				case codeAdd, codeSub, codeNeg, codeSelect: // what a sum may reach through
+					inSum[*o-first] = true
+				}
 			}
 		}
 	}
@@ -163,7 +166,7 @@ func (g *goWriter) write(assignments []Assignment) {
 			t := "t" + strconv.Itoa(g.temps)
 			g.statement("%s := %s", t, g.float(in.c))
 			g.statement("if %s {", g.cond(in.a, goLogic))
-			g.statement("\t%s = %s", t, g.arg(in.b, goLogic))
+			g.statement("\t%s = %s", t, g.term(in.b, goLogic))
 			g.statement("}")
 			g.text[v] = goText{t, goAtom}
 			continue
@@ -211,7 +214,7 @@ func (g *goWriter) float(v int32) string {
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
 		return "float64(" + t.s + ")"
 	}
-	return t.s
+	return g.term(v, goLogic)
 }
 
 // instr is the Go expression of an instruction.
@@ -226,7 +229,7 @@ func (g *goWriter) instr(in *instr) goText {
 	case codeDiv:
 		return goText{g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary), goProduct}
 	case codeNeg:
-		return goText{"-" + g.arg(in.a, goAtom), goUnary}
+		return goText{"-" + g.term(in.a, goAtom), goUnary}
 	case codeSqrt:
 		return goText{"math.Sqrt(" + g.arg(in.a, goLogic) + ")", goAtom}
 	case codePow, codeMin, codeMax:
@@ -251,99 +254,22 @@ func (g *goWriter) instr(in *instr) goText {
 	return goText{functions[in.code-codeFunc].golang + "(" + g.arg(in.a, goLogic) + ")", goAtom}
 }
 
-// Go writes n as one Go expression, without sharing its common parts, with
-// name giving the Go expression of a name. Where n needs an if it holds a
-// function literal: [GoStatements] makes faster code. Its value agrees with
-// [Node.Value] but for the last digits. It panics on what cannot be evaluated.
+// Go writes n as one Go expression of type float64, with name giving the Go
+// expression of a name. Where n has common parts or needs an if, it is a call
+// of a function literal. It panics on what cannot be evaluated.
 func (n *Node) Go(name func(string) string) string {
-	return write(goStyle{name}, n)
-}
-
-type goStyle struct{ name func(string) string }
-
-func (goStyle) brackets() (open, end string) { return "(", ")" }
-func (goStyle) level(n *Node) int {
-	switch n.op {
-	case opSym, opBool:
-		return levelAtom
-	case opNum:
-		if goNumber(n.val).level == goUnary {
-			return levelSign
+	code, err := GoStatements([]Assignment{{"v", n}}, func(s string) (string, bool) {
+		if _, isConst := Constant(s); isConst && name(s) == s {
+			return "", false
 		}
-		return levelAtom
-	case opPow, opPiecewise:
-		return levelAtom
-	case opXor:
-		return levelCompare
+		return name(s), true
+	}, "")
+	if err != nil {
+		panic("expr: Go code: " + err.Error())
 	}
-	return textLevel(n)
-}
-
-func (g goStyle) layout(n *Node, l *layout) {
-	a := n.args
-	switch n.op {
-	case opNum:
-		l.text(goNumber(n.val).s)
-	case opBool:
-		l.text(strconv.FormatBool(n.val != 0))
-	case opSym:
-		l.text(g.name(n.name))
-	case opUser, opLambda:
-		panic("expr: Go code of a call that is not expanded, or of a lambda")
-	case opNeg, opNot:
-		l.text(map[op]string{opNeg: "-", opNot: "!"}[n.op])
-		l.arg(a[0], levelAtom)
-	case opAdd:
-		l.arg(a[0], levelSum)
-		for _, t := range a[1:] {
-			if t.op == opNeg {
-				l.text(" - ")
-				l.arg(t.args[0], levelProduct)
-			} else {
-				l.text(" + ")
-				l.arg(t, levelProduct)
-			}
-		}
-	case opMul:
-		l.list(a, "*", levelSign)
-	case opDiv:
-		l.arg(a[0], levelSign)
-		l.text("/")
-		l.arg(a[1], levelSign)
-	case opLt, opLe, opGt, opGe, opEq, opNe:
-		l.list(a, symbols[n.op], levelSum)
-	case opXor:
-		l.list(a, " != ", levelAtom)
-	case opAnd, opOr:
-		l.list(a, symbols[n.op], levelAtom)
-	case opPiecewise:
-		l.text("func() float64 { switch { ")
-		for i := 0; i+1 < len(a); i += 2 {
-			l.text("case ")
-			l.arg(a[i+1], 0)
-			l.text(": return ")
-			l.arg(a[i], 0)
-			l.text("; ")
-		}
-		l.text("}; return ")
-		l.arg(a[len(a)-1], 0)
-		l.text(" }()")
-	case opPow, opMin, opMax:
-		f := map[op]string{opPow: "math.Pow(", opMin: "min(", opMax: "max("}[n.op]
-		l.text(f)
-		l.list(a, ", ", 0)
-		l.text(")")
-	case opLog10, opLog2:
-		l.text("(math.Log(")
-		l.arg(a[0], 0)
-		l.text(map[op]string{opLog10: ")/math.Ln10)", opLog2: ")/math.Ln2)"}[n.op])
-	case opSign:
-		l.text("func(x float64) float64 { switch { case x > 0: return 1; case x < 0: return -1 }; return x }(")
-		l.arg(a[0], 0)
-		l.text(")")
-	default:
-		l.text(functions[n.op].golang + "(")
-		l.list(a, ", ", 0)
-		l.text(")")
+	code = strings.TrimSuffix(code, "\n")
+	if v, ok := strings.CutPrefix(code, "v = "); ok && !strings.Contains(v, "\n") {
+		return v
 	}
+	return "func() (v float64) {\n" + code + "\nreturn v\n}()"
 }

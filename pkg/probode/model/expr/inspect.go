@@ -21,8 +21,8 @@ func (n *Node) Operator() (name string, args []*Node) {
 		}
 		return "false", nil
 	}
-	if n.op.isFunc() {
-		return functions[n.op].name, n.args
+	if name := functions[n.op].name; name != "" {
+		return name, n.args
 	}
 	return operatorNames[n.op], n.args
 }

@@ -33,20 +33,17 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 
 // expandMost bounds what Expand makes: functions that call each other twice
 // could otherwise double the expression at each level.
-const expandMost = 4_000_000
+const expandMost = 500_000
 
 // Expand replaces the calls of functions that a model defines by their bodies.
 // The values of functions are lambdas. An error names a function that is not
 // defined, calls itself, is called with the wrong number of arguments or with
-// a condition for a number, and a result of more than four million nodes.
+// a condition for a number, and a result of more than half a million operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	e := &expander{functions: functions, open: map[string]*Node{}}
 	r, err := e.expand(n)
 	if err != nil {
 		return nil, err
-	}
-	if n.op == opLambda {
-		return r, nil
 	}
 	return r, nil
 }
@@ -129,7 +126,7 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	}
 	params := l.params()
 	if len(args) != len(params) {
-		return nil, fmt.Errorf("function %s has %d arguments: want %d", name, len(args), len(params))
+		return nil, fmt.Errorf("function %s has %s: want %d", name, arguments(len(args)), len(params))
 	}
 	by := map[string]*Node{}
 	for i, p := range params {

@@ -107,7 +107,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 			switch {
 			case t.op == opNeg:
 				l.text(" - ")
-				l.arg(t.args[0], levelProduct)
+				l.arg(t.args[0], afterMinus(t.args[0]))
 			case t.op == opNum && t.val < 0:
 				l.text(" - " + latexNumber(-t.val))
 			default:
@@ -128,8 +128,8 @@ func (s latexStyle) layout(n *Node, l *layout) {
 			if i == 0 {
 				level = levelSign
 			}
-			if f.op == opNum && i == 0 {
-				level = 0
+			if f.op == opNum && !negative(f) || f.op == opNum && i == 0 {
+				level = 0 // also with a power of ten
 			}
 			l.arg(f, level)
 		}

@@ -238,41 +238,16 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// powerMost is the largest whole power that is made of products: each of them
-// rounds, so that larger ones would lose more than a digit to math.Pow.
-const powerMost = 16
-
-// pow multiplies for small whole powers. Their squares are shared with other
-// powers of the same number.
+// pow multiplies for the powers of powNumber. Their squares are shared with
+// other powers of the same number.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
 	}
 	e := l.line.consts[-1-y]
-	n := math.Abs(e)
-	whole := math.Trunc(n)
-	if n > powerMost || n != whole && n != whole+0.5 || whole == 0 {
+	v, ok := powerBy(x, e, l.num(1), func(c code, operands ...int32) int32 { return l.emit(c, operands...) })
+	if !ok {
 		return l.emit(codePow, x, y)
-	}
-	v, square := int32(0), x
-	have := false
-	for k := int(whole); k > 0; k >>= 1 {
-		if k&1 == 1 {
-			if have {
-				v = l.emit(codeMul, v, square)
-			} else {
-				v, have = square, true
-			}
-		}
-		if k > 1 {
-			square = l.emit(codeMul, square, square)
-		}
-	}
-	if n != whole {
-		v = l.emit(codeMul, v, l.emit(codeSqrt, x))
-	}
-	if e < 0 {
-		v = l.emit(codeDiv, l.num(1), v)
 	}
 	return v
 }

@@ -62,7 +62,6 @@ const (
 )
 
 func (o op) isBool() bool       { return o >= opBool }
-func (o op) isFunc() bool       { return opExp <= o && o <= opAtanh }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
 // functions of one number: the name in text, and in Go.
@@ -211,6 +210,10 @@ func (n *Node) Value(values map[string]float64) (float64, error) {
 			args = args[:0]
 			for _, a := range m.args {
 				args = append(args, done[a])
+			}
+			if m.op == opPow && m.args[1].op == opNum {
+				done[m] = powNumber(args[0], args[1]) // as programs do
+				continue
 			}
 			done[m] = apply1(m.op, args)
 		}

@@ -117,13 +117,13 @@ func (p *parser) operator() (level int, name string) {
 	return -1, ""
 }
 
-// run collects operands of one operator, so that a + b + c is one sum.
-type run struct {
+// series collects operands of one operator, so that a + b + c is one sum.
+type series struct {
 	name string // plus, times, and, or; "" for a single operand
 	args []*Node
 }
 
-func (r run) node() *Node {
+func (r series) node() *Node {
 	if len(r.args) == 1 {
 		return r.args[0]
 	}
@@ -137,7 +137,7 @@ func (p *parser) binary(level int) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := run{args: []*Node{first}}
+	left := series{args: []*Node{first}}
 	at := levelPower // the level of the operators in left
 	for {
 		opTok := p.tok
@@ -170,9 +170,9 @@ func (p *parser) binary(level int) (*Node, error) {
 		case term == left.name:
 			left.args = append(left.args, right)
 		case term == "plus" || term == "times" || term == "and" || term == "or":
-			left = run{term, []*Node{left.node(), right}}
+			left = series{term, []*Node{left.node(), right}}
 		default:
-			left = run{args: []*Node{builders[name].build([]*Node{left.node(), right})}}
+			left = series{args: []*Node{builders[name].build([]*Node{left.node(), right})}}
 		}
 		at = l
 	}

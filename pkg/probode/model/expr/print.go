@@ -189,7 +189,7 @@ func (textStyle) layout(n *Node, l *layout) {
 			switch {
 			case t.op == opNeg:
 				l.text(" - ")
-				l.arg(t.args[0], levelProduct)
+				l.arg(t.args[0], afterMinus(t.args[0]))
 			case t.op == opNum && textLevel(t) == levelSign:
 				l.text(" - " + number(-t.val))
 			default:
@@ -228,6 +228,14 @@ func (textStyle) layout(n *Node, l *layout) {
 		l.list(a, ", ", 0)
 		l.text(")")
 	}
+}
+
+// afterMinus is the level that n needs behind a minus: one sign there, no two.
+func afterMinus(n *Node) int {
+	if negative(n) {
+		return levelAtom
+	}
+	return levelProduct
 }
 
 // number is the shortest text that reads back as v.

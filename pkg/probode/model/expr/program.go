@@ -15,6 +15,7 @@ import (
 // numbers are the same everywhere.
 type Program struct {
 	line straightLine
+	runs []run
 	regs []float64
 }
 
@@ -28,13 +29,14 @@ func Compile(inputs []string, outputs []*Node) (*Program, error) {
 		return nil, err
 	}
 	line.fuse()
-	p := &Program{line: *line}
+	runs := line.schedule()
+	p := &Program{line: *line, runs: runs}
 	return p.Clone(), nil
 }
 
 // Clone is a program that another goroutine may use.
 func (p *Program) Clone() *Program {
-	q := &Program{line: p.line}
+	q := &Program{line: p.line, runs: p.runs}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
 	copy(q.regs[p.line.inputs:], p.line.consts)
 	return q
@@ -145,55 +147,165 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 	r := p.regs
 	copy(r, in)
-	next := int(p.line.first())
-	for i := range p.line.code {
-		c := &p.line.code[i]
-		a := r[c.a]
-		var v float64
-		switch c.code {
+	values := r[p.line.first():]
+	at := int32(0)
+	for _, run := range p.runs {
+		code := p.line.code[at:run.end]
+		v := values[at:run.end]
+		v = v[:len(code)]
+		at = run.end
+		switch run.code {
 		case codeAdd:
-			v = a + r[c.b]
+			for i, c := range code {
+				v[i] = r[c.a] + r[c.b]
+			}
 		case codeSub:
-			v = a - r[c.b]
+			for i, c := range code {
+				v[i] = r[c.a] - r[c.b]
+			}
 		case codeMul:
-			v = a * r[c.b]
+			for i, c := range code {
+				v[i] = r[c.a] * r[c.b]
+			}
 		case codeDiv:
-			v = a / r[c.b]
+			for i, c := range code {
+				v[i] = r[c.a] / r[c.b]
+			}
 		case codeMul3:
-			v = a * r[c.b] * r[c.c]
+			for i, c := range code {
+				v[i] = r[c.a] * r[c.b] * r[c.c]
+			}
 		case codeMulAdd:
-			v = float64(a*r[c.b]) + r[c.c]
+			for i, c := range code {
+				v[i] = float64(r[c.a]*r[c.b]) + r[c.c]
+			}
 		case codeMulSub:
-			v = float64(a*r[c.b]) - r[c.c]
+			for i, c := range code {
+				v[i] = float64(r[c.a]*r[c.b]) - r[c.c]
+			}
 		case codeSubMul:
-			v = r[c.c] - float64(a*r[c.b])
+			for i, c := range code {
+				v[i] = r[c.c] - float64(r[c.a]*r[c.b])
+			}
 		case codeAdd3:
-			v = a + r[c.b] + r[c.c]
+			for i, c := range code {
+				v[i] = r[c.a] + r[c.b] + r[c.c]
+			}
 		case codeDivAdd:
-			v = a / (r[c.b] + r[c.c])
+			for i, c := range code {
+				v[i] = r[c.a] / (r[c.b] + r[c.c])
+			}
 		case codeNeg:
-			v = -a
+			for i, c := range code {
+				v[i] = -r[c.a]
+			}
 		case codeSqrt:
-			v = math.Sqrt(a)
+			for i, c := range code {
+				v[i] = math.Sqrt(r[c.a])
+			}
 		case codePow:
-			v = math.Pow(a, r[c.b])
+			for i, c := range code {
+				v[i] = math.Pow(r[c.a], r[c.b])
+			}
 		case codeSelect:
-			v = r[c.c]
-			if a != 0 {
-				v = r[c.b]
+			for i, c := range code {
+				v[i] = r[c.c]
+				if r[c.a] != 0 {
+					v[i] = r[c.b]
+				}
 			}
 		case codeLt:
-			v = truth(a < r[c.b])
+			for i, c := range code {
+				v[i] = truth(r[c.a] < r[c.b])
+			}
 		case codeLe:
-			v = truth(a <= r[c.b])
+			for i, c := range code {
+				v[i] = truth(r[c.a] <= r[c.b])
+			}
 		default:
-			v = c.evalSeldom(a, r[c.b])
+			for i, c := range code {
+				v[i] = c.evalSeldom(r[c.a], r[c.b])
+			}
 		}
-		r[next+i] = v
 	}
+	dst = dst[:len(p.line.outputs)]
 	for i, o := range p.line.outputs {
 		dst[i] = r[o]
 	}
+}
+
+// A run is a stretch of one code that ends before instruction end. The switch
+// over codes is made once for it.
+type run struct {
+	code code
+	end  int32
+}
+
+// schedule brings instructions of one code together: of those that have their
+// operands it takes all of one code, and what becomes ready by them, then all
+// of the next. Taking the code with the most ready makes few and long runs.
+func (s *straightLine) schedule() []run {
+	first := s.first()
+	n := len(s.code)
+	missing := make([]int32, n) // operands that are not computed
+	users := make([][]int32, n)
+	for i := range s.code {
+		for _, o := range s.code[i].operands() {
+			if *o >= first {
+				missing[i]++
+				users[*o-first] = append(users[*o-first], int32(i))
+			}
+		}
+	}
+	var ready [256][]int32
+	for i := range s.code {
+		if missing[i] == 0 {
+			ready[s.code[i].code] = append(ready[s.code[i].code], int32(i))
+		}
+	}
+	var order []int32
+	var runs []run
+	for len(order) < n {
+		best := 0
+		for c := range ready {
+			if len(ready[c]) > len(ready[best]) {
+				best = c
+			}
+		}
+		for k := 0; k < len(ready[best]); k++ {
+			i := ready[best][k]
+			order = append(order, i)
+			for _, u := range users[i] {
+				if missing[u]--; missing[u] == 0 {
+					c := s.code[u].code
+					ready[c] = append(ready[c], u)
+				}
+			}
+		}
+		ready[best] = ready[best][:0]
+		runs = append(runs, run{code(best), int32(len(order))})
+	}
+	at := make([]int32, n)
+	for k, i := range order {
+		at[i] = first + int32(k)
+	}
+	sorted := make([]instr, n)
+	for k, i := range order {
+		in := s.code[i]
+		for _, o := range in.operands() {
+			if *o >= first {
+				*o = at[*o-first]
+			}
+		}
+		sorted[k] = in
+	}
+	s.code = sorted
+	for i, o := range s.outputs {
+		if o >= first {
+			s.outputs[i] = at[o-first]
+		}
+	}
+	return runs
 }
 
 // evalSeldom is the value of the instructions that a call does not slow down.
