@@ -97,7 +97,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"initialValue: n", "initialValue: A", "the initial value of A depends on itself"},
 		{"formula: a * A", "formula: b * A", "m.yaml:9: the assignment of b depends on itself"},
 		{`formula: "f(A, n)"`, `formula: b`, "depends on itself, by way of"},
-		{"f(A, n)", "f(A)", "m.yaml:10: formula: function f has 1 arguments: want 2"},
+		{"f(A, n)", "f(A)", "m.yaml:10: formula: function f has 1 argument: want 2"},
 		{"x * y + 1", `"f(x, y) + 1"`, "function f calls itself"},
 		{"lowerBound: 0.1", "lowerBound: .inf", `m.yaml:4: lowerBound is ".inf": want a finite number`},
 		{"lowerBound: 0.1", "lowerBound: 20", "want the lower one first"},
