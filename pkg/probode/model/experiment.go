@@ -18,7 +18,8 @@ type Experiment struct {
 	Preequilibration string // "" if there is none
 
 	// Pre, if not nil, is run from its initial values to its steady state
-	// before System starts at time 0.
+	// before System starts at time 0. It does not depend on the time, has no
+	// events, and is the same pointer wherever it is the same system.
 	Pre *System
 	System
 	Rows []Row // by time, those of one time as in the file
@@ -110,6 +111,7 @@ func (m *Model) experiments(params map[string]bool) []*Experiment {
 				systems[k.pre] = pre
 			}
 			pre.steady(k.pre)
+			pre.autonomous(k.pre)
 			e.Pre = &pre.System
 			l = ix.lower(m.condition(k.cond), m.condition(k.pre))
 		}
@@ -144,4 +146,3 @@ func (m *Model) condition(id string) *Condition {
 	}
 	return &Condition{ID: id}
 }
-

@@ -20,11 +20,9 @@ import (
 //
 // The error says what PEtab has no words for: a parameter that is estimated and
 // yet set by a condition, one that is estimated without bounds, a condition
-// that sets a concentration in a compartment that changes its size.
+// that sets a concentration in a compartment that changes its size, events at the
+// same time that depend on each other.
 func (p *Problem) WritePEtab(dir string) (name string, err error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", err
-	}
 	write := func(name string, data []byte) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), data, 0o666)
@@ -32,6 +30,18 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 	}
 	inTable, err := p.tableParams()
 	if err != nil {
+		return "", err
+	}
+	list, err := p.Experiments()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		if a, b := entangled(e.Events); a != nil {
+			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot say in which order", a.ID, b.ID)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", err
 	}
 	var y strings.Builder
@@ -42,9 +52,9 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 		if len(p.Models) > 1 {
 			suffix = fmt.Sprintf("_%d", i+1)
 		}
-		conditions, e := m.conditionRows()
-		if e != nil {
-			return "", e
+		conditions, err := m.conditionRows()
+		if err != nil {
+			return "", err
 		}
 		write("model"+suffix+".xml", m.sbml(m.modelParams(p.Params)))
 		write("observables"+suffix+".tsv", m.observableRows())

@@ -99,6 +99,9 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	for _, e := range ix.m.Events {
 		l.Events = append(l.Events, l.event(e))
 	}
+	if a, b := entangled(l.Events); l.m.unordered && a != nil {
+		b.Where.refuse("events at the same time that depend on each other", "%s and %s: their order is not said", a.ID, b.ID)
+	}
 	l.switches()
 	return l
 }
@@ -245,6 +248,35 @@ func (l *lowering) event(e Event) Event {
 	return e
 }
 
+// entangled finds two events at the same time of which one sets what the other
+// sets or uses, so that their order matters; nil if there are none.
+func entangled(events []Event) (a, b *Event) {
+	at := map[string][]*Event{} // by time
+	for i := range events {
+		y := &events[i]
+		key := y.Time.String()
+		for _, x := range at[key] {
+			if x.touches(y) || y.touches(x) {
+				return x, y
+			}
+		}
+		at[key] = append(at[key], y)
+	}
+	return nil, nil
+}
+
+// touches says whether e sets a state that f sets or uses.
+func (e *Event) touches(f *Event) bool {
+	for _, x := range e.Jumps {
+		for _, y := range f.Jumps {
+			if x.State == y.State || slices.Contains(y.Value.Symbols(), x.State) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // row writes a measurement out; rows of one observable with the same
 // parameters share their formulas.
 func (l *lowering) row(index int) Row {
@@ -313,6 +345,16 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 	for name := range by {
 		if !asked[name] {
 			d.Where.failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
+		}
+	}
+}
+
+// autonomous refuses preequilibration where it would matter at which time it
+// begins: PEtab does not say.
+func (l *lowering) autonomous(condition string) {
+	for i, r := range l.Rates {
+		if slices.Contains(r.Symbols(), TimeSymbol) {
+			l.m.States[i].Where.refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
 		}
 	}
 }

@@ -29,6 +29,10 @@ type Model struct {
 	Observables []Observable
 	Conditions  []Condition
 	Data        []Measurement
+
+	// unordered says that Events has no order, as in SBML, where events at
+	// the same time all use the values before the first of them.
+	unordered bool
 }
 
 // A Param is a parameter of the problem: what may be estimated, and what else

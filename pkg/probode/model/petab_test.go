@@ -3,6 +3,8 @@ package model
 import (
 	"bytes"
 	"encoding/csv"
+	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +127,70 @@ func TestWriteSimulations(t *testing.T) {
 	}
 	if rows[2][4] != "inf" || rows[1][6] != "sd" {
 		t.Errorf("rows %v", rows)
+	}
+}
+
+// Events of SBML at the same time have no order: where it matters, they are
+// refused. Those of a model file happen in the order of the file.
+func TestEventsAtOnce(t *testing.T) {
+	event := func(id, trigger, state, value string) string {
+		return `<event id="` + id + `"><trigger>{` + trigger + `}</trigger><listOfEventAssignments><eventAssignment variable="` + state + `">{` + value + `}</eventAssignment></listOfEventAssignments></event>`
+	}
+	for _, c := range []struct {
+		events  string
+		refused bool
+	}{
+		{event("e", "time >= 2", "A", "A + 1") + event("f", "2*time >= 4", "A", "A + 1"), true},
+		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "A"), true},
+		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "B + 1"), false},
+		{event("e", "time >= 2", "A", "A + 1") + event("f", "time >= 3", "A", "A + 1"), false},
+	} {
+		xml := strings.NewReplacer(
+			"</listOfSpecies>", `<species id="B" compartment="c" initialConcentration="0"/></listOfSpecies>`,
+			"<listOfReactions>", "<listOfEvents>"+c.events+"</listOfEvents><listOfReactions>").Replace(tiny["m.xml"])
+		files := map[string]string{}
+		for k, v := range tiny {
+			files[k] = v
+		}
+		files["m.xml"] = xml
+		_, err := loadMap(t, files, "p.yaml", "a\tc0\tc1\t0.4\tinf", "a\t\tc1\t0.4\t3", "a\tc0\tc1", "a\t\tc1")
+		var e *Error
+		if c.refused != (errors.As(err, &e) && e.Feature == "events at the same time that depend on each other") || !c.refused && err != nil {
+			t.Errorf("%s: %v", c.events, err)
+		}
+	}
+	p, err := loadMap(t, small, "m.yaml", "events:\n", "events:\n  - {eventId: g, time: 3, assignments: {A: 2 * A}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := experiments(t, p)[0].Events; e[0].ID != "g" || e[2].ID != "e_2" {
+		t.Errorf("order of events %v", e)
+	}
+	if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), "events g and e_2 happen at the same time") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPreequilibrationAndTime(t *testing.T) {
+	_, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}", "c0\t0", "c0\t2")
+	if err == nil || !strings.Contains(err.Error(), "m.xml:5: preequilibration that depends on the time is not supported") {
+		t.Errorf("%v", err)
+	}
+	// Without an input nothing depends on the time.
+	if _, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A model may use the names of constants.
+func TestNamesOfConstants(t *testing.T) {
+	p, err := loadMap(t, small, "m.yaml", "parameterId: k", "parameterId: e", "k * t - b", "e * t - b + pi", "eventId: e", "eventId: dose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, TimeSymbol: 2})
+	if !near(got, 20+math.Pi) {
+		t.Errorf("rate %v: want %v", got, 20+math.Pi)
 	}
 }
 

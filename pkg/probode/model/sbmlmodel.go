@@ -8,7 +8,7 @@ import (
 
 // model writes the elements as equations.
 func (s *sbml) model() *Model {
-	m := &Model{Name: s.root.get("name"), TimeUnit: s.timeUnit()}
+	m := &Model{Name: s.root.get("name"), TimeUnit: s.timeUnit(), unordered: true}
 	if m.Name == "" {
 		m.Name = s.root.get("id")
 	}
