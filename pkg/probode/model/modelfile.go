@@ -197,6 +197,9 @@ func (r *modelReader) events(n *node) []Event {
 	var every *expr.Node
 	if n.get("every") != nil || n.get("count") != nil {
 		every = r.formula(n, "every")
+		if v, ok := every.Const(); ok && !(v > 0) {
+			r.failf(n.lineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
+		}
 		c := n.number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
 			r.failf(n.lineOf("count"), "count is %q: want a whole number from 1 to %d", n.word("count"), maxEvents)

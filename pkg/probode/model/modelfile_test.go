@@ -106,6 +106,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"noiseFormula: 0.1", "noiseFormula: -0.1", "the noise of y is -0.1: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: cauchy", `noiseDistribution is "cauchy"`},
 		{", noiseFormula: 0.1", "", "an entry has no noiseFormula"},
+		{"every: 2", "every: 0", "m.yaml:16: every is 0: want a positive number"},
 		{"count: 3", "count: 2.5", `m.yaml:16: count is "2.5"`},
 		{"count: 3", "count: 1000000000", "want a whole number from 1 to 10000"},
 		{", count: 3", "", "count is \"\""},
