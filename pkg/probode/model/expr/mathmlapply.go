@@ -9,9 +9,17 @@ import "encoding/xml"
 func (m *mathML) apply(s xml.StartElement) (*Node, error) {
 	name, user := "", false
 	var args []*Node
-	var degree *Node
+	var degree, inner *Node
 	err := m.children(s, func(c xml.StartElement) error {
 		switch {
+		case inner != nil:
+			return m.errorf("<%s> follows an <apply> that stands for an operator", c.Name.Local)
+		case name == "" && c.Name.Local == "apply":
+			// Published models have <apply> around a whole expression, which
+			// other readers of SBML take for brackets.
+			var err error
+			inner, err = m.element(c)
+			return err
 		case name == "":
 			var err error
 			name, user, err = m.operator(c)
@@ -37,6 +45,8 @@ func (m *mathML) apply(s xml.StartElement) (*Node, error) {
 		return nil, err
 	}
 	switch {
+	case inner != nil:
+		return inner, nil
 	case name == "":
 		return nil, m.errorf("<apply> is empty: want an operator and its arguments")
 	case user:
