@@ -115,3 +115,25 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	}
 	return probode.ErrNewton
 }
+
+// tangent solves the equations of the derivatives, which are linear, and solves
+// once more for what rounding has left.
+func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
+	if !e.factorize(s, s.z) {
+		return probode.ErrSingular
+	}
+	clear(sys.z)
+	for range 2 {
+		sys.residual(s, s.r, sys.z)
+		e.solve(s, s.u, s.r)
+		for k, v := range s.u {
+			sys.z[k] += v
+		}
+	}
+	for _, v := range sys.z {
+		if v-v != 0 {
+			return probode.ErrSingular
+		}
+	}
+	return nil
+}

@@ -64,8 +64,13 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 			e.at[j].Along(s.stage(e.g, j), dx, dtheta, dt+c*dh)
 		}
 		clear(e.z)
-		if err := s.iterate(e.z, e); err != nil {
-			return err
+		if s.iterate(e.z, e) != nil {
+			if s.full == nil {
+				s.full = newFullNewton(s)
+			}
+			if err := s.full.tangent(s, e); err != nil {
+				return err
+			}
 		}
 		to := dnext[m*s.d : (m+1)*s.d]
 		copy(to, dx)
