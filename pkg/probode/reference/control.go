@@ -233,6 +233,11 @@ func (e *integration) differentiate(rest float64) error {
 		}
 		what := "F"
 		if finite(e.f0) {
+			if e.set.fixed == either { // the explicit rule can do without
+				e.use(explicit)
+				e.stiff.trial, e.stiff.wait = false, lastWait
+				return e.differentiate(rest)
+			}
 			what = "the Jacobian"
 		}
 		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, short(e.x), e.theta)
