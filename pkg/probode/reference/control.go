@@ -69,6 +69,9 @@ func (e *integration) reach(target float64, i int) error {
 			H = min(H, max(rest, e.end-e.t))
 		} else if limit <= r.natural {
 			H, cut = limit, true
+			if e.divides() {
+				H *= 0.6
+			}
 			part = H / r.natural
 			if r.family == implicit {
 				// Rounding errors of stiff components do not get smaller with
@@ -84,6 +87,7 @@ func (e *integration) reach(target float64, i int) error {
 		}
 		if H <= limit {
 			e.advance(H)
+			e.divided = cut && H < limit
 			if H == rest {
 				e.t, e.tLow = target, 0
 			}
@@ -96,6 +100,14 @@ func (e *integration) reach(target float64, i int) error {
 			e.consider(H)
 		}
 	}
+}
+
+// divides reports whether a step that is cut short is to be made in two. The
+// error of implicit steps may depend on nothing but their length, so that two
+// integrations with the same steps, those between output times, would agree on
+// it.
+func (e *integration) divides() bool {
+	return !e.second && e.rule.family == implicit && !e.divided
 }
 
 // longestStep is MaxStep; the second integration has steps of other and
@@ -140,9 +152,6 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 		r.cost[j] = r.work[j] / r.best[j]
 		if j >= first && err <= 1 {
 			if r.family == implicit && !r.plausible(e, H) {
-				if dbg {
-					println("implausible", e.t, H)
-				}
 				r.natural = H / 4
 				return j, false
 			}
@@ -224,6 +233,11 @@ func (e *integration) differentiate(rest float64) error {
 		}
 		what := "F"
 		if finite(e.f0) {
+			if e.set.fixed == either { // the explicit rule can do without
+				e.use(explicit)
+				e.stiff.trial, e.stiff.wait = false, lastWait
+				return e.differentiate(rest)
+			}
 			what = "the Jacobian"
 		}
 		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, short(e.x), e.theta)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
@@ -84,7 +85,7 @@ func TestSign(t *testing.T) {
 				Span:       [2]float64{0, 2},
 				Autonomous: rng.IntN(2) == 0,
 			}
-			s := Settings{Tolerance: relative(math.Pow(10, -14+10*rng.Float64())), MaxSteps: 20000}
+			s := Settings{Tolerance: relative(math.Pow(10, -14+10*rng.Float64())), MaxSteps: 5000}
 			switch rng.IntN(3) {
 			case 0:
 				s.Absolute = []float64{math.Pow(10, -12+9*rng.Float64())}
@@ -100,7 +101,10 @@ func TestSign(t *testing.T) {
 				honest++
 			}
 		}
-		t.Logf("%s: %d errors, %d solutions", name, errs, honest)
+		// With an absolute tolerance the end is found now and then.
+		if errs < 200 {
+			t.Errorf("%s: %d errors and %d solutions: how are these known?", name, errs, honest)
+		}
 	}
 }
 
@@ -113,12 +117,13 @@ func TestPulse(t *testing.T) {
 		if n > 0 {
 			start, width = 9*rng.Float64(), 0.01*(1+20*rng.Float64())
 		}
+		end := start + width
 		height := math.Pow(10, -2+5*rng.Float64())
 		p := &probode.Problem{
 			Name: "pulse",
 			F: func(dst []float64, t float64, x, _ []float64) {
 				dst[0] = -x[0]
-				if t >= start && t < start+width {
+				if t >= start && t < end {
 					dst[0] += height
 				}
 			},
@@ -131,18 +136,18 @@ func TestPulse(t *testing.T) {
 		exact := func(t float64) []float64 {
 			x := math.Exp(-t)
 			if t > start {
-				x += height * (math.Exp(min(t, start+width)-t) - math.Exp(start-t))
+				x += height * math.Exp(start-t) * math.Expm1(min(t, end)-start)
 			}
 			return []float64{x}
 		}
-		err := judge(t, fmt.Sprintf("pulse of %g on [%g, %g], rtol %g", height, start, start+width, s.Relative), p, []float64{4, 10}, s, exact)
+		err := judge(t, fmt.Sprintf("pulse of %g on [%g, %g], rtol %g", height, start, end, s.Relative), p, []float64{4, 10}, s, exact)
 		// As events it is solved.
-		p.Events = []probode.Event{{Time: start}, {Time: start + width}}
+		p.Events = []probode.Event{{Time: start}, {Time: end}}
 		if err := judge(t, "pulse with events", p, []float64{4, 10}, s, exact); err != nil {
 			t.Error(err)
 		}
-		if n < 2 {
-			t.Log(err)
+		if n == 0 && (err == nil || !strings.Contains(err.Error(), "f may jump here")) {
+			t.Errorf("a pulse that is not an event: error %v: want one that says that f jumps", err)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The
 	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits. Where Absolute is nil, Relative refers to 10⁻⁶ of the
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is nil, Relative refers to 10⁻⁶ of the
 	// largest size of a component so far at least.
 	probode.Tolerance
 
@@ -189,6 +189,9 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
+	}
+	if !s.Global && s.Relative < 1 {
+		s.Relative = min(s.Relative, coarsest)
 	}
 	if s.MaxSteps == 0 {
 		s.MaxSteps = 1e6

@@ -2,8 +2,6 @@ package reference
 
 import "math"
 
-var dbg = false
-
 // Which family of steps is the better one is found by trying the other where
 // there is reason to: an explicit rule pays for stiffness by steps of a few
 // times 1/ρ, ρ the spectral radius of the Jacobian, whatever the accuracy; an
@@ -140,9 +138,6 @@ func (e *integration) disappointed() {
 // that lost is tried again later.
 func (e *integration) decide() {
 	s := &e.stiff
-	if dbg {
-		println("trial of", e.rule.family, "t", e.t, "rate", e.rule.rate(), "old", s.rate, "nat", e.rule.natural, "k", e.rule.k, "since", s.since, "bad", s.bad, "steps", e.steps)
-	}
 	s.trial = false
 	if e.rule.rate() > 1.2*s.rate {
 		s.hits, s.since, s.wait = 0, 0, firstWait
