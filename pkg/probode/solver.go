@@ -598,6 +598,10 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 		}
 		if !finite(f) {
 			e.Err = fmt.Errorf("%w: F is %s", ErrField, short(f))
+		} else if !s.checked { // nor has a path been: it may be a broken promise
+			if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+				e.Err = broken
+			}
 		}
 	}
 	return e
