@@ -1,96 +1,191 @@
 package probode
 
-// A stepper advances one path by one step: it reads rows ≤ i of z, writes row
-// i+1, and keeps what it needs of the past itself. xi is row i of ξ, nil for
-// the classical method.
-type stepper interface {
-	step(i int, z, theta, xi []float64) error
+import "fmt"
+
+// AdamsBashforth is the explicit s-step Adams method, of order s,
+//
+//	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
+//
+// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only for steps
+// that are small against the fastest time scale of the problem, the smaller
+// the larger s.
+type AdamsBashforth struct {
+	// Steps is s, 1 to 5. Zero means 1, which is the forward Euler method.
+	Steps int
 }
 
-// past is the memory F₀, F₁, … of a multistep method, one row a step.
+func (m AdamsBashforth) steps() int {
+	if m.Steps < 0 || m.Steps > 5 {
+		panic(fmt.Sprintf("probode: AdamsBashforth with %d steps: want 1 to 5", m.Steps))
+	}
+	return max(1, m.Steps)
+}
+
+func (m AdamsBashforth) String() string { return fmt.Sprintf("AB%d", m.steps()) }
+func (m AdamsBashforth) Order() int     { return m.steps() }
+
+func (m AdamsBashforth) Noise(d int) Noise {
+	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, ByComponent: true, Quiet: m.steps() - 1}
+}
+
+func (m AdamsBashforth) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	a := &adamsBashforth{past: newPast(p, g, m.steps()), beta: newAdamsTable(g, m.steps(), false)}
+	return a, a.enough(m)
+}
+
+// A past is what multistep methods share: the values F_i, F_{i−1}, … of the
+// present segment, and the classical Runge–Kutta method that takes the first
+// steps, of which there are no such values yet.
 type past struct {
-	f []float64
-	d int
+	p     *Problem
+	g     *Grid
+	d     int
+	first int       // number of steps that Runge–Kutta takes
+	begin int       // grid point at which the segment begins
+	last  int       // the last step that was made
+	f     []float64 // F of grid point i in row i mod 8
+	start *rungeKutta
+	local *doubling // estimates errors where there is too little past
 }
 
-func (p past) row(i int) []float64 { return p.f[i*p.d : (i+1)*p.d] }
+// newPast returns the memory of a method that uses s values of f.
+func newPast(p *Problem, g *Grid, s int) past {
+	return past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim()), start: newRungeKutta(p, g, RK4)}
+}
 
-// addPast adds c Σ_j β_j F_{i−j} to dst.
-func (p past) addPast(dst []float64, c float64, beta []float64, i int) {
+// enough returns an error if the whole grid is shorter than the start.
+func (m *past) enough(of Method) error {
+	if n := len(m.g.t) - 1; len(m.g.seg) > 0 && m.first >= n {
+		return fmt.Errorf("%v takes %d steps to start and the grid has %d: want a smaller step", of, m.first, n)
+	}
+	return nil
+}
+
+func (m *past) row(i int) []float64 { return row(m.f, i&7, m.d) }
+
+// add adds c Σ_j β_j F_{i−j} to dst.
+func (m *past) add(dst []float64, c float64, beta []float64, i int) {
 	for j, b := range beta {
 		b *= c
-		for k, v := range p.row(i - j)[:len(dst)] {
+		for k, v := range m.row(i - j)[:len(dst)] {
 			dst[k] += b * v
 		}
 	}
 }
 
-// adamsBashforth is the explicit step.
-type adamsBashforth struct {
-	*Solver
-	beta []float64
-}
-
-func (m AdamsBashforth) stepper(s *Solver) stepper {
-	return &adamsBashforth{Solver: s, beta: AdamsBashforthCoefficients(m.steps())}
-}
-
-func (a *adamsBashforth) step(i int, z, theta, xi []float64) error {
-	zi, next := row(z, i, a.d), row(z, i+1, a.d)
-	a.p.F(a.past.row(i), a.t[i], zi, theta)
-	copy(next, zi)
-	a.past.addPast(next, a.h, a.beta, i)
-	for k, x := range xi {
-		next[k] += a.scale * x
-	}
+func (m *past) Start(i int, _, _ []float64) error {
+	m.begin = i
 	return nil
 }
 
-// rungeKutta is the explicit one-step method. It also takes the first steps
-// of the multistep methods, which find f at the start of the step in k[0].
-type rungeKutta struct {
-	*Solver
-	tab   *Tableau
-	k     [][]float64
-	stage []float64
+// Recall evaluates f at the states that steps to come look back to, and at one
+// more for the estimate of the error.
+func (m *past) Recall(from, i int, z, theta []float64) {
+	m.begin, m.last = from, i-1
+	for j := max(from, i-m.first-1); j < i; j++ {
+		m.p.F(m.row(j), m.g.t[j], row(z, j, m.d), theta)
+	}
 }
 
-func (m RungeKutta) stepper(s *Solver) stepper { return newRungeKutta(s, m.tableau()) }
+// starting reports whether step i is one that Runge–Kutta takes.
+func (m *past) starting(i int) bool { return i < m.begin+m.first }
 
-func newRungeKutta(s *Solver, tab *Tableau) *rungeKutta {
-	r := &rungeKutta{Solver: s, tab: tab, stage: make([]float64, s.d)}
-	for range tab.B {
-		r.k = append(r.k, make([]float64, s.d))
-	}
-	return r
+// quiet reports whether a starting step carries no noise. At the start of the
+// path it does not, which is the convention of the paper's experiments; behind
+// an event it does, since the errors of many doses would otherwise be left out.
+func (m *past) quiet() bool { return m.begin == 0 }
+
+// startStep is a starting step without noise.
+func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
+	err := m.start.Step(dst, i, x, theta, nil, nil)
+	copy(m.row(i), m.start.k[0])
+	return err
 }
 
-func (r *rungeKutta) step(i int, z, theta, xi []float64) error {
-	zi, next := row(z, i, r.d), row(z, i+1, r.d)
-	for l, a := range r.tab.A {
-		copy(r.stage, zi)
-		for m, c := range a {
-			addScaled(r.stage, r.h*c, r.k[m])
-		}
-		r.p.F(r.k[l], r.t[i]+r.tab.C[l]*r.h, r.stage, theta)
+// Memory is the grid point of the start and the values that the next step will
+// look back to; none of a one-step method.
+func (m *past) Memory() int {
+	if m.first == 0 {
+		return 0
 	}
-	copy(next, zi)
-	for l, b := range r.tab.B {
-		addScaled(next, r.h*b, r.k[l])
-	}
-	for k, x := range xi {
-		next[k] += r.scale * x
-	}
-	return nil
+	return 1 + m.first*m.d
 }
 
-func addScaled(dst []float64, c float64, x []float64) {
-	if c == 0 {
+func (m *past) Save(dst []float64) {
+	if m.first == 0 {
 		return
 	}
-	for k, v := range x[:len(dst)] {
-		dst[k] += c * v
+	dst[0] = float64(m.begin)
+	for j := range m.first {
+		copy(dst[1+j*m.d:], m.row(m.last-j+8))
 	}
 }
 
-func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
+func (m *past) Restore(i int, src []float64) {
+	if m.first == 0 {
+		return
+	}
+	m.begin = int(src[0])
+	m.last = i - 1
+	for j := range m.first {
+		copy(m.row(i-1-j+8), src[1+j*m.d:1+(j+1)*m.d])
+	}
+}
+
+// An adamsBashforth makes the explicit steps.
+type adamsBashforth struct {
+	past
+	beta   *adamsTable
+	higher *adamsTable // of the error estimate
+}
+
+func (a *adamsBashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	a.last = i
+	if a.starting(i) {
+		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() {
+			return err
+		}
+	} else {
+		a.p.F(a.row(i), a.g.t[i], x, theta)
+		copy(dst, x)
+		a.add(dst, a.g.H(i), a.beta.at(i), i)
+	}
+	for k, v := range xi {
+		dst[k] += scale[k] * v
+	}
+	return nil
+}
+
+// LocalError is the difference to the implicit method of one order more.
+func (a *adamsBashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
+	if a.starting(i) {
+		return a.doubled(RungeKutta{}, dst, i, x, next, theta)
+	}
+	if a.higher == nil {
+		a.higher = newAdamsTable(a.g, len(a.beta.uniform), true)
+	}
+	return a.versus(a.higher, dst, i, x, next, theta)
+}
+
+// versus writes the difference between next and what the implicit formula c
+// with f at next gives for step i into dst.
+func (m *past) versus(c *adamsTable, dst []float64, i int, x, next, theta []float64) error {
+	h, beta := m.g.H(i), c.at(i)
+	m.p.F(dst, m.g.t[i+1], next, theta)
+	for k, f := range dst {
+		dst[k] = next[k] - x[k] - h*beta[0]*f
+	}
+	m.add(dst, -h, beta[1:], i)
+	return nil
+}
+
+// doubled estimates the error of a step of a one-step method.
+func (m *past) doubled(of Method, dst []float64, i int, x, next, theta []float64) error {
+	if m.local == nil {
+		var err error
+		if m.local, err = newDoubling(m.p, of); err != nil {
+			return err
+		}
+	}
+	return m.local.estimate(dst, m.g.t[i], m.g.t[i+1], x, next, theta)
+}

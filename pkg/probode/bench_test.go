@@ -53,7 +53,7 @@ func BenchmarkEnsemble(b *testing.B) {
 			const paths, steps = 500, 2000
 			for b.Loop() {
 				if _, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsMoulton{Linearize: Current}, paths,
-					Settings{Step: 0.01, Alpha: 0.2, Workers: workers, Times: []float64{20}}); err != nil {
+					Settings{StepSize: 0.01, Alpha: 0.2, Workers: workers, Times: []float64{20}}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -33,48 +33,33 @@ type ErrorEstimate struct {
 	Accuracy []float64
 }
 
-// TrueError returns the Indicator that takes the difference to an accurate
-// solution.
-func TrueError(r ReferenceSettings) Indicator {
-	return func(ctx context.Context, s *Solver, theta []float64) (*ErrorEstimate, error) {
-		r.Theta = theta
-		ref, err := Reference(ctx, s.p, s.t, r)
-		if err != nil {
-			return nil, err
-		}
-		z := make([]float64, s.PathLen())
-		if err := s.solve(z, theta, nil); err != nil {
-			return nil, err
-		}
-		for i, x := range ref.X {
-			z[i] -= x
-		}
-		return &ErrorEstimate{E: z, Accuracy: ref.Error}, nil
-	}
-}
-
 // Richardson is the Indicator that needs no accurate solution: the scaled
-// difference to the same method with half the step,
+// difference to the same method with every step cut in halves,
 //
 //	E = (Z_h − Z_{h/2}) · 2^q / (2^q − 1),
 //
 // q the order of the method. It is right to leading order in h.
 func Richardson(ctx context.Context, s *Solver, theta []float64) (*ErrorEstimate, error) {
-	fine, err := NewSolver(s.p, s.m, s.h/2, 0)
+	if err := s.MoveTo(theta); err != nil {
+		return nil, err
+	}
+	fine, err := NewSolver(s.p, s.m, s.g.Refine(), 0)
 	if err != nil {
 		return nil, err
 	}
+	defer fine.Bind(ctx)()
 	z, y := make([]float64, s.PathLen()), make([]float64, fine.PathLen())
-	if err := s.solve(z, theta, nil); err != nil {
+	if err := s.Solve(z, theta, nil); err != nil {
 		return nil, err
 	}
-	if err := fine.solve(y, theta, nil); err != nil {
+	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
 	two := math.Exp2(float64(s.m.Order()))
-	for i := range s.t {
-		for k := range s.d {
-			z[i*s.d+k] = (z[i*s.d+k] - y[2*i*s.d+k]) * two / (two - 1)
+	for i := range s.g.t {
+		at := row(y, s.g.refined(i), s.d)
+		for k, v := range row(z, i, s.d) {
+			z[i*s.d+k] = (v - at[k]) * two / (two - 1)
 		}
 	}
 	return &ErrorEstimate{E: z}, nil
@@ -82,12 +67,17 @@ func Richardson(ctx context.Context, s *Solver, theta []float64) (*ErrorEstimate
 
 // CalibrateSettings says how Calibrate and Score work.
 type CalibrateSettings struct {
-	// Step is the step size h.
-	Step float64
+	// StepSize is h, for a uniform grid.
+	StepSize float64
+	// Mesh, if not nil, makes the grid and takes the place of StepSize.
+	Mesh Mesh
+	// Scaling says how the size of the noise goes with the step; zero is the
+	// default of the grid.
+	Scaling Scaling
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
-	// Indicator is the measure of the error; nil means TrueError with the
-	// default reference.
+	// Indicator is the measure of the error; nil means Richardson.
+	// reference.TrueError takes the difference to an accurate solution.
 	Indicator Indicator
 	// Components are those components of the state, counted from 0, that take
 	// part in the score; nil means all.
@@ -155,6 +145,7 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	if err != nil {
 		return nil, err
 	}
+	defer c.release()
 	out := &Calibration{Points: len(c.used), LeftOut: c.left}
 	lo, hi := math.Log(c.s.Bracket[0]), math.Log(c.s.Bracket[1])
 
@@ -216,12 +207,12 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	}
 	last := len(out.Curve) - 1
 	if math.IsInf(out.Curve[best].Score, -1) {
-		return nil, fmt.Errorf("%s, %v, h = %g: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.Name, m, c.solver.h, out.Curve[0].Alpha, out.Curve[last].Alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.title(), m, c.solver.g, out.Curve[0].Alpha, out.Curve[last].Alpha)
 	}
 	if best == 0 || best == last {
 		out.AtEdge = true
 		out.Alpha, out.SE = out.Curve[best].Alpha, math.NaN()
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at h = %g", out.Alpha, m, c.solver.h))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at %v", out.Alpha, m, c.solver.g))
 		c.warn(out)
 		return out, nil
 	}
@@ -265,11 +256,12 @@ func Score(ctx context.Context, p *Problem, m Method, alphas []float64, s Calibr
 	if err != nil {
 		return nil, err
 	}
+	defer c.release()
 	c.total = len(alphas)
 	out := make([]float64, len(alphas))
 	for i, a := range alphas {
 		if !(a > 0) || math.IsInf(a, 1) {
-			return nil, fmt.Errorf("%s: alpha is %g: want a finite number > 0", p.Name, a)
+			return nil, fmt.Errorf("%s: alpha is %g: want a finite number > 0", p.title(), a)
 		}
 		if out[i], _, err = c.score(ctx, a, c.s.Paths); err != nil {
 			return nil, err
@@ -287,31 +279,39 @@ type calibrator struct {
 	e2      []float64 // E² there
 	left    LeftOut
 	workers []*worker
+	release func()
 	done    int
 	total   int
 }
 
-func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (*calibrator, error) {
+func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (c *calibrator, err error) {
 	if s.Paths == 0 {
 		s.Paths = 1000
 	}
 	if s.Bracket == [2]float64{} {
 		s.Bracket = [2]float64{1e-6, 1e6}
 	}
+	if err := checkRun(ctx, p, s.Paths, s.Workers); err != nil {
+		return nil, err
+	}
 	switch {
 	case s.Paths < 2*jackknifeGroups:
-		return nil, fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.Name, s.Paths, 2*jackknifeGroups)
+		return nil, fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.title(), s.Paths, 2*jackknifeGroups)
 	case !(s.Bracket[0] > 0 && s.Bracket[0] < s.Bracket[1]) || math.IsInf(s.Bracket[1], 1):
-		return nil, fmt.Errorf("%s: Bracket is [%g, %g]: want 0 < smallest < largest alpha", p.Name, s.Bracket[0], s.Bracket[1])
+		return nil, fmt.Errorf("%s: Bracket is [%g, %g]: want 0 < smallest < largest alpha", p.title(), s.Bracket[0], s.Bracket[1])
 	}
-	solver, err := NewSolver(p, m, s.Step, 0)
+	grid := Settings{StepSize: s.StepSize, Mesh: s.Mesh, Scaling: s.Scaling, Theta: s.Theta}
+	solver, theta, err := grid.solver(ctx, p, m)
 	if err != nil {
 		return nil, err
 	}
-	c := &calibrator{s: s, solver: solver, workers: make([]*worker, workerCount(s.Workers))}
-	if c.theta, err = p.theta(s.Theta); err != nil {
-		return nil, err
-	}
+	release := solver.Bind(ctx)
+	defer func() {
+		if err != nil {
+			release()
+		}
+	}()
+	c = &calibrator{s: s, solver: solver, theta: theta, release: release, workers: make([]*worker, workerCount(s.Workers))}
 	components := s.Components
 	if components == nil {
 		for k := range solver.d {
@@ -320,23 +320,23 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	}
 	for _, k := range components {
 		if k < 0 || k >= solver.d {
-			return nil, fmt.Errorf("%s: component %d in Components: want 0 to %d", p.Name, k, solver.d-1)
+			return nil, fmt.Errorf("%s: component %d in Components: want 0 to %d", p.title(), k, solver.d-1)
 		}
 	}
 	indicator := s.Indicator
 	if indicator == nil {
-		indicator = TrueError(ReferenceSettings{})
+		indicator = Richardson
 	}
 	z := make([]float64, solver.PathLen())
-	if err := solver.solve(z, c.theta, nil); err != nil {
+	if err := solver.run(z, nil, c.theta, nil, 0, solver.Steps()); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	est, err := indicator(ctx, solver, c.theta)
 	if err != nil {
-		return nil, fmt.Errorf("%s: error indicator: %w", p.Name, err)
+		return nil, fmt.Errorf("%s: error indicator: %w", p.title(), err)
 	}
 	if len(est.E) != len(z) || est.Accuracy != nil && len(est.Accuracy) != len(z) {
-		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.Name, len(est.E), len(est.Accuracy), len(z))
+		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.title(), len(est.E), len(est.Accuracy), len(z))
 	}
 	const small = 1e-4 // see LeftOut
 	d := solver.d
@@ -344,7 +344,7 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	for i, v := range est.E {
 		largest[i%d] = max(largest[i%d], math.Abs(v))
 	}
-	for i := solver.first + 1; i < len(solver.t); i++ {
+	for i := solver.Startup() + 1; i < len(solver.g.t); i++ {
 		for _, k := range components {
 			e := math.Abs(est.E[i*d+k])
 			switch {
@@ -359,8 +359,8 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 		}
 	}
 	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, h = %g: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
-			p.Name, m, solver.h, c.left.Small, c.left.Uncertain)
+		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
+			p.title(), m, solver.g, c.left.Small, c.left.Uncertain)
 	}
 	return c, nil
 }

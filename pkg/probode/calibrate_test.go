@@ -11,7 +11,10 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
+
+func trueError() Indicator { return reference.TrueError(reference.Settings{}) }
 
 // x′ = −x by forward Euler: the ensemble variance and the error of the
 // classical solution are known, and with them the score.
@@ -48,8 +51,8 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 	for name, c := range map[string]struct {
 		ind   Indicator
 		extra float64
-	}{"true error": {nil, 0}, "Richardson": {Richardson, 0.1}} {
-		cal, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{Step: h, Paths: 4000, Seed: 1, Indicator: c.ind})
+	}{"true error": {trueError(), 0}, "Richardson": {nil, 0.1}} {
+		cal, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 1, Indicator: c.ind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +66,7 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 	// The score itself, at three α: its Monte Carlo error is below that of the
 	// variances times a slope of at most 1/4 at 20 points, 4.5·0.022·20/4·√2.
 	alphas := []float64{at / 10, at, at * 10}
-	got, err := Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, CalibrateSettings{Step: h, Paths: 4000, Seed: 2})
+	got, err := Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 2, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +85,7 @@ func TestCalibrationError(t *testing.T) {
 	var sum, sum2, se2 float64
 	const n = 40
 	for seed := range n {
-		c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{Step: 0.1, Paths: 100, Seed: uint64(seed)})
+		c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +104,7 @@ func TestCalibrationError(t *testing.T) {
 // nearly that for AM0 at h = 0.05. 400 paths give 5 %, of which four are 20 %.
 func TestCalibrateFitzHughNagumo(t *testing.T) {
 	for m, want := range map[Method]float64{AdamsBashforth{}: 0.184, AdamsMoulton{Linearize: Current}: 0.151} {
-		c, err := Calibrate(ctx(), problems.FitzHughNagumo(), m, CalibrateSettings{Step: 0.05, Paths: 400, Seed: 7})
+		c, err := Calibrate(ctx(), problems.FitzHughNagumo(), m, CalibrateSettings{StepSize: 0.05, Paths: 400, Seed: 7, Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +126,7 @@ func TestCalibrateUnits(t *testing.T) {
 		calibrate := func(state, time float64) *Calibration {
 			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
 				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}
-			c, err := Calibrate(ctx(), p, m, CalibrateSettings{Step: time / 4, Paths: 100, Seed: 1, Indicator: Richardson})
+			c, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: time / 4, Paths: 100, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +147,7 @@ func TestCalibrateUnits(t *testing.T) {
 }
 
 func TestCalibrateReports(t *testing.T) {
-	set := CalibrateSettings{Step: 0.1, Paths: 100, Seed: 1}
+	set := CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: 1, Indicator: trueError()}
 	first, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, set)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +167,7 @@ func TestCalibrateReports(t *testing.T) {
 	// x′ = x³ − x leaves every bound from |x| > 1 on. An error of 2 cannot be
 	// matched by paths that stay, and that is said.
 	cut := set
-	cut.Step = 0.5
+	cut.StepSize = 0.5
 	cut.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
 		e := make([]float64, s.PathLen())
 		for i := range e {
@@ -223,7 +226,8 @@ func TestCalibrateReports(t *testing.T) {
 
 func ExampleCalibrate() {
 	fhn := problems.FitzHughNagumo()
-	cal, err := Calibrate(context.Background(), fhn, AdamsMoulton{}, CalibrateSettings{Step: 0.1, Paths: 200, Seed: 1})
+	cal, err := Calibrate(context.Background(), fhn, AdamsMoulton{}, CalibrateSettings{
+		StepSize: 0.1, Paths: 200, Seed: 1, Indicator: reference.TrueError(reference.Settings{})})
 	if err != nil {
 		panic(err)
 	}

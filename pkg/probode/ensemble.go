@@ -2,20 +2,32 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
 // Settings says how an ensemble is computed.
 type Settings struct {
-	// Step is the step size h > 0; it must divide the span.
-	Step float64
+	// StepSize is h > 0, for a uniform grid; without events it must divide
+	// the span.
+	StepSize float64
+	// Mesh, if not nil, makes the grid and takes the place of StepSize.
+	Mesh Mesh
+	// Scaling says how the size of the noise goes with the step; zero is the
+	// default of the grid.
+	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate
 	// finds one.
 	Alpha float64
+	// Alphas, if not nil, are noise scales by component, in place of Alpha.
+	Alphas []float64
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Seed determines all random numbers.
@@ -38,13 +50,13 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// An Ensemble describes the law of the numerical solution by Monte Carlo.
+// An Ensemble describes the distribution of the numerical solution by Monte Carlo.
 // Series over time are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
 	Method  Method
-	Step    float64
-	Alpha   float64
+	Grid    *Grid
+	Alpha   float64 // of the first component, if they differ
 	Theta   []float64
 	Seed    uint64
 
@@ -63,9 +75,9 @@ type Ensemble struct {
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
 	// path that failed.
 	Paths [][]float64
-	// Exact describes, under the exact law, how far each step's law is from its
-	// Gaussian approximation; nil otherwise.
-	Exact *ExactReport
+	// Record is what a method that keeps records says of its steps; nil for
+	// others. See Recorder.
+	Record Record
 
 	// N is the number of paths in the moments and Failed that of the paths that
 	// could not be solved and are left out; Failure is the error of the first
@@ -81,43 +93,43 @@ type Ensemble struct {
 // result describes the paths that were done by then, the first N+Failed in
 // number, and the error is that of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
-	if n < 1 {
-		return nil, fmt.Errorf("%s: %d paths: want at least 1", p.Name, n)
-	}
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
-			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Name, q)
+			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.title(), q)
 		}
 	}
-	solver, err := NewSolver(p, m, s.Step, s.Alpha)
+	if err := checkRun(ctx, p, n, s.Workers); err != nil {
+		return nil, err
+	}
+	solver, theta, err := s.solver(ctx, p, m)
 	if err != nil {
 		return nil, err
 	}
-	theta, err := p.theta(s.Theta)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer solver.Bind(ctx)()
+	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
-		return nil, err
-	}
-	index, err := solver.Index(s.Times)
-	if err != nil {
-		return nil, fmt.Errorf("%s: Times: %w", p.Name, err)
+		return nil, fmt.Errorf("%s: Times: %w", p.title(), err)
 	}
 	if s.Times != nil && (len(index) == 0 || !slices.IsSorted(index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Name)
+		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.title())
 	}
 	d, nt := solver.d, len(index)
-	e := &Ensemble{Problem: p, Method: m, Step: solver.h, Alpha: s.Alpha, Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
+	if err := s.fits(p, n, nt, d); err != nil {
+		return nil, err
+	}
+	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
 	for _, i := range index {
-		e.T = append(e.T, solver.t[i])
+		e.T = append(e.T, solver.g.t[i])
 	}
 	det := make([]float64, solver.PathLen())
-	if err := solver.solve(det, theta, nil); err != nil {
+	if err := solver.run(det, nil, theta, nil, 0, solver.Steps()); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
-	if x := solver.exact(); x != nil {
-		if e.Exact, err = x.scout(theta, s.Seed); err != nil {
-			return nil, err
-		}
+	if r, ok := solver.step.(Recorder); ok {
+		e.Record = r.Record()
 	}
 
 	const block = 16
@@ -125,30 +137,33 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		m      moments
 		values [][]float64 // one a path, nil for a failed one
 		err    error
-		exact  *ExactReport
+		record Record
 	}
 	workers := make([]*worker, workerCount(s.Workers))
 	blocks := (n + block - 1) / block
 	keep := s.KeepPaths || s.Quantiles != nil
 	total := newMoments(nt * d)
-	var sketch *quantileSketch
+	var sketch *quantile.Sketch
 	if s.Quantiles != nil {
-		sketch = newQuantileSketch(nt * d)
+		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
 	}
-	done := 0
+	done, stopped := 0, false
+	var refused error
 	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
 		if workers[w] == nil {
 			workers[w] = newWorker(solver)
 		}
 		wk := workers[w]
 		r.m = newMoments(nt * d)
-		if x := wk.solver.exact(); x != nil {
-			x.report = newExactReport(solver.t, d)
-			r.exact = x.report
+		if x, ok := wk.solver.step.(Recorder); ok {
+			r.record = x.Record()
 		}
 		at := make([]float64, 0, nt*d)
 		for path := b * block; path < min(n, (b+1)*block); path++ {
 			if err := wk.solver.SolvePath(wk.z, theta, wk.xi, s.Seed, uint64(path)); err != nil {
+				if ctx.Err() != nil {
+					return result{} // not a failure of the path
+				}
 				if r.err == nil {
 					r.err = fmt.Errorf("path %d: %w", path, err)
 				}
@@ -165,13 +180,17 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		}
 		return r
 	}, func(r result) {
+		if r.m.mean == nil || stopped {
+			stopped = true // what comes behind a block that was not finished is left out
+			return
+		}
 		total.merge(&r.m)
 		for _, v := range r.values {
 			done++
 			if v == nil {
 				e.Failed++
 			} else if sketch != nil {
-				sketch.add(v)
+				sketch.Add(v)
 			}
 			if s.KeepPaths {
 				e.Paths = append(e.Paths, v)
@@ -180,22 +199,30 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		if r.err != nil && e.Failure == nil {
 			e.Failure = r.err
 		}
-		if r.exact != nil {
-			e.Exact.merge(r.exact)
+		if r.record != nil && refused == nil {
+			if refused = e.Record.Merge(r.record); refused != nil {
+				end()
+			}
 		}
 		if s.Progress != nil {
 			s.Progress(done, n)
 		}
 	})
+	if refused != nil {
+		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
+	}
 	e.N = total.n
 	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
 	if sketch != nil {
-		for _, q := range s.Quantiles {
-			e.Quantile = append(e.Quantile, series(sketch.quantile(q), d))
+		for _, q := range sketch.Quantiles() {
+			e.Quantile = append(e.Quantile, series(q, d))
 		}
 	}
-	if e.Exact != nil {
-		e.Exact.finish()
+	if e.Record != nil {
+		e.Record.Finish()
+	}
+	if stopped && err == nil {
+		err = context.Cause(ctx)
 	}
 	switch {
 	case err != nil:
@@ -206,16 +233,76 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return e, nil
 }
 
-// theta returns given, or the nominal value if it is nil, and an error if its
-// length is wrong.
-func (p *Problem) theta(given []float64) ([]float64, error) {
-	if given == nil {
-		given = p.Theta
+// checkRun refuses arguments before anything is computed.
+func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
+	switch {
+	case ctx == nil:
+		return errors.New("probode: the context is nil")
+	case p == nil:
+		return errors.New("probode: the problem is nil")
+	case paths < 1:
+		return fmt.Errorf("%s: %d paths: want at least 1", p.title(), paths)
+	case workers < 0 || workers > maxWorkers:
+		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.title(), workers, maxWorkers)
 	}
-	if len(given) != len(p.Theta) {
-		return nil, fmt.Errorf("%s: %d parameters: want %d", p.Name, len(given), len(p.Theta))
+	return nil
+}
+
+// maxWorkers is more goroutines than any machine has a use for.
+const maxWorkers = 4096
+
+// solver returns the Solver that s asks for, on its grid at θ.
+func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
+	theta, err := p.theta(s.Theta)
+	if err != nil {
+		return nil, nil, err
 	}
-	return slices.Clone(given), nil
+	mesh := s.Mesh
+	if mesh == nil {
+		mesh = Uniform(s.StepSize)
+	}
+	g, err := mesh.Grid(ctx, p, m, theta, s.Times)
+	if err != nil {
+		return nil, nil, err
+	}
+	solver, err := NewSolver(p, m, g, s.Alpha)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := solver.SetScaling(s.Scaling, theta); err != nil {
+		return nil, nil, err
+	}
+	if s.Alphas != nil {
+		for _, a := range s.Alphas {
+			if !(a >= 0) || math.IsInf(a, 1) {
+				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
+			}
+		}
+		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
+			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
+		}
+		solver.SetAlpha(s.Alphas...)
+	}
+	return solver, theta, solver.MoveTo(theta)
+}
+
+// fits refuses an ensemble that cannot be held in memory.
+func (s *Settings) fits(p *Problem, n, times, d int) error {
+	rows := 0
+	if s.KeepPaths {
+		rows = n
+	}
+	if s.Quantiles != nil {
+		rows = max(rows, min(n, quantile.Exact)+quantile.Bins/2)
+	}
+	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
+	if err == nil {
+		err = memory.Check(fmt.Sprintf("the results of %d paths", n), n/16+1, 8)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
+	return nil
 }
 
 // worker is what one goroutine needs to compute paths.
@@ -361,115 +448,4 @@ func (m *moments) sd() []float64 {
 		}
 	}
 	return out
-}
-
-// A quantileSketch finds quantiles of each element of a sequence of vectors in
-// bounded memory: it keeps the first pilotSize vectors, and counts those that
-// follow in bins over twice the range of the pilot.
-type quantileSketch struct {
-	n      int
-	pilot  [][]float64 // per element, the values so far, until the bins are made
-	lo, w  []float64   // lower edge and width of the bins
-	counts [][]uint32  // with one bin more at either end for what is outside
-	min    []float64
-	max    []float64
-}
-
-const (
-	pilotSize  = 4096
-	sketchBins = 4096
-)
-
-func newQuantileSketch(size int) *quantileSketch {
-	return &quantileSketch{pilot: make([][]float64, size)}
-}
-
-func (q *quantileSketch) add(x []float64) {
-	q.n++
-	if q.counts == nil {
-		for k, v := range x {
-			q.pilot[k] = append(q.pilot[k], v)
-		}
-		if q.n == pilotSize {
-			q.bin()
-		}
-		return
-	}
-	for k, v := range x {
-		q.count(k, v)
-	}
-}
-
-// bin makes the bins from the pilot and moves it there. The pilot itself is
-// kept as long as no further vector comes, so that quantiles stay exact.
-func (q *quantileSketch) bin() {
-	size := len(q.pilot)
-	q.lo, q.w = make([]float64, size), make([]float64, size)
-	q.min, q.max = make([]float64, size), make([]float64, size)
-	q.counts = make([][]uint32, size)
-	for k, v := range q.pilot {
-		lo, hi := slices.Min(v), slices.Max(v)
-		q.min[k], q.max[k] = lo, hi
-		half := (hi - lo) / 2
-		q.lo[k] = lo - half
-		q.w[k] = 4 * half / sketchBins
-		q.counts[k] = make([]uint32, sketchBins+2)
-		for _, x := range v {
-			q.count(k, x)
-		}
-	}
-}
-
-func (q *quantileSketch) count(k int, v float64) {
-	q.min[k], q.max[k] = min(q.min[k], v), max(q.max[k], v)
-	b := 0
-	if q.w[k] > 0 {
-		b = int(math.Floor(min(max((v-q.lo[k])/q.w[k], -1), sketchBins))) + 1
-	}
-	q.counts[k][b]++
-}
-
-// quantile returns the quantiles of level p of all elements, by linear
-// interpolation between order statistics as far as these are known.
-func (q *quantileSketch) quantile(p float64) []float64 {
-	out := make([]float64, len(q.pilot))
-	for k := range out {
-		switch {
-		case q.n == 0:
-			out[k] = math.NaN()
-		case q.n <= pilotSize:
-			v := slices.Clone(q.pilot[k])
-			slices.Sort(v)
-			at := p * float64(q.n-1)
-			i := min(int(at), q.n-1)
-			out[k] = v[i]
-			if i+1 < q.n {
-				out[k] += (at - float64(i)) * (v[i+1] - v[i])
-			}
-		default:
-			out[k] = q.fromBins(k, p)
-		}
-	}
-	return out
-}
-
-func (q *quantileSketch) fromBins(k int, p float64) float64 {
-	at := p * float64(q.n)
-	var below float64
-	for b, c := range q.counts[k] {
-		next := below + float64(c)
-		if next >= at && c > 0 {
-			lo := q.lo[k] + float64(b-1)*q.w[k]
-			hi := lo + q.w[k]
-			if b == 0 {
-				lo, hi = q.min[k], q.lo[k]
-			} else if b == sketchBins+1 {
-				hi = q.max[k]
-			}
-			x := lo + (hi-lo)*(at-below)/float64(c)
-			return min(max(x, q.min[k]), q.max[k])
-		}
-		below = next
-	}
-	return q.max[k]
 }

@@ -24,7 +24,7 @@ func TestEnsembleDescribesItsPaths(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	times := []float64{0, 1, 10, 20}
 	e, err := Integrate(ctx(), p, AdamsMoulton{Linearize: Current}, 101, Settings{
-		Step: 0.1, Alpha: 0.2, Seed: 1, Times: times, Quantiles: []float64{0.1, 0.5}, KeepPaths: true})
+		StepSize: 0.1, Alpha: 0.2, Seed: 1, Times: times, Quantiles: []float64{0.1, 0.5}, KeepPaths: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestEnsembleWorkers(t *testing.T) {
 	var first *Ensemble
 	for _, workers := range []int{1, 2, 7} {
 		e, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{Steps: 2}, 203, Settings{
-			Step: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, Quantiles: []float64{0.3}, KeepPaths: true})
+			StepSize: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, Quantiles: []float64{0.3}, KeepPaths: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestEnsembleAgainstClosedForm(t *testing.T) {
 	p := &Problem{Name: "decay", X0: []float64{1}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] }}
 	levels := []float64{0.05, 0.5, 0.9}
-	e, err := Integrate(ctx(), p, AdamsBashforth{}, paths, Settings{Step: h, Alpha: alpha, Seed: 5, Times: []float64{2}, Quantiles: levels})
+	e, err := Integrate(ctx(), p, AdamsBashforth{}, paths, Settings{StepSize: h, Alpha: alpha, Seed: 5, Times: []float64{2}, Quantiles: levels})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestEnsembleAgainstClosedForm(t *testing.T) {
 func TestEnsembleFailures(t *testing.T) {
 	p := &Problem{Name: "fold", X0: []float64{0}, Span: [2]float64{0, 40},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = x[0]*x[0]*x[0] - x[0] }}
-	e, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{Step: 0.5, Alpha: 0.3, Seed: 1, KeepPaths: true})
+	e, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 0.5, Alpha: 0.3, Seed: 1, KeepPaths: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestEnsembleFailures(t *testing.T) {
 			t.Fatal("a failed path is in the mean")
 		}
 	}
-	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 10, Settings{Step: 0.5, Alpha: 1e9, Seed: 1}); err == nil || !strings.Contains(err.Error(), "all 10 paths failed") {
+	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 10, Settings{StepSize: 0.5, Alpha: 1e9, Seed: 1}); err == nil || !strings.Contains(err.Error(), "all 10 paths failed") {
 		t.Errorf("error %v where all paths fail", err)
 	}
 }
@@ -148,7 +148,7 @@ func TestEnsembleFailures(t *testing.T) {
 func TestEnsembleCancel(t *testing.T) {
 	c, cancel := context.WithCancel(ctx())
 	last := 0
-	e, err := Integrate(c, problems.FitzHughNagumo(), AdamsBashforth{}, 100000, Settings{Step: 0.1, Alpha: 0.2,
+	e, err := Integrate(c, problems.FitzHughNagumo(), AdamsBashforth{}, 100000, Settings{StepSize: 0.1, Alpha: 0.2,
 		Progress: func(done, total int) {
 			last = done
 			if done >= 64 {
@@ -158,7 +158,7 @@ func TestEnsembleCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || e == nil || e.N < 64 || e.N > 1000 || e.N != last {
 		t.Fatalf("error %v, ensemble of %v paths, last report %d", err, e, last)
 	}
-	want, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{}, e.N, Settings{Step: 0.1, Alpha: 0.2})
+	want, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{}, e.N, Settings{StepSize: 0.1, Alpha: 0.2})
 	if err != nil || !reflect.DeepEqual(e.Mean, want.Mean) {
 		t.Errorf("the part is not an ensemble of its own: %v", err)
 	}
@@ -167,18 +167,18 @@ func TestEnsembleCancel(t *testing.T) {
 func TestEnsembleBadInput(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for want, s := range map[string]Settings{
-		"time 0.05 is not on the grid":          {Step: 0.1, Times: []float64{0.05}},
-		"in increasing order":                   {Step: 0.1, Times: []float64{2, 1}},
-		"quantile level 1: want one in (0, 1)":  {Step: 0.1, Quantiles: []float64{1}},
-		"2 parameters: want 3":                  {Step: 0.1, Theta: []float64{1, 2}},
+		"time 0.05 is not on the grid":          {StepSize: 0.1, Times: []float64{0.05}},
+		"in increasing order":                   {StepSize: 0.1, Times: []float64{2, 1}},
+		"quantile level 1: want one in (0, 1)":  {StepSize: 0.1, Quantiles: []float64{1}},
+		"2 parameters: want 3":                  {StepSize: 0.1, Theta: []float64{1, 2}},
 		"step is 0: want a finite number > 0":   {},
-		"alpha is -1: want a finite number ≥ 0": {Step: 0.1, Alpha: -1},
+		"alpha is -1: want a finite number ≥ 0": {StepSize: 0.1, Alpha: -1},
 	} {
 		if _, err := Integrate(ctx(), p, AdamsBashforth{}, 10, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 0, Settings{Step: 0.1}); err == nil {
+	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 0, Settings{StepSize: 0.1}); err == nil {
 		t.Error("no paths: no error")
 	}
 }
@@ -204,7 +204,7 @@ func TestOrdered(t *testing.T) {
 func ExampleIntegrate() {
 	fhn := problems.FitzHughNagumo()
 	ens, err := Integrate(context.Background(), fhn, AdamsMoulton{}, 500, Settings{
-		Step: 0.1, Alpha: 0.15, Seed: 1, Times: []float64{5, 10, 20},
+		StepSize: 0.1, Alpha: 0.15, Seed: 1, Times: []float64{5, 10, 20},
 	})
 	if err != nil {
 		panic(err)

@@ -27,7 +27,7 @@ func ExampleProblem() {
 		TimeUnit:   "s",
 	}
 	ens, err := probode.Integrate(context.Background(), pendulum, probode.AdamsMoulton{Steps: 1}, 200, probode.Settings{
-		Step: 0.25, Alpha: 0.01, Seed: 1, Times: []float64{10}})
+		StepSize: 0.25, Alpha: 0.01, Seed: 1, Times: []float64{10}})
 	if err != nil {
 		panic(err)
 	}
@@ -37,8 +37,8 @@ func ExampleProblem() {
 
 // What is wrong with a problem, or with a step, is said before anything is
 // solved.
-func ExampleNewSolver_error() {
-	_, err := probode.NewSolver(problems.FitzHughNagumo(), probode.AdamsMoulton{}, 0.3, 0.2)
+func ExampleUniformGrid_error() {
+	_, err := probode.UniformGrid(problems.FitzHughNagumo(), nil, 0.3)
 	fmt.Println(err)
 	// Output: FitzHugh–Nagumo: step 0.3 does not divide the span [0, 20]: want for example 0.303030303 or 0.2985074627
 }
@@ -47,7 +47,11 @@ func ExampleNewSolver_error() {
 // of ξ one nearby.
 func ExamplePerturbNoise() {
 	fhn := problems.FitzHughNagumo()
-	s, err := probode.NewSolver(fhn, probode.AdamsMoulton{}, 0.1, 0.2)
+	grid, err := probode.UniformGrid(fhn, nil, 0.1)
+	if err != nil {
+		panic(err)
+	}
+	s, err := probode.NewSolver(fhn, probode.AdamsMoulton{}, grid, 0.2)
 	if err != nil {
 		panic(err)
 	}

@@ -1,5 +1,7 @@
 package probode
 
+import "errors"
+
 // The implicit step. All three linearisations are Newton's method for
 // r(z) = 0, since r has the Jacobian Γ:
 //
@@ -12,70 +14,90 @@ package probode
 // of the first two come out of one solve, and no Cholesky factor of H is ever
 // needed [T18, §2.4].
 type adamsMoulton struct {
-	*Solver
+	past
 	lin      Linearization
 	newton   NewtonSettings
+	steps    int
+	beta     *adamsTable // β₋₁, β₀, …, β_{s−1}
+	explicit *adamsTable // Adams–Bashforth coefficients of the predictor
+	higher   *adamsTable // of the error estimate
+
+	// Of the present step.
+	t1       float64
 	inv      float64   // (h β₋₁)⁻¹
 	invNext  float64   // β₋₁⁻¹
-	beta     []float64 // β₀, …, β_{s−1}
-	explicit []float64 // Adams–Bashforth coefficients of the predictor
+	betaPast []float64 // β₀, …, β_{s−1}
 
-	eval         evaluator
+	eval         *Linearizer
 	fc           []float64 // f(t_{i+1}, c)
-	jac          *jacobian
-	lu           *lu
+	jac          *Matrix
+	lu           *LU
 	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not move with z
 	c, u, v      []float64 // centre and updates
 	noise        []float64
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
-
-	exact *exactSampler // nil for the Gaussian law
 }
 
-func (m AdamsMoulton) stepper(s *Solver) stepper {
-	a := &adamsMoulton{Solver: s, lin: m.Linearize, newton: m.Newton,
-		eval: newEvaluator(s.p), jac: newJacobian(s.d, s.p.Band),
-		currentIsOld: s.p.Autonomous}
-	next, beta := AdamsMoultonCoefficients(m.steps())
-	a.inv, a.invNext, a.beta = 1/(s.h*next), 1/next, beta
-	a.explicit = AdamsBashforthCoefficients(max(1, m.steps()))
-	a.lu = newLU(a.jac)
-	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
-		*v = make([]float64, s.d)
+func (a *adamsMoulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	a.last = i
+	if a.starting(i) {
+		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() || xi == nil {
+			return err
+		}
+		return a.startNoise(i, dst, x, theta, xi, scale)
 	}
-	if a.newton.Tolerance == 0 {
-		a.newton.Tolerance = 1e-9
-	}
-	if a.newton.Max == 0 {
-		a.newton.Max = 25
-	}
-	if m.Exact != nil {
-		a.exact = newExactSampler(a, *m.Exact)
-	}
-	return a
-}
-
-func (a *adamsMoulton) step(i int, z, theta, xi []float64) error {
-	zi, next := row(z, i, a.d), row(z, i+1, a.d)
-	if err := a.prepare(i, zi, theta); err != nil {
+	a.set(i)
+	if err := a.prepare(i, x, theta); err != nil {
 		return err
 	}
-	if a.exact != nil && xi != nil && a.scale > 0 {
-		return a.exact.step(i, next, theta, xi)
-	}
-	return a.advance(i, next, theta, xi)
+	return a.advance(i, dst, theta, xi, scale)
 }
 
-// advance makes the step that was prepared, under the Gaussian law.
-func (a *adamsMoulton) advance(i int, next, theta, xi []float64) error {
+// set finds the coefficients of step i.
+func (a *adamsMoulton) set(i int) {
+	beta := a.beta.at(i)
+	a.t1, a.inv, a.invNext, a.betaPast = a.g.t[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
+}
+
+// startNoise adds the noise of a starting step behind an event, with J at its
+// beginning and β₋₁ of equal steps.
+func (a *adamsMoulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
+	a.eval.FJ(a.fc, a.jac, a.g.t[i+1], x, theta)
+	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
+		return ErrSingular
+	}
+	a.setNoise(xi, scale)
+	for k, v := range a.noise {
+		dst[k] += v
+	}
+	return nil
+}
+
+// setNoise sets noise to Γ⁻¹ J times the scaled normals.
+func (a *adamsMoulton) setNoise(xi, scale []float64) {
+	clear(a.noise)
+	a.addNoise(a.noise, xi, scale)
+	a.lu.Solve(a.noise)
+}
+
+// addNoise adds J times the scaled normals to dst.
+func (a *adamsMoulton) addNoise(dst, xi, scale []float64) {
+	for k, v := range xi {
+		a.v[k] = scale[k] * v
+	}
+	a.jac.AddMul(dst, 1, a.v)
+}
+
+// advance makes the step that was prepared.
+func (a *adamsMoulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
-		return a.solveNewton(i, next, theta, xi)
+		return a.solveNewton(next, theta, xi, scale)
 	}
 	c, u := a.c, a.u[:len(a.c)]
 	if a.lin == Current {
 		// −r(Zᵢ) is w = f(Zᵢ) + β₋₁⁻¹ Σ_j β_j F_{i−j}: the terms z/h cancel.
 		copy(u, a.fc)
-		a.past.addPast(u, a.invNext, a.beta, i)
+		a.add(u, a.invNext, a.betaPast, i)
 	} else {
 		a.residual(u, c, a.fc)
 		for k, r := range u {
@@ -83,9 +105,9 @@ func (a *adamsMoulton) advance(i int, next, theta, xi []float64) error {
 		}
 	}
 	if xi != nil {
-		a.jac.addMul(u, a.scale, xi)
+		a.addNoise(u, xi, scale)
 	}
-	a.lu.solve(u)
+	a.lu.Solve(u)
 	for k, v := range u {
 		next[k] = c[k] + v
 	}
@@ -95,27 +117,26 @@ func (a *adamsMoulton) advance(i int, next, theta, xi []float64) error {
 // prepare finds the centre c, f and J there, the factors of Γ and, unless it
 // drops out, the part of r that is known.
 func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
-	t1 := a.t[i+1]
-	fi := a.past.row(i)
+	fi := a.row(i)
 	copy(a.c, zi)
 	if a.lin == Predictor {
-		a.p.F(fi, a.t[i], zi, theta)
-		a.past.addPast(a.c, a.h, a.explicit, i)
-		a.eval.fj(a.fc, a.jac, t1, a.c, theta)
+		a.p.F(fi, a.g.t[i], zi, theta)
+		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
+		a.eval.FJ(a.fc, a.jac, a.t1, a.c, theta)
 	} else {
-		a.eval.fj(a.fc, a.jac, t1, a.c, theta)
-		if len(a.beta) > 0 {
+		a.eval.FJ(a.fc, a.jac, a.t1, a.c, theta)
+		if len(a.betaPast) > 0 {
 			if a.currentIsOld {
 				copy(fi, a.fc)
 			} else {
-				a.p.F(fi, a.t[i], zi, theta)
+				a.p.F(fi, a.g.t[i], zi, theta)
 			}
 		}
 	}
 	if a.lin != Current {
 		a.remember(i, zi)
 	}
-	if !a.lu.factorize(a.inv, a.jac) {
+	if !a.lu.Factorize(a.inv, a.jac) {
 		return ErrSingular
 	}
 	return nil
@@ -126,7 +147,7 @@ func (a *adamsMoulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
 	}
-	a.past.addPast(a.known, a.invNext, a.beta, i)
+	a.add(a.known, a.invNext, a.betaPast, i)
 }
 
 // residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
@@ -143,13 +164,11 @@ func (a *adamsMoulton) residual(dst, z, fz []float64) {
 // that the iteration does not wander off to a far root. Where it is not needed
 // the test costs one solve, and often spares a factorisation, since the
 // measured update is good enough to be the last one.
-func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
+func (a *adamsMoulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
-		clear(a.noise)
-		a.jac.addMul(a.noise, a.scale, xi)
-		a.lu.solve(a.noise)
+		a.setNoise(xi, scale)
 	}
-	if err := a.iterate(i, next, theta); err != nil {
+	if err := a.iterate(next, theta); err != nil {
 		return err
 	}
 	if xi != nil {
@@ -161,11 +180,11 @@ func (a *adamsMoulton) solveNewton(i int, next, theta, xi []float64) error {
 }
 
 // iterate sets next to the solution of r(z) = 0.
-func (a *adamsMoulton) iterate(i int, next, theta []float64) error {
+func (a *adamsMoulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
 	start := maxAbs(z)
 	a.residual(a.u, z, a.fc)
-	a.lu.solve(a.u)
+	a.lu.Solve(a.u)
 	lambda := 1.
 	for n := 0; ; n++ {
 		size := maxAbs(a.u)
@@ -181,9 +200,9 @@ func (a *adamsMoulton) iterate(i int, next, theta []float64) error {
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)
-			a.eval.fj(a.fc, a.jac, a.t[i+1], next, theta)
+			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
-			a.lu.solve(a.v)
+			a.lu.Solve(a.v)
 			if left = maxAbs(a.v); left <= (1-lambda/4)*size {
 				break
 			}
@@ -198,12 +217,98 @@ func (a *adamsMoulton) iterate(i int, next, theta []float64) error {
 			return nil
 		}
 		copy(z, next)
-		if !a.lu.factorize(a.inv, a.jac) {
+		if !a.lu.Factorize(a.inv, a.jac) {
 			return ErrSingular
 		}
 		a.residual(a.u, z, a.fc)
-		a.lu.solve(a.u)
+		a.lu.Solve(a.u)
 	}
+}
+
+// LocalError is the difference to the implicit method of one order more. Where
+// there is too little past for it the step is compared with two of half the
+// length.
+func (a *adamsMoulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
+	if i-a.begin < a.steps {
+		if a.steps <= 1 {
+			return a.doubled(AdamsMoulton{Steps: a.steps, Linearize: a.lin, Newton: a.newton}, dst, i, x, next, theta)
+		}
+		return a.doubled(RungeKutta{}, dst, i, x, next, theta)
+	}
+	if a.steps == 0 {
+		a.p.F(a.row(i), a.g.t[i], x, theta) // backward Euler has no need of it
+	}
+	if a.higher == nil {
+		a.higher = newAdamsTable(a.g, a.steps+1, true)
+	}
+	return a.versus(a.higher, dst, i, x, next, theta)
+}
+
+// An ImplicitStep is what a step of an implicit method looks like before it is
+// made: the discrepancy
+//
+//	r(z) = Inv·z − Known − f(T, z),
+//
+// linearised at Center, where f is FCenter and its Jacobian J, and the Mean of
+// the next state that follows. The noise of the step is (Inv·I − J)⁻¹ J times
+// the scaled normals.
+type ImplicitStep struct {
+	// T is the end of the step or, if that is an event, one ulp before, which
+	// is what F may see.
+	T   float64
+	Inv float64
+	// Solved says that Mean solves r(z) = 0. Otherwise it solves the equation
+	// that is linearised at Center.
+	Solved                       bool
+	Center, FCenter, Known, Mean []float64
+	J                            *Matrix
+	Forecast                     []float64 // the value of an explicit method
+}
+
+// An Implicit is a Stepper that shows its steps.
+type Implicit interface {
+	Stepper
+	// Implicit writes step i from state x into s, whose slices and matrix are
+	// made where they are nil. The error is ErrStarting for the explicit steps
+	// in which a multistep method starts.
+	Implicit(s *ImplicitStep, i int, x, theta []float64) error
+}
+
+// ErrStarting: a step of an implicit method is one of those in which it starts.
+var ErrStarting = errors.New("the step is one of those in which the method starts, and explicit")
+
+func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) error {
+	if a.starting(i) {
+		return ErrStarting
+	}
+	a.last = i
+	a.set(i)
+	now := a.g.seg[a.g.segment(i+1)].now
+	s.T, s.Inv, s.Solved = min(max(a.t1, now.from), now.to), a.inv, a.lin == Newton
+	a.p.F(a.row(i), a.g.t[i], x, theta)
+	s.Forecast = append(s.Forecast[:0], x...)
+	a.add(s.Forecast, a.g.H(i), a.explicit.at(i), i)
+	if err := a.prepare(i, x, theta); err != nil {
+		return err
+	}
+	if a.lin == Current {
+		a.remember(i, x)
+	}
+	if s.J == nil {
+		s.J = a.p.NewJacobian()
+	}
+	copy(s.J.A, a.jac.A)
+	s.Center = append(s.Center[:0], a.c...)
+	s.FCenter = append(s.FCenter[:0], a.fc...)
+	s.Known = append(s.Known[:0], a.known...)
+	s.Mean = append(s.Mean[:0], x...)
+	if err := a.advance(i, s.Mean, theta, nil, nil); err != nil {
+		return err
+	}
+	if !finite(s.Mean) {
+		return ErrDiverged
+	}
+	return nil
 }
 
 // subtract sets dst to z − c·u.

@@ -32,52 +32,82 @@ import (
 // The polynomial may leave the range of its points: at a coarse step a
 // component that is positive at all grid points may be negative in between.
 //
-// An Interpolator belongs to a grid, not to a path, and is never changed: all
-// Clones of its Solver and any number of goroutines may share it.
+// The points are those of the segment between events that t lies in; a short
+// segment has fewer, and let the grid pass through the times of the data then.
+//
+// An Interpolator belongs to the grid of its Solver. Unless event times depend
+// on θ it is never changed, and all Clones of its Solver and any number of
+// goroutines may share it; if they do it serves its own Solver, after a solve.
 type Interpolator struct {
-	d, n    int // dimension, grid points
+	g       *Grid
+	d       int
+	degree  int
+	times   []float64
 	first   []int
-	weights [][]float64 // nil at a grid point
+	weights [][]float64 // empty at a grid point
 }
 
 // Interpolator returns the Interpolator of the grid of s for the given times,
 // in any order; nil stands for all grid points. The error names the first time
 // that is not a finite number in [t₀, t₁].
 func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
+	g := s.g
 	if times == nil {
-		times = s.t
+		times = g.t
 	}
-	last := s.Steps()
-	degree := min(s.m.Order()+1, last)
-	p := &Interpolator{d: s.d, n: len(s.t), first: make([]int, len(times)), weights: make([][]float64, len(times))}
+	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
 		// Besides the 10⁻⁹ h, two roundings each of t and of the grid.
-		near := 1e-9*s.h + 4*epsilon*math.Abs(t)
-		if !(t >= s.t[0]-near && t <= s.t[last]+near) || math.IsInf(t, 0) {
-			return nil, fmt.Errorf("%s: time %g is outside of the span [%g, %g]", s.p.Name, t, s.t[0], s.t[last])
+		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
+		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
+			return nil, fmt.Errorf("%s: time %g is outside of the span [%g, %g]", s.p.title(), t, g.t[0], g.t[last])
 		}
-		i := min(max(0, int(math.Round((t-s.t[0])/s.h))), last) // the nearest grid point
-		if math.Abs(t-s.t[i]) <= near {
-			p.first[n] = i
-			continue
-		}
-		// In units of h and counted from the nearest grid point, which keeps
-		// the digits of a t that is large against h.
-		u := (t - s.t[i]) / s.h
-		first := min(max(0, i+int(math.Round(u-float64(degree)/2))), last-degree)
-		u += float64(i - first)
-		w := make([]float64, degree+1)
-		for j := range w {
-			w[j] = 1
-			for m := range w {
-				if m != j {
-					w[j] *= (u - float64(m)) / float64(j-m)
-				}
-			}
-		}
-		p.first[n], p.weights[n] = first, w
+		p.weights[n] = make([]float64, 0, p.degree+1)
+		p.place(n)
 	}
 	return p, nil
+}
+
+// place finds the grid points and weights for the time with index n.
+func (p *Interpolator) place(n int) {
+	t, g := p.times[n], p.g
+	i, ok := g.find(t)
+	if ok {
+		p.first[n], p.weights[n] = i, p.weights[n][:0]
+		return
+	}
+	// The segment between events that t is inside of.
+	j := g.segment(i)
+	for j > 0 && t < g.t[g.seg[j].from] {
+		j--
+	}
+	for j < len(g.seg)-1 && t > g.t[g.seg[j].to] {
+		j++
+	}
+	from, last := g.seg[j].from, g.seg[j].to
+	i = min(max(i, from), last)
+	if i < last && math.Abs(g.t[i+1]-t) < math.Abs(g.t[i]-t) {
+		i++
+	}
+	degree := min(p.degree, last-from)
+	// Half of the points on either side, in units of the step at t and counted
+	// from the nearest grid point, which keeps the digits of a t that is large
+	// against h.
+	h := g.H(max(from, min(i, last-1)))
+	u := (t - g.t[i]) / h
+	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
+	w := p.weights[n][:degree+1]
+	for j := range w {
+		w[j] = 1
+		at := (g.t[first+j] - g.t[i]) / h
+		for m := range w {
+			if m != j {
+				node := (g.t[first+m] - g.t[i]) / h
+				w[j] *= (u - node) / (at - node)
+			}
+		}
+	}
+	p.first[n], p.weights[n] = first, w
 }
 
 // At writes the path z at all times into dst, row-major: dst[n*d+k] is
@@ -93,11 +123,14 @@ func (p *Interpolator) At(dst, z []float64) {
 
 // Row writes the path z at the time with index n into dst, of length d.
 func (p *Interpolator) Row(dst, z []float64, n int) {
-	if len(dst) != p.d || len(z) != p.n*p.d {
-		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.d, p.n*p.d))
+	if len(dst) != p.d || len(z) != len(p.g.t)*p.d {
+		panic(fmt.Sprintf("probode: dst and z have lengths %d and %d: want %d and %d", len(dst), len(z), p.d, len(p.g.t)*p.d))
+	}
+	if p.g.moving {
+		p.place(n)
 	}
 	i, w := p.first[n], p.weights[n]
-	if w == nil {
+	if len(w) == 0 {
 		copy(dst, row(z, i, p.d))
 		return
 	}

@@ -224,7 +224,11 @@ func TestNoAllocationInInterpolation(t *testing.T) {
 
 func ExampleSolver_Interpolator() {
 	p := problems.Logistic()
-	s, err := NewSolver(p, RungeKutta{}, 0.125, 0)
+	g, err := UniformGrid(p, nil, 0.125)
+	if err != nil {
+		panic(err)
+	}
+	s, err := NewSolver(p, RungeKutta{}, g, 0)
 	if err != nil {
 		panic(err)
 	}

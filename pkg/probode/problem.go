@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -35,6 +36,12 @@ type Problem struct {
 	// With FJ nil the Jacobian is taken by finite differences of F.
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
+	// FTheta, if not nil, writes ∂f/∂θ into dst, which is zero on entry,
+	// row-major with a row for each component of f: dst[i*len(theta)+j] =
+	// ∂fᵢ/∂θⱼ. Derivatives of a path use it; without it they take differences
+	// of F.
+	FTheta func(dst []float64, t float64, x, theta []float64)
+
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
@@ -45,6 +52,11 @@ type Problem struct {
 
 	// Span holds t₀ < t₁.
 	Span [2]float64
+
+	// Events are the moments at which the state jumps or f changes form, in
+	// any order. F is never called with the time of an event: at the end of a
+	// step that is one it is called one ulp inside the step.
+	Events []Event
 
 	// Theta is the nominal parameter value: the one that is used where the
 	// caller gives none. nil for a problem without parameters.
@@ -151,6 +163,26 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	if p.FJ != nil {
 		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { known.FJ(f, jac, t, x, theta[:n:n]) }
 	}
+	if p.FTheta != nil {
+		wide, all := n, n+len(components)
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
+			known.FTheta(dst[:wide*len(x)], t, x, theta[:n:n])
+			for i := len(x) - 1; i >= 0; i-- { // from rows of n to rows of all
+				row := dst[i*all : (i+1)*all]
+				copy(row, dst[i*wide:(i+1)*wide])
+				clear(row[wide:])
+			}
+		}
+	}
+	q.Events = slices.Clone(p.Events)
+	for k, e := range p.Events {
+		if e.When != nil {
+			q.Events[k].When = func(theta []float64) float64 { return e.When(theta[:n:n]) }
+		}
+		if e.Jump != nil {
+			q.Events[k].Jump = func(x []float64, t float64, theta []float64) { e.Jump(x, t, theta[:n:n]) }
+		}
+	}
 	return &q
 }
 
@@ -165,13 +197,37 @@ func startName(state string) string {
 	return state + "0"
 }
 
+func (p *Problem) title() string {
+	if p == nil || p.Name == "" {
+		return "problem"
+	}
+	return p.Name
+}
+
+// theta returns given, or the nominal value if it is nil, and an error if its
+// length is wrong or a component is not a finite number.
+func (p *Problem) theta(given []float64) ([]float64, error) {
+	if given == nil {
+		given = p.Theta
+	}
+	if len(given) != len(p.Theta) {
+		return nil, fmt.Errorf("%s: %d parameters: want %d", p.title(), len(given), len(p.Theta))
+	}
+	for k, v := range given {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%s: parameter %s is %g: want a finite number", p.title(), p.ParamName(k), v)
+		}
+	}
+	return slices.Clone(given), nil
+}
+
 // Validate reports the first thing that keeps p from being solved.
 func (p *Problem) Validate() error {
-	d := p.Dim()
-	name := p.Name
-	if name == "" {
-		name = "problem"
+	if p == nil {
+		return errors.New("probode: the problem is nil")
 	}
+	d := p.Dim()
+	name := p.title()
 	switch {
 	case p.F == nil:
 		return fmt.Errorf("%s: F is nil: give the vector field", name)
@@ -186,160 +242,17 @@ func (p *Problem) Validate() error {
 	case p.Band != nil && (p.Band.Lower < 0 || p.Band.Upper < 0 || p.Band.Lower >= d || p.Band.Upper >= d):
 		return fmt.Errorf("%s: Band is (%d, %d): want each in [0, %d)", name, p.Band.Lower, p.Band.Upper, d)
 	}
+	for k := range p.Events {
+		if e := &p.Events[k]; e.When == nil && math.IsNaN(e.Time) {
+			return fmt.Errorf("%s: %s: Time is NaN: want a number", name, e.title(k))
+		}
+	}
 	for k, x := range p.X0 {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%s: X0[%d] is %g: want a finite number", name, k, x)
 		}
 	}
 	return nil
-}
-
-// CheckJacobian compares FJ at (t, x, θ) with F and with central differences
-// of F, and names the first entry that disagrees by more than 10⁻³ of the
-// largest entry of its row. Central differences are good to about 10⁻⁶, so
-// that what is reported is a slip of the pen. With FJ nil it returns nil.
-func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
-	if p.FJ == nil {
-		return nil
-	}
-	const tol = 1e-3
-	d := p.Dim()
-	m := newJacobian(d, p.Band)
-	f, fx := make([]float64, d), make([]float64, d)
-	p.FJ(f, m.a, t, x, theta)
-	p.F(fx, t, x, theta)
-	for i := range f {
-		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*maxAbs(fx) {
-			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %.4g", p.Name, i, f[i], fx[i], t, x)
-		}
-	}
-	fd := newJacobian(d, p.Band)
-	newDifferencer(p).jacobian(fd, t, x, theta, true)
-	for i := range d {
-		var row float64
-		for j := range d {
-			row = max(row, math.Abs(fd.at(i, j)))
-		}
-		for j := range d {
-			got, want := m.at(i, j), fd.at(i, j)
-			if !(math.Abs(got-want) <= tol*row+1e-9*(1+math.Abs(fx[i]))) {
-				return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %.4g", p.Name, i, j, got, want, t, x)
-			}
-		}
-	}
-	return nil
-}
-
-// checkBand looks for entries outside the declared band by dense one-sided
-// differences at (t, x, θ).
-func (p *Problem) checkBand(t float64, x, theta []float64) error {
-	if p.Band == nil {
-		return nil
-	}
-	dense := *p
-	dense.Band = nil
-	d := p.Dim()
-	m := newJacobian(d, nil)
-	newDifferencer(&dense).jacobian(m, t, x, theta, false)
-	scale := maxAbs(m.a)
-	for i := range d {
-		for j := range d {
-			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.at(i, j)) > 1e-6*scale {
-				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.Name, p.Band.Lower, p.Band.Upper, i, j, m.at(i, j), t)
-			}
-		}
-	}
-	return nil
-}
-
-// A differencer takes Jacobians by finite differences of F without
-// allocating. Columns of a banded Jacobian that share no row are shifted
-// together, so that kl+ku+1 evaluations of F are enough whatever d is
-// (Curtis, Powell & Reid 1974).
-type differencer struct {
-	p          *Problem
-	x, f0, f1  []float64
-	step       []float64
-	low, up, g int // kl, ku, number of groups
-}
-
-func newDifferencer(p *Problem) *differencer {
-	d := p.Dim()
-	q := &differencer{p: p, low: d - 1, up: d - 1, g: d,
-		x: make([]float64, d), f0: make([]float64, d), f1: make([]float64, d), step: make([]float64, d)}
-	if p.Band != nil {
-		q.low, q.up = p.Band.Lower, p.Band.Upper
-		q.g = min(d, q.low+q.up+1)
-	}
-	return q
-}
-
-// jacobian fills m with ∂f/∂x at (t, x, θ) by forward or central differences.
-// The increment balances truncation against rounding: ε^{1/2} of the
-// component for forward, ε^{1/3} for central differences.
-func (q *differencer) jacobian(m *jacobian, t float64, x, theta []float64, central bool) {
-	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
-	eps := sqrtEps
-	if central {
-		eps = cbrtEps
-	}
-	// A component that happens to be zero still needs an increment of the
-	// size that is natural for the state.
-	floor := 1e-3 * maxAbs(x)
-	if floor == 0 {
-		floor = 1
-	}
-	for j := range x {
-		h := eps * max(math.Abs(x[j]), floor)
-		q.step[j] = (x[j] + h) - x[j] // a difference that is exact in floating point
-	}
-	if !central {
-		q.p.F(q.f0, t, x, theta)
-	}
-	d := len(x)
-	for g := range q.g {
-		copy(q.x, x)
-		for j := g; j < d; j += q.g {
-			q.x[j] = x[j] + q.step[j]
-		}
-		q.p.F(q.f1, t, q.x, theta)
-		width := 1.0
-		if central {
-			for j := g; j < d; j += q.g {
-				q.x[j] = x[j] - q.step[j]
-			}
-			q.p.F(q.f0, t, q.x, theta)
-			width = 2
-		}
-		for j := g; j < d; j += q.g {
-			for i := max(0, j-q.up); i <= min(d-1, j+q.low); i++ {
-				m.set(i, j, (q.f1[i]-q.f0[i])/(width*q.step[j]))
-			}
-		}
-	}
-}
-
-// evaluator gives f and J together, from FJ or by differences.
-type evaluator struct {
-	p    *Problem
-	diff *differencer // nil if the problem has FJ
-}
-
-func newEvaluator(p *Problem) evaluator {
-	if p.FJ != nil {
-		return evaluator{p: p}
-	}
-	return evaluator{p: p, diff: newDifferencer(p)}
-}
-
-func (e *evaluator) fj(f []float64, m *jacobian, t float64, x, theta []float64) {
-	if e.diff == nil {
-		clear(m.a)
-		e.p.FJ(f, m.a, t, x, theta)
-		return
-	}
-	e.diff.jacobian(m, t, x, theta, false)
-	copy(f, e.diff.f0)
 }
 
 func maxAbs(x []float64) float64 {

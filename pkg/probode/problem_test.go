@@ -10,6 +10,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // With initial values in θ a problem has the paths, bit for bit, of one that
@@ -140,7 +141,7 @@ func ExampleProblem_UnknownStart() {
 	p := pendulum.UnknownStart(1)
 	fmt.Println(strings.Join(p.Params, ", "), p.Theta)
 	for _, push := range []float64{1, 2} {
-		ref, err := Reference(context.Background(), p, []float64{0, 2}, ReferenceSettings{Theta: []float64{9.81, push}})
+		ref, err := reference.Solve(context.Background(), p, []float64{0, 2}, reference.Settings{Theta: []float64{9.81, push}})
 		if err != nil {
 			panic(err)
 		}

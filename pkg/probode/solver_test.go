@@ -33,11 +33,25 @@ func every() []Method {
 
 func mustSolver(t testing.TB, p *Problem, m Method, h, alpha float64) *Solver {
 	t.Helper()
-	s, err := NewSolver(p, m, h, alpha)
+	return mustSolverOn(t, p, m, mustUniform(t, p, h), alpha)
+}
+
+func mustSolverOn(t testing.TB, p *Problem, m Method, g *Grid, alpha float64) *Solver {
+	t.Helper()
+	s, err := NewSolver(p, m, g, alpha)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func mustUniform(t testing.TB, p *Problem, h float64) *Grid {
+	t.Helper()
+	g, err := UniformGrid(p, nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func solve(t testing.TB, s *Solver, xi []float64) []float64 {
@@ -222,7 +236,7 @@ func TestOneStepMoments(t *testing.T) {
 	}
 }
 
-// Explicit methods add √α h^{ρ/2} ξ to the state and nothing else.
+// Explicit methods add √α h^{q+1/2} ξ to the state and nothing else.
 func TestExplicitNoise(t *testing.T) {
 	for _, m := range every() {
 		if _, ok := m.(AdamsMoulton); ok {
@@ -234,12 +248,12 @@ func TestExplicitNoise(t *testing.T) {
 		xi[s.Startup()] = 1
 		n := s.Startup() + 1
 		got := solve(t, s, xi)[n] - solve(t, s, nil)[n]
-		want := math.Sqrt(alpha * math.Pow(h, float64(m.NoiseExponent())))
+		want := math.Sqrt(alpha) * math.Pow(h, m.Noise(1).Exponent)
 		if math.Abs(got-want) > 1e-15 {
 			t.Errorf("%v: noise %v, want %v", m, got, want)
 		}
-		if exponent := 2*m.Order() + 1; m.NoiseExponent() != exponent {
-			t.Errorf("%v: noise exponent %d, want %d", m, m.NoiseExponent(), exponent)
+		if exponent := float64(m.Order()) + 0.5; m.Noise(1).Exponent != exponent {
+			t.Errorf("%v: noise exponent %g, want %g", m, m.Noise(1).Exponent, exponent)
 		}
 	}
 }
@@ -392,6 +406,7 @@ func TestSolveFrom(t *testing.T) {
 			DrawNoise(xi, 1, 1)
 			DrawNoise(other, 1, 2)
 			n, d := s.Steps(), p.Dim()
+			memory := make([]float64, s.MemoryLen())
 			for _, noise := range [][]float64{nil, xi} {
 				want := solve(t, s, noise)
 				for from := range n + 1 {
@@ -401,7 +416,7 @@ func TestSolveFrom(t *testing.T) {
 							z[i] = math.NaN()
 						}
 						for _, piece := range [][2]int{{0, from}, {from, to}, {to, n}} {
-							if err := s.SolveFrom(z, p.Theta, noise, piece[0], piece[1]); err != nil {
+							if err := s.SolveFrom(z, memory, p.Theta, noise, piece[0], piece[1]); err != nil {
 								t.Fatal(err)
 							}
 							if got := z[:(piece[1]+1)*d]; !slices.Equal(got, want[:len(got)]) {
@@ -415,16 +430,20 @@ func TestSolveFrom(t *testing.T) {
 					}
 				}
 			}
-			// Nothing older than the rows that are said to be read is read.
+			// Of the path only the row that a piece begins with is read.
 			z := solve(t, s, xi)
 			last := z[len(z)-1]
-			for i := range (n - 1 - s.Startup()) * d {
+			if err := s.SolveFrom(z, memory, p.Theta, xi, 0, n-1); err != nil {
+				t.Fatal(err)
+			}
+			for i := range (n - 1) * d {
 				z[i] = math.NaN()
 			}
-			if err := s.SolveFrom(z, p.Theta, xi, n-1, n); err != nil || z[len(z)-1] != last {
+			before := slices.Clone(memory)
+			if err := s.SolveFrom(z, memory, p.Theta, xi, n-1, n); err != nil || z[len(z)-1] != last {
 				t.Errorf("%s, %v: the last step reads more than it says: %v", p.Name, m, err)
 			}
-			if a := testing.AllocsPerRun(3, func() { s.SolveFrom(z, p.Theta, xi, n-1, n) }); a != 0 {
+			if a := testing.AllocsPerRun(3, func() { copy(memory, before); s.SolveFrom(z, memory, p.Theta, xi, n-1, n) }); a != 0 {
 				t.Errorf("%s, %v: %g allocations in SolveFrom", p.Name, m, a)
 			}
 		}
@@ -432,11 +451,8 @@ func TestSolveFrom(t *testing.T) {
 }
 
 func TestSolveFromRefuses(t *testing.T) {
-	s := mustSolver(t, riccati(), AdamsMoulton{Exact: &ExactLaw{}}, 0.25, 1)
-	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-	if err := s.SolveFrom(z, nil, xi, 0, 2); err == nil || !strings.Contains(err.Error(), "the exact law needs more randomness") {
-		t.Errorf("exact law: error %v", err)
-	}
+	s := mustSolver(t, riccati(), AdamsMoulton{Steps: 2}, 0.25, 1)
+	z := make([]float64, s.PathLen())
 	for _, steps := range [][2]int{{-1, 2}, {3, 2}, {0, 5}} {
 		func() {
 			defer func() {
@@ -444,9 +460,15 @@ func TestSolveFromRefuses(t *testing.T) {
 					t.Errorf("steps %v: panic %q", steps, got)
 				}
 			}()
-			s.SolveFrom(z, nil, nil, steps[0], steps[1])
+			s.SolveFrom(z, make([]float64, s.MemoryLen()), nil, nil, steps[0], steps[1])
 		}()
 	}
+	defer func() {
+		if got, want := fmt.Sprint(recover()), fmt.Sprintf("memory has length 1: want %d", s.MemoryLen()); !strings.Contains(got, want) {
+			t.Errorf("wrong memory: panic %q, want %q", got, want)
+		}
+	}()
+	s.SolveFrom(z, make([]float64, 1), nil, nil, 0, 1)
 }
 
 func TestNoAllocationInSolve(t *testing.T) {
@@ -501,7 +523,10 @@ func TestBadInput(t *testing.T) {
 			return p
 		}(), 0.1, 0, "entries outside Band (1, 1)"},
 	} {
-		_, err := NewSolver(c.p, AdamsMoulton{}, c.step, c.alpha)
+		g, err := UniformGrid(c.p, nil, c.step)
+		if err == nil {
+			_, err = NewSolver(c.p, AdamsMoulton{}, g, c.alpha)
+		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", c.name, err, c.want)
 		}
@@ -547,7 +572,11 @@ func TestStartDependsOnTheta(t *testing.T) {
 
 func ExampleSolver_Solve() {
 	p := problems.Logistic()
-	s, err := NewSolver(p, AdamsMoulton{Steps: 1}, 0.25, 0.1)
+	g, err := UniformGrid(p, nil, 0.25)
+	if err != nil {
+		panic(err)
+	}
+	s, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0.1)
 	if err != nil {
 		panic(err)
 	}

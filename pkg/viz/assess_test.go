@@ -28,8 +28,8 @@ func assessment() *bayes.Assessment {
 		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
 		Params: []bayes.AccurateMarginal{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
 		Steps: []bayes.StepAssessment{
-			{Step: 0.2, Deterministic: inference("deterministic", 0.3)},
-			{Step: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
+			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
+			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
 		},
 	}
 }

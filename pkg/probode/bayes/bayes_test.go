@@ -55,7 +55,7 @@ func decayPosterior(alpha float64, y []float64) *bayes.Posterior {
 		Params: []bayes.Param{{Name: "theta1", Prior: decayPrior}},
 		Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
-		Method: probode.AdamsBashforth{}, Step: decayStep, Alpha: bayes.Known(alpha),
+		Method: probode.AdamsBashforth{}, StepSize: decayStep, Alpha: bayes.Known(alpha),
 	}
 }
 
@@ -233,7 +233,7 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 				f[0] = math.Inf(1)
 			}
 		}}
-	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: bayes.Known(0.1),
+	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: bayes.Known(0.1),
 		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
 		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 			Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}}}

@@ -16,7 +16,7 @@ type Result struct {
 	Chains *mcmc.Chains
 
 	// Solves is the work of a draw: the steps that solvers took for it, in
-	// units of those of one solve of all experiments with Posterior.Step.
+	// units of those of one solve of all experiments with Posterior.StepSize.
 	// The solves for weights are not among them.
 	Solves float64
 

@@ -19,7 +19,7 @@ func flatLikelihood(prior Distribution) *Posterior {
 	return &Posterior{
 		Params:      []Param{{Name: "p", Prior: prior}},
 		Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
-		Method:      probode.AdamsBashforth{}, Step: 1,
+		Method:      probode.AdamsBashforth{}, StepSize: 1,
 	}
 }
 

@@ -59,7 +59,7 @@ func streamModel(seen func()) *bayes.Posterior {
 			Data:   &bayes.Data{T: []float64{0.3, 1, 1.5, 2}, Y: [][]float64{{0.8}, {0.3}, {math.NaN()}, {0.2}}},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("σ")}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.5),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
 }
 
@@ -266,7 +266,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Params[0].Prior = bayes.Positive(1, 0.6)
 		}},
-		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Step = 0.2 }},
+		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.StepSize = 0.2 }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
 		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
@@ -275,7 +275,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
 		{"observations", "that is rounding: ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
-			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0] = x[0] + 1e-15 }
+			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"scheme", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, scheme *bayes.Scheme, _ *mcmc.Settings) {
 			*scheme = bayes.PCNWithinGibbs{Proposal: rule, Beta: 0.2}
@@ -353,7 +353,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 }
 
 func TestStreamRefusesReweighted(t *testing.T) {
-	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{Step: 0.01}}, t.TempDir(), streamSettings, store.Options{})
+	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{StepSize: 0.01}}, t.TempDir(), streamSettings, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted: works on all chains") {
 		t.Errorf("%v, want a refusal", err)
 	}

@@ -325,7 +325,7 @@ func assessment(m probode.Method) *bayes.Assessment {
 	return &bayes.Assessment{
 		Model: "decay", Method: m, Threshold: 0.1, KHat: 0.2,
 		Params:   []bayes.AccurateMarginal{{Name: "k", Mean: 1, SD: 2}},
-		Steps:    []bayes.StepAssessment{{Step: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
+		Steps:    []bayes.StepAssessment{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
 		Warnings: []string{"a warning"},
 	}
 }
@@ -335,7 +335,7 @@ func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
 	var last *bayes.Assessment
 	for _, m := range []probode.Method{
-		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton, Exact: &probode.ExactLaw{}},
+		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton},
 		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
 	} {
 		want, computed := assessment(m), 0

@@ -110,7 +110,7 @@ func TestRealData(t *testing.T) {
 // noisy has p solved by a probabilistic method, with α calibrated at the mode.
 func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	t.Helper()
-	p.Method, p.Step = probode.AdamsMoulton{Steps: 2}, 0.1
+	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 2}, 0.1
 	mode, err := p.FindMode(context.Background(), 1)
 	if err != nil {
 		t.Fatal(err)

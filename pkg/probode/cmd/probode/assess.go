@@ -46,7 +46,6 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
-	stiff := flags.Bool("stiff", false, "the problem is stiff: solve accurately by an implicit method")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
 	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
@@ -54,7 +53,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	s := bayes.AssessSettings{
-		Threshold: *threshold, Weighed: *weighed, Accurate: bayes.AccurateSolver{Stiff: *stiff},
+		Threshold: *threshold, Weighed: *weighed,
 		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
 	var err error
@@ -86,7 +85,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && p.Step == 0 {
+	if s.Steps == nil && p.StepSize == 0 {
 		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
 	}
 	line, erase := tell(os.Stderr)

@@ -12,10 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // parsed returns the model of a command line.
@@ -54,7 +52,7 @@ func TestModelOfProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := p.Experiments[0]
-	if got, want := fmt.Sprint(p.Method, p.Step, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
+	if got, want := fmt.Sprint(p.Method, p.StepSize, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
 		t.Errorf("model %s, want %s", got, want)
 	}
 	var names []string
@@ -107,8 +105,8 @@ func TestModelOfCase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Step != 0.25 || len(p.Params) < 3 {
-			t.Errorf("%s: step %g, %d parameters", c.name, p.Step, len(p.Params))
+		if p.StepSize != 0.25 || len(p.Params) < 3 {
+			t.Errorf("%s: step %g, %d parameters", c.name, p.StepSize, len(p.Params))
 		}
 	}
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
@@ -159,28 +157,6 @@ func TestCounts(t *testing.T) {
 					t.Errorf("burn-in %d, thin %d: error %v, want %q", counts[0], counts[1], err, want)
 				}
 			}
-		}
-	}
-}
-
-// Every problem has a name of its own that can be typed, and every method of the
-// help is understood.
-func TestNames(t *testing.T) {
-	names := problemNames()
-	for i, p := range problems.All() {
-		if names[i] == "" || slices.Contains(names[:i], names[i]) || strings.ContainsAny(names[i], " ()é–") {
-			t.Errorf("%s is called %q", p.Name, names[i])
-		}
-	}
-	for text, want := range map[string]probode.Method{
-		"ab1": probode.AdamsBashforth{Steps: 1}, "AB5": probode.AdamsBashforth{Steps: 5},
-		"am0": probode.AdamsMoulton{}, "am4,predictor": probode.AdamsMoulton{Steps: 4, Linearize: probode.Predictor},
-		"am2, current": probode.AdamsMoulton{Steps: 2, Linearize: probode.Current},
-		"dopri5":       probode.RungeKutta{Tableau: probode.DormandPrince}, "rk4": probode.RungeKutta{},
-		"heun": probode.RungeKutta{Tableau: probode.Heun}, "midpoint": probode.RungeKutta{Tableau: probode.Midpoint},
-	} {
-		if got, err := parseMethod(text); err != nil || got.String() != want.String() {
-			t.Errorf("%s is %v, error %v: want %v", text, got, err, want)
 		}
 	}
 }

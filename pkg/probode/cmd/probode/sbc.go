@@ -165,7 +165,7 @@ func calibration() *bayes.Posterior {
 			Problem: problem.UnknownStart(), Data: data,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.05),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.05),
 	}
 }
 

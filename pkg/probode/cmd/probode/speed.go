@@ -120,7 +120,7 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	lynx.Method, lynx.Step, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
+	lynx.Method, lynx.StepSize, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
 	mode, err := lynx.FindMode(ctx, seed)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 	}
 	lynx.Alpha = bayes.Known(c[0].Alpha)
 	described := func(short string, p *bayes.Posterior) speedModel {
-		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.Step, p.Alpha.Value), p}
+		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.StepSize, p.Alpha.Value), p}
 	}
 	return []speedModel{described("FitzHugh–Nagumo", fhn), described("lynx and hare", lynx)}, nil
 }

@@ -1,7 +1,6 @@
-package probode_test
+package steplaw_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
+	. "github.com/probode/probode/pkg/probode/steplaw"
 )
 
 // oneStep is p restarted at z and ended after one step.
@@ -29,21 +29,32 @@ func scalar(f, df func(x float64) float64) *Problem {
 	}
 }
 
-// lawAt is the law of the first step of m from z.
-func lawAt(t testing.TB, p *Problem, m AdamsMoulton, z []float64, h, alpha float64) *StepLaw {
+// solver returns a Solver on the uniform grid of step h.
+func solver(t testing.TB, p *Problem, m Method, h, alpha float64) *Solver {
 	t.Helper()
-	s, err := NewSolver(oneStep(p, z, h), m, h, alpha)
+	g, err := UniformGrid(p, nil, h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := s.StepLaw(0, z, p.Theta)
+	s, err := NewSolver(p, m, g, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// stepAt is the distribution of the first step of m from z.
+func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *Step {
+	t.Helper()
+	s := solver(t, oneStep(p, z, h), m, h, alpha)
+	l, err := New(s, 0, z, p.Theta)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func moments(t testing.TB, l *StepLaw) *Moments {
+func moments(t testing.TB, l *Step) *Moments {
 	t.Helper()
 	m, err := l.Moments()
 	if err != nil {
@@ -63,7 +74,7 @@ func near(t testing.TB, what string, got, want, scale, tol float64) {
 
 // The formulas of sections 2.2 and 2.4, written down with gonum's matrices, on
 // a problem that is neither linear nor autonomous and for methods with a past.
-func TestStepLawFormulas(t *testing.T) {
+func TestStepFormulas(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	autonomous := p.F
 	fj := p.FJ
@@ -74,10 +85,7 @@ func TestStepLawFormulas(t *testing.T) {
 	for steps := range 5 {
 		for _, lin := range []Linearization{Newton, Current, Predictor} {
 			m := AdamsMoulton{Steps: steps, Linearize: lin}
-			s, err := NewSolver(p, m, h, alpha)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := solver(t, p, m, h, alpha)
 			z := make([]float64, s.PathLen())
 			xi := make([]float64, s.NoiseLen())
 			DrawNoise(xi, 1, 0)
@@ -86,7 +94,7 @@ func TestStepLawFormulas(t *testing.T) {
 				t.Fatal(err)
 			}
 			zi, next := z[2*i:2*i+2], z[2*i+2:2*i+4]
-			l, err := s.StepLaw(i, z[:2*i+2], p.Theta)
+			l, err := New(s, i, z[:2*i+2], p.Theta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,16 +164,16 @@ func TestStepLawFormulas(t *testing.T) {
 	}
 }
 
-// For a linear f the exact law is the Gaussian one: the same density, by way
+// For a linear f the exact distribution is the Gaussian one: the same density, by way
 // of a normaliser from quadrature, and the same moments.
-func TestStepLawLinear(t *testing.T) {
+func TestStepLinear(t *testing.T) {
 	oscillator := &Problem{Name: "oscillator", X0: []float64{1, 0}, Span: [2]float64{0, 1},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = x[1]-0.2*x[0], -4*x[0]+math.Cos(1) }}
 	decay := scalar(func(x float64) float64 { return -3 * x }, func(float64) float64 { return -3 })
 	for _, lin := range []Linearization{Newton, Current, Predictor} {
 		for _, p := range []*Problem{oscillator, decay} {
 			z := p.X0
-			l := lawAt(t, p, AdamsMoulton{Linearize: lin}, z, 0.25, 0.5)
+			l := stepAt(t, p, AdamsMoulton{Linearize: lin}, z, 0.25, 0.5)
 			m := moments(t, l)
 			// The rule is asked for 10⁻¹⁰ of the integral; differences of F
 			// give J to some 10⁻⁸.
@@ -189,13 +197,13 @@ func TestStepLawLinear(t *testing.T) {
 
 // With f(z) = (z − Zᵢ)/h − g(z) backward Euler has r(z) = g(z), so that densities
 // with known moments can be made.
-func TestStepLawKnownDensities(t *testing.T) {
+func TestStepKnownDensities(t *testing.T) {
 	const h, alpha = 0.5, 0.4
 
 	// r = z³ at Zᵢ = 1 by f = 2z − z³ − 2: p ∝ exp(−z⁶/2η²) with
 	// η² = αh f′(1)² = αh. Around its triple root nothing is Gaussian.
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
-	m := moments(t, lawAt(t, p, AdamsMoulton{Linearize: Current}, []float64{1}, h, alpha))
+	m := moments(t, stepAt(t, p, AdamsMoulton{Linearize: Current}, []float64{1}, h, alpha))
 	a := 1 / (2 * alpha * h)
 	near(t, "∫exp(−az⁶)", m.LogNormalizer, math.Log(math.Gamma(1./6)/3)-math.Log(a)/6, 1, 1e-8)
 	near(t, "mean", m.Mean[0], 0, 1, 1e-8)
@@ -205,7 +213,7 @@ func TestStepLawKnownDensities(t *testing.T) {
 	// r = z² − 1 at Zᵢ = ½ by f = 2z − z²: two modes. Sums over a fine grid
 	// converge exponentially for an analytic integrand that decays.
 	p = scalar(func(x float64) float64 { return 2*x - x*x }, func(x float64) float64 { return 2 - 2*x })
-	l := lawAt(t, p, AdamsMoulton{}, []float64{0.5}, h, alpha)
+	l := stepAt(t, p, AdamsMoulton{}, []float64{0.5}, h, alpha)
 	m = moments(t, l)
 	b := 1 / (2 * alpha * h)
 	var sum, second float64
@@ -225,11 +233,11 @@ func TestStepLawKnownDensities(t *testing.T) {
 
 // Two modes, at ±1, that are 50 standard deviations apart: r = 25(z² − 1) at
 // Zᵢ = 1. The one that Newton's method does not find carries half of the mass.
-func TestStepLawFarModes(t *testing.T) {
+func TestStepFarModes(t *testing.T) {
 	g := func(x float64) float64 { return 25 * (x*x - 1) }
 	p := scalar(func(x float64) float64 { return 2*x - g(x) - 2 }, func(x float64) float64 { return 2 - 50*x })
 	// η = √(αh)·48 = 2, against a slope of 50 at either root.
-	l := lawAt(t, p, AdamsMoulton{}, []float64{1}, 0.5, 2*math.Pow(2./48, 2))
+	l := stepAt(t, p, AdamsMoulton{}, []float64{1}, 0.5, 2*math.Pow(2./48, 2))
 	m := moments(t, l)
 	near(t, "mean", m.Mean[0], 0, 1, 1e-8) // g is even
 	// Laplace: each mode has the variance (η/50)² = 1.6e-3, to a share of the
@@ -239,7 +247,7 @@ func TestStepLawFarModes(t *testing.T) {
 
 // Numbers that are known from an independent computation: backward Euler on
 // FitzHugh–Nagumo with α = 0.2, stated to two digits.
-func TestStepLawFitzHughNagumo(t *testing.T) {
+func TestStepFitzHughNagumo(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	m := AdamsMoulton{Linearize: Current}
 	check := func(what string, got, want, tol float64) {
@@ -247,7 +255,7 @@ func TestStepLawFitzHughNagumo(t *testing.T) {
 		near(t, what, got, want, 0, tol)
 	}
 
-	l := lawAt(t, p, m, []float64{0, 0.5}, 0.3, 0.2)
+	l := stepAt(t, p, m, []float64{0, 0.5}, 0.3, 0.2)
 	x := moments(t, l)
 	sd := math.Sqrt(x.Cov.At(0, 0))
 	check("h = 0.3: exact mean of V less the root, in sd", (x.Mean[0]-l.Roots()[0][0])/sd, -0.7, 0.05)
@@ -255,18 +263,18 @@ func TestStepLawFitzHughNagumo(t *testing.T) {
 	check("h = 0.3: ratio of the variances of V", l.Cov.At(0, 0)/x.Cov.At(0, 0), 10, 0.02)
 
 	// In the first step from the initial state.
-	l = lawAt(t, p, m, p.X0, 0.1, 0.2)
+	l = stepAt(t, p, m, p.X0, 0.1, 0.2)
 	x = moments(t, l)
 	check("h = 0.1: ratio of the variances of V", l.Cov.At(0, 0)/x.Cov.At(0, 0), 0.88, 0.01)
 	check("h = 0.1: exact mean of V less the Gaussian one, in Gaussian sd", (x.Mean[0]-l.Mean[0])/math.Sqrt(l.Cov.At(0, 0)), 0.13, 0.04)
 }
 
-// The quadrature against a sum over a fixed fine grid, where the law is bent
+// The quadrature against a sum over a fixed fine grid, where the distribution is bent
 // (h = 0.3).
 func TestMomentsAgainstGrid(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for _, z := range [][]float64{{0, 0.5}, {2, 0}, {1.5, -0.8}} {
-		l := lawAt(t, p, AdamsMoulton{}, z, 0.3, 0.2)
+		l := stepAt(t, p, AdamsMoulton{}, z, 0.3, 0.2)
 		m := moments(t, l)
 		g := newGrid(l, m, 600)
 		var mean, second [2]float64
@@ -290,7 +298,7 @@ func TestMomentsAgainstGrid(t *testing.T) {
 	}
 }
 
-// A grid holds a law in two dimensions on uniform points, normalised.
+// A grid holds a distribution in two dimensions on uniform points, normalised.
 type grid struct {
 	v, r []float64
 	w    []float64 // shares of the sum
@@ -298,7 +306,7 @@ type grid struct {
 }
 
 // newGrid makes a grid of n×n points up to 14 sd from the mean.
-func newGrid(l *StepLaw, m *Moments, n int) *grid {
+func newGrid(l *Step, m *Moments, n int) *grid {
 	axis := func(k int) []float64 {
 		x := make([]float64, n)
 		for i := range x {
@@ -322,16 +330,16 @@ func newGrid(l *StepLaw, m *Moments, n int) *grid {
 	return g
 }
 
-// How fast the exact law becomes the Gaussian one as h → 0, in standard
-// deviations. Relative to its mean the law has the scale σ = O(h^{s+3/2}), and
+// How fast the exact distribution becomes the Gaussian one as h → 0, in standard
+// deviations. Relative to its mean it has the scale σ = O(h^{s+3/2}), and
 //
 //	Γ(z) = Γ + O(z − c):    variance ratio − 1 = O(h·h),
 //	curvature of r:         shift of the mean  = O(h·σ) from the root.
 //
 // Current leaves its remainder O(h²) in r, which is O(h^{3/2−s}) standard
-// deviations: for s ≥ 2 the Gaussian law of Current moves away from the exact
+// deviations: for s ≥ 2 the Gaussian approximation of Current moves away from the exact
 // one as h decreases.
-func TestStepLawRates(t *testing.T) {
+func TestStepRates(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for _, c := range []struct {
 		m    AdamsMoulton
@@ -347,15 +355,12 @@ func TestStepLawRates(t *testing.T) {
 		for n, h := range []float64{0.01, 0.005} {
 			q := *p
 			q.Span[1] = 4 * h
-			s, err := NewSolver(&q, c.m, h, 0.2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := solver(t, &q, c.m, h, 0.2)
 			z := make([]float64, s.PathLen())
 			if err := s.Solve(z, p.Theta, nil); err != nil {
 				t.Fatal(err)
 			}
-			l, err := s.StepLaw(2, z, p.Theta)
+			l, err := New(s, 2, z, p.Theta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -374,144 +379,29 @@ func TestStepLawRates(t *testing.T) {
 	}
 }
 
-func TestStepLawRoots(t *testing.T) {
-	// Backward Euler for x′ = x − x³ from 0 with h = 2: z/2 = z − z³.
-	p := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
-	roots := lawAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0}, 2, 0.1).Roots()
-	if len(roots) != 3 || math.Abs(roots[0][0]) > 1e-12 {
-		t.Fatalf("roots %v: want 0 first and ±√½", roots)
-	}
-	near(t, "sum of the outer roots", roots[1][0]+roots[2][0], 0, 1, 1e-9)
-	near(t, "outer root", math.Abs(roots[1][0]), math.Sqrt(0.5), 0, 1e-9)
-
-	// With h = 1 backward Euler on FitzHugh–Nagumo has three solutions from the
-	// unstable state, and with h = 0.1 one.
-	fhn := problems.FitzHughNagumo()
-	for h, want := range map[float64]int{0.1: 1, 1: 3} {
-		l := lawAt(t, fhn, AdamsMoulton{Linearize: Current}, []float64{0, 0}, h, 0.2)
-		r := make([]float64, 2)
-		for _, z := range l.Roots() {
-			l.Residual(r, z)
-			near(t, "r at a root", math.Hypot(r[0], r[1]), 0, 1, 1e-8)
-		}
-		if len(l.Roots()) != want {
-			t.Errorf("h = %g: roots %v, want %d", h, l.Roots(), want)
-		}
-		// The law must have the mass of all modes: a grid knows no roots.
-		if m := moments(t, l); h == 1 {
-			near(t, "normaliser with three modes", m.LogNormalizer, newGrid(l, m, 600).log, 1, 1e-6)
-		}
-	}
-}
-
-func TestStepLawImproper(t *testing.T) {
-	sine := scalar(func(x float64) float64 { return 2*x + math.Sin(x) }, func(x float64) float64 { return 2 + math.Cos(x) })
-	tilted := &Problem{Name: "tilted", X0: []float64{1, 2}, Span: [2]float64{0, 1},
-		// Along (1, −1) the matrix has the eigenvalue 2 = 1/h, and what is
-		// added to it is bounded.
-		F: func(f []float64, _ float64, x, _ []float64) {
-			f[0], f[1] = 0.5*x[0]-1.5*x[1]+math.Tanh(x[0]), -1.5*x[0]+0.5*x[1]
-		}}
-	for _, p := range []*Problem{sine, tilted} {
-		l := lawAt(t, p, AdamsMoulton{Linearize: Current}, p.X0, 0.5, 0.1)
-		err := l.Normalizable()
-		var at *SolveError
-		if !errors.Is(err, ErrImproper) || !errors.As(err, &at) || at.Step != 0 {
-			t.Errorf("%s: Normalizable gives %v", p.Name, err)
-		}
-		if _, err := l.Moments(); !errors.Is(err, ErrImproper) {
-			t.Errorf("%s: Moments gives %v", p.Name, err)
-		}
-		if err := l.Sample(make([]float64, 2), Stream(1, 1)); !errors.Is(err, ErrImproper) {
-			t.Errorf("%s: Sample gives %v", p.Name, err)
-		}
-	}
-	// x′ = λx with hλ = 1: r does not depend on z at all, and Γ = 0.
-	growth := scalar(func(x float64) float64 { return 2 * x }, func(float64) float64 { return 2 })
-	s, err := NewSolver(growth, AdamsMoulton{Linearize: Current}, 0.5, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.StepLaw(0, []float64{1}, nil); !errors.Is(err, ErrSingular) {
-		t.Errorf("hλ = 1: %v", err)
-	}
-	// What is proper must not be called improper.
-	for _, p := range problems.All() {
-		x0 := make([]float64, p.Dim())
-		p.Initial(x0, p.Theta)
-		h := (p.Span[1] - p.Span[0]) / 1000
-		s, err := NewSolver(p, AdamsMoulton{Linearize: Current}, h, 0.1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := s.StepLaw(0, x0, p.Theta)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Normalizable(); err != nil && !errors.Is(err, ErrSingularH) {
-			t.Errorf("%s: %v", p.Name, err)
-		}
-	}
-}
-
-func TestStepLawSingular(t *testing.T) {
-	// S + I + R is conserved, so det J = 0; without FJ differences must see it.
-	for _, fj := range []bool{true, false} {
-		p := problems.Robertson()
-		if !fj {
-			p.FJ = nil
-		}
-		z := []float64{0.9, 1e-5, 0.1}
-		l := lawAt(t, p, AdamsMoulton{Linearize: Current}, z, 0.1, 0.1)
-		if err := l.Normalizable(); !errors.Is(err, ErrSingularH) || !strings.Contains(err.Error(), "Gaussian law") {
-			t.Errorf("FJ %v: %v", fj, err)
-		}
-		if v := l.LogDensity(z); !math.IsNaN(v) {
-			t.Errorf("FJ %v: log density is %g without H⁻¹", fj, v)
-		}
-	}
-	// Units of the state that differ by 10¹⁶ do not make J singular.
-	const u = 1e16
-	p := &Problem{Name: "units", X0: []float64{1, u}, Span: [2]float64{0, 1},
-		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0]+x[1]/u, -2*x[1]+u*x[0]/2 },
-		FJ: func(f, j []float64, _ float64, x, _ []float64) {
-			f[0], f[1] = -x[0]+x[1]/u, -2*x[1]+u*x[0]/2
-			j[0], j[1], j[2], j[3] = -1, 1/u, u/2, -2
-		}}
-	if err := lawAt(t, p, AdamsMoulton{}, p.X0, 0.1, 0.1).Normalizable(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStepLawRefuses(t *testing.T) {
+func TestStepRefuses(t *testing.T) {
 	lorenz := problems.Lorenz63()
 	x0 := lorenz.X0
-	l := lawAt(t, lorenz, AdamsMoulton{}, x0, 0.01, 0.1)
+	l := stepAt(t, lorenz, AdamsMoulton{}, x0, 0.01, 0.1)
 	if err := l.Normalizable(); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.Moments(); err == nil || !strings.Contains(err.Error(), "want 1 or 2") {
 		t.Errorf("three components: %v", err)
 	}
-	s, err := NewSolver(lorenz, AdamsBashforth{Steps: 2}, 0.01, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.StepLaw(1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "AdamsMoulton") {
+	s := solver(t, lorenz, AdamsBashforth{Steps: 2}, 0.01, 0.1)
+	if _, err := New(s, 1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "AdamsMoulton") {
 		t.Errorf("explicit method: %v", err)
 	}
-	s, err = NewSolver(lorenz, AdamsMoulton{}, 0.01, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.StepLaw(0, x0, lorenz.Theta); err == nil || !strings.Contains(err.Error(), "alpha > 0") {
+	s = solver(t, lorenz, AdamsMoulton{}, 0.01, 0)
+	if _, err := New(s, 0, x0, lorenz.Theta); err == nil || !strings.Contains(err.Error(), "alpha > 0") {
 		t.Errorf("alpha = 0: %v", err)
 	}
 	s.SetAlpha(1)
 	for what, f := range map[string]func(){
-		"step":  func() { s.StepLaw(s.Steps(), make([]float64, s.PathLen()), lorenz.Theta) },
-		"z":     func() { s.StepLaw(1, x0, lorenz.Theta) },
-		"theta": func() { s.StepLaw(0, x0, nil) },
+		"step":  func() { New(s, s.Steps(), make([]float64, s.PathLen()), lorenz.Theta) },
+		"z":     func() { New(s, 1, x0, lorenz.Theta) },
+		"theta": func() { New(s, 0, x0, nil) },
 		"state": func() { l.LogDensity(x0[:2]) },
 	} {
 		func() {
@@ -527,22 +417,26 @@ func TestStepLawRefuses(t *testing.T) {
 
 // One step of backward Euler on FitzHugh–Nagumo that is too long for its
 // Gaussian approximation.
-func ExampleSolver_StepLaw() {
+func ExampleNew() {
 	p := problems.FitzHughNagumo()
-	s, err := NewSolver(p, AdamsMoulton{Linearize: Current}, 0.25, 0.2)
+	g, err := UniformGrid(p, nil, 0.25)
 	if err != nil {
 		panic(err)
 	}
-	law, err := s.StepLaw(0, []float64{0, 0.5}, p.Theta)
+	s, err := NewSolver(p, AdamsMoulton{Linearize: Current}, g, 0.2)
 	if err != nil {
 		panic(err)
 	}
-	exact, err := law.Moments()
+	step, err := New(s, 0, []float64{0, 0.5}, p.Theta)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("mean of V  Gaussian %.2f  exact %.2f  root of r %.2f\n", law.Mean[0], exact.Mean[0], law.Roots()[0][0])
-	fmt.Printf("sd of V    Gaussian %.2f  exact %.2f\n", math.Sqrt(law.Cov.At(0, 0)), math.Sqrt(exact.Cov.At(0, 0)))
+	exact, err := step.Moments()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("mean of V  Gaussian %.2f  exact %.2f  root of r %.2f\n", step.Mean[0], exact.Mean[0], step.Roots()[0][0])
+	fmt.Printf("sd of V    Gaussian %.2f  exact %.2f\n", math.Sqrt(step.Cov.At(0, 0)), math.Sqrt(exact.Cov.At(0, 0)))
 	// Output:
 	// mean of V  Gaussian 1.22  exact 0.59  root of r 0.80
 	// sd of V    Gaussian 0.72  exact 0.38

@@ -1,0 +1,74 @@
+// Package memory refuses what cannot fit, before anything is allocated.
+package memory
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// fallback is what a machine is taken to have where it does not say: it is to
+// stop absurd sizes, not large ones.
+const fallback = 64 << 30
+
+// Limit returns the number of bytes that this process may hope to have: the
+// memory of the machine or of its control group, or GOMEMLIMIT if that is
+// less.
+var Limit = sync.OnceValue(func() float64 {
+	limit := float64(fallback)
+	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
+		limit = v * 1024
+	}
+	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if b, err := os.ReadFile(name); err == nil {
+			if v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64); err == nil {
+				limit = min(limit, v)
+			}
+		}
+	}
+	return min(limit, float64(debug.SetMemoryLimit(-1)))
+})
+
+// field returns the number behind a name at the beginning of a line.
+func field(file, name string) (float64, bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) > 1 && words[0] == name {
+			v, err := strconv.ParseFloat(words[1], 64)
+			return v, err == nil
+		}
+	}
+	return 0, false
+}
+
+// Check returns an error if so many floating-point numbers cannot be held. The
+// factors are given one by one, since their product may overflow; what says in
+// words what they are.
+func Check(what string, factors ...int) error {
+	bytes := 8.0
+	for _, f := range factors {
+		bytes *= float64(f)
+	}
+	if limit := Limit(); !(bytes <= limit) {
+		return fmt.Errorf("%s would take %s of memory: there are %s", what, size(bytes), size(limit))
+	}
+	return nil
+}
+
+func size(bytes float64) string {
+	const units = "kMGTPEZY"
+	if bytes < 1000 {
+		return fmt.Sprintf("%.0f bytes", bytes)
+	}
+	n := min(int(math.Log10(bytes)/3), len(units))
+	return fmt.Sprintf("%.3g %cB", bytes/math.Pow(1000, float64(n)), units[n-1])
+}

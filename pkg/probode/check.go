@@ -1,0 +1,258 @@
+package probode
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/internal/memory"
+)
+
+// A problem makes promises: that FJ is the Jacobian of F, that nothing stands
+// outside of Band, that f does not depend on t, that F sets dst whatever was
+// there. They are looked at at the start, and at a few points of the first
+// path that a Solver has solved, which costs later ones nothing.
+
+// checkSteps refuses a step that is none, and so many steps that a path of them
+// cannot be held.
+func (p *Problem) checkSteps(h float64) error {
+	if err := checkStep(p.Span, h); err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
+	n := int((p.Span[1] - p.Span[0]) / h)
+	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
+		return fmt.Errorf("%s: step is %g: %w", p.title(), h, err)
+	}
+	return nil
+}
+
+// fits refuses what cannot be held in memory.
+func (p *Problem) fits(g *Grid, n Noise) error {
+	d := p.Dim()
+	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
+	return nil
+}
+
+// checkDense refuses a dense Jacobian that cannot be held.
+func (p *Problem) checkDense() error {
+	if p.Band != nil {
+		return nil
+	}
+	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", p.Dim()), p.Dim(), p.Dim(), 2); err != nil {
+		return fmt.Errorf("%s: %w: give Band if it is banded", p.title(), err)
+	}
+	return nil
+}
+
+// checkStart looks at the promises of p at its start.
+func (p *Problem) checkStart() (err error) {
+	x0 := make([]float64, p.Dim())
+	t := p.Span[0]
+	defer p.recovered(&err, &t, x0, p.Theta)
+	p.Initial(x0, p.Theta)
+	if !sane(x0) {
+		return nil // a solve says so, at the parameters that count
+	}
+	t = p.beside(t, p.Theta)
+	return p.checkAt(t, x0, p.Theta)
+}
+
+// beside returns t, or a time close behind it that is not that of an event.
+func (p *Problem) beside(t float64, theta []float64) float64 {
+	for k := 0; k < len(p.Events); k++ {
+		if p.Events[k].at(theta) == t {
+			t, k = math.Nextafter(t, math.Inf(1)), -1
+		}
+	}
+	return t
+}
+
+// checkPath looks at the promises of the problem along a path.
+func (s *Solver) checkPath(z, theta []float64) error {
+	const points = 5
+	n := s.Steps()
+	for k := 1; k <= points; k++ {
+		if s.stop.Load() {
+			return s.fail(n, theta, nil, s.cause())
+		}
+		i := (2*k - 1) * n / (2 * points)
+		from, to := s.g.Segment(i)
+		if i == to {
+			continue // an event
+		}
+		*s.now = s.g.seg[s.g.segment(min(i+1, to))].now
+		if s.g.t[i] == s.g.t[i+1] || from == to {
+			continue
+		}
+		if err := s.inside.checkAt(s.g.t[i], row(z, i, s.d), theta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAt looks at the promises of p at (t, x, θ).
+func (p *Problem) checkAt(t float64, x, theta []float64) error {
+	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
+	p.F(f, t, x, theta)
+	for i := range again {
+		again[i] = 1 + math.Abs(f[i])
+	}
+	p.F(again, t, x, theta)
+	for i, v := range f {
+		if v != again[i] && v == v {
+			return fmt.Errorf("%s: F leaves or adds to what stood in dst[%d] before, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.title(), i, t, v, again[i])
+		}
+	}
+	if p.Autonomous {
+		later := p.Span[0] + 0.381966*(p.Span[1]-p.Span[0])
+		if later == t {
+			later = p.Span[1]
+		}
+		later = p.beside(later, theta)
+		p.F(again, later, x, theta)
+		for i, v := range f {
+			if v != again[i] && v == v && again[i] == again[i] {
+				return fmt.Errorf("%s: Autonomous is set, but f depends on t: f[%d] is %g at t = %g and %g at t = %g", p.title(), i, v, t, again[i], later)
+			}
+		}
+	}
+	if !finite(f) {
+		return nil // a step from here fails, and says so
+	}
+	if err := p.CheckJacobian(t, x, theta); err != nil {
+		return err
+	}
+	return p.checkBand(t, x, theta)
+}
+
+// recovered turns a panic of a function of p into an error.
+// t may change until then.
+func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
+	if v := recover(); v != nil {
+		trace := stack()
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w\n%s", p.title(), *t, short(x), short(theta), &PanicError{v, trace}, trace)
+	}
+}
+
+// CheckJacobian compares FJ at (t, x, θ) with F and with central differences
+// of F, and names the first entry that disagrees by more than 10⁻³ of the
+// largest entry of its row. Central differences are good to about 10⁻⁶, so
+// that what is reported is a slip of the pen. With FJ nil it returns nil.
+func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
+	if p.FJ == nil || p.checkDense() != nil { // which a method that uses FJ reports
+		return nil
+	}
+	const tol = 1e-3
+	d := p.Dim()
+	m := p.NewJacobian()
+	f, fx := make([]float64, d), make([]float64, d)
+	p.FJ(f, m.A, t, x, theta)
+	p.F(fx, t, x, theta)
+	for i := range f {
+		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*maxAbs(fx) {
+			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.title(), i, f[i], fx[i], t, short(x))
+		}
+	}
+	// Where f has a kink only the differences to one side are the Jacobian, and
+	// both sides are right. Where the terms of f cancel, increments have to be
+	// large; where a component is zero, in whatever units, very small. So an
+	// entry is wrong if no way of taking differences gives it.
+	fd := p.NewJacobian()
+	diff := newDifferencer(p)
+	wrong := func(i, j int, row float64) bool {
+		return !(math.Abs(m.At(i, j)-fd.At(i, j)) <= tol*row+1e-9*(1+math.Abs(fx[i])))
+	}
+	type entry struct{ i, j int }
+	var suspects map[entry]float64
+	for n, way := range []struct {
+		central bool
+		scale   float64
+	}{{true, 1}, {false, 1}, {false, -1}, {true, 100}, {true, 1e-2}, {true, 1e-5}, {true, 1e-8}, {true, 1e-12}} {
+		diff.scale = way.scale
+		diff.jacobian(fd, t, x, theta, way.central)
+		found := make(map[entry]float64)
+		for i := range d {
+			var row float64
+			lo, hi := m.Columns(i)
+			for j := lo; j < hi; j++ {
+				row = max(row, math.Abs(fd.At(i, j)))
+			}
+			for j := lo; j < hi; j++ {
+				if before, ok := suspects[entry{i, j}]; wrong(i, j, row) && (n == 0 || ok) {
+					if n == 0 {
+						before = fd.At(i, j)
+					}
+					found[entry{i, j}] = before
+				}
+			}
+		}
+		if suspects = found; len(suspects) == 0 {
+			return nil
+		}
+	}
+	var worst entry
+	var most float64
+	for e, want := range suspects {
+		if size := math.Abs(m.At(e.i, e.j) - want); size > most || size == most && (e.i < worst.i || e.i == worst.i && e.j < worst.j) {
+			worst, most = e, size
+		}
+	}
+	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, short(x))
+}
+
+// checkBand looks for entries outside the declared band by dense one-sided
+// differences at (t, x, θ).
+//
+// Above some hundred dimensions the dense matrix is more than a check may
+// cost: there the response to an increment of every third column of the band
+// is taken, which must vanish outside of it.
+func (p *Problem) checkBand(t float64, x, theta []float64) error {
+	if p.Band == nil {
+		return nil
+	}
+	d := p.Dim()
+	if d > 400 {
+		return p.checkWideBand(t, x, theta)
+	}
+	dense := *p
+	dense.Band = nil
+	m := dense.NewJacobian()
+	newDifferencer(&dense).jacobian(m, t, x, theta, false)
+	scale := maxAbs(m.A)
+	for i := range d {
+		for j := range d {
+			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.At(i, j)) > 1e-6*scale {
+				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.title(), p.Band.Lower, p.Band.Upper, i, j, m.At(i, j), t)
+			}
+		}
+	}
+	return nil
+}
+
+// checkWideBand increments some columns, one at a time.
+func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
+	const columns = 40
+	d := p.Dim()
+	f0, f1, at := make([]float64, d), make([]float64, d), make([]float64, d)
+	p.F(f0, t, x, theta)
+	copy(at, x)
+	for c := range min(columns, d) {
+		j := (2*c + 1) * d / (2 * columns)
+		h := 1e-4 * max(math.Abs(x[j]), 1e-3*maxAbs(x), math.SmallestNonzeroFloat64/1e-10)
+		at[j] = x[j] + h
+		p.F(f1, t, at, theta)
+		at[j] = x[j]
+		var largest float64
+		for i := range d {
+			largest = max(largest, math.Abs(f1[i]-f0[i]))
+		}
+		for i := range d {
+			if v := math.Abs(f1[i] - f0[i]); (j-i > p.Band.Upper || i-j > p.Band.Lower) && v > 1e-6*largest && v > 1e-10*math.Abs(f0[i]) {
+				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.title(), p.Band.Lower, p.Band.Upper, i, j, (f1[i]-f0[i])/h, t)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package probode
+
+import (
+	"fmt"
+	"math"
+)
+
+// An Event is a moment at which the state jumps, as at a dose, or at which f
+// changes form, as where an infusion begins. Every grid has a point there, no
+// step leads across it, and what a multistep method knows of the past ends
+// there. A solver that is not told steps over it.
+type Event struct {
+	// Name appears in messages; it may be empty.
+	Name string
+
+	// Time is the moment. When, if not nil, gives it for θ and takes its
+	// place, as for a dose with an unknown lag; it must be a continuous
+	// function of θ. An event outside of the span does not happen.
+	Time float64
+	When func(theta []float64) float64
+
+	// Jump, if not nil, replaces the state x just before time t by that just
+	// after. Without it the event is a change of f alone.
+	Jump func(x []float64, t float64, theta []float64)
+
+	// SeenAfter says that an observation at the very time of the event sees
+	// the state after the jump. Without it the state before is observed, as
+	// when blood is drawn before a dose is given.
+	SeenAfter bool
+}
+
+// at returns the time of the event for θ.
+func (e *Event) at(theta []float64) float64 {
+	if e.When != nil {
+		return e.When(theta)
+	}
+	return e.Time
+}
+
+func (e *Event) title(k int) string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return fmt.Sprintf("event %d", k+1)
+}
+
+// Doses returns an event for each of times at which amount is added to the
+// given component of the state, counted from 0.
+func Doses(component int, amount float64, times ...float64) []Event {
+	out := make([]Event, len(times))
+	for i, t := range times {
+		out[i] = Event{Name: fmt.Sprintf("dose at %g", t), Time: t,
+			Jump: func(x []float64, _ float64, _ []float64) { x[component] += amount }}
+	}
+	return out
+}
+
+// An Input is a function of time that is given by values at some times, for
+// use in a Problem's F: an infusion, a measured forcing. Between two times it
+// is linear, or constant with Steps; before the first time and behind the last
+// it has the value there, or is zero with Steps before the first.
+//
+// The function or its slope breaks at the times, so that a Problem that uses
+// an Input needs its Events.
+type Input struct {
+	Times, Values []float64 // increasing times, as many values
+	Steps         bool      // Values[i] holds from Times[i] on
+}
+
+// Infusion returns the Input that is rate from start to end and zero at other
+// times.
+func Infusion(rate, start, end float64) *Input {
+	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Steps: true}
+}
+
+// At returns the value at time t.
+func (u *Input) At(t float64) float64 {
+	lo, hi := 0, len(u.Times) // Times[lo−1] ≤ t < Times[hi]
+	for lo < hi {
+		if mid := (lo + hi) / 2; u.Times[mid] <= t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	switch {
+	case lo == 0 && (u.Steps || len(u.Values) == 0):
+		return 0
+	case lo == 0:
+		return u.Values[0]
+	case u.Steps || lo == len(u.Times):
+		return u.Values[lo-1]
+	}
+	t0, t1 := u.Times[lo-1], u.Times[lo]
+	w := (t - t0) / (t1 - t0)
+	return (1-w)*u.Values[lo-1] + w*u.Values[lo]
+}
+
+// Events returns the events of the times at which u breaks.
+func (u *Input) Events() []Event {
+	out := make([]Event, len(u.Times))
+	for i, t := range u.Times {
+		out[i] = Event{Name: fmt.Sprintf("input at %g", t), Time: t}
+	}
+	return out
+}
+
+// Validate reports what is wrong with the times and values of u.
+func (u *Input) Validate() error {
+	if len(u.Times) == 0 || len(u.Times) != len(u.Values) {
+		return fmt.Errorf("input: %d times and %d values: want as many, at least one", len(u.Times), len(u.Values))
+	}
+	for i, t := range u.Times {
+		switch {
+		case math.IsNaN(t) || math.IsInf(t, 0) || math.IsNaN(u.Values[i]) || math.IsInf(u.Values[i], 0):
+			return fmt.Errorf("input: value %g at time %g: want finite numbers", u.Values[i], t)
+		case i > 0 && !(t > u.Times[i-1]):
+			return fmt.Errorf("input: time %g after %g: want increasing times", t, u.Times[i-1])
+		}
+	}
+	return nil
+}
+
+// A segment is the stretch between two neighbouring events, or between an
+// event and an end of the span.
+type segment struct{ from, to float64 }
+
+// segmented returns a copy of p whose functions never see the time of an
+// event: within the segment that now points to, t is moved by one ulp into its
+// inside where a step begins or ends at an event, so that a condition such as
+// t < 5 in F has the side of the step. Methods need not know of it.
+func (p *Problem) segmented(now *segment) *Problem {
+	q := *p
+	inside := func(t float64) float64 { return min(max(t, now.from), now.to) }
+	q.F = func(dst []float64, t float64, x, theta []float64) { p.F(dst, inside(t), x, theta) }
+	if p.FJ != nil {
+		q.FJ = func(f, jac []float64, t float64, x, theta []float64) { p.FJ(f, jac, inside(t), x, theta) }
+	}
+	if p.FTheta != nil {
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) { p.FTheta(dst, inside(t), x, theta) }
+	}
+	return &q
+}

@@ -1,0 +1,126 @@
+package probode
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
+
+// What an implicit step needs of a problem: f and J together, and the factors
+// of cI − J. The types are here for those who write a method of their own.
+
+// A Matrix is a Jacobian, dense or banded as the Problem says.
+type Matrix = linalg.Matrix
+
+// An LU holds the factors of cI − J for a Matrix J.
+type LU = linalg.LU
+
+// NewLU returns room for the factors of cI − J.
+func NewLU(j *Matrix) *LU { return linalg.NewLU(j) }
+
+// NewJacobian returns a Jacobian of zeros in the storage that p asks for.
+func (p *Problem) NewJacobian() *Matrix {
+	if p.Band != nil {
+		return linalg.NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
+	}
+	return linalg.NewDense(p.Dim())
+}
+
+// A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by
+// finite differences of F. It owns a workspace: two goroutines need two.
+type Linearizer struct {
+	p    *Problem
+	diff *differencer // nil if the problem has FJ
+}
+
+// NewLinearizer returns a Linearizer of p.
+func NewLinearizer(p *Problem) *Linearizer {
+	if p.FJ != nil {
+		return &Linearizer{p: p}
+	}
+	return &Linearizer{p: p, diff: newDifferencer(p)}
+}
+
+// FJ writes f(t, x; θ) into f and ∂f/∂x into m, of the form that NewJacobian
+// gives.
+func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
+	if e.diff == nil {
+		clear(m.A)
+		e.p.FJ(f, m.A, t, x, theta)
+		return
+	}
+	e.diff.jacobian(m, t, x, theta, false)
+	copy(f, e.diff.f0)
+}
+
+// Exact reports whether f and J come from Problem.FJ, so that f may differ
+// from that of F by rounding, and J has no error of differences.
+func (e *Linearizer) Exact() bool { return e.diff == nil }
+
+// A differencer takes Jacobians by finite differences of F without
+// allocating. Columns of a banded Jacobian that share no row are shifted
+// together, so that kl+ku+1 evaluations of F are enough whatever d is
+// (Curtis, Powell & Reid 1974).
+type differencer struct {
+	p          *Problem
+	x, f0, f1  []float64
+	step       []float64
+	low, up, g int     // kl, ku, number of groups
+	scale      float64 // of the increments, 1 but for checks; negative to the other side
+}
+
+func newDifferencer(p *Problem) *differencer {
+	d := p.Dim()
+	q := &differencer{p: p, low: d - 1, up: d - 1, g: d, scale: 1,
+		x: make([]float64, d), f0: make([]float64, d), f1: make([]float64, d), step: make([]float64, d)}
+	if p.Band != nil {
+		q.low, q.up = p.Band.Lower, p.Band.Upper
+		q.g = min(d, q.low+q.up+1)
+	}
+	return q
+}
+
+// jacobian fills m with ∂f/∂x at (t, x, θ) by forward or central differences.
+// The increment balances truncation against rounding: ε^{1/2} of the
+// component for forward, ε^{1/3} for central differences.
+func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central bool) {
+	const sqrtEps, cbrtEps = 1.4901161193847656e-08, 6.055454452393343e-06
+	eps := sqrtEps
+	if central {
+		eps = cbrtEps
+	}
+	// A component that happens to be zero still needs an increment of the
+	// size that is natural for the state.
+	floor := 1e-3 * maxAbs(x)
+	if floor == 0 {
+		floor = 1
+	}
+	for j := range x {
+		h := q.scale * eps * max(math.Abs(x[j]), floor)
+		q.step[j] = (x[j] + h) - x[j] // a difference that is exact in floating point
+	}
+	if !central {
+		q.p.F(q.f0, t, x, theta)
+	}
+	d := len(x)
+	for g := range q.g {
+		copy(q.x, x)
+		for j := g; j < d; j += q.g {
+			q.x[j] = x[j] + q.step[j]
+		}
+		q.p.F(q.f1, t, q.x, theta)
+		width := 1.0
+		if central {
+			for j := g; j < d; j += q.g {
+				q.x[j] = x[j] - q.step[j]
+			}
+			q.p.F(q.f0, t, q.x, theta)
+			width = 2
+		}
+		for j := g; j < d; j += q.g {
+			for i := max(0, j-q.up); i <= min(d-1, j+q.low); i++ {
+				m.Set(i, j, (q.f1[i]-q.f0[i])/(width*q.step[j]))
+			}
+		}
+	}
+}

@@ -1,0 +1,464 @@
+package probode
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events
+// cut it into segments. At an event two neighbouring grid points have the same
+// time: the state at the first is that before the event, at the second that
+// after, and the step between them, of length zero, is the event.
+//
+// Event times may depend on θ. The grid then moves with them: the points of a
+// segment keep their number and their proportions, so that Z stays as smooth
+// in θ as the problem is. A Grid is made for one θ and may be used at others;
+// a Solver moves a copy of its own.
+type Grid struct {
+	t      []float64
+	h      float64 // the step of a uniform grid; 0 for any other
+	rule   string  // how the steps were chosen
+	span   [2]float64
+	seg    []stretch
+	events []*mark // between the segments, in order of time
+	when   []*mark // the same in the order of Problem.Events
+	moving bool
+
+	// Of grids that come from an error-controlled run: the size of the local
+	// error of the classical path, N×d, and the tolerances.
+	local []float64
+	tol   *Tolerance
+}
+
+// A stretch is the part of a grid between two events.
+type stretch struct {
+	from, to int       // its first and last grid point
+	frac     []float64 // their places, from 0 to 1
+	widest   float64   // the largest difference of two neighbouring fracs
+	length   float64   // at the θ that the grid was made for
+	now      segment   // ends as F may see them
+}
+
+// A mark is an event in a grid.
+type mark struct {
+	event  *Event
+	title  string
+	time   float64
+	inside bool // it happens within the span
+}
+
+// maxSteps is more steps than any grid may have.
+const maxSteps = 1 << 30
+
+// epsilon is the spacing of floating-point numbers at 1.
+const epsilon = 0x1p-52
+
+// NewGrid returns the grid for p at θ (nil for Problem.Theta) with points at
+// the ends of the span, at all events, and at the given times.
+func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
+	if !finite(times) {
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+	}
+	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
+		return between(times, a, b)
+	})
+}
+
+// UniformGrid returns the grid of step h. Without events h must divide the
+// span; with events each segment has steps of equal length, of at most h.
+func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if err := p.checkSteps(h); err != nil {
+		return nil, err
+	}
+	rule := fmt.Sprintf("h = %g", h)
+	if len(p.Events) > 0 {
+		return buildGrid(p, theta, rule, func(a, b float64) []float64 { return divide(nil, a, b, h) })
+	}
+	t, err := uniform(p.Span, h)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.title(), err)
+	}
+	n := len(t) - 1
+	g := &Grid{t: t, h: (t[n] - t[0]) / float64(n), rule: rule, span: p.Span}
+	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{math.Inf(-1), math.Inf(1)}}}
+	return g, nil
+}
+
+// GridThrough returns the grid with points at the given times and at events,
+// and steps of equal length, at most h, between them.
+func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if !finite(times) {
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+	}
+	if err := p.checkSteps(h); err != nil {
+		return nil, err
+	}
+	return buildGrid(p, theta, fmt.Sprintf("h ≤ %g, through the times", h), func(a, b float64) []float64 {
+		var t []float64
+		last := a
+		for _, next := range append(between(times, a, b), b) {
+			t = divide(t, last, next, h)
+			if next != b {
+				t = append(t, next)
+			}
+			last = next
+		}
+		return t
+	})
+}
+
+func checkStep(span [2]float64, h float64) error {
+	length := span[1] - span[0]
+	switch {
+	case !(h > 0) || math.IsInf(h, 1):
+		return fmt.Errorf("step is %g: want a finite number > 0", h)
+	case h > length*(1+1e-9):
+		return fmt.Errorf("step is %g: want at most the span, %g", h, length)
+	case length/h > maxSteps:
+		return fmt.Errorf("step is %g: %g steps over the span of %g are more than %d", h, math.Round(length/h), length, maxSteps)
+	}
+	return nil
+}
+
+// divide appends the points strictly between a and b that divide the stretch
+// into the fewest equal steps of at most h.
+func divide(t []float64, a, b, h float64) []float64 {
+	n := math.Ceil((b - a) / h * (1 - 1e-9))
+	for i := 1.0; i < n; i++ {
+		t = append(t, a+(b-a)*i/n)
+	}
+	return t
+}
+
+// between returns those of the times that lie strictly between a and b, sorted
+// and without those that differ only by rounding.
+func between(times []float64, a, b float64) []float64 {
+	times = slices.Clone(times)
+	slices.Sort(times)
+	var out []float64
+	last := a
+	for _, t := range times {
+		if near := 4 * epsilon * math.Abs(t); t > last+near && t < b-near {
+			out = append(out, t)
+			last = t
+		}
+	}
+	return out
+}
+
+// uniform returns the times t₀, t₀ + h, …, t₁. It is an error if h does not
+// divide the span to within 10⁻⁹ of a step count.
+func uniform(span [2]float64, h float64) ([]float64, error) {
+	length := span[1] - span[0]
+	n := math.Round(length / h)
+	if math.Abs(length/h-n) > 1e-9*n {
+		below := math.Floor(length / h)
+		return nil, fmt.Errorf("step %g does not divide the span [%g, %g]: want for example %.10g or %.10g",
+			h, span[0], span[1], length/below, length/(below+1))
+	}
+	t := make([]float64, int(n)+1)
+	for i := range t {
+		t[i] = span[0] + length*float64(i)/n
+	}
+	return t, nil
+}
+
+// buildGrid makes a grid whose points inside of each segment (a, b) are those
+// that inner returns.
+func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if theta, err = p.theta(theta); err != nil {
+		return nil, err
+	}
+	at := p.Span[0]
+	defer p.recovered(&err, &at, nil, theta)
+	g = &Grid{rule: rule, span: p.Span}
+	for k := range p.Events {
+		e := &p.Events[k]
+		m := &mark{event: e, title: e.title(k)}
+		if m.time = e.at(theta); math.IsNaN(m.time) {
+			return nil, fmt.Errorf("%s: %s: its time is NaN", p.title(), m.title)
+		}
+		m.inside = m.time >= p.Span[0] && m.time <= p.Span[1]
+		if e.When == nil && !m.inside {
+			continue
+		}
+		g.moving = g.moving || e.When != nil
+		g.when = append(g.when, m)
+	}
+	g.order()
+	for j := range len(g.events) + 1 {
+		end, moves := p.Span[1], j > 0 && g.events[j-1].event.When != nil
+		if j < len(g.events) {
+			end = g.place(j)
+			moves = moves || g.events[j].event.When != nil
+		}
+		s := stretch{from: len(g.t), length: end - at}
+		points := []float64{at}
+		if end > at {
+			points = append(append(points, inner(at, end)...), end)
+		} else if moves {
+			points = append(points, end) // it may open at another θ
+		}
+		s.to = s.from + len(points) - 1
+		if len(g.t)+len(points) > maxSteps {
+			return nil, fmt.Errorf("%s: more than %d steps", p.title(), maxSteps)
+		}
+		s.frac = make([]float64, len(points))
+		for i, t := range points {
+			if s.length > 0 {
+				s.frac[i] = (t - at) / s.length
+			} else if i > 0 {
+				s.frac[i] = 1
+			}
+			if i > 0 {
+				s.widest = max(s.widest, s.frac[i]-s.frac[i-1])
+			}
+			if g.moving && i+1 < len(points) { // as move does, so that a way back ends at the same bits
+				points[i] = at + s.frac[i]*s.length
+			}
+		}
+		g.t = append(g.t, points...)
+		g.seg = append(g.seg, s)
+		at = end
+	}
+	g.close()
+	return g, nil
+}
+
+// Refine returns the grid with every step cut in halves.
+func (g *Grid) Refine() *Grid {
+	r := *g.clone()
+	r.t, r.local, r.tol, r.h = nil, nil, nil, g.h/2
+	r.rule = g.rule + ", halved"
+	if g.h > 0 {
+		r.rule = fmt.Sprintf("h = %g", r.h)
+	}
+	r.seg = make([]stretch, len(g.seg))
+	half := func(dst, t []float64) []float64 {
+		for i, v := range t {
+			if dst = append(dst, v); i+1 < len(t) {
+				dst = append(dst, v+(t[i+1]-v)/2)
+			}
+		}
+		return dst
+	}
+	for j, s := range g.seg {
+		s.frac = half(nil, s.frac)
+		s.widest /= 2
+		from := len(r.t)
+		r.t = half(r.t, g.t[s.from:s.to+1])
+		s.from, s.to = from, len(r.t)-1
+		r.seg[j] = s
+	}
+	return &r
+}
+
+// refined returns where grid point i of g stands in g.Refine().
+func (g *Grid) refined(i int) int {
+	return 2*i - g.segment(i) // but the steps of events are not cut
+}
+
+// order puts the events in the order of their times.
+func (g *Grid) order() {
+	g.events = append(g.events[:0], g.when...)
+	sort.SliceStable(g.events, func(a, b int) bool { return g.events[a].time < g.events[b].time })
+}
+
+// place returns where the event with number j in time cuts the span.
+func (g *Grid) place(j int) float64 {
+	return min(max(g.events[j].time, g.span[0]), g.span[1])
+}
+
+// close sets the ends of the segments as F may see them.
+func (g *Grid) close() {
+	for j := range g.seg {
+		s := &g.seg[j]
+		s.now = segment{math.Inf(-1), math.Inf(1)}
+		if j > 0 && g.events[j-1].inside {
+			s.now.from = math.Nextafter(g.t[s.from], math.Inf(1))
+		}
+		if j < len(g.events) && g.events[j].inside {
+			s.now.to = math.Nextafter(g.t[s.to], math.Inf(-1))
+		}
+	}
+}
+
+// move brings the grid to θ. It is an error if a segment is stretched so far
+// that its steps are no longer those that were asked for.
+func (g *Grid) move(theta []float64) error {
+	if !g.moving {
+		return nil
+	}
+	const most = 4
+	for _, m := range g.when {
+		if m.event.When == nil {
+			continue
+		}
+		if m.time = m.event.When(theta); math.IsNaN(m.time) {
+			return fmt.Errorf("%s: its time is NaN", m.title)
+		}
+		m.inside = m.time >= g.span[0] && m.time <= g.span[1]
+	}
+	g.order()
+	var coarsest float64 // the longest step at the θ of the grid
+	for _, s := range g.seg {
+		coarsest = max(coarsest, s.widest*s.length)
+	}
+	at := g.span[0]
+	for j := range g.seg {
+		s := &g.seg[j]
+		end := g.span[1]
+		if j < len(g.events) {
+			end = g.place(j)
+		}
+		length := end - at
+		if g.t[s.from] == at && g.t[s.to] == end {
+			at = end // a segment that did not move keeps its points to the last bit
+			continue
+		}
+		if step := s.widest * length; step > most*s.widest*s.length && step > coarsest*(1+1e-9) {
+			return fmt.Errorf("%w: a step of %.3g in place of %.3g, between t = %.6g and %.6g", ErrStretched, step, s.widest*s.length, at, end)
+		}
+		for i, f := range s.frac {
+			g.t[s.from+i] = at + f*length
+		}
+		g.t[s.to] = end
+		at = end
+	}
+	g.close()
+	return nil
+}
+
+// clone returns a copy that can be moved alone.
+func (g *Grid) clone() *Grid {
+	if !g.moving {
+		return g
+	}
+	c := *g
+	c.t, c.seg = slices.Clone(g.t), slices.Clone(g.seg)
+	c.when = make([]*mark, len(g.when))
+	for k, m := range g.when {
+		copied := *m
+		c.when[k] = &copied
+	}
+	c.events = nil
+	c.order()
+	return &c
+}
+
+// Times returns t₀, …, t_N, at the θ that the grid is at. It must not be
+// changed.
+func (g *Grid) Times() []float64 { return g.t }
+
+// Steps returns N, the number of steps; events count as one each.
+func (g *Grid) Steps() int { return len(g.t) - 1 }
+
+// H returns the length of the step from t[i] to t[i+1]. On a uniform grid it
+// is the same number for all i.
+func (g *Grid) H(i int) float64 {
+	if g.h > 0 {
+		return g.h
+	}
+	return g.t[i+1] - g.t[i]
+}
+
+// Uniform returns the step size of a uniform grid without events, and whether
+// this is one.
+func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
+
+// String says how the steps were chosen.
+func (g *Grid) String() string { return g.rule }
+
+// Grid returns g: a grid that is there is a Mesh, too.
+func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
+	return g, nil
+}
+
+// Local returns the size of the local error of the classical path in each step
+// and component, N×d row-major, at the θ that an error-controlled grid was
+// made for; nil for any other grid.
+func (g *Grid) Local() []float64 { return g.local }
+
+// Index returns the numbers of the grid points at the given times, of all grid
+// points if times is nil. At an event it is the point before, or that after
+// for an event whose SeenAfter is set. The error names the first time that is
+// not a grid point.
+func (g *Grid) Index(times []float64) ([]int, error) {
+	if times == nil {
+		all := make([]int, len(g.t))
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	index := make([]int, len(times))
+	for n, t := range times {
+		i, ok := g.find(t)
+		if !ok {
+			return nil, fmt.Errorf("time %g is not on the grid (%v) over [%g, %g]", t, g.rule, g.t[0], g.t[len(g.t)-1])
+		}
+		index[n] = i
+	}
+	return index, nil
+}
+
+// near is the distance at which a time is taken for that of grid point i:
+// 10⁻⁹ of a step, and two roundings each of the time and of the grid.
+func (g *Grid) near(i int) float64 {
+	h := math.Inf(1)
+	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
+		if w := g.H(j); w > 0 {
+			h = min(h, w)
+		}
+	}
+	if math.IsInf(h, 1) {
+		h = 0
+	}
+	return 1e-9*h + 4*epsilon*math.Abs(g.t[i])
+}
+
+// find returns the grid point at time t.
+func (g *Grid) find(t float64) (int, bool) {
+	i := sort.SearchFloat64s(g.t, t)
+	if i == len(g.t) || i > 0 && t-g.t[i-1] < g.t[i]-t {
+		i--
+	}
+	for i > 0 && g.t[i-1] == g.t[i] {
+		i-- // the first of the points of an event
+	}
+	if !(math.Abs(g.t[i]-t) <= g.near(i)) {
+		return i, false
+	}
+	for j, m := range g.events { // the last event at this time that is seen
+		if m.inside && m.event.SeenAfter && g.seg[j+1].from > i && g.t[g.seg[j+1].from] == g.t[i] {
+			i = g.seg[j+1].from
+		}
+	}
+	return i, true
+}
+
+// segment returns the number of the segment of the grid point i, the earlier
+// one of an event's first point.
+func (g *Grid) segment(i int) int {
+	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
+}
+
+// Segment returns the first and the last grid point of the segment between
+// events that step i belongs to: what a multistep method may know of the past
+// begins at the first.
+func (g *Grid) Segment(i int) (from, to int) {
+	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
+	return g.seg[j].from, g.seg[j].to
+}

@@ -1,0 +1,249 @@
+// Package reference computes accurate solutions, with an upper estimate of
+// their error, to compare others with.
+package reference
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Settings says how Solve integrates. The zero value gives nearly full
+// precision and leaves all else to Solve.
+type Settings struct {
+	// Tolerance bounds the estimated error of one step in each component. The
+	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
+	// rounding permits. Where Absolute is nil, Relative refers to 10⁻⁶ of the
+	// largest size of a component so far at least.
+	probode.Tolerance
+
+	// Global makes Tolerance a bound of Solution.Error in place of that of a
+	// step: the integration is repeated with smaller steps until
+	//
+	//	Error ≤ Absolute + Relative·|X|
+	//
+	// everywhere, and it is an error if that cannot be had. A nil Absolute
+	// stands for Relative/1000 times the largest |X| of a component so far.
+	Global bool
+
+	// MaxStep bounds the length of a step. Zero means 1/128 of the span for a
+	// problem whose f may depend on t, so that no input of at least 1/1000 of
+	// the span remains unseen, and no bound for one that is Autonomous.
+	// math.Inf(1) means no bound: faster, and blind to short inputs in f.
+	MaxStep float64
+
+	// Theta is θ; nil means the problem's own.
+	Theta []float64
+
+	// MaxSteps bounds the number of steps between the start and the last
+	// time, beyond the one that each time and each event needs. Zero means
+	// 1e6.
+	MaxSteps int
+
+	fixed family // for tests: the family of steps to use throughout
+}
+
+// A Solution is an accurate solution at chosen times.
+type Solution struct {
+	// Times are the times that were asked for, and X the states there,
+	// row-major: X[i*d+k] is component k at Times[i].
+	Times, X []float64
+
+	// Error is an upper estimate of the global error of X, with which it
+	// shares the shape. See Solve for what it rests on, and for what no solver
+	// can know.
+	Error []float64
+
+	// Steps, Rejected and Evaluations count the accepted steps, the rejected
+	// ones and the calls of F and FJ, of all integrations together. Implicit
+	// counts those of Steps that were linearly implicit: many if the problem
+	// is stiff.
+	Steps, Rejected, Evaluations, Implicit int
+}
+
+// Solve solves p at the given times, which must increase and lie in the span;
+// the first may be t₀. Each is hit exactly, and so are the events of p: no step
+// leads across one, and f is never asked at the very time of one. At an event
+// the state before it is given, or that after it if SeenAfter is set.
+//
+// It extrapolates the midpoint rule: basic solutions T_{j,1} over one step H,
+// with nⱼ substeps of h = H/nⱼ, have an error in even powers of h, so that the
+// scheme
+//
+//	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
+//
+// gains two orders with each column. The number of rows, and with it the
+// order, and the step H are chosen as they go, for the least work. Where the
+// problem is stiff the rule is linearly implicit, which Solve finds out by
+// trying both.
+//
+// # What the error is, and what it is not
+//
+// The integration is done twice: with Tolerance, which is what is returned, and
+// with eight times that, other numbers nⱼ, other step lengths, and arguments of
+// f that are moved by one unit in the last place, which shows what rounding
+// errors grow to. Error[i*d+k] is a multiple of the largest difference of the
+// two in component k over the times up to Times[i], and a rounding of X. It
+// holds for problems that amplify errors, up to where both integrations have
+// lost all digits, and then shows that.
+//
+// A solver knows f at the points at which it has called it. An input that is
+// over between two of them, or a change of f in a region of the state that
+// neither integration has entered, leaves no trace in X or in Error. Solve
+// calls f of a problem that is not Autonomous more than a thousand times over
+// the span, so that a pulse as long as a thousandth of it is found. Shorter
+// ones must be given as Problem.Events, or MaxStep as less than their length.
+// An f that jumps, where it is not an event, makes the step shrink to nothing;
+// Solve then says so rather than to guess on which side the solution goes on.
+// Error is no proof either: both integrations could err in the same way by
+// chance. It says nothing of an error in f, as of a formula that cancels all
+// digits: two computations of the same wrong number agree.
+//
+// The error names the time and what to try if the step size falls below what
+// rounding permits, if f is not finite or panics, or after too many steps; it
+// is ctx.Err(), wrapped, if ctx ends first, which is noticed at the next call
+// of f. The result is nil then.
+//
+// Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
+// Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control
+// of order and step, as in Hairer, Nørsett & Wanner, Solving Ordinary
+// Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
+// 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
+func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
+	return solve(ctx, p, s, func(theta []float64) (*course, error) {
+		// A grid that was computed may end a rounding error behind the span.
+		slack := 1e-12 * (p.Span[1] - p.Span[0])
+		inside := slices.Clone(times)
+		for i, t := range times {
+			if !(t >= p.Span[0] && t <= p.Span[1]+slack) {
+				return nil, fmt.Errorf("times[%d] is %g: want times in the span [%g, %g]", i, t, p.Span[0], p.Span[1])
+			}
+			if i > 0 && !(t > times[i-1]) {
+				return nil, fmt.Errorf("times[%d] is %g after %g: want increasing times", i, t, times[i-1])
+			}
+			inside[i] = min(t, p.Span[1])
+		}
+		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d times", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
+			return nil, err
+		}
+		g, err := probode.NewGrid(p, theta, inside)
+		if err != nil {
+			return nil, err
+		}
+		var index []int // none, where no times are asked for
+		if len(times) > 0 {
+			if index, err = g.Index(inside); err != nil {
+				return nil, err
+			}
+		}
+		c := newCourse(p, theta, g, index)
+		copy(c.times, times)
+		return c, nil
+	})
+}
+
+// solve solves p along the course that set out returns for θ.
+func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
+	if ctx == nil {
+		panic("reference: Solve with a nil context: want context.Background() at least")
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*Solution, error) { return nil, fmt.Errorf("%s: reference: %w", title(p), err) }
+	if err := s.complete(p); err != nil {
+		return fail(err)
+	}
+	c, err := setOut(s.Theta)
+	if err != nil {
+		return fail(err)
+	}
+	sol := &Solution{Times: c.times}
+	if s.Global {
+		err = sol.global(ctx, p, c, s)
+	} else {
+		err = sol.twice(ctx, p, c, s)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return sol, nil
+}
+
+// complete fills in the defaults and checks the rest.
+func (s *Settings) complete(p *probode.Problem) error {
+	if s.Relative == 0 && s.Absolute == nil {
+		s.Relative = 1e-14
+	}
+	if s.MaxSteps == 0 {
+		s.MaxSteps = 1e6
+	}
+	if s.Theta == nil {
+		s.Theta = p.Theta
+	}
+	s.Theta = slices.Clone(s.Theta)
+	if s.MaxStep == 0 {
+		s.MaxStep = math.Inf(1)
+		if !p.Autonomous {
+			s.MaxStep = (p.Span[1] - p.Span[0]) / 128
+		}
+	}
+	d := p.Dim()
+	switch {
+	case s.MaxSteps < 0:
+		return fmt.Errorf("MaxSteps is %d: want ≥ 0", s.MaxSteps)
+	case !(s.MaxStep > 0):
+		return fmt.Errorf("MaxStep is %g: want > 0", s.MaxStep)
+	case len(s.Theta) != len(p.Theta):
+		return fmt.Errorf("%d parameters: want %d", len(s.Theta), len(p.Theta))
+	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
+		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 with an absolute one", s.Relative)
+	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
+		return fmt.Errorf("%d absolute tolerances: want 1 or %d, one a component", len(s.Absolute), d)
+	}
+	for k, v := range s.Theta {
+		if v-v != 0 {
+			return fmt.Errorf("parameter %s is %g: want a finite number", p.ParamName(k), v)
+		}
+	}
+	for _, a := range s.Absolute {
+		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && s.Relative == 0 {
+			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 with a relative one", a)
+		}
+	}
+	return nil
+}
+
+// TrueError returns the Indicator that takes the difference to an accurate
+// solution, before and after events.
+func TrueError(r Settings) probode.Indicator {
+	return func(ctx context.Context, s *probode.Solver, theta []float64) (*probode.ErrorEstimate, error) {
+		r.Theta = theta
+		z := make([]float64, s.PathLen())
+		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
+			return nil, err
+		}
+		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*course, error) {
+			index, err := s.Grid().Index(nil)
+			return newCourse(s.Problem(), theta, s.Grid(), index), err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range ref.X {
+			z[i] -= x
+		}
+		return &probode.ErrorEstimate{E: z, Accuracy: ref.Error}, nil
+	}
+}
+
+func title(p *probode.Problem) string {
+	if p.Name == "" {
+		return "problem"
+	}
+	return p.Name
+}

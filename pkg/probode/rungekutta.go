@@ -1,0 +1,173 @@
+package probode
+
+import "fmt"
+
+// RungeKutta is an explicit Runge–Kutta method with the noise of Conrad et
+// al. added to the state,
+//
+//	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),
+//
+// where q is the order of Ψ [C16, §2]. The zero value is the classical
+// fourth-order method.
+type RungeKutta struct {
+	// Tableau is the method; nil means RK4.
+	Tableau *Tableau
+}
+
+// A Tableau holds the coefficients of an explicit Runge–Kutta method of n
+// stages, kₗ = f(t + cₗh, z + h Σ_{m<l} a_{lm} k_m), Ψ(z) = z + h Σ bₗ kₗ.
+type Tableau struct {
+	Name  string
+	Order int
+	A     [][]float64 // row l has the l elements a_{l0}, …, a_{l,l−1}
+	B, C  []float64   // n elements each
+
+	// Embedded, if not nil, are the weights of an estimate of the local error,
+	// h Σ eₗ kₗ: those of an embedded method taken from B. With n+1 elements
+	// the last belongs to f at the end of the step.
+	Embedded []float64
+}
+
+// RK4 is the classical fourth-order method [HNW93, §II.1, table 1.2].
+var RK4 = &Tableau{
+	Name: "RK4", Order: 4,
+	A: [][]float64{{}, {1. / 2}, {0, 1. / 2}, {0, 0, 1}},
+	B: []float64{1. / 6, 1. / 3, 1. / 3, 1. / 6},
+	C: []float64{0, 1. / 2, 1. / 2, 1},
+}
+
+// Heun is Heun's third-order method [HNW93, §II.1, table 1.1].
+var Heun = &Tableau{
+	Name: "Heun3", Order: 3,
+	A: [][]float64{{}, {1. / 3}, {0, 2. / 3}},
+	B: []float64{1. / 4, 0, 3. / 4},
+	C: []float64{0, 1. / 3, 2. / 3},
+}
+
+// Midpoint is Runge's second-order method [HNW93, §II.1].
+var Midpoint = &Tableau{
+	Name: "midpoint", Order: 2,
+	A: [][]float64{{}, {1. / 2}},
+	B: []float64{0, 1},
+	C: []float64{0, 1. / 2},
+}
+
+// DormandPrince is the fifth-order method of Dormand & Prince, with the
+// embedded method of order 4 [HNW93, §II.5, table 5.2].
+var DormandPrince = &Tableau{
+	Name: "DP5", Order: 5,
+	A: [][]float64{{},
+		{1. / 5},
+		{3. / 40, 9. / 40},
+		{44. / 45, -56. / 15, 32. / 9},
+		{19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729},
+		{9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656},
+	},
+	B:        []float64{35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84},
+	C:        []float64{0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1},
+	Embedded: []float64{71. / 57600, 0, -71. / 16695, 71. / 1920, -17253. / 339200, 22. / 525, -1. / 40},
+}
+
+func (m RungeKutta) tableau() *Tableau {
+	if m.Tableau == nil {
+		return RK4
+	}
+	t := m.Tableau
+	n := len(t.B)
+	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {
+		panic(fmt.Sprintf("probode: tableau %q: want as many rows in A and C as elements in B, and a positive order", t.Name))
+	}
+	for l, row := range t.A {
+		if len(row) != l {
+			panic(fmt.Sprintf("probode: tableau %q: row %d of A has %d elements: want %d, the method is explicit", t.Name, l, len(row), l))
+		}
+	}
+	return t
+}
+
+func (m RungeKutta) String() string { return m.tableau().Name }
+func (m RungeKutta) Order() int     { return m.tableau().Order }
+
+func (m RungeKutta) Noise(d int) Noise {
+	return Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5, ByComponent: true}
+}
+
+func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	r := newRungeKutta(p, g, m.tableau())
+	if r.tab.Embedded != nil {
+		return &embedded{r, make([]float64, p.Dim())}, nil
+	}
+	return r, nil
+}
+
+// A rungeKutta makes the steps. It also takes the first ones of the multistep
+// methods, which find f at the start of the step in k[0].
+type rungeKutta struct {
+	p     *Problem
+	g     *Grid
+	tab   *Tableau
+	k     [][]float64
+	stage []float64
+	terms [][]term // of a run
+}
+
+func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {
+	r := &rungeKutta{p: p, g: g, tab: tab, stage: make([]float64, p.Dim())}
+	for range tab.B {
+		r.k = append(r.k, make([]float64, p.Dim()))
+	}
+	return r
+}
+
+func (r *rungeKutta) Start(int, []float64, []float64) error { return nil }
+
+func (r *rungeKutta) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	t, h := r.g.t[i], r.g.H(i)
+	for l, a := range r.tab.A {
+		copy(r.stage, x)
+		for m, c := range a {
+			addScaled(r.stage, h*c, r.k[m])
+		}
+		r.p.F(r.k[l], t+r.tab.C[l]*h, r.stage, theta)
+	}
+	copy(dst, x)
+	for l, b := range r.tab.B {
+		addScaled(dst, h*b, r.k[l])
+	}
+	for k, v := range xi {
+		dst[k] += scale[k] * v
+	}
+	return nil
+}
+
+// An embedded is a rungeKutta whose tableau estimates the error.
+type embedded struct {
+	*rungeKutta
+	last []float64 // f at the end of the step
+}
+
+// LocalError is the difference to the embedded method.
+func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) error {
+	h := e.g.H(i)
+	clear(dst)
+	for l, c := range e.tab.Embedded {
+		k := e.last
+		if l < len(e.k) {
+			k = e.k[l]
+		} else {
+			e.p.F(k, e.g.t[i+1], next, theta)
+		}
+		addScaled(dst, h*c, k)
+	}
+	return nil
+}
+
+// addScaled adds c·x to dst.
+func addScaled(dst []float64, c float64, x []float64) {
+	if c == 0 {
+		return
+	}
+	for k, v := range x[:len(dst)] {
+		dst[k] += c * v
+	}
+}
