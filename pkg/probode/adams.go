@@ -46,6 +46,8 @@ type past struct {
 	f     []float64 // F of grid point i in row i mod 8
 	start *rungeKutta
 	local *doubling // estimates errors where there is too little past
+
+	slopes *slopes // of the derivative of steps
 }
 
 // newPast returns the memory of a method that uses s values of f.

@@ -119,6 +119,9 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err := s.fits(p, n, nt, d); err != nil {
 		return nil, err
 	}
+	if err := solver.fitsWorkers(min(n, workerCount(s.Workers))); err != nil {
+		return nil, err
+	}
 	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
 	for _, i := range index {
 		e.T = append(e.T, solver.g.t[i])
@@ -245,6 +248,9 @@ func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
 	case workers < 0 || workers > maxWorkers:
 		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.title(), workers, maxWorkers)
 	}
+	if err := memory.Check(fmt.Sprintf("the results of %d paths", paths), paths/16+1, 8); err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
 	return nil
 }
 
@@ -296,9 +302,6 @@ func (s *Settings) fits(p *Problem, n, times, d int) error {
 		rows = max(rows, min(n, quantile.Exact)+quantile.Bins/2)
 	}
 	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
-	if err == nil {
-		err = memory.Check(fmt.Sprintf("the results of %d paths", n), n/16+1, 8)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.title(), err)
 	}
@@ -313,6 +316,14 @@ type worker struct {
 
 func newWorker(s *Solver) *worker {
 	return &worker{s.Clone(), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())}
+}
+
+// fitsWorkers refuses more paths at a time than can be held.
+func (s *Solver) fitsWorkers(n int) error {
+	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, s.PathLen()+s.NoiseLen()); err != nil {
+		return fmt.Errorf("%s: %w", s.p.title(), err)
+	}
+	return nil
 }
 
 func workerCount(n int) int {
@@ -421,6 +432,10 @@ func (m *moments) add(x []float64) {
 		m.mean[k] += delta * inv
 		m.m2[k] += delta * (v - m.mean[k])
 	}
+}
+
+func (m *moments) clone() moments {
+	return moments{m.n, slices.Clone(m.mean), slices.Clone(m.m2)}
 }
 
 func (m *moments) merge(o *moments) {

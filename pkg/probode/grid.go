@@ -86,7 +86,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	}
 	n := len(t) - 1
 	g := &Grid{t: t, h: (t[n] - t[0]) / float64(n), rule: rule, span: p.Span}
-	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{math.Inf(-1), math.Inf(1)}}}
+	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{from: math.Inf(-1), to: math.Inf(1)}}}
 	return g, nil
 }
 
@@ -199,17 +199,16 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	}
 	g.order()
 	for j := range len(g.events) + 1 {
-		end, moves := p.Span[1], j > 0 && g.events[j-1].event.When != nil
+		end := p.Span[1]
 		if j < len(g.events) {
 			end = g.place(j)
-			moves = moves || g.events[j].event.When != nil
 		}
 		s := stretch{from: len(g.t), length: end - at}
 		points := []float64{at}
 		if end > at {
 			points = append(append(points, inner(at, end)...), end)
-		} else if moves {
-			points = append(points, end) // it may open at another θ
+		} else if g.moving {
+			points = append(points, end) // it may open at another θ, between whichever events
 		}
 		s.to = s.from + len(points) - 1
 		if len(g.t)+len(points) > maxSteps {
@@ -285,12 +284,12 @@ func (g *Grid) place(j int) float64 {
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
-		s.now = segment{math.Inf(-1), math.Inf(1)}
+		s.now = segment{from: math.Inf(-1), to: math.Inf(1)}
 		if j > 0 && g.events[j-1].inside {
-			s.now.from = math.Nextafter(g.t[s.from], math.Inf(1))
+			s.now.from, s.now.left = math.Nextafter(g.t[s.from], math.Inf(1)), g.events[j-1]
 		}
 		if j < len(g.events) && g.events[j].inside {
-			s.now.to = math.Nextafter(g.t[s.to], math.Inf(-1))
+			s.now.to, s.now.right = math.Nextafter(g.t[s.to], math.Inf(-1)), g.events[j]
 		}
 	}
 }

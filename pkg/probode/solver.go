@@ -42,6 +42,8 @@ type Solver struct {
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
 	checked bool // the promises of the problem were looked at
+
+	tangents *tangentRun // of SolveTangents
 }
 
 // Scaling chooses how the size of the noise goes with the step.
@@ -115,6 +117,7 @@ func (s *Solver) on(g *Grid) (err error) {
 // noise. A context that s is bound to stops it, too.
 func (s *Solver) Clone() *Solver {
 	c := *s
+	c.tangents = nil
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
@@ -156,7 +159,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
 	}
-	if _, ok := s.step.(Streamer); ok && scaling == ScaleLocal {
+	if scaling == ScaleLocal && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
 	if scaling == ScaleLocal && s.unit == nil {
@@ -185,7 +188,7 @@ func (s *Solver) Scaling() Scaling {
 
 // byDefault is what ScaleDefault stands for.
 func (s *Solver) byDefault() Scaling {
-	if _, ok := s.step.(Streamer); ok || s.g.local == nil {
+	if s.Streams() || s.g.local == nil {
 		return ScaleStep
 	}
 	return ScaleLocal
@@ -350,8 +353,14 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
+// Streams reports whether paths need more randomness than ξ: see Streamer.
+func (s *Solver) Streams() bool {
+	_, ok := s.step.(Streamer)
+	return ok
+}
+
 func (s *Solver) refuseStream(xi []float64) error {
-	if _, ok := s.step.(Streamer); ok && xi != nil {
+	if xi != nil && s.Streams() {
 		return fmt.Errorf("%s, %v: this method needs more randomness than ξ and does not depend on θ continuously: use it in ensembles, and another one for inference", s.p.title(), s.m)
 	}
 	return nil
@@ -365,6 +374,11 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
 	DrawNoise(xi, seed, path)
+	return s.solveDrawn(z, theta, xi, seed, path)
+}
+
+// solveDrawn is SolvePath with the ξ of the path at hand.
+func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 	if r, ok := s.step.(Streamer); ok {
 		r.Seed(seed, path)
 	}
@@ -449,6 +463,13 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		s.step.(Rememberer).Restore(from, memory)
 	}
 	n := s.normals()
+	tangents := s.tangents
+	if tangents != nil && !tangents.live {
+		tangents = nil
+	}
+	if tangents != nil {
+		tangents.start(theta)
+	}
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
 		*s.now = seg.now
@@ -461,12 +482,23 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			if s.stop.Load() {
 				return s.fail(i, theta, row(z, i, d), s.cause())
 			}
-			if i, err = s.advance(z, i, end, n, theta, xi); err != nil {
+			if tangents != nil {
+				err = s.advanceTangents(z, i, j, n, theta, xi)
+				if err == nil {
+					i++
+				}
+			} else {
+				i, err = s.advance(z, i, end, n, theta, xi)
+			}
+			if err != nil {
 				return s.fail(i, theta, row(z, i, d), err)
 			}
 		}
 		if i < to { // the event behind the segment
 			copy(row(z, i+1, d), row(z, i, d))
+			if tangents != nil {
+				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
+			}
 			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
 				if !sane(row(z, i+1, d)) {
@@ -494,10 +526,30 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 		to := min(end, i+most)
 		return r.Run(z, i, to, theta, xi, s.scale)
 	}
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return i, err
+	}
+	return i + 1, nil
+}
+
+// advanceTangents makes step i of segment seg, and its derivative.
+func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return err
+	}
+	var normals []float64
+	if xi != nil {
+		normals = xi[i*n : (i+1)*n]
+	}
+	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
+}
+
+// single makes step i.
+func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // in a segment that has closed at this θ
 		copy(next, x)
-		return i + 1, nil
+		return nil
 	}
 	var normals []float64
 	if xi != nil {
@@ -516,10 +568,7 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	if err == nil && !sane(next) {
 		err = ErrDiverged
 	}
-	if err != nil {
-		return i, err
-	}
-	return i + 1, nil
+	return err
 }
 
 // tooLarge is the size of a state at which a method is running away.
@@ -543,7 +592,7 @@ var (
 	// inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
 	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step, or Linearize: Current")
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
 	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
 	// ErrParameter: a parameter is NaN or infinite.
@@ -633,6 +682,12 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 		clear(s.jac.A)
 		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
 			e.Err = fmt.Errorf("%w: FJ is NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
 		}
 	}
 	return e

@@ -37,6 +37,9 @@ type implicit struct {
 	w, iw   []float64 // a mode's part of a right-hand side, real and imaginary
 	at      []float64 // x + z of a stage
 	eq      equations
+
+	full    *fullNewton // where one Jacobian for all stages does not do
+	tangent *tangent    // of the derivative of a step
 }
 
 func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
@@ -77,8 +80,14 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	}
 	clear(s.z)
 	s.eq = equations{x, theta}
-	if err := s.iterate(s.z, &s.eq); err != nil {
-		return err
+	if s.iterate(s.z, &s.eq) != nil {
+		if s.full == nil {
+			s.full = newFullNewton(s)
+		}
+		clear(s.z)
+		if err := s.full.iterate(s, s.z); err != nil {
+			return err
+		}
 	}
 	copy(dst, x)
 	for j, d := range s.table.d {

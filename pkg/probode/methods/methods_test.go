@@ -1,13 +1,10 @@
 package methods
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // path solves p at its nominal parameter.
@@ -67,34 +64,6 @@ func TestOrders(t *testing.T) {
 		fine := distance(end(path(t, p, m, uniform(t, p, h/4), 0, nil), 2), want)
 		if order := math.Log2(coarse/fine) / 2; math.Abs(order-float64(m.Order())) > 0.25 {
 			t.Errorf("%v: order %.2f, want %d (errors %.2g, %.2g)", m, order, m.Order(), coarse, fine)
-		}
-	}
-}
-
-func TestStiff(t *testing.T) {
-	rober := problems.Robertson()
-	rober.Span[1] = 1e11
-	vdp := problems.VanDerPol(1e6)
-	vdp.Span[1] = 2
-	orego := problems.Oregonator()
-	orego.Span[1] = 360
-	for _, p := range []*probode.Problem{rober, vdp, problems.HIRES(), orego} {
-		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, Gauss{}, Gauss{Stages: 2}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}, probode.AdamsMoulton{Steps: 2}} {
-			for _, tol := range []float64{1e-4, 1e-7} {
-				g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: tol}}.Grid(context.Background(), p, m, nil, nil)
-				if err != nil {
-					fmt.Println(p.Name, m, tol, err)
-					continue
-				}
-				s, err := probode.NewSolver(p, m, g, 0)
-				if err != nil {
-					fmt.Println(p.Name, m, tol, err)
-					continue
-				}
-				z := make([]float64, s.PathLen())
-				err = s.Solve(z, p.Theta, nil)
-				fmt.Println(p.Name, m, tol, g.Steps(), end(z, p.Dim()), err)
-			}
 		}
 	}
 }

@@ -141,6 +141,8 @@ type randomStep struct {
 	inner probode.Stepper
 	n     int       // number of parameters of the problem
 	theta []float64 // with H/h behind
+
+	tangents probode.Tangents // with the derivative of H/h
 }
 
 func (s *randomStep) Start(i int, x, theta []float64) error {
