@@ -3,6 +3,7 @@ package probode_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -42,6 +43,31 @@ func BenchmarkStep(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkCalibrate gives the time of a calibration in units of that of an
+// ensemble of its size, on one worker, the two in turn.
+func BenchmarkCalibrate(b *testing.B) {
+	const h, paths = 0.05, 1000
+	for _, m := range []Method{AdamsBashforth{}, AdamsMoulton{Linearize: Current}, AdamsMoulton{Steps: 1}} {
+		b.Run(m.String(), func(b *testing.B) {
+			p := problems.FitzHughNagumo()
+			var ensemble, calibration time.Duration
+			for b.Loop() {
+				start := time.Now()
+				if _, err := Integrate(ctx(), p, m, paths, Settings{StepSize: h, Alpha: 0.1, Workers: 1}); err != nil {
+					b.Fatal(err)
+				}
+				ensemble += time.Since(start)
+				start = time.Now()
+				if _, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: h, Paths: paths, Workers: 1}); err != nil {
+					b.Fatal(err)
+				}
+				calibration += time.Since(start)
+			}
+			b.ReportMetric(float64(calibration)/float64(ensemble), "ensembles")
+		})
 	}
 }
 

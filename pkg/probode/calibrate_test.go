@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
@@ -220,6 +221,39 @@ func TestCalibrateReports(t *testing.T) {
 		change(&s)
 		if _, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// A calibration solves at most ten times as many paths as an ensemble has, and
+// draws each once: what it finds is the maximum of the score over all paths,
+// which is tried on both sides.
+func TestCalibrationCost(t *testing.T) {
+	for _, paths := range []int{40, 100, 1000} {
+		p := problems.FitzHughNagumo()
+		var calls atomic.Int64
+		f := p.F
+		p.F = func(dst []float64, t float64, x, theta []float64) { calls.Add(1); f(dst, t, x, theta) }
+		set := CalibrateSettings{StepSize: 0.1, Paths: paths, Seed: 3}
+		cal, err := Calibrate(ctx(), p, AdamsBashforth{Steps: 2}, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The steps of a path and those of the start, which are four in one, and of
+		// the indicator and the checks.
+		ensemble := int64(paths * (200 + 3))
+		if got := float64(calls.Load()-1500) / float64(ensemble); got > 10 {
+			t.Errorf("%d paths: a calibration costs %.1f ensembles", paths, got)
+		}
+		// The score falls by half its curvature on either side, so that at 2 % of
+		// α* the difference is some 1e-4 of the number of points.
+		a := cal.Alpha
+		s, err := Score(ctx(), p, AdamsBashforth{Steps: 2}, []float64{a / 1.02, a, a * 1.02}, set)
+		if err != nil || s[0] >= s[1] || s[2] >= s[1] {
+			t.Errorf("%d paths: scores %v about α* = %g: %v", paths, s, a, err)
+		}
+		if vertex := 0.01 * (s[0] - s[2]) / (s[0] - 2*s[1] + s[2]); math.Abs(vertex) > 0.003 {
+			t.Errorf("%d paths: the maximum is %.4f in log α from α* = %g", paths, vertex, a)
 		}
 	}
 }

@@ -188,9 +188,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		for _, v := range c.err {
 			c.local = append(c.local, math.Abs(v))
 		}
-		size = max(size, 1e-4)
-		grow := 0.9 * math.Pow(size, -0.7/c.q) * math.Pow(before, 0.4/c.q)
-		if before = size; rejected > 0 {
+		grow := 0.9 * math.Pow(max(size, 1e-10), -0.7/c.q) * math.Pow(before, 0.4/c.q)
+		if before = max(size, 1e-4); rejected > 0 {
 			grow = min(grow, 1)
 		}
 		rejected = 0

@@ -245,6 +245,9 @@ func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
 	case workers < 0 || workers > maxWorkers:
 		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.title(), workers, maxWorkers)
 	}
+	if err := memory.Check(fmt.Sprintf("the results of %d paths", paths), paths/16+1, 8); err != nil {
+		return fmt.Errorf("%s: %w", p.title(), err)
+	}
 	return nil
 }
 
@@ -296,9 +299,6 @@ func (s *Settings) fits(p *Problem, n, times, d int) error {
 		rows = max(rows, min(n, quantile.Exact)+quantile.Bins/2)
 	}
 	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
-	if err == nil {
-		err = memory.Check(fmt.Sprintf("the results of %d paths", n), n/16+1, 8)
-	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.title(), err)
 	}
@@ -421,6 +421,10 @@ func (m *moments) add(x []float64) {
 		m.mean[k] += delta * inv
 		m.m2[k] += delta * (v - m.mean[k])
 	}
+}
+
+func (m *moments) clone() moments {
+	return moments{m.n, slices.Clone(m.mean), slices.Clone(m.m2)}
 }
 
 func (m *moments) merge(o *moments) {

@@ -199,17 +199,16 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	}
 	g.order()
 	for j := range len(g.events) + 1 {
-		end, moves := p.Span[1], j > 0 && g.events[j-1].event.When != nil
+		end := p.Span[1]
 		if j < len(g.events) {
 			end = g.place(j)
-			moves = moves || g.events[j].event.When != nil
 		}
 		s := stretch{from: len(g.t), length: end - at}
 		points := []float64{at}
 		if end > at {
 			points = append(append(points, inner(at, end)...), end)
-		} else if moves {
-			points = append(points, end) // it may open at another θ
+		} else if g.moving {
+			points = append(points, end) // it may open at another θ, between whichever events
 		}
 		s.to = s.from + len(points) - 1
 		if len(g.t)+len(points) > maxSteps {

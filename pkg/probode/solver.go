@@ -159,7 +159,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
 	}
-	if _, ok := s.step.(Streamer); ok && scaling == ScaleLocal {
+	if scaling == ScaleLocal && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
 	if scaling == ScaleLocal && s.unit == nil {
@@ -188,7 +188,7 @@ func (s *Solver) Scaling() Scaling {
 
 // byDefault is what ScaleDefault stands for.
 func (s *Solver) byDefault() Scaling {
-	if _, ok := s.step.(Streamer); ok || s.g.local == nil {
+	if s.Streams() || s.g.local == nil {
 		return ScaleStep
 	}
 	return ScaleLocal
@@ -353,8 +353,14 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
+// Streams reports whether paths need more randomness than ξ: see Streamer.
+func (s *Solver) Streams() bool {
+	_, ok := s.step.(Streamer)
+	return ok
+}
+
 func (s *Solver) refuseStream(xi []float64) error {
-	if _, ok := s.step.(Streamer); ok && xi != nil {
+	if xi != nil && s.Streams() {
 		return fmt.Errorf("%s, %v: this method needs more randomness than ξ and does not depend on θ continuously: use it in ensembles, and another one for inference", s.p.title(), s.m)
 	}
 	return nil
@@ -368,6 +374,11 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
 	DrawNoise(xi, seed, path)
+	return s.solveDrawn(z, theta, xi, seed, path)
+}
+
+// solveDrawn is SolvePath with the ξ of the path at hand.
+func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 	if r, ok := s.step.(Streamer); ok {
 		r.Seed(seed, path)
 	}

@@ -23,13 +23,12 @@ type AccurateSolver struct {
 	// Method is the method for Step; nil stands for that of the Posterior.
 	Method probode.Method
 
-	// Tolerance and Stiff are those of reference.Solve, which is used if
-	// Step is zero. A Tolerance of zero means 1e-10: what matters is the
+	// Tolerance is the relative one of reference.Solve, which is used if
+	// StepSize is zero. A Tolerance of zero means 1e-10: what matters is the
 	// log likelihood, and a
 	// thousand observations, each known to a thousandth of the state, change
 	// that by 1e-4.
 	Tolerance float64
-	Stiff     bool
 
 	// Workers is the number of goroutines; zero means the number of cores.
 	// It changes no bit of the result.
@@ -91,7 +90,7 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 		for i, t := range times {
 			times[i] = min(max(t, span[0]), span[1])
 		}
-		x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: a.tolerance(), Stiff: a.Stiff, Theta: r.theta})
+		x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: a.tolerance()}, Theta: r.theta})
 		if err != nil {
 			return math.Inf(-1), err
 		}

@@ -60,13 +60,13 @@ import "math/rand/v2"
 type Target func(x []float64) (logDensity float64, err error)
 
 // A Kernel is one chain's transition: a position, and the random move from it
-// that leaves the wanted law as it is. What the kernel holds beside the
+// that leaves the wanted distribution as it is. What the kernel holds beside the
 // position — latent variables, a density, an adapted proposal — is its own
 // affair. A Kernel need not be safe for concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, with all counts at zero. Latent
 	// variables are drawn from rng. It is an error if the density at x is
-	// zero or cannot be evaluated; the kernel may then be placed anew.
+	// zero or cannot be evaluated; the kernel may then be placed again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.

@@ -43,7 +43,7 @@ func (a *Archive) Err() error {
 }
 
 // Reading tells whether the Archive gives back, for states of which some part
-// has to be made anew from the rest.
+// has to be made again from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
 // Word takes down or gives back 64 bits.

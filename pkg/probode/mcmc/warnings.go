@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -68,7 +69,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 			break // draws of a chain that is elsewhere pile up, too
 		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, name, end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
 	}
 
@@ -203,9 +204,9 @@ func pileUp(x []float64) (end, share float64) {
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+		return text.Printable(fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most))
 	}
-	return strings.Join(names, ", ")
+	return text.Printable(strings.Join(names, ", "))
 }
 
 // finite tells whether there are numbers and all are finite.

@@ -9,14 +9,13 @@ import (
 )
 
 // A course is the way of an integration: the points of a grid, which are to be
-// hit, the events between its segments, and the points whose states are asked
-// for.
+// hit, the events between its segments, and the points whose states matter.
 type course struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
 	events []happening
-	index  []int     // grid points whose states are asked for, in order
-	times  []float64 // theirs
+	index  []int // grid points whose states are compared, in order
+	asked  []int // those of index whose states are asked for
 }
 
 // A happening is an event at a given θ.
@@ -27,11 +26,11 @@ type happening struct {
 }
 
 // newCourse returns the course on the grid g, which is at θ, that asks for the
-// states at the grid points index.
+// states at the grid points index, in order.
 func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
-	c := &course{g: g, t: g.Times(), index: index, times: make([]float64, len(index))}
-	for n, i := range index {
-		c.times[n] = c.t[i]
+	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
+	for n := range index {
+		c.asked[n] = n
 	}
 	// The order is that of the segments of a grid.
 	for k := range p.Events {
@@ -48,19 +47,19 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 	return c
 }
 
-// follow integrates along c and writes the states that are asked for into out.
+// follow integrates along c and writes the states at the points of index into out.
 func (e *integration) follow(c *course, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
 	if !finite(e.x) {
 		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
 	}
 	e.t, e.tLow = c.t[0], 0
-	asked, passed := 0, 0
-	for i := 0; asked < len(c.index); i++ {
-		for ; asked < len(c.index) && c.index[asked] == i; asked++ {
-			copy(out[asked*len(e.x):], e.x)
+	next, passed := 0, 0
+	for i := 0; next < len(c.index); i++ {
+		for ; next < len(c.index) && c.index[next] == i; next++ {
+			copy(out[next*len(e.x):], e.x)
 		}
-		if asked == len(c.index) {
+		if next == len(c.index) {
 			break
 		}
 		from, to := c.g.Segment(i)

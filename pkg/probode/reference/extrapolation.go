@@ -40,6 +40,7 @@ type integration struct {
 	peak    []float64 // largest |x| so far
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
+	divided bool      // the last step was the first part of one
 	nudge   []float64 // factors of the arguments of f; nil for none
 
 	rule         *rule // the one in use
@@ -164,7 +165,6 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // is not, as with f = −sign(x), all rows may agree to the last bit on nonsense,
 // but not on the same before and after smoothing.
 func (e *integration) distance(part float64) float64 {
-	rel := max(e.set.Relative, 1e-15) * part
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
@@ -179,16 +179,11 @@ func (e *integration) distance(part float64) float64 {
 			continue
 		}
 		size := max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx))
-		unit := rel * size
-		switch len(e.set.Absolute) {
-		case 0:
+		if e.set.Absolute == nil {
 			// A component that has been zero so far has no size of its own.
-			unit = rel * max(size, 1e-6*e.peak[k], e.set.Relative*largest)
-		case 1:
-			unit += e.set.Absolute[0] * part
-		default:
-			unit += e.set.Absolute[k] * part
+			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
 		}
+		unit := part * max(e.set.permitted(k, size), 1e-15*size)
 		// No step is so short that its increment could be had to more than
 		// the working precision.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))

@@ -1,6 +1,8 @@
 package reference
 
 import (
+	"math"
+
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
 )
@@ -97,6 +99,38 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	}
 	for k, v := range e.f {
 		dst[k] += v
+	}
+	return true
+}
+
+// plausible looks at a step H that tab[0] says is accurate. Where f is not
+// smooth, rows may agree by chance on nonsense. So the cubic through the two
+// ends with the slopes f there is compared with f in the middle. The cubic is
+// not accurate: what is asked is that its slope differs from f by less than
+// half of the largest slope, after (I/H − J)⁻¹ has damped what is stiff.
+func (r *rule) plausible(e *integration, H float64) bool {
+	if !r.lu.Factorize(1/H, r.jac) {
+		return false
+	}
+	dx, mid, slope := e.tab[0], r.delta, e.prev
+	e.eval(e.endF, dx, H)
+	for k, f0 := range e.f0 {
+		mid[k] = dx[k]/2 + H/8*(f0-e.endF[k])
+		slope[k] = 1.5*dx[k]/H - (f0+e.endF[k])/4
+	}
+	e.eval(e.f, mid, H/2)
+	if !finite(e.f) || !finite(e.endF) {
+		return false
+	}
+	for k, f := range e.f {
+		slope[k] -= f
+	}
+	r.lu.Solve(slope)
+	for k, off := range slope {
+		largest := max(math.Abs(dx[k]), H*math.Abs(e.f0[k]), H*math.Abs(e.endF[k]), H*math.Abs(e.f[k]))
+		if math.Abs(off) > 0.5*largest {
+			return false
+		}
 	}
 	return true
 }

@@ -17,7 +17,7 @@ import (
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The
 	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits. Where Absolute is nil, Relative refers to 10⁻⁶ of the
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is nil, Relative refers to 10⁻⁶ of the
 	// largest size of a component so far at least.
 	probode.Tolerance
 
@@ -130,18 +130,26 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d times", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
 			return nil, err
 		}
-		g, err := probode.NewGrid(p, theta, inside)
+		watched := inside
+		if len(inside) > 0 {
+			watched = slices.Concat(inside, checkpoints(p.Span[0], inside))
+			slices.Sort(watched)
+		}
+		g, err := probode.NewGrid(p, theta, watched)
 		if err != nil {
 			return nil, err
 		}
 		var index []int // none, where no times are asked for
-		if len(times) > 0 {
-			if index, err = g.Index(inside); err != nil {
+		if len(watched) > 0 {
+			if index, err = g.Index(watched); err != nil {
 				return nil, err
 			}
 		}
 		c := newCourse(p, theta, g, index)
-		copy(c.times, times)
+		c.asked = make([]int, len(times))
+		for i, t := range inside {
+			c.asked[i], _ = slices.BinarySearch(watched, t)
+		}
 		return c, nil
 	})
 }
@@ -162,7 +170,10 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	if err != nil {
 		return fail(err)
 	}
-	sol := &Solution{Times: c.times}
+	sol := &Solution{Times: make([]float64, len(c.asked))}
+	for i, w := range c.asked {
+		sol.Times[i] = c.t[c.index[w]]
+	}
 	if s.Global {
 		err = sol.global(ctx, p, c, s)
 	} else {
@@ -178,6 +189,9 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
+	}
+	if !s.Global && s.Relative < 1 {
+		s.Relative = min(s.Relative, coarsest)
 	}
 	if s.MaxSteps == 0 {
 		s.MaxSteps = 1e6

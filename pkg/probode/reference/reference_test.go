@@ -152,13 +152,13 @@ func TestFitzHughNagumo(t *testing.T) {
 			}
 		}
 		for k := range 2 {
-			if e := r.Error[2*n-2+k]; !(e > 0 && e <= 10*tol) { // an upper one
-				t.Errorf("%d times: estimate of component %d is %g: want it in (0, %g]", n, k, e, 10*tol)
+			if e := r.Error[2*n-2+k]; !(e > 0 && e <= 100*tol) { // an upper one
+				t.Errorf("%d times: estimate of component %d is %g: want it in (0, %g]", n, k, e, 100*tol)
 			}
 		}
 		// Rows of 2, 4 and 6 substeps are enough where the output is dense, or
 		// of 4, 6 and 8 in the second integration: 13 and 19 evaluations.
-		if r.Evaluations > 32*n+20000 {
+		if r.Evaluations > 34*n+20000 {
 			t.Errorf("%d times took %d evaluations", n, r.Evaluations)
 		}
 	}

@@ -10,7 +10,7 @@ import "math"
 
 // A stiffness watches for reasons.
 type stiffness struct {
-	rho   float64 // of the last step; 0 if it is not known
+	rho   float64 // of the last explicit step
 	hits  int     // steps that were a reason, of late
 	since int     // steps since the last change of family
 	wait  int     // steps before the next trial
@@ -20,22 +20,25 @@ type stiffness struct {
 }
 
 const (
-	firstWait = 30   // steps: those at the start are short for other reasons
-	lastWait  = 2000 // a family that has lost often is tried seldom
-	trialRun  = 5    // steps; they get longer by up to ten times in each
+	firstWait = 30  // steps: those at the start are short for other reasons
+	lastWait  = 300 // a family that has lost often is tried seldom
+	enough    = 8   // steps that are a reason
+	trialRun  = 5   // steps; they get longer by up to ten times in each
 )
 
 // gauge estimates ρ at the end of an explicit step: there f is known at two
 // neighbouring points, the result and where the last row had ended, which
-// differ by what is stiffest most of all.
+// differ by what is stiffest most of all. ρ is infinite where they do not
+// differ by more than rounding.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
-		df = max(df, math.Abs(f-e.endF[k]))
-		dx = max(dx, math.Abs(e.x[k]-e.endX[k]))
+		size := max(math.Abs(e.x[k]), 1e-3*e.peak[k]) + math.SmallestNonzeroFloat64
+		df = max(df, math.Abs(f-e.endF[k])/size)
+		dx = max(dx, math.Abs(e.x[k]-e.endX[k])/size)
 	}
-	e.stiff.rho = 0
-	if dx > 1e-13*maxAbs(e.x) && finite(e.endF) {
+	e.stiff.rho = math.Inf(1)
+	if dx > 1e-12 && finite(e.endF) {
 		e.stiff.rho = df / dx
 	}
 }
@@ -102,10 +105,11 @@ func (e *integration) consider(H float64) {
 	}
 	if reason {
 		s.hits++
-	} else if s.hits > 0 {
+	} else {
 		s.hits--
 	}
-	if s.since < s.wait || s.hits < 8 {
+	s.hits = min(max(s.hits, 0), 2*enough)
+	if s.since < s.wait || s.hits < enough && s.since < 8*s.wait {
 		return
 	}
 	rate := e.rule.rate()
@@ -116,12 +120,17 @@ func (e *integration) consider(H float64) {
 	}
 }
 
-// disappointed counts a rejected step.
+// disappointed counts a rejected step, which stiffness gives reason for, too:
+// with some tolerances every other step of an explicit rule is rejected.
 func (e *integration) disappointed() {
-	if s := &e.stiff; s.trial {
+	s := &e.stiff
+	switch {
+	case s.trial:
 		if s.bad++; s.bad > 2*trialRun {
 			e.decide()
 		}
+	case e.rule.family == explicit:
+		s.hits += 2
 	}
 }
 

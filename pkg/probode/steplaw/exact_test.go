@@ -372,10 +372,19 @@ func TestExactErrors(t *testing.T) {
 	if _, err := Integrate(ctx, sine, exact, 4, set); !errors.Is(err, ErrImproper) {
 		t.Errorf("bounded r: %v", err)
 	}
+	// The first path shows it, and the others are not waited for.
+	most := 0
+	set.Progress = func(done, _ int) { most = max(most, done) }
+	if _, err := Integrate(ctx, sine, exact, 100000, set); !errors.Is(err, ErrImproper) || most > 50000 {
+		t.Errorf("bounded r, %d paths: %v", most, err)
+	}
 	s := solver(t, problems.FitzHughNagumo(), exact, 0.1, 0.2)
 	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	if err := s.Solve(z, s.Problem().Theta, xi); err == nil || !strings.Contains(err.Error(), "inference") {
 		t.Errorf("Solve with noise: %v", err)
+	}
+	if !s.Streams() || solver(t, problems.FitzHughNagumo(), AdamsMoulton{}, 0.1, 0.2).Streams() {
+		t.Error("Streams: want true for Exact, false for AdamsMoulton")
 	}
 	// Without noise the distribution does not matter.
 	if err := s.Solve(z, s.Problem().Theta, nil); err != nil {

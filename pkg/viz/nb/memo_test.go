@@ -214,7 +214,7 @@ func TestForgetParts(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PROBODE_MEMO", dir)
 	square(3)
-	part := filepath.Join(dir, "123.part")
+	part := filepath.Join(dir, "123.tmp")
 	if err := os.WriteFile(part, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestForgetParts(t *testing.T) {
 	}
 	Forget()
 	if _, err := os.Stat(part); err == nil {
-		t.Error("left: 123.part")
+		t.Error("left: 123.tmp")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -20,8 +21,8 @@ import (
 
 const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
 ArviZ and pandas read. Stopped by Ctrl-C or killed in whatever way, the same
-command goes on where it was, and in the end the files are the same to the last
-byte. With -chain it draws one chain only, so that a study can be split over many
+command resumes it, and in the end the files are the same to the last byte. With
+a larger -draws it extends a study. With -chain it draws one chain only, so that a study can be split over many
 machines and gathered by probode merge.
 
   probode sample -case lynx-hare -data notebooks/data/lynx_hare.csv -scheme deterministic -chains 8 -draws 5000 -dir runs/lynx
@@ -40,7 +41,7 @@ On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
 
 With each draw come log_lik, the log density of each datum, and y_hat, what the
 model expects of each datum: without an error of observation, and so no draw from
-the posterior predictive law.
+the posterior predictive distribution.
 
 `
 
@@ -251,7 +252,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
 	for _, m := range chains.Summary() {
-		row := []string{m.Name}
+		row := []string{text.Printable(m.Name)}
 		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
 			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
 		}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -81,7 +82,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if *file == "" {
 		return write(out)
 	}
-	return writeFile(*file, write)
+	return atomicfile.Write(*file, write)
 }
 
 // A solution is what the flags of solve say.

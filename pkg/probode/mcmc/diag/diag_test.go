@@ -50,6 +50,11 @@ func reference(name string, chains, draws int, seed uint64) [][]float64 {
 				v = s.normal() + 2*float64(k)/float64(draws)
 			case "ties":
 				v = math.Floor(4*s.normal()+0.5) / 4
+			case "binary":
+				v = 0
+				if s.uniform() < 0.3 {
+					v = 1
+				}
 			case "offset":
 				v = s.ar(0.5, v)
 			default:
@@ -157,14 +162,14 @@ func TestDiagnosticsUndefined(t *testing.T) {
 	}
 
 	// A parameter that sits at its upper end in more than 5 % of draws has no
-	// 95 % quantile to speak of.
+	// 95 % quantile to speak of: what is known of the other end counts.
 	rng := rand.New(rand.NewPCG(1, 1))
 	ends := make([]float64, 200)
 	for k := range ends {
 		ends[k] = math.Min(rng.Float64(), 0.8)
 	}
-	if n := TailESS([][]float64{ends}); !math.IsNaN(n) {
-		t.Errorf("tail ESS with a constant indicator is %v, want NaN", n)
+	if n, want := TailESS([][]float64{ends}), quantileESS([][]float64{ends}, 0.05); n != want || !(n > 0) {
+		t.Errorf("tail ESS with a constant indicator is %v, want that of the other tail, %v", n, want)
 	}
 	if n := BulkESS([][]float64{ends}); math.IsNaN(n) {
 		t.Error("bulk ESS of draws with ties is NaN")

@@ -27,9 +27,10 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // TailESS returns the smaller of the effective sample sizes for the quantiles of
-// 5 and 95 %: those of the indicators of draws up to the quantile. It is NaN for
-// fewer than four draws a chain, for draws that are not finite, or all equal; and
-// if so many draws sit at an end of the range that an indicator is constant.
+// 5 and 95 %: those of the indicators of draws up to the quantile. If so many draws
+// sit at an end of the range that an indicator is constant, as for draws that are 0
+// or 1, that one counts as the number of draws, as in ArviZ. It is NaN for fewer
+// than four draws a chain, for draws that are not finite, or all equal.
 func TailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -42,12 +43,16 @@ func quantileESS(x [][]float64, p float64) float64 {
 	sorted := slices.Concat(x...)
 	slices.Sort(sorted)
 	q := Quantile(sorted, p)
-	return ess(split(transform(x, func(v float64) float64 {
+	halves := split(transform(x, func(v float64) float64 {
 		if v <= q {
 			return 1
 		}
 		return 0
-	})))
+	}))
+	if n := ess(halves); !math.IsNaN(n) {
+		return n
+	}
+	return float64(len(halves) * len(halves[0])) // a constant indicator
 }
 
 // ess returns the effective sample size of two or more sequences as they are,

@@ -44,8 +44,7 @@ func MCSESD(x [][]float64) float64 {
 // would follow the Beta(ESS p + 1, ESS (1−p) + 1) distribution; its quantiles at
 // Φ(±1) are carried over to the draws, and half their distance is returned. It
 // is NaN for fewer than four draws a chain, for draws that are not finite, or
-// all equal; and if all draws are on one side of the quantile. It panics if p is
-// not in (0, 1).
+// all equal. It panics if p is not in (0, 1).
 func MCSEQuantile(x [][]float64, p float64) float64 {
 	if !(p > 0 && p < 1) {
 		panic("diag: probability outside (0, 1)")

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // A Marginal describes the draws of one parameter.
@@ -166,14 +168,14 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 func (s Summary) String() string {
 	width := 0
 	for _, m := range s {
-		width = max(width, utf8.RuneCountInString(m.Name))
+		width = max(width, utf8.RuneCountInString(text.Printable(m.Name)))
 	}
 	var b strings.Builder
 	// The hat of R̂ is a combining character, which takes no room.
 	fmt.Fprintf(&b, "%-*s %10s %10s %10s %10s %10s %10s %8s %8s %8s\n", width, "",
 		"mean", "sd", "2.5%", "50%", "97.5%", "mcse", "bulk ESS", "tail ESS", "R̂")
 	for _, m := range s {
-		fmt.Fprintf(&b, "%-*s %10s %10s %10s %10s %10s %10.2g %8.0f %8.0f %7.3f\n", width, m.Name,
+		fmt.Fprintf(&b, "%-*s %10s %10s %10s %10s %10s %10.2g %8.0f %8.0f %7.3f\n", width, text.Printable(m.Name),
 			m.format(m.Mean), m.format(m.SD), m.format(m.Q025), m.format(m.Median), m.format(m.Q975), m.MCSE, m.BulkESS, m.TailESS, m.RHat)
 	}
 	return b.String()

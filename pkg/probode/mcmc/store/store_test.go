@@ -140,7 +140,7 @@ func streamed(seed uint64) setup {
 		Names:     []string{"θ₁", "log σ, β"},
 		Generated: []string{"y.1", "lp__", "y.2"},
 	}, Options{
-		Meta:    []mcmc.Field{{"model", "standard normal"}, {"alpha", "0.2"}, {"note", "The chains began far off."}},
+		Meta:    []mcmc.Field{{Key: "model", Value: "standard normal"}, {Key: "alpha", Value: "0.2"}, {Key: "note", Value: "The chains began far off."}},
 		Version: "v1.2.3", Checkpoint: 1,
 	}}
 }
@@ -262,7 +262,7 @@ func TestRunIsRun(t *testing.T) {
 				}
 			}
 		}
-		meta := []mcmc.Field{{"model", "standard normal"}, {"alpha", "0.2"}}
+		meta := []mcmc.Field{{Key: "model", Value: "standard normal"}, {Key: "alpha", Value: "0.2"}}
 		if !reflect.DeepEqual(got.Meta, meta) {
 			t.Errorf("meta %q, want %q", got.Meta, meta)
 		}
@@ -376,7 +376,7 @@ func TestRunCancelled(t *testing.T) {
 	s.Checkpoint = 0 // the interruption saves
 	total := 3 * (300 + 2*4000)
 	reached := 0
-	for i := range 10 {
+	for i := range 50 { // each part begins with the last turn of the one before
 		ctx, cancel := context.WithCancel(context.Background())
 		first, last, steps := -1, 0, 0
 		s.Workers = 1
@@ -557,9 +557,9 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 		{func(s *setup) { s.Names = []string{"θ₁", "log σ; β"} }, "name.3 is \"log σ, β\" there and \"log σ; β\" here"},
 		{func(s *setup) { s.Names = []string{"θ₂", "log σ, β"} }, "column 2 is θ₁ there and θ₂ here"},
 		{func(s *setup) { s.Generated = []string{"y.1", "y.2", "z__"} }, "column 1 is lp__ there and z__ here"},
-		{meta(s.Meta[0], mcmc.Field{"alpha", "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
+		{meta(s.Meta[0], mcmc.Field{Key: "alpha", Value: "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
 		{meta(s.Meta[0], s.Meta[2]), "alpha is 0.2 there and nothing here"},
-		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{"new", "x"}), "new is nothing there and x here"},
+		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{Key: "new", Value: "x"}), "new is nothing there and x here"},
 	} {
 		changed := s
 		c.change(&changed)
@@ -812,14 +812,14 @@ func TestRunMeta(t *testing.T) {
 		meta []mcmc.Field
 		want string
 	}{
-		{[]mcmc.Field{{"", "x"}}, `key ""`},
-		{[]mcmc.Field{{"my key", "x"}}, `key "my key"`},
-		{[]mcmc.Field{{"seed", "x"}}, `key "seed" in Options.Meta has a meaning of its own`},
-		{[]mcmc.Field{{"save_warmup", "1"}}, "save_warmup"},
-		{[]mcmc.Field{{"a", "1"}, {"a", "2"}}, `key "a" is twice`},
-		{[]mcmc.Field{{"a", "1\n2"}}, "want one line"},
-		{[]mcmc.Field{{"a", " 1"}}, "want one line"},
-		{[]mcmc.Field{{"a", "\xff"}}, "want valid UTF-8"},
+		{[]mcmc.Field{{Key: "", Value: "x"}}, `key ""`},
+		{[]mcmc.Field{{Key: "my key", Value: "x"}}, `key "my key"`},
+		{[]mcmc.Field{{Key: "seed", Value: "x"}}, `key "seed" in Options.Meta has a meaning of its own`},
+		{[]mcmc.Field{{Key: "save_warmup", Value: "1"}}, "save_warmup"},
+		{[]mcmc.Field{{Key: "a", Value: "1"}, {Key: "a", Value: "2"}}, `key "a" is twice`},
+		{[]mcmc.Field{{Key: "a", Value: "1\n2"}}, "want one line"},
+		{[]mcmc.Field{{Key: "a", Value: " 1"}}, "want one line"},
+		{[]mcmc.Field{{Key: "a", Value: "\xff"}}, "want valid UTF-8"},
 	} {
 		s.Meta = c.meta
 		dir := filepath.Join(t.TempDir(), "new")

@@ -121,6 +121,8 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 		return nil
 	case comment:
 		return t.field(string(content))
+	case t.columns == nil && !printable(string(content)):
+		return fmt.Errorf("columns %q", text.Clip(string(content)))
 	case t.columns == nil:
 		t.columns = strings.Split(string(content), ",")
 		return t.interpret()

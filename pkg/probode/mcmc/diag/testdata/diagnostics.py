@@ -33,6 +33,8 @@ CASES = [
     ("trend", 2, 400, 13),
     ("ties", 4, 250, 14),
     ("offset", 4, 300, 15),
+    ("binary", 4, 300, 16),
+    ("binary", 1, 101, 17),
 ]
 
 
@@ -75,6 +77,8 @@ def draw(name, chains, draws, seed):
                 v = normal() + 2 * k / draws
             elif name == "ties":
                 v = math.floor(4 * normal() + 0.5) / 4
+            elif name == "binary":
+                v = float(u() < 0.3)
             elif name == "offset":
                 v = ar(0.5, v)
             x[c, k] = 1000 + 1e-3 * v if name == "offset" else v
