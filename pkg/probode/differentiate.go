@@ -112,11 +112,14 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes the derivative of f for a movement of x by dx, of θ by dtheta and
 // of t by dt into dst.
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
-	const sqrtEps = 1.4901161193847656e-08
+	// An increment of ε^{1/2} balances truncation against rounding. In θ alone
+	// a larger one is better: f is linear in most parameters, and often the
+	// small difference of large terms.
+	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
 		e.jac.AddMul(dst, 1, dx)
-		dx = nil
+		dx, eps = nil, 0x1p-22
 	}
 	if e.ftheta != nil {
 		n := len(dtheta)
@@ -130,7 +133,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	if e.p.Autonomous {
 		dt = 0
 	}
-	eps := sqrtEps * e.reach(dx, dtheta, dt)
+	eps *= e.reach(dx, dtheta, dt)
 	if math.IsInf(eps, 1) {
 		return // nothing moves
 	}

@@ -82,7 +82,7 @@ func TestStiffNoise(t *testing.T) {
 	for _, c := range stiffCases() {
 		p, m := c.p, Radau{}
 		tol := probode.Tolerance{Relative: 1e-5, Absolute: c.absolute}
-		ens, err := probode.Integrate(context.Background(), p, m, 20, probode.Settings{Mesh: probode.Frozen{Tolerance: tol}, Alpha: 1e-8, Seed: 1, Times: []float64{p.Span[1]}})
+		ens, err := probode.Integrate(context.Background(), p, m, 20, probode.Settings{Mesh: probode.Frozen{Tolerance: tol}, Alpha: 1e-10, Seed: 1, Times: []float64{p.Span[1]}})
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 			continue
