@@ -89,7 +89,8 @@ func (m *past) Recall(from, i int, z, theta []float64) {
 	}
 }
 
-// starting reports whether step i is one that Runge–Kutta takes.
+// starting reports whether step i is one that Runge–Kutta takes. A one-step
+// method has no start, and no memory of where its segment began.
 func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // quiet reports whether a starting step carries no noise. At the start of the

@@ -119,6 +119,9 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err := s.fits(p, n, nt, d); err != nil {
 		return nil, err
 	}
+	if err := solver.fitsWorkers(min(n, workerCount(s.Workers))); err != nil {
+		return nil, err
+	}
 	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
 	for _, i := range index {
 		e.T = append(e.T, solver.g.t[i])
@@ -313,6 +316,14 @@ type worker struct {
 
 func newWorker(s *Solver) *worker {
 	return &worker{s.Clone(), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())}
+}
+
+// fitsWorkers refuses more paths at a time than can be held.
+func (s *Solver) fitsWorkers(n int) error {
+	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, s.PathLen()+s.NoiseLen()); err != nil {
+		return fmt.Errorf("%s: %w", s.p.title(), err)
+	}
+	return nil
 }
 
 func workerCount(n int) int {

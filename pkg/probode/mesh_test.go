@@ -98,7 +98,7 @@ func TestFrozenMeetsTolerance(t *testing.T) {
 }
 
 // Strain is about one where the grid was made and more where it does not serve.
-func TestStrainElsewhere(t *testing.T) {
+func TestStrainOfAMesh(t *testing.T) {
 	p := decay()
 	for _, m := range controlled {
 		g := freeze(t, p, m, Frozen{Tolerance: Tolerance{Relative: 1e-4}}, nil)

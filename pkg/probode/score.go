@@ -69,6 +69,9 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	if err != nil {
 		return nil, err
 	}
+	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
+		return nil, err
+	}
 	release := solver.Bind(ctx)
 	defer func() {
 		if err != nil {

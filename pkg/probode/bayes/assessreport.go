@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -555,33 +555,7 @@ func number(format string, v float64) string {
 // writeTable writes rows with the columns under one another: the first and that of
 // the inference to the left, numbers to the right.
 func writeTable(b *strings.Builder, rows [][]string) {
-	width := func(s string) int {
-		// The hat of k̂ is a combining character, which takes no room.
-		return utf8.RuneCountInString(s) - strings.Count(s, "\u0302")
-	}
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-width(cell))
-			if i == 0 || rows[0][i] == "inference" {
-				line += cell + pad
-			} else {
-				line += pad + cell
-			}
-			line += "  "
-		}
-		b.WriteString(strings.TrimRight(line, " "))
-		b.WriteByte('\n')
-	}
+	b.WriteString(text.Table(rows, func(i int) bool { return i == 0 || rows[0][i] == "inference" }))
 }
 
 // WriteCSV writes a row for each step, inference and parameter.
