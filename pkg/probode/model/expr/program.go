@@ -321,6 +321,10 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 		return math.Min(a, b)
 	case codeMax:
 		return math.Max(a, b)
+	case codeQuotient:
+		return math.Trunc(a / b)
+	case codeRem:
+		return math.Mod(a, b)
 	case codeEq:
 		return truth(a == b)
 	case codeNe:
