@@ -81,6 +81,16 @@ func TestSBML(t *testing.T) {
 			start: map[string]string{"A": "2", "B": "1.5"},
 		},
 		{
+			name: "a compartment without dimensions, where all are amounts",
+			sbml: level3 + `<listOfCompartments><compartment id="c" spatialDimensions="0" constant="true"/></listOfCompartments>
+				<listOfSpecies><species id="A" compartment="c" initialAmount="4" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>
+				<listOfReactions><reaction id="r" reversible="false" fast="false">
+				<listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/></listOfReactants>
+				<kineticLaw>{3*A}</kineticLaw></reaction></listOfReactions>` + ends,
+			want:  map[string]string{"A": "-3*A"},
+			start: map[string]string{"A": "4"},
+		},
+		{
 			name: "a condition sets sizes and initial values",
 			sbml: level3 + `<listOfCompartments><compartment id="c" size="2" constant="true"/></listOfCompartments>
 				<listOfSpecies>

@@ -35,7 +35,7 @@ func (s *sbml) reaction(e *element) {
 	}
 	law := e.first("kineticLaw")
 	if law == nil {
-		s.failf(e.line, "reaction %s has no kineticLaw", id)
+		s.refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
 	}
 	rate := s.mathOf(law)
 	local := map[string]*expr.Node{}
@@ -146,8 +146,8 @@ func (s *sbml) speciesState(e *element) {
 		s.failf(e.line, "species %s is in the compartment %q, which is not defined", id, comp)
 	}
 	amountOnly := s.flag(e, "hasOnlySubstanceUnits", false)
-	if !amountOnly && s.compartments[comp].get("spatialDimensions") == "0" {
-		s.failf(e.line, "species %s has a concentration in the compartment %s, which has no dimensions", id, comp)
+	if s.compartments[comp].get("spatialDimensions") == "0" {
+		amountOnly = true // a point has no concentrations
 	}
 	volume := expr.Sym(comp)
 	amount, conc := s.number(e, "initialAmount"), s.number(e, "initialConcentration")
