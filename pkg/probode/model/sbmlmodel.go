@@ -260,7 +260,9 @@ func (s *sbml) event(e *element) {
 	case strict:
 		early = AtStart
 	}
-	// Values are those just before the event.
+	// Values are those just before the event. A concentration is set to its
+	// value in the size that the compartment has after it, as case 01780 of the
+	// SBML test suite has it.
 	set := map[string]*expr.Node{}
 	var order []*element
 	for _, a := range e.list("listOfEventAssignments") {
@@ -281,12 +283,11 @@ func (s *sbml) event(e *element) {
 		x := s.out.States[i]
 		value := set[v]
 		if x.Of != "" {
-			// Simulators disagree on which size turns the concentration into
-			// an amount.
-			if size, _ := x.Volume.Symbol(); set[size] != nil {
-				s.refuse(a.line, "event that sets a concentration and the size of its compartment", "event %s sets %s and %s", id, v, size)
+			size := x.Volume
+			if name, _ := size.Symbol(); set[name] != nil {
+				size = set[name]
 			}
-			value = expr.Call("times", value, x.Volume)
+			value = expr.Call("times", value, size)
 		}
 		ev.Jumps = append(ev.Jumps, Jump{x.ID, value})
 	}
