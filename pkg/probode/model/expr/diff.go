@@ -120,8 +120,10 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 		return over(p.mul(p.num(2), m))
 	case opAbs:
 		return p.mul(p.fn(opSign, x), d[0])
-	case opSign, opFloor, opCeil:
+	case opSign, opFloor, opCeil, opQuotient:
 		return p.num(0)
+	case opRem: // x − quotient(x, y) y
+		return p.sub(d[0], p.mul(p.make(node(opQuotient, a...), a), d[1]))
 	case opSin:
 		return p.mul(p.fn(opCos, x), d[0])
 	case opCos:

@@ -18,7 +18,8 @@
 //
 // x^y is differentiated so that no NaN appears where the derivative is finite:
 // x^n gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the
-// derivative for y, is 0 at x = 0 for y > 0. A composed function of which a
+// derivative for y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and
+// is NaN. A composed function of which a
 // part has an infinite slope (the square root of x⁴ at 0) still gives NaN.
 //
 // # Simplification
@@ -67,10 +68,11 @@ func Bool(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym is the name of a number. It panics on an empty name.
+// Sym is the name of a number. It panics on an empty name and on one that
+// holds a backquote, in which String puts odd names.
 func Sym(name string) *Node {
-	if name == "" {
-		panic("expr: name of a symbol is empty")
+	if name == "" || strings.Contains(name, "`") {
+		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and without backquotes", name))
 	}
 	return &Node{op: opSym, name: name}
 }
@@ -127,6 +129,29 @@ func (n *Node) Const() (float64, bool) {
 	}
 	return n.val, n.op == opNum || n.op == opBool
 }
+
+// Op is the outermost operator of n, by the name that [Call] takes, or
+// "number", "boolean", "symbol", "lambda", or "call" of a function that the
+// model defines. With [Node.Args] it lets others walk an expression.
+func (n *Node) Op() string {
+	switch n.op {
+	case opNum:
+		return "number"
+	case opBool:
+		return "boolean"
+	case opSym:
+		return "symbol"
+	case opUser:
+		return "call"
+	case opLambda:
+		return "lambda"
+	}
+	return opName(n.op)
+}
+
+// Args are the arguments of the outermost operator: Call(n.Op(), n.Args()...)
+// is n again.
+func (n *Node) Args() []*Node { return slices.Clone(n.args) }
 
 // Symbol is the name that n consists of, if it is nothing but a name.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
+
 // LaTeX writes n in the math mode of LaTeX, with name giving the LaTeX of a
 // name; nil writes a name upright, its underscores protected.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {
-			return `\mathrm{` + strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `).Replace(s) + "}"
+			return `\mathrm{` + latexEscapes.Replace(s) + "}"
 		}
 	}
 	s := latexStyle{name}
@@ -22,6 +24,19 @@ func (n *Node) LaTeX(name func(string) string) string {
 		return `\left(` + strings.Join(names, ", ") + `\right) \mapsto ` + write(s, n.args[0])
 	}
 	return write(s, n)
+}
+
+// afterSign is the level that n needs behind a sign: what begins with one too
+// stands in brackets.
+func afterSign(n *Node) int {
+	for m := n; ; m = m.args[0] {
+		if negative(m) {
+			return levelAtom
+		}
+		if m.op != opMul {
+			return levelProduct
+		}
+	}
 }
 
 type latexStyle struct{ name func(string) string }
@@ -47,7 +62,7 @@ func (latexStyle) level(n *Node) int {
 }
 
 var latexNames = map[op]string{
-	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opMin: `\min`, opMax: `\max`,
+	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opQuotient: `\operatorname{quotient}`, opRem: `\operatorname{rem}`, opMin: `\min`, opMax: `\max`,
 	opSin: `\sin`, opCos: `\cos`, opTan: `\tan`, opAsin: `\arcsin`, opAcos: `\arccos`, opAtan: `\arctan`,
 	opSinh: `\sinh`, opCosh: `\cosh`, opTanh: `\tanh`,
 	opAsinh: `\operatorname{arsinh}`, opAcosh: `\operatorname{arcosh}`, opAtanh: `\operatorname{artanh}`,
@@ -97,7 +112,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.text(`\right)`)
 	case opNeg:
 		l.text("-")
-		l.arg(a[0], levelProduct)
+		l.arg(a[0], afterSign(a[0]))
 	case opNot:
 		l.text(`\lnot `)
 		l.arg(a[0], levelAtom)
@@ -107,12 +122,15 @@ func (s latexStyle) layout(n *Node, l *layout) {
 			switch {
 			case t.op == opNeg:
 				l.text(" - ")
-				l.arg(t.args[0], afterMinus(t.args[0]))
-			case t.op == opNum && t.val < 0:
+				l.arg(t.args[0], afterSign(t.args[0]))
+			case t.op == opNum && negative(t):
 				l.text(" - " + latexNumber(-t.val))
+			case t.op == opMul && t.args[0].op == opNum && negative(t.args[0]):
+				l.text(" - ")
+				l.arg(node(opMul, append([]*Node{neg(t.args[0])}, t.args[1:]...)...), levelProduct)
 			default:
 				l.text(" + ")
-				l.arg(t, levelProduct)
+				l.arg(t, afterSign(t))
 			}
 		}
 	case opMul:
@@ -159,8 +177,10 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.text(`\right` + b[1])
 	case opLt, opLe, opGt, opGe, opEq, opNe:
 		l.list(a, latexNames[n.op], levelSum)
-	case opAnd, opOr, opXor:
+	case opAnd, opOr:
 		l.list(a, latexNames[n.op], levelNot)
+	case opXor:
+		l.list(a, latexNames[n.op], levelAtom)
 	case opPiecewise:
 		l.text(`\begin{cases} `)
 		for i := 0; i+1 < len(a); i += 2 {

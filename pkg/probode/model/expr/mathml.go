@@ -263,13 +263,10 @@ func (m *mathML) cn(s xml.StartElement) (*Node, error) {
 	}
 	var v [2]float64
 	for i, p := range parts {
-		if p == "" || strings.ContainsAny(p, "xXpP_") { // Go's own forms
+		if strings.Trim(p, "0123456789.eE+-") != "" { // Go reads more than that
 			return nil, bad()
 		}
 		if v[i], err = strconv.ParseFloat(p, 64); err != nil {
-			return nil, bad()
-		}
-		if kind != "" && kind != "real" && (math.IsInf(v[i], 0) || math.IsNaN(v[i])) {
 			return nil, bad()
 		}
 		if kind == "integer" && v[i] != math.Trunc(v[i]) {
@@ -277,6 +274,9 @@ func (m *mathML) cn(s xml.StartElement) (*Node, error) {
 		}
 	}
 	if kind == "rational" {
+		if v[1] == 0 {
+			return nil, bad()
+		}
 		v[0] /= v[1]
 	}
 	return Num(v[0]), nil

@@ -63,6 +63,7 @@ func TestMathML(t *testing.T) {
 		{app("ceiling", x), "ceil(x)"},
 		{app("max", x, y), "max(x, y)"},
 		{app("rem", "<cn>-7</cn>", "<cn>3</cn>"), "-7 % 3"},
+		{app("quotient", x, y), "quotient(x, y)"},
 		{lt, "x < y"},
 		{app("leq", x, y, two), "x <= y && y <= 2"},
 		{app("eq", "<true/>", lt), "!xor(true, x < y)"},
@@ -108,6 +109,11 @@ func TestMathMLErrors(t *testing.T) {
 		{inMath("<ci>a b</ci>"), `<ci> holds "a b"`},
 		{inMath("<cn>0x10</cn>"), `<cn> of type "" holds "0x10"`},
 		{inMath("<cn>one</cn>"), "want a number"},
+		{inMath("<cn>inf</cn>"), "want a number"},
+		{inMath("<cn></cn>"), "want a number"},
+		{inMath("<cn>1e999</cn>"), "want a number"},
+		{inMath(`<cn type="rational">1<sep/>0</cn>`), "want a number"},
+		{inMath(`<cn type="e-notation">1e5<sep/>5</cn>`), "want a number"},
 		{inMath(`<cn type="rational">1</cn>`), "want a number"},
 		{inMath(`<cn type="integer">1.5</cn>`), "want a number"},
 		{inMath(`<cn type="complex-cartesian">1<sep/>2</cn>`), `has the type "complex-cartesian"`},
@@ -133,6 +139,44 @@ func TestMathMLErrors(t *testing.T) {
 			t.Errorf("error of more than one line: %q", err)
 		}
 	}
+}
+
+// What is written is read back, but for sign, which has another form.
+func TestMathMLRoundTrip(t *testing.T) {
+	g := newGen(6)
+	list := []*Node{Sym(Time), Sym("a<b"), Num(inf), Num(-inf), Num(math.NaN()), Num(-2.5e-300), Num(1e22), Num(math.Copysign(0, -1)), Bool(true), Call("log10", Sym("x"))}
+	f, err := Lambda([]string{"a", "b"}, Call("divide", Sym("a"), Sym("b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call, err := Parse("1 + f(x, sign(y))", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list = append(list, f, call)
+	for range 1000 {
+		n := g.number(1 + g.IntN(5))
+		list = append(list, n, n.Simplify(), g.condition(3))
+	}
+	for _, n := range list {
+		m, err := parseMathML(n.MathML())
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", n, err, n.MathML())
+		}
+		want := rebuild(n, func(m *Node, args []*Node) *Node {
+			if m.op == opSign {
+				return mustSign(args[0])
+			}
+			return m.with(args)
+		})
+		if !m.Equal(want) {
+			t.Fatalf("%v is read back as %v\n%s", n, m, n.MathML())
+		}
+	}
+}
+
+func mustSign(x *Node) *Node {
+	return Call("piecewise", Num(1), Call("gt", x, Num(0)), Num(-1), Call("lt", x, Num(0)), x)
 }
 
 func TestLambda(t *testing.T) {

@@ -93,7 +93,7 @@ const levelAtom = levelPower + 1
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:
-		if n.val < 0 || n.val == 0 && math.Signbit(n.val) {
+		if negative(n) {
 			return levelSign
 		}
 	case opNeg, opNot:
@@ -133,6 +133,10 @@ func opName(o op) string {
 		return "min"
 	case opMax:
 		return "max"
+	case opQuotient:
+		return "quotient"
+	case opRem:
+		return "rem"
 	case opPiecewise:
 		return "piecewise"
 	case opLt:

@@ -128,7 +128,7 @@ func (p *pool) add(terms ...*Node) *Node {
 }
 
 func negative(a *Node) bool {
-	return a.op == opNeg || a.op == opNum && a.val < 0
+	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
 // A factor of a product that is being collected.
