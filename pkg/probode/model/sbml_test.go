@@ -235,8 +235,8 @@ func TestSBMLEvents(t *testing.T) {
 	}{
 		{"{time >= T}", `initialValue="true"`, "", double, 5, Missed, 6, 4},
 		{"{time > T}", `initialValue="true"`, "", set, 5, AtStart, 4 * 2, 2},
-		{"{time >= T}", `initialValue="false"`, "", set + double, 5, Late, 4 * 4, 4},
-		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, AtStart, 4 * 4, 4},
+		{"{time >= T}", `initialValue="false"`, "", set + double, 5, Late, 4 * 2, 4},
+		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, AtStart, 4 * 2, 4},
 		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, Missed, 14, 2},
 	} {
 		e, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)

@@ -260,9 +260,8 @@ func (s *sbml) event(e *element) {
 	case strict:
 		early = AtStart
 	}
-	// Values are those just before the event. A concentration is set to its
-	// value in the size that the compartment has after it, as case 01780 of the
-	// SBML test suite has it.
+	// Values are those just before the event, and so is the size that makes a
+	// concentration an amount: case 01780 of the SBML test suite.
 	set := map[string]*expr.Node{}
 	var order []*element
 	for _, a := range e.list("listOfEventAssignments") {
@@ -283,11 +282,7 @@ func (s *sbml) event(e *element) {
 		x := s.out.States[i]
 		value := set[v]
 		if x.Of != "" {
-			size := x.Volume
-			if name, _ := size.Symbol(); set[name] != nil {
-				size = set[name]
-			}
-			value = expr.Call("times", value, size)
+			value = expr.Call("times", value, x.Volume)
 		}
 		ev.Jumps = append(ev.Jumps, Jump{x.ID, value})
 	}
