@@ -29,11 +29,7 @@ func withMath(t testing.TB, sbml string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b strings.Builder
-		b.WriteString(`<math xmlns="` + mathML + `">`)
-		writeMathML(&b, n, func(s string) bool { return true })
-		b.WriteString(`</math>`)
-		sbml = sbml[:i] + b.String() + sbml[j+1:]
+		sbml = sbml[:i] + n.MathML() + sbml[j+1:]
 	}
 }
 
