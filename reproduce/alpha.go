@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -21,7 +22,8 @@ func computeAlpha(ctx context.Context, s *study) error {
 	t := &table{name: "alpha", header: []string{"method", "linearisation", "h", "alpha_star", "alpha_star_se", "alpha_paper"}}
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
 		c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
-			Step: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
+			Indicator: reference.TrueError(reference.Settings{}),
+			StepSize:  h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
 		switch {
 		case err == nil && !c.AtEdge:
 			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
@@ -149,7 +151,8 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 	}
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
 		v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
-			Step: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
+			Indicator: reference.TrueError(reference.Settings{}),
+			StepSize:  h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
 		if err != nil && !errors.Is(err, probode.ErrDiverged) {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/steplaw"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -18,7 +19,7 @@ var fig1 = experiment{
 
 func (s *study) fig1Ensemble(ctx context.Context, m probode.Method, n int, keep bool, progress func(done, total int)) (*probode.Ensemble, error) {
 	return probode.Integrate(ctx, fhn(), m, n, probode.Settings{
-		Step: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
+		StepSize: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
 	})
 }
 
@@ -27,25 +28,25 @@ func computeFig1(ctx context.Context, s *study) error {
 	if err != nil {
 		return err
 	}
-	ref, err := reference(ctx, e.Problem, e.T)
+	ref, err := accurate(ctx, e.Problem, e.T)
 	if err != nil {
 		return err
 	}
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// The same under the law that the Gaussian one stands for, with how far
-	// apart the two are in the step that begins at t.
-	m := backwardEuler
-	m.Exact = &probode.ExactLaw{}
-	if e, err = s.fig1Ensemble(ctx, m, 200, false, s.progress.part(0.2, 1, "exact law")); err != nil {
+	// The same under the exact distribution of a step, which the Gaussian one
+	// stands for, with how far apart the two are in the step that begins at t.
+	m := steplaw.Exact{AdamsMoulton: backwardEuler}
+	if e, err = s.fig1Ensemble(ctx, m, 200, false, s.progress.part(0.2, 1, "exact distribution")); err != nil {
 		return err
 	}
+	report := e.Record.(*steplaw.Report)
 	exact := &table{name: "fig1_exact", header: []string{"t", "component", "mean", "sd", "departure"}}
 	for i, at := range e.T {
 		departure := math.NaN()
 		if i < len(e.T)-1 {
-			departure = e.Exact.Departure(i)
+			departure = report.Departure(i)
 		}
 		for k := range e.Mean {
 			exact.add(at, e.Problem.StateName(k), e.Mean[k][i], e.SD[k][i], departure)
@@ -159,7 +160,7 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 	}
 	slices.Sort(departures)
 	sec.claim("the density of a step is not Gaussian; it is approximated by a Gaussian “merely to facilitate straightforward sampling” (§2.4)",
-		fmt.Sprintf("Sampled by preconditioned Crank–Nicolson moves, with random-walk moves between them, in each step, the exact law is off its Gaussian approximation by %.2g standard deviations of the step in the median step, and by %.2g in the worst, at t = %.1f. The standard deviations of the ensemble over t change by at most a factor of %.2g.",
+		fmt.Sprintf("Sampled by preconditioned Crank–Nicolson moves, with random-walk moves between them, in each step, the exact distribution is off its Gaussian approximation by %.2g standard deviations of the step in the median step, and by %.2g in the worst, at t = %.1f. The standard deviations of the ensemble over t change by at most a factor of %.2g.",
 			departures[len(departures)/2], worst, worstAt, math.Exp(largest)), largest < math.Log(2))
 	return sec, nil
 }

@@ -57,7 +57,7 @@ func (s *study) fig2Settings(scheme bayes.Scheme) mcmc.Settings {
 
 func (s *study) posterior(m probode.Method, h float64) *bayes.Posterior {
 	p := cases.FitzHughNagumo(s.data)
-	p.Method, p.Step = m, h
+	p.Method, p.StepSize = m, h
 	return p
 }
 

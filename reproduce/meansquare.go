@@ -31,7 +31,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	for m, u := range all {
 		for k := range last + 1 {
 			s.progress.at((float64(m)+float64(k)/float64(last+1))/float64(len(all)), u.String())
-			solver, err := probode.NewSolver(p, u.method, 0.1/math.Exp2(float64(k)), u.alpha)
+			h := 0.1 / math.Exp2(float64(k))
+			solver, err := newSolver(p, u.method, h, u.alpha)
 			if err != nil {
 				return err
 			}
@@ -39,7 +40,7 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 			if err != nil {
 				return err
 			}
-			t.add(u.name, u.lin, solver.Step(), ms, se)
+			t.add(u.name, u.lin, h, ms, se)
 		}
 	}
 	return s.save(t)

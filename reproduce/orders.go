@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -38,7 +37,7 @@ func computeOrders(ctx context.Context, s *study) error {
 				return err
 			}
 			h := 0.1 / math.Exp2(float64(k))
-			solver, err := probode.NewSolver(p, u.method, h, 0)
+			solver, err := newSolver(p, u.method, h, 0)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -26,16 +27,17 @@ func computePaths(ctx context.Context, s *study) error {
 	}{{problems.ProteinActivation(), 1}, {fhn(), 0.1}} {
 		at := float64(i) / 2
 		cal, err := probode.Calibrate(ctx, c.p, backwardEuler, probode.CalibrateSettings{
-			Step: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
+			Indicator: reference.TrueError(reference.Settings{}),
+			StepSize:  c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
 		if err != nil {
 			return err
 		}
 		e, err := probode.Integrate(ctx, c.p, backwardEuler, s.paths(100, 100), probode.Settings{
-			Step: c.h, Alpha: cal.Alpha, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(at+.4, at+.5, c.p.Name)})
+			StepSize: c.h, Alpha: cal.Alpha, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(at+.4, at+.5, c.p.Name)})
 		if err != nil {
 			return err
 		}
-		ref, err := reference(ctx, c.p, e.T)
+		ref, err := accurate(ctx, c.p, e.T)
 		if err != nil {
 			return err
 		}

@@ -220,7 +220,7 @@ func TestBuiltInData(t *testing.T) {
 	for i := range times {
 		times[i] = float64(i + 1)
 	}
-	x, err := reference(context.Background(), fhn(), times)
+	x, err := accurate(context.Background(), fhn(), times)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,8 @@ type past struct {
 	f     []float64 // F of grid point i in row i mod 8
 	start *rungeKutta
 	local *doubling // estimates errors where there is too little past
+
+	slopes *slopes // of the derivative of steps
 }
 
 // newPast returns the memory of a method that uses s values of f.
@@ -78,8 +80,18 @@ func (m *past) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// starting reports whether step i is one that Runge–Kutta takes.
-func (m *past) starting(i int) bool { return i < m.begin+m.first }
+// Recall evaluates f at the states that steps to come look back to, and at one
+// more for the estimate of the error.
+func (m *past) Recall(from, i int, z, theta []float64) {
+	m.begin, m.last = from, i-1
+	for j := max(from, i-m.first-1); j < i; j++ {
+		m.p.F(m.row(j), m.g.t[j], row(z, j, m.d), theta)
+	}
+}
+
+// starting reports whether step i is one that Runge–Kutta takes. A one-step
+// method has no start, and no memory of where its segment began.
+func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // quiet reports whether a starting step carries no noise. At the start of the
 // path it does not, which is the convention of the paper's experiments; behind
@@ -94,10 +106,18 @@ func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 }
 
 // Memory is the grid point of the start and the values that the next step will
-// look back to.
-func (m *past) Memory() int { return 1 + m.first*m.d }
+// look back to; none of a one-step method.
+func (m *past) Memory() int {
+	if m.first == 0 {
+		return 0
+	}
+	return 1 + m.first*m.d
+}
 
 func (m *past) Save(dst []float64) {
+	if m.first == 0 {
+		return
+	}
 	dst[0] = float64(m.begin)
 	for j := range m.first {
 		copy(dst[1+j*m.d:], m.row(m.last-j+8))
@@ -105,6 +125,9 @@ func (m *past) Save(dst []float64) {
 }
 
 func (m *past) Restore(i int, src []float64) {
+	if m.first == 0 {
+		return
+	}
 	m.begin = int(src[0])
 	m.last = i - 1
 	for j := range m.first {

@@ -12,7 +12,7 @@ import (
 // from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("steps that fall below the rounding of t: the tolerance cannot be met")
+var errTooShort = errors.New("steps that fall below the rounding of t: the tolerance cannot be met, want a larger one, absolute for components that are near zero")
 
 // A controller makes an error-controlled classical run over all segments.
 type controller struct {
@@ -117,13 +117,12 @@ func (c *controller) notice() {
 func (c *controller) first() float64 {
 	span := c.p.Span[1] - c.p.Span[0]
 	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
-	var size, slope float64
-	most := maxAbs(c.peak)
+	size, slope, top := 0., 0., maxAbs(c.peak)
+	if top == 0 && len(c.set.Absolute) == 0 { // nothing says what is small
+		return 1e-6 * span
+	}
 	for k, x := range c.x {
-		unit := c.set.size(k, x, x, c.peak[k], most)
-		if !(unit > math.SmallestNonzeroFloat64) {
-			continue // a state of zeros has no size yet
-		}
+		unit := c.set.size(k, x, x, c.peak[k], top)
 		size, slope = max(size, math.Abs(x)/unit), max(slope, math.Abs(c.next[k])/unit)
 	}
 	h := 1e-6 * span
@@ -158,7 +157,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			to = t + rest/2
 		}
 		if !(to > t+8*epsilon*math.Abs(t)) && to != end {
-			return 0, 0, fmt.Errorf("%w, at t = %.6g", errTooShort, t)
+			return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(nil, t, to))
 		}
 		if r, ok := c.step.(Rememberer); ok {
 			r.Save(c.memory)
@@ -179,11 +178,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			} else {
 				h *= min(0.8, max(0.1, 0.9*math.Pow(size, -1/c.q)))
 			}
-			if rejected > 200 || t+h <= t {
-				if err == nil {
-					err = errTooShort
-				}
-				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
+			if rejected > 200 || t+h <= t+8*epsilon*math.Abs(t) {
+				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(err, t, to))
 			}
 			continue
 		}
@@ -202,6 +198,20 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			h = max(h, min(full, h*c.most))
 		}
 	}
+}
+
+// reason says why no step from t is short enough, err being what the last one
+// failed with, if it did.
+func (c *controller) reason(err error, t, to float64) error {
+	for _, at := range [2]float64{t, to} {
+		if c.p.F(c.next, at, c.x, c.theta); !finite(c.next) {
+			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, short(c.next), at)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return errTooShort
 }
 
 // try makes step i and returns its error in units of the tolerance.
@@ -223,10 +233,9 @@ func (c *controller) try(i int) (float64, error) {
 
 // worst returns the largest of the local errors in units of the tolerance.
 func (t Tolerance) worst(local, x, next, peak []float64) float64 {
-	var worst float64
-	most := max(maxAbs(peak), maxAbs(next))
+	worst, top := 0., max(maxAbs(peak), maxAbs(next))
 	for k, e := range local {
-		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], most)); e != e {
+		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], top)); e != e {
 			return math.Inf(1)
 		}
 	}

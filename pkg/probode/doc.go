@@ -39,7 +39,7 @@
 //	Γ            (h β₋₁)⁻¹ I − J
 //	H            α h^{2s+1} J Jᵀ, the scale in derivative space
 //	Σ_Z          α h^{2s+1} I, that of the explicit methods
-//	r(z)         StepLaw.Residual
+//	r(z)         steplaw.Step.Residual
 //
 // # Where the paper is left
 //

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
 // Settings says how an ensemble is computed.
@@ -104,6 +105,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	defer solver.Bind(ctx)()
 	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
@@ -129,9 +132,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
 	if r, ok := solver.step.(Recorder); ok {
-		if e.Record, err = r.Record(theta, s.Seed); err != nil {
-			return nil, err
-		}
+		e.Record = r.Record()
 	}
 
 	const block = 16
@@ -145,11 +146,12 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	blocks := (n + block - 1) / block
 	keep := s.KeepPaths || s.Quantiles != nil
 	total := newMoments(nt * d)
-	var sketch *quantileSketch
+	var sketch *quantile.Sketch
 	if s.Quantiles != nil {
-		sketch = newQuantileSketch(nt * d)
+		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
 	}
 	done, stopped := 0, false
+	var refused error
 	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
 		if workers[w] == nil {
 			workers[w] = newWorker(solver)
@@ -157,7 +159,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		wk := workers[w]
 		r.m = newMoments(nt * d)
 		if x, ok := wk.solver.step.(Recorder); ok {
-			r.record, r.err = x.Record(theta, s.Seed)
+			r.record = x.Record()
 		}
 		at := make([]float64, 0, nt*d)
 		for path := b * block; path < min(n, (b+1)*block); path++ {
@@ -191,7 +193,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			if v == nil {
 				e.Failed++
 			} else if sketch != nil {
-				sketch.add(v)
+				sketch.Add(v)
 			}
 			if s.KeepPaths {
 				e.Paths = append(e.Paths, v)
@@ -200,18 +202,23 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		if r.err != nil && e.Failure == nil {
 			e.Failure = r.err
 		}
-		if r.record != nil {
-			e.Record.Merge(r.record)
+		if r.record != nil && refused == nil {
+			if refused = e.Record.Merge(r.record); refused != nil {
+				end()
+			}
 		}
 		if s.Progress != nil {
 			s.Progress(done, n)
 		}
 	})
+	if refused != nil {
+		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
+	}
 	e.N = total.n
 	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
 	if sketch != nil {
-		for _, q := range s.Quantiles {
-			e.Quantile = append(e.Quantile, series(sketch.quantile(q), d))
+		for _, q := range sketch.Quantiles() {
+			e.Quantile = append(e.Quantile, series(q, d))
 		}
 	}
 	if e.Record != nil {
@@ -292,7 +299,7 @@ func (s *Settings) fits(p *Problem, n, times, d int) error {
 		rows = n
 	}
 	if s.Quantiles != nil {
-		rows = max(rows, min(n, pilotSize)+sketchBins/2)
+		rows = max(rows, min(n, quantile.Exact)+quantile.Bins/2)
 	}
 	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
 	if err != nil {
@@ -456,115 +463,4 @@ func (m *moments) sd() []float64 {
 		}
 	}
 	return out
-}
-
-// A quantileSketch finds quantiles of each element of a sequence of vectors in
-// bounded memory: it keeps the first pilotSize vectors, and counts those that
-// follow in bins over twice the range of the pilot.
-type quantileSketch struct {
-	n      int
-	pilot  [][]float64 // per element, the values so far, until the bins are made
-	lo, w  []float64   // lower edge and width of the bins
-	counts [][]uint32  // with one bin more at either end for what is outside
-	min    []float64
-	max    []float64
-}
-
-const (
-	pilotSize  = 4096
-	sketchBins = 4096
-)
-
-func newQuantileSketch(size int) *quantileSketch {
-	return &quantileSketch{pilot: make([][]float64, size)}
-}
-
-func (q *quantileSketch) add(x []float64) {
-	q.n++
-	if q.counts == nil {
-		for k, v := range x {
-			q.pilot[k] = append(q.pilot[k], v)
-		}
-		if q.n == pilotSize {
-			q.bin()
-		}
-		return
-	}
-	for k, v := range x {
-		q.count(k, v)
-	}
-}
-
-// bin makes the bins from the pilot and moves it there. The pilot itself is
-// kept as long as no further vector comes, so that quantiles stay exact.
-func (q *quantileSketch) bin() {
-	size := len(q.pilot)
-	q.lo, q.w = make([]float64, size), make([]float64, size)
-	q.min, q.max = make([]float64, size), make([]float64, size)
-	q.counts = make([][]uint32, size)
-	for k, v := range q.pilot {
-		lo, hi := slices.Min(v), slices.Max(v)
-		q.min[k], q.max[k] = lo, hi
-		half := (hi - lo) / 2
-		q.lo[k] = lo - half
-		q.w[k] = 4 * half / sketchBins
-		q.counts[k] = make([]uint32, sketchBins+2)
-		for _, x := range v {
-			q.count(k, x)
-		}
-	}
-}
-
-func (q *quantileSketch) count(k int, v float64) {
-	q.min[k], q.max[k] = min(q.min[k], v), max(q.max[k], v)
-	b := 0
-	if q.w[k] > 0 {
-		b = int(math.Floor(min(max((v-q.lo[k])/q.w[k], -1), sketchBins))) + 1
-	}
-	q.counts[k][b]++
-}
-
-// quantile returns the quantiles of level p of all elements, by linear
-// interpolation between order statistics as far as these are known.
-func (q *quantileSketch) quantile(p float64) []float64 {
-	out := make([]float64, len(q.pilot))
-	for k := range out {
-		switch {
-		case q.n == 0:
-			out[k] = math.NaN()
-		case q.n <= pilotSize:
-			v := slices.Clone(q.pilot[k])
-			slices.Sort(v)
-			at := p * float64(q.n-1)
-			i := min(int(at), q.n-1)
-			out[k] = v[i]
-			if i+1 < q.n {
-				out[k] += (at - float64(i)) * (v[i+1] - v[i])
-			}
-		default:
-			out[k] = q.fromBins(k, p)
-		}
-	}
-	return out
-}
-
-func (q *quantileSketch) fromBins(k int, p float64) float64 {
-	at := p * float64(q.n)
-	var below float64
-	for b, c := range q.counts[k] {
-		next := below + float64(c)
-		if next >= at && c > 0 {
-			lo := q.lo[k] + float64(b-1)*q.w[k]
-			hi := lo + q.w[k]
-			if b == 0 {
-				lo, hi = q.min[k], q.lo[k]
-			} else if b == sketchBins+1 {
-				hi = q.max[k]
-			}
-			x := lo + (hi-lo)*(at-below)/float64(c)
-			return min(max(x, q.min[k]), q.max[k])
-		}
-		below = next
-	}
-	return q.max[k]
 }

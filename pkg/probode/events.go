@@ -123,7 +123,16 @@ func (u *Input) Validate() error {
 
 // A segment is the stretch between two neighbouring events, or between an
 // event and an end of the span.
-type segment struct{ from, to float64 }
+type segment struct {
+	from, to    float64
+	left, right *mark // the events, nil at the ends of the span
+}
+
+// A window is the segment that the functions of a Problem may see.
+type window struct {
+	now    *segment
+	params int // number of parameters of the problem that has the events
+}
 
 // segmented returns a copy of p whose functions never see the time of an
 // event: within the segment that now points to, t is moved by one ulp into its
@@ -131,6 +140,7 @@ type segment struct{ from, to float64 }
 // t < 5 in F has the side of the step. Methods need not know of it.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
+	q.window = &window{now, len(p.Theta)}
 	inside := func(t float64) float64 { return min(max(t, now.from), now.to) }
 	q.F = func(dst []float64, t float64, x, theta []float64) { p.F(dst, inside(t), x, theta) }
 	if p.FJ != nil {

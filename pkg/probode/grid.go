@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -85,7 +86,7 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	}
 	n := len(t) - 1
 	g := &Grid{t: t, h: (t[n] - t[0]) / float64(n), rule: rule, span: p.Span}
-	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{math.Inf(-1), math.Inf(1)}}}
+	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{from: math.Inf(-1), to: math.Inf(1)}}}
 	return g, nil
 }
 
@@ -283,12 +284,12 @@ func (g *Grid) place(j int) float64 {
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
-		s.now = segment{math.Inf(-1), math.Inf(1)}
+		s.now = segment{from: math.Inf(-1), to: math.Inf(1)}
 		if j > 0 && g.events[j-1].inside {
-			s.now.from = math.Nextafter(g.t[s.from], math.Inf(1))
+			s.now.from, s.now.left = math.Nextafter(g.t[s.from], math.Inf(1)), g.events[j-1]
 		}
 		if j < len(g.events) && g.events[j].inside {
-			s.now.to = math.Nextafter(g.t[s.to], math.Inf(-1))
+			s.now.to, s.now.right = math.Nextafter(g.t[s.to], math.Inf(-1)), g.events[j]
 		}
 	}
 }
@@ -378,6 +379,11 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
+
+// Grid returns g: a grid that is there is a Mesh, too.
+func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
+	return g, nil
+}
 
 // Local returns the size of the local error of the classical path in each step
 // and component, N×d row-major, at the θ that an error-controlled grid was

@@ -1,9 +1,6 @@
 package probode
 
-import (
-	"fmt"
-	"slices"
-)
+import "errors"
 
 // The implicit step. All three linearisations are Newton's method for
 // r(z) = 0, since r has the Jacobian Γ:
@@ -253,9 +250,16 @@ func (a *adamsMoulton) LocalError(dst []float64, i int, x, next, theta []float64
 //	r(z) = Inv·z − Known − f(T, z),
 //
 // linearised at Center, where f is FCenter and its Jacobian J, and the Mean of
-// the next state that follows.
+// the next state that follows. The noise of the step is (Inv·I − J)⁻¹ J times
+// the scaled normals.
 type ImplicitStep struct {
-	T, Inv                       float64
+	// T is the end of the step or, if that is an event, one ulp before, which
+	// is what F may see.
+	T   float64
+	Inv float64
+	// Solved says that Mean solves r(z) = 0. Otherwise it solves the equation
+	// that is linearised at Center.
+	Solved                       bool
 	Center, FCenter, Known, Mean []float64
 	J                            *Matrix
 	Forecast                     []float64 // the value of an explicit method
@@ -264,34 +268,47 @@ type ImplicitStep struct {
 // An Implicit is a Stepper that shows its steps.
 type Implicit interface {
 	Stepper
-	// Implicit returns step i from state x.
-	Implicit(i int, x, theta []float64) (*ImplicitStep, error)
+	// Implicit writes step i from state x into s, whose slices and matrix are
+	// made where they are nil. The error is ErrStarting for the explicit steps
+	// in which a multistep method starts.
+	Implicit(s *ImplicitStep, i int, x, theta []float64) error
 }
 
-func (a *adamsMoulton) Implicit(i int, x, theta []float64) (*ImplicitStep, error) {
+// ErrStarting: a step of an implicit method is one of those in which it starts.
+var ErrStarting = errors.New("the step is one of those in which the method starts, and explicit")
+
+func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) error {
 	if a.starting(i) {
-		return nil, fmt.Errorf("step %d is one of the start, which is explicit", i)
+		return ErrStarting
 	}
 	a.last = i
 	a.set(i)
+	now := a.g.seg[a.g.segment(i+1)].now
+	s.T, s.Inv, s.Solved = min(max(a.t1, now.from), now.to), a.inv, a.lin == Newton
 	a.p.F(a.row(i), a.g.t[i], x, theta)
-	s := &ImplicitStep{T: a.t1, Inv: a.inv, Forecast: slices.Clone(x), Mean: make([]float64, a.d), J: a.p.NewJacobian()}
+	s.Forecast = append(s.Forecast[:0], x...)
 	a.add(s.Forecast, a.g.H(i), a.explicit.at(i), i)
 	if err := a.prepare(i, x, theta); err != nil {
-		return nil, err
+		return err
 	}
 	if a.lin == Current {
 		a.remember(i, x)
 	}
+	if s.J == nil {
+		s.J = a.p.NewJacobian()
+	}
 	copy(s.J.A, a.jac.A)
-	s.Center, s.FCenter, s.Known = slices.Clone(a.c), slices.Clone(a.fc), slices.Clone(a.known)
+	s.Center = append(s.Center[:0], a.c...)
+	s.FCenter = append(s.FCenter[:0], a.fc...)
+	s.Known = append(s.Known[:0], a.known...)
+	s.Mean = append(s.Mean[:0], x...)
 	if err := a.advance(i, s.Mean, theta, nil, nil); err != nil {
-		return nil, err
+		return err
 	}
 	if !finite(s.Mean) {
-		return nil, ErrDiverged
+		return ErrDiverged
 	}
-	return s, nil
+	return nil
 }
 
 // subtract sets dst to z − c·u.

@@ -41,9 +41,8 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 type Tolerance struct {
 	Relative float64
 	// Absolute has one element for all components or one for each; nil stands
-	// for Relative/1000 times the largest size of the component so far, and at
-	// least Relative/10⁹ times that of the largest component, for those that
-	// grow from zero.
+	// for Relative times the larger of 1/1000 of the largest size of the
+	// component so far and 10⁻⁶ of that of any component.
 	Absolute []float64
 }
 
@@ -66,13 +65,13 @@ func (t Tolerance) check(d int) error {
 }
 
 // size returns the error that component k may have, of a state that has the
-// values a and b at the ends of a step and was at most peak before; most is the
-// largest of all components.
-func (t Tolerance) size(k int, a, b, peak, most float64) float64 {
+// values a and b at the ends of a step and was at most peak before, and top in
+// any component.
+func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := max(math.Abs(a), math.Abs(b))
 	switch len(t.Absolute) {
 	case 0:
-		return t.Relative * max(x, 1e-3*peak, 1e-9*most, math.SmallestNonzeroFloat64/t.Relative)
+		return t.Relative * max(x, 1e-3*peak, 1e-6*top, math.SmallestNonzeroFloat64/t.Relative)
 	case 1:
 		k = 0
 	}
@@ -94,7 +93,7 @@ func (t Tolerance) String() string {
 // points go through the times that are asked for, and through events.
 //
 // Noise on such a grid goes with the local errors that the run has found: see
-// ScaleLocal.
+// ScaleDefault.
 type Frozen struct {
 	Tolerance
 	// Theta is where the run is made; nil stands for the θ at hand.

@@ -97,9 +97,20 @@ type Runner interface {
 	Runs() bool
 }
 
+// A Recaller is a Stepper whose past follows from the states, as that of
+// multistep methods does, so that it need not make the steps of a path again to
+// have its past. Solver.Stepper uses it.
+type Recaller interface {
+	Stepper
+	// Recall takes on the past of the path z, as it is before step i, where
+	// from is the grid point at which the segment begins.
+	Recall(from, i int, z, theta []float64)
+}
+
 // A Streamer is a Stepper whose steps take more randomness than ξ, from a
 // stream of its own. It serves ensembles; what holds ξ or moves it, as all
-// inference does, refuses it.
+// inference does, refuses it. Its noise scales as ScaleStep says: what is added
+// to a step from outside, as by ScaleLocal, is not what the stream is for.
 type Streamer interface {
 	Stepper
 	// Seed places the stream at the beginning of that of a path.
@@ -111,22 +122,16 @@ type Streamer interface {
 type Recorder interface {
 	Stepper
 	// Record starts a new record, which later steps write.
-	Record(theta []float64, seed uint64) (Record, error)
+	Record() Record
 }
 
 // A Record is what a Recorder writes.
 type Record interface {
-	// Merge adds the record of other paths.
-	Merge(Record)
+	// Merge adds the record of other paths. An error ends the ensemble: the
+	// record shows that it has no meaning.
+	Merge(Record) error
 	// Finish is called once, when all are merged.
 	Finish()
-}
-
-// A Limiter is a Method that is defined up to some size of its noise only.
-type Limiter interface {
-	Method
-	// MaxAlpha returns the largest noise scale for steps up to h.
-	MaxAlpha(h float64) float64
 }
 
 // scales writes the scale √α h^p of each normal for a step of length h. alpha

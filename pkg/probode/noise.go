@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
 // The noise ξ behind a path is a value: N·d standard normals, row-major, row
@@ -28,13 +30,10 @@ func DrawNoiseAt(xi []float64, seed, path uint64, from int) {
 	if from < 0 || from%noiseBlock != 0 {
 		panic(fmt.Sprintf("probode: noise from element %d: want a multiple of %d", from, noiseBlock))
 	}
-	var pcg rand.PCG
-	rng := rand.New(&pcg)
+	var source normal.Source
 	for at := 0; at < len(xi); at += noiseBlock {
-		seedStream(&pcg, seed, path, uint64((from+at)/noiseBlock))
-		for k := at; k < min(at+noiseBlock, len(xi)); k++ {
-			xi[k] = rng.NormFloat64()
-		}
+		source.Seed(streamSeed(seed, path, uint64((from+at)/noiseBlock)))
+		source.Fill(xi[at:min(at+noiseBlock, len(xi))])
 	}
 }
 
@@ -43,7 +42,7 @@ func DrawNoiseAt(xi []float64, seed, path uint64, from int) {
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
 // into dst, which may be xi itself. The move leaves N(0, I) invariant and is
-// reversible for it: β = 1 draws anew, a small β stays close [Cotter et al.
+// reversible for it: β = 1 draws again, a small β stays close [Cotter et al.
 // 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
@@ -62,21 +61,19 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 // who build on this package and want results that do not depend on the number
 // of workers: give each independent piece of work a key of its own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
-	pcg := new(rand.PCG)
-	seedStream(pcg, seed, key...)
-	return rand.New(pcg)
+	return rand.New(rand.NewPCG(streamSeed(seed, key...)))
 }
 
-// seedStream places pcg at the state that belongs to the key. The 128-bit
-// state is a hash of the whole key, so that streams of different keys are
+// streamSeed returns the state at which the generator of the key begins. Its
+// 128 bits are a hash of the whole key, so that streams of different keys are
 // different stretches of the generator's period.
-func seedStream(pcg *rand.PCG, seed uint64, key ...uint64) {
-	hi, lo := mix(seed^0x9e3779b97f4a7c15), mix(seed+0xd1b54a32d192ed03)
+func streamSeed(seed uint64, key ...uint64) (hi, lo uint64) {
+	hi, lo = mix(seed^0x9e3779b97f4a7c15), mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {
 		hi = mix(hi ^ mix(k+0x8cb92ba72f3d8dd7))
 		lo = mix(lo + mix(k^0xa24baed4963ee407))
 	}
-	pcg.Seed(hi, lo)
+	return hi, lo
 }
 
 // mix is the finaliser of splitmix64, a bijection of 64-bit words whose every

@@ -77,6 +77,8 @@ type Problem struct {
 
 	// TimeUnit is the unit of t for the axes of figures; it may be empty.
 	TimeUnit string
+
+	window *window // of a problem as steppers see it: see segmented
 }
 
 // Band gives the number of sub- and superdiagonals of a banded Jacobian.

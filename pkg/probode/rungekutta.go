@@ -108,6 +108,11 @@ type rungeKutta struct {
 	tab   *Tableau
 	k     [][]float64
 	stage []float64
+	terms [][]term // of a run
+
+	diff   *Differentiator // of the derivative of a step
+	dk     [][]float64     // M×d
+	dstage []float64
 }
 
 func newRungeKutta(p *Problem, g *Grid, tab *Tableau) *rungeKutta {
@@ -169,4 +174,45 @@ func addScaled(dst []float64, c float64, x []float64) {
 	for k, v := range x[:len(dst)] {
 		dst[k] += c * v
 	}
+}
+
+// Differentiate follows the stages again.
+func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *Tangents) error {
+	d, h := r.p.Dim(), r.g.H(i)
+	if r.diff == nil {
+		r.diff, r.dstage = NewDifferentiator(r.p, false), make([]float64, d)
+	}
+	if r.dk == nil || len(r.dk[0]) != tg.M*d {
+		r.dk = make([][]float64, len(r.k))
+		for l := range r.dk {
+			r.dk[l] = make([]float64, tg.M*d)
+		}
+	}
+	for l, a := range r.tab.A {
+		copy(r.stage, x)
+		for j, c := range a {
+			addScaled(r.stage, h*c, r.k[j])
+		}
+		r.diff.At(r.g.t[i]+r.tab.C[l]*h, r.stage, theta, r.k[l])
+		for m := range tg.M {
+			dtheta, dx, dt, dh := tg.Direction(m)
+			copy(r.dstage, dx)
+			for j, c := range a {
+				addScaled(r.dstage, h*c, row(r.dk[j], m, d))
+				addScaled(r.dstage, dh*c, r.k[j])
+			}
+			r.diff.Along(row(r.dk[l], m, d), r.dstage, dtheta, dt+r.tab.C[l]*dh)
+		}
+	}
+	for m := range tg.M {
+		_, dx, _, dh := tg.Direction(m)
+		to := row(dnext, m, d)
+		copy(to, dx)
+		for l, b := range r.tab.B {
+			addScaled(to, h*b, row(r.dk[l], m, d))
+			addScaled(to, dh*b, r.k[l])
+		}
+		tg.AddNoise(to, m, xi)
+	}
+	return nil
 }

@@ -36,10 +36,14 @@ type Solver struct {
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
 
+	f       []float64 // of the search for the reason of a failure
+	jac     *Matrix
 	now     *segment     // the one that F may see
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
 	checked bool // the promises of the problem were looked at
+
+	tangents *tangentRun // of SolveTangents
 }
 
 // Scaling chooses how the size of the noise goes with the step.
@@ -47,7 +51,7 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
-	// run, and ScaleStep on all others.
+	// run, and ScaleStep on all others and for a method with a Streamer.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, of scale √α h^p.
 	ScaleStep
@@ -87,7 +91,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := s.on(g); err != nil {
 		return nil, err
 	}
-	if g.local != nil {
+	if s.byDefault() == ScaleLocal {
 		s.scaling = ScaleLocal
 		s.setUnit(g.local)
 	}
@@ -113,11 +117,13 @@ func (s *Solver) on(g *Grid) (err error) {
 // noise. A context that s is bound to stops it, too.
 func (s *Solver) Clone() *Solver {
 	c := *s
+	c.tangents = nil
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
 	c.alpha = slices.Clone(s.alpha)
 	c.scale = slices.Clone(s.scale)
+	c.f, c.jac = nil, nil
 	return &c
 }
 
@@ -151,10 +157,10 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 // along the classical path at θ, which may fail as a solve may.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
-		scaling = ScaleStep
-		if s.g.local != nil {
-			scaling = ScaleLocal
-		}
+		scaling = s.byDefault()
+	}
+	if scaling == ScaleLocal && s.Streams() {
+		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
 	if scaling == ScaleLocal && s.unit == nil {
 		local := s.g.local
@@ -169,6 +175,23 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	s.scaling = scaling
 	s.rescale()
 	return nil
+}
+
+// Scaling returns how the size of the noise goes with the step: ScaleStep or
+// ScaleLocal.
+func (s *Solver) Scaling() Scaling {
+	if s.scaling == ScaleLocal {
+		return ScaleLocal
+	}
+	return ScaleStep
+}
+
+// byDefault is what ScaleDefault stands for.
+func (s *Solver) byDefault() Scaling {
+	if s.Streams() || s.g.local == nil {
+		return ScaleStep
+	}
+	return ScaleLocal
 }
 
 // setUnit sets the scales of ScaleLocal for α = 1.
@@ -187,7 +210,9 @@ func (s *Solver) setUnit(local []float64) {
 
 // rescale follows a change of α or of the kind of scaling.
 func (s *Solver) rescale() {
-	s.scale = append(s.scale[:0], make([]float64, s.normals())...)
+	if n := s.normals(); len(s.scale) != n {
+		s.scale = make([]float64, n)
+	}
 	if s.fixed = false; s.scaling == ScaleLocal {
 		return
 	}
@@ -328,8 +353,14 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
+// Streams reports whether paths need more randomness than ξ: see Streamer.
+func (s *Solver) Streams() bool {
+	_, ok := s.step.(Streamer)
+	return ok
+}
+
 func (s *Solver) refuseStream(xi []float64) error {
-	if _, ok := s.step.(Streamer); ok && xi != nil {
+	if xi != nil && s.Streams() {
 		return fmt.Errorf("%s, %v: this method needs more randomness than ξ and does not depend on θ continuously: use it in ensembles, and another one for inference", s.p.title(), s.m)
 	}
 	return nil
@@ -355,8 +386,9 @@ func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the past of the path z at step i, as
-// it is before that step, and the scales of the step's normals. It is for the
-// study of single steps.
+// it is before that step, and the scales of the step's normals; of z only rows
+// up to i are read. It is for the study of single steps, and not for events,
+// which are none.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
@@ -365,14 +397,21 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 		return nil, nil, err
 	}
 	from, _ := s.g.Segment(i)
+	if from > i {
+		panic(fmt.Sprintf("probode: step %d is an event", i))
+	}
 	*s.now = s.g.seg[s.g.segment(i+1)].now
 	if err := s.step.Start(from, row(z, from, s.d), theta); err != nil {
 		return nil, nil, s.fail(from, theta, row(z, from, s.d), err)
 	}
-	next := make([]float64, s.d)
-	for j := from; j < i; j++ {
-		if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
-			return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+	if r, ok := s.step.(Recaller); ok {
+		r.Recall(from, i, z, theta)
+	} else {
+		next := make([]float64, s.d)
+		for j := from; j < i; j++ {
+			if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
+				return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+			}
 		}
 	}
 	s.scaleAt(i)
@@ -424,6 +463,13 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		s.step.(Rememberer).Restore(from, memory)
 	}
 	n := s.normals()
+	tangents := s.tangents
+	if tangents != nil && !tangents.live {
+		tangents = nil
+	}
+	if tangents != nil {
+		tangents.start(theta)
+	}
 	for j := s.g.segment(from); i < to; j++ {
 		seg := &s.g.seg[j]
 		*s.now = seg.now
@@ -436,12 +482,23 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			if s.stop.Load() {
 				return s.fail(i, theta, row(z, i, d), s.cause())
 			}
-			if i, err = s.advance(z, i, end, n, theta, xi); err != nil {
+			if tangents != nil {
+				err = s.advanceTangents(z, i, j, n, theta, xi)
+				if err == nil {
+					i++
+				}
+			} else {
+				i, err = s.advance(z, i, end, n, theta, xi)
+			}
+			if err != nil {
 				return s.fail(i, theta, row(z, i, d), err)
 			}
 		}
 		if i < to { // the event behind the segment
 			copy(row(z, i+1, d), row(z, i, d))
+			if tangents != nil {
+				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
+			}
 			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
 				if !sane(row(z, i+1, d)) {
@@ -469,10 +526,30 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 		to := min(end, i+most)
 		return r.Run(z, i, to, theta, xi, s.scale)
 	}
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return i, err
+	}
+	return i + 1, nil
+}
+
+// advanceTangents makes step i of segment seg, and its derivative.
+func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
+	if err := s.single(z, i, n, theta, xi); err != nil {
+		return err
+	}
+	var normals []float64
+	if xi != nil {
+		normals = xi[i*n : (i+1)*n]
+	}
+	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
+}
+
+// single makes step i.
+func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
 	if s.g.t[i] == s.g.t[i+1] { // in a segment that has closed at this θ
 		copy(next, x)
-		return i + 1, nil
+		return nil
 	}
 	var normals []float64
 	if xi != nil {
@@ -491,17 +568,16 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	if err == nil && !sane(next) {
 		err = ErrDiverged
 	}
-	if err != nil {
-		return i, err
-	}
-	return i + 1, nil
+	return err
 }
 
-// sane reports whether all elements of x are numbers that a state can be, not
-// those of a method that runs away.
+// tooLarge is the size of a state at which a method is running away.
+const tooLarge = 1e100
+
+// sane reports whether all elements of x are numbers that a state can be.
 func sane(x []float64) bool {
 	for _, v := range x {
-		if !(math.Abs(v) < 1e100) {
+		if !(math.Abs(v) < tooLarge) {
 			return false
 		}
 	}
@@ -516,7 +592,7 @@ var (
 	// inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
 	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step, or Linearize: Current")
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
 	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
 	// ErrParameter: a parameter is NaN or infinite.
@@ -574,34 +650,44 @@ func short(x []float64) string {
 }
 
 // fail returns the error for step i in state x, and looks for the reason if
-// the path diverged or a matrix was singular: both may be f itself.
+// the path diverged or a matrix was singular: both may be f itself. Samplers
+// meet failures often, so that it allocates no more than the error.
 func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
-	e := &SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
-		X: slices.Clone(x), Theta: slices.Clone(theta), Err: err}
-	if x != nil && (errors.Is(err, ErrDiverged) || errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
-		f, j := make([]float64, s.d), s.p.NewJacobian()
-		for _, t := range [2]float64{s.g.t[i+1], e.T} {
-			if s.inside.F(f, t, x, theta); !finite(f) {
-				break
-			}
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !finite(s.f) {
+			break
 		}
-		if finite(f) && s.p.FJ != nil {
-			s.inside.FJ(f, j.A, s.g.t[i+1], x, theta)
-			if finite(f) {
-				copy(f, j.A)
-				if !finite(j.A) {
-					e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
-					return e
-				}
-			}
+	}
+	if !finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
 		}
-		if !finite(f) {
-			e.Err = fmt.Errorf("%w: F is %s", ErrField, short(f))
-		} else if !s.checked { // nor has a path been: it may be a broken promise
-			if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
-				e.Err = broken
-			}
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
 		}
 	}
 	return e

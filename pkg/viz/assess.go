@@ -19,7 +19,7 @@ func Assessment(a *bayes.Assessment) Figure {
 	f := Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, st := range a.Steps {
-		lo, hi = min(lo, st.Step), max(hi, st.Step)
+		lo, hi = min(lo, st.StepSize), max(hi, st.StepSize)
 	}
 	lo, hi = lo/1.25, hi*1.25
 	x := Axis{Label: "step h", Log: true, Min: lo, Max: hi}
@@ -52,7 +52,7 @@ func Assessment(a *bayes.Assessment) Figure {
 		var infs []*bayes.Inference
 		for _, st := range a.Steps {
 			if inf := r.of(st); inf != nil {
-				steps, infs = append(steps, st.Step), append(infs, inf)
+				steps, infs = append(steps, st.StepSize), append(infs, inf)
 			}
 		}
 		if infs == nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // assessment is one of two steps and two parameters, of which the second step was
@@ -16,7 +16,7 @@ func assessment() *bayes.Assessment {
 	inference := func(scheme string, bias float64) *bayes.Inference {
 		return &bayes.Inference{
 			Scheme: scheme,
-			Summary: mcmc.Summary{
+			Summary: diag.Summary{
 				{Name: "alpha", Mean: 9, SD: 9}, // not assessed
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
@@ -28,8 +28,8 @@ func assessment() *bayes.Assessment {
 		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
 		Params: []bayes.AccurateMarginal{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
 		Steps: []bayes.StepAssessment{
-			{Step: 0.2, Deterministic: inference("deterministic", 0.3)},
-			{Step: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
+			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
+			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
 		},
 	}
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // FromEnsemble returns what [Bands] and [Paths] draw of an ensemble, with the
 // names and the unit of time of its problem. The reference may be nil.
-func FromEnsemble(e *probode.Ensemble, reference *probode.ReferenceSolution) Ensemble {
+func FromEnsemble(e *probode.Ensemble, reference *reference.Solution) Ensemble {
 	out := Ensemble{Label: "t", T: e.T}
 	if u := e.Problem.TimeUnit; u != "" {
 		out.Label = fmt.Sprintf("t (%s)", u)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // twoChains are draws of two parameters from a lattice, so that every rank is
@@ -73,7 +74,7 @@ func TestFromEnsemble(t *testing.T) {
 	p := &probode.Problem{Name: "p", X0: []float64{1, 2}, States: []string{"u (m)", "v"}, TimeUnit: "s"}
 	e := &probode.Ensemble{Problem: p, T: []float64{0, 1}, Mean: [][]float64{{1, 2}, {3, 4}}, SD: [][]float64{{0, .1}, {0, .2}},
 		Deterministic: [][]float64{{1, 2}, {3, 4}}, Paths: [][]float64{{1, 3, 2, 4}, nil}}
-	got := FromEnsemble(e, &probode.ReferenceSolution{Times: []float64{0, .5, 1}, X: []float64{1, 3, 1.5, 3.5, 2, 4}})
+	got := FromEnsemble(e, &reference.Solution{Times: []float64{0, .5, 1}, X: []float64{1, 3, 1.5, 3.5, 2, 4}})
 	if got.Label != "t (s)" || len(got.Components) != 2 {
 		t.Fatalf("%+v", got)
 	}

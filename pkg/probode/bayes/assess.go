@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // Does the error of the solver matter for the posterior? Assess looks at the
@@ -34,7 +35,7 @@ import (
 // AssessSettings says what Assess is to do. The zero value is ready for use.
 type AssessSettings struct {
 	// Steps are the sizes of step to be assessed, in any order; nil means
-	// Posterior.Step and its half, quarter and eighth.
+	// Posterior.StepSize and its half, quarter and eighth.
 	Steps []float64
 
 	// Scheme is the inference with the solver's error in the model; nil
@@ -48,7 +49,7 @@ type AssessSettings struct {
 	Threshold float64
 
 	// Chains are the settings of each run; Start, Names, Generated, Only,
-	// Meta and Progress have no meaning here. If Draws and MinESS are both
+	// Progress has no meaning here. If Draws and MinESS are both
 	// zero, each run goes on until the effective sample size is 4000, at
 	// most to 20 000 draws of each chain.
 	Chains mcmc.Settings
@@ -110,9 +111,9 @@ type AccurateMarginal struct {
 
 // A StepAssessment is what was found for one step.
 type StepAssessment struct {
-	Step  float64
-	Exact bool // every observation is at a grid point
-	Err   string
+	StepSize float64
+	Exact    bool // every observation is at a grid point
+	Err      string
 
 	// Mode is the mode of the deterministic posterior, and Error the error
 	// of the classical solution, at the mode of the smallest step and the
@@ -142,7 +143,7 @@ type StepAssessment struct {
 // An Inference is a run at one step, set against the accurate posterior.
 type Inference struct {
 	Scheme  string
-	Summary mcmc.Summary // of all parameters, an unknown α included
+	Summary diag.Summary // of all parameters, an unknown α included
 	Effects []Effect     // in the order of Assessment.Params
 
 	Draws, Chains int
@@ -252,9 +253,9 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
 		panic(fmt.Sprintf("bayes: Weighed of AssessSettings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
 	}
-	if p.Step == 0 && len(s.Steps) > 0 {
+	if p.StepSize == 0 && len(s.Steps) > 0 {
 		q := *p
-		q.Step = s.Steps[0]
+		q.StepSize = s.Steps[0]
 		p = &q
 	}
 	e, err := newEvaluator(p)
@@ -268,7 +269,7 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 		s.Scheme = PCNWithinGibbs{}
 	}
 	if s.Steps == nil {
-		s.Steps = []float64{p.Step, p.Step / 2, p.Step / 4, p.Step / 8}
+		s.Steps = []float64{p.StepSize, p.StepSize / 2, p.StepSize / 4, p.StepSize / 8}
 	}
 	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
 		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 4000, 20000
@@ -279,7 +280,7 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	if s.Calibrate.Paths == 0 {
 		s.Calibrate.Paths = 400
 	}
-	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only, s.Chains.Meta = nil, nil, nil, nil, nil
+	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
 	s.Accurate.Workers, s.Accurate.Progress = s.Chains.Workers, nil
 	if _, err := s.Accurate.evaluator(p); err != nil {
 		return nil, err
@@ -308,18 +309,20 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 		if err != nil {
 			return nil, fmt.Errorf("%w (in Steps)", err)
 		}
-		h = e.runs[0].solver.Step()
-		if n := len(a.out.Steps); n > 0 && math.Abs(a.out.Steps[n-1].Step-h) < 1e-9*h {
+		if u, ok := e.runs[0].solver.Grid().Uniform(); ok {
+			h = u
+		}
+		if n := len(a.out.Steps); n > 0 && math.Abs(a.out.Steps[n-1].StepSize-h) < 1e-9*h {
 			continue
 		}
 		exact := true
 		for _, r := range e.runs {
-			if _, err := r.solver.Index(r.x.Data.T); err != nil {
+			if _, err := r.solver.Grid().Index(r.x.Data.T); err != nil {
 				exact = false
 			}
 		}
 		nan := math.NaN()
-		a.out.Steps = append(a.out.Steps, StepAssessment{Step: h, Exact: exact, Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan})
+		a.out.Steps = append(a.out.Steps, StepAssessment{StepSize: h, Exact: exact, Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan})
 	}
 	if len(a.out.Steps) == 0 {
 		return nil, errors.New("bayes: no Steps to assess")
@@ -336,7 +339,7 @@ func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
 // at returns the posterior with the step h.
 func (a *assessor) at(h float64) *Posterior {
 	q := *a.p
-	q.Step = h
+	q.StepSize = h
 	return &q
 }
 
@@ -411,10 +414,10 @@ func (a *assessor) findModes() error {
 	var known [][]float64
 	find := func(i int) error {
 		st := &a.out.Steps[i]
-		a.say("mode, h = %.4g", st.Step)
-		m, err := a.at(st.Step).FindMode(a.ctx, a.s.Chains.Seed, known...)
+		a.say("mode, h = %.4g", st.StepSize)
+		m, err := a.at(st.StepSize).FindMode(a.ctx, a.s.Chains.Seed, known...)
 		if err != nil {
-			return fmt.Errorf("h = %.4g: %w", st.Step, err)
+			return fmt.Errorf("h = %.4g: %w", st.StepSize, err)
 		}
 		a.modes[i], st.Mode = m, m.Theta
 		known = append(known, m.Theta)
@@ -449,15 +452,15 @@ type draws struct {
 func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, error) {
 	s := a.s.Chains
 	s.Seed = seed
-	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", scheme, p.Step, g) }
+	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", scheme, p.StepSize, g) }
 	begin := time.Now()
 	job, err := prepare(a.ctx, p, scheme, s)
 	if err != nil {
-		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.Step, err)
+		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.StepSize, err)
 	}
 	c, err := job.run(a.ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.Step, err)
+		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.StepSize, err)
 	}
 	seconds := time.Since(begin).Seconds()
 	inf := &Inference{Scheme: scheme.String(), Summary: c.Summary(), Chains: len(c.Draws), Draws: len(c.Draws[0]), Solves: int(math.Round(job.solves())), Seconds: seconds}
@@ -540,7 +543,7 @@ func (a *assessor) seed(key ...uint64) uint64 {
 // deterministic samples at step i, and weighs the draws.
 func (a *assessor) deterministic(i int) (*draws, error) {
 	st := &a.out.Steps[i]
-	p := a.at(st.Step)
+	p := a.at(st.StepSize)
 	p.mode = a.modes[i]
 	d, err := a.sample(p, Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
@@ -549,7 +552,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	if err := a.step(); err != nil {
 		return nil, err
 	}
-	a.say("accurate solutions, h = %.4g", st.Step)
+	a.say("accurate solutions, h = %.4g", st.StepSize)
 	effects, khat, err := a.weigh(d)
 	if err != nil {
 		if a.ctx.Err() != nil {
@@ -561,7 +564,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	st.Deterministic = d.summed
 
 	if a.p.Alpha.Name == "" {
-		a.say("alpha, h = %.4g", st.Step)
+		a.say("alpha, h = %.4g", st.StepSize)
 		alpha, se, notes, err := a.alpha(p, st.Mode)
 		if err != nil {
 			return d, err
@@ -612,7 +615,7 @@ func (a *assessor) alpha(p *Posterior, theta []float64) (alpha, se float64, note
 // probabilistic samples at step i with the solver's error in the model.
 func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
-	p := a.at(st.Step)
+	p := a.at(st.StepSize)
 	p.mode = a.modes[i]
 	if a.p.Alpha.Name == "" {
 		if math.IsNaN(st.Alpha) {
@@ -720,9 +723,9 @@ func paired(x, w, mean, log [][]float64) shift {
 	}
 }
 
-// meanSE is mcmc.MCSEMean for numbers that may all be equal.
+// meanSE is diag.MCSEMean for numbers that may all be equal.
 func meanSE(x [][]float64) float64 {
-	se := mcmc.MCSEMean(x)
+	se := diag.MCSEMean(x)
 	if math.IsNaN(se) {
 		if all := slices.Concat(x...); slices.Max(all) == slices.Min(all) {
 			return 0
@@ -735,7 +738,7 @@ func meanSE(x [][]float64) float64 {
 // that is nearer, if that one is so far off that its weights cannot be trusted or
 // add more to the Monte Carlo error than the chains have.
 func (a *assessor) accurate(fine *draws) error {
-	h := a.out.Steps[a.finest()].Step
+	h := a.out.Steps[a.finest()].StepSize
 	type candidate struct {
 		m probode.Method
 		h float64
@@ -814,11 +817,11 @@ func (a *assessor) accurate(fine *draws) error {
 func (a *assessor) errors() error {
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
-		st.Error = pathError(a.ctx, a.at(st.Step), a.out.Steps[a.finest()].Mode, a.s.Accurate)
+		st.Error = pathError(a.ctx, a.at(st.StepSize), a.out.Steps[a.finest()].Mode, a.s.Accurate)
 	}
 	for i := range a.finest() {
 		c, f := &a.out.Steps[i], &a.out.Steps[i+1]
-		c.Order = math.Log(c.Error/f.Error) / math.Log(c.Step/f.Step)
+		c.Order = math.Log(c.Error/f.Error) / math.Log(c.StepSize/f.StepSize)
 	}
 	return a.ctx.Err()
 }
@@ -879,7 +882,7 @@ func (a *assessor) conclude() {
 }
 
 // sound reports whether the standard errors of m can be believed.
-func sound(m mcmc.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
+func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 func (a *assessor) effects(inf *Inference, own []shift) {
 	inf.Effects = nil
@@ -967,7 +970,7 @@ func (a *Assessment) largest() {
 				q.UndecidedAbove = v == Undecided
 				break
 			}
-			q.Largest = a.Steps[i].Step
+			q.Largest = a.Steps[i].StepSize
 		}
 	}
 	a.Largest = math.Inf(1)

@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The assessed model is x′ = −θx from 1 by the forward Euler method: with step h
@@ -48,7 +49,7 @@ func assessPosterior(step float64) *bayes.Posterior {
 			Data:   d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(assessSigma)}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: step,
+		Method: probode.AdamsBashforth{}, StepSize: step,
 	}
 }
 
@@ -123,22 +124,22 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 	}
 	largest := 0.0
 	for i, st := range slices.Backward(a.Steps) {
-		if st.Step != steps[i] {
-			t.Fatalf("steps %v, want %v", st.Step, steps[i])
+		if st.StepSize != steps[i] {
+			t.Fatalf("steps %v, want %v", st.StepSize, steps[i])
 		}
 		for _, c := range []struct {
 			inf   *bayes.Inference
 			alpha float64
 		}{{st.Deterministic, 0}, {st.Probabilistic, st.Alpha}} {
 			e := c.inf.Effects[0]
-			m, s := assessMoments(t, st.Step, c.alpha)
+			m, s := assessMoments(t, st.StepSize, c.alpha)
 			bias, ratio := (m-mean)/sd, s/sd
 			// The units, sd, are known to 2 % only.
 			if z := (e.Bias - bias) / math.Hypot(e.BiasSE, 0.02*bias); math.Abs(z) > 4.5 {
-				t.Errorf("h = %g, %s: bias %.4f, want %.4f (%.1f standard errors)", st.Step, c.inf.Scheme, e.Bias, bias, z)
+				t.Errorf("h = %g, %s: bias %.4f, want %.4f (%.1f standard errors)", st.StepSize, c.inf.Scheme, e.Bias, bias, z)
 			}
 			if z := (e.Ratio - ratio) / e.RatioSE; math.Abs(z) > 4.5 {
-				t.Errorf("h = %g, %s: sd ratio %.4f, want %.4f (%.1f standard errors)", st.Step, c.inf.Scheme, e.Ratio, ratio, z)
+				t.Errorf("h = %g, %s: sd ratio %.4f, want %.4f (%.1f standard errors)", st.StepSize, c.inf.Scheme, e.Ratio, ratio, z)
 			}
 			b, r := math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))
 			want := bayes.Undecided
@@ -149,12 +150,12 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 				want = bayes.Negligible
 			}
 			if e.Verdict != want {
-				t.Errorf("h = %g, %s: verdict %v on %+v, want %v", st.Step, c.inf.Scheme, e.Verdict, e, want)
+				t.Errorf("h = %g, %s: verdict %v on %+v, want %v", st.StepSize, c.inf.Scheme, e.Verdict, e, want)
 			}
 			if c.alpha == 0 && math.Abs(bias) < 0.1 && math.Abs(math.Log(ratio)) < math.Log(1.1) {
-				largest = st.Step
+				largest = st.StepSize
 			}
-			t.Logf("h = %-8g %-13s bias %+.4f ± %.4f (%+.4f), sd ratio %.4f ± %.4f (%.4f), %v", st.Step, c.inf.Scheme, e.Bias, e.BiasSE, bias, e.Ratio, e.RatioSE, ratio, e.Verdict)
+			t.Logf("h = %-8g %-13s bias %+.4f ± %.4f (%+.4f), sd ratio %.4f ± %.4f (%.4f), %v", st.StepSize, c.inf.Scheme, e.Bias, e.BiasSE, bias, e.Ratio, e.RatioSE, ratio, e.Verdict)
 		}
 	}
 	if a.Largest != largest || largest == 0 {
@@ -175,7 +176,7 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 	}
 	for _, st := range a.Steps {
 		if at := st.AlphaAt; len(at) != 3 || !strings.Contains(a.Tables(), fmt.Sprintf("%.3g, %.3g, %.3g", at[0], at[1], at[2])) {
-			t.Errorf("h = %g: α* at three draws, %.3g, is not in\n%s", st.Step, at, a.Tables())
+			t.Errorf("h = %g: α* at three draws, %.3g, is not in\n%s", st.StepSize, at, a.Tables())
 		}
 	}
 }
@@ -203,7 +204,7 @@ func contains(warnings []string, what string) bool {
 func logistic(m probode.Method) *bayes.Posterior {
 	p := problems.Logistic()
 	d := &bayes.Data{}
-	ref, err := probode.Reference(context.Background(), p, []float64{0.5, 1, 1.5}, probode.ReferenceSettings{})
+	ref, err := reference.Solve(context.Background(), p, []float64{0.5, 1, 1.5}, reference.Settings{})
 	if err != nil {
 		panic(err)
 	}
@@ -213,7 +214,7 @@ func logistic(m probode.Method) *bayes.Posterior {
 	return &bayes.Posterior{
 		Params:      []bayes.Param{{Name: p.ParamName(0), Prior: distuv.LogNormal{Mu: math.Log(p.Theta[0]), Sigma: 0.3}}},
 		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
-		Method:      m, Step: 0.125,
+		Method:      m, StepSize: 0.125,
 	}
 }
 
@@ -408,30 +409,30 @@ func TestAssessUnits(t *testing.T) {
 				{Name: "gamma", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.3}},
 			},
 			Experiments: []bayes.Experiment{{
-				Problem: sir, Data: d, Observe: func(dst, x, _ []float64) { dst[0] = x[1] },
+				Problem: sir, Data: d, Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
 				Errors: []bayes.Likelihood{squares(0.02 * unit)},
 			}},
 			Method: probode.AdamsBashforth{},
 		}, bayes.AssessSettings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
 			Calibrate: probode.CalibrateSettings{Paths: 100},
-			Accurate:  bayes.AccurateSolver{Step: 0.05, Method: probode.RungeKutta{}},
+			Accurate:  bayes.AccurateSolver{StepSize: 0.05, Method: probode.RungeKutta{}},
 		})
 	}
 	a, b := of(1), of(persons)
 	for i, st := range a.Steps {
 		big := b.Steps[i]
 		if r := big.Alpha / st.Alpha / (persons * persons); math.Abs(r-1) > 1e-3 || !(big.AlphaSE > 0) {
-			t.Errorf("h = %g: α* is %.8g ± %.2g in persons and %.8g in shares, ratio %.6f of 2⁴⁰", st.Step, big.Alpha, big.AlphaSE, st.Alpha, r)
+			t.Errorf("h = %g: α* is %.8g ± %.2g in persons and %.8g in shares, ratio %.6f of 2⁴⁰", st.StepSize, big.Alpha, big.AlphaSE, st.Alpha, r)
 		}
 		if !slices.Equal(st.Deterministic.Effects, big.Deterministic.Effects) {
-			t.Errorf("h = %g, deterministic: %+v in shares, %+v in persons", st.Step, st.Deterministic.Effects, big.Deterministic.Effects)
+			t.Errorf("h = %g, deterministic: %+v in shares, %+v in persons", st.StepSize, st.Deterministic.Effects, big.Deterministic.Effects)
 		}
 		for j, e := range st.Probabilistic.Effects {
 			g := big.Probabilistic.Effects[j]
 			bias, ratio := (e.Bias-g.Bias)/math.Hypot(e.BiasSE, g.BiasSE), (e.Ratio-g.Ratio)/math.Hypot(e.RatioSE, g.RatioSE)
 			if !(math.Abs(bias) < 4.5 && math.Abs(ratio) < 4.5) {
-				t.Errorf("h = %g, %s, %s: %+v in shares, %+v in persons", st.Step, st.Probabilistic.Scheme, a.Params[j].Name, e, g)
+				t.Errorf("h = %g, %s, %s: %+v in shares, %+v in persons", st.StepSize, st.Probabilistic.Scheme, a.Params[j].Name, e, g)
 			}
 		}
 	}
@@ -447,12 +448,12 @@ func TestAssessAlphaAtEdge(t *testing.T) {
 	for _, st := range a.Steps {
 		n := 0
 		for _, w := range a.Warnings {
-			if strings.Contains(w, fmt.Sprintf("α* = 0.001 at h = %g", st.Step)) && strings.Contains(w, "edge of the bracket") {
+			if strings.Contains(w, fmt.Sprintf("α* = 0.001 at h = %g", st.StepSize)) && strings.Contains(w, "edge of the bracket") {
 				n++
 			}
 		}
 		if n != 1 || !math.IsNaN(st.AlphaSE) {
-			t.Errorf("h = %g: α = %g ± %g, %d warnings of the edge in %q", st.Step, st.Alpha, st.AlphaSE, n, a.Warnings)
+			t.Errorf("h = %g: α = %g ± %g, %d warnings of the edge in %q", st.StepSize, st.Alpha, st.AlphaSE, n, a.Warnings)
 		}
 	}
 }
@@ -547,11 +548,11 @@ func TestAssessAccurateErrors(t *testing.T) {
 				Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 			}},
-			Method: probode.AdamsBashforth{}, Step: 0.5,
+			Method: probode.AdamsBashforth{}, StepSize: 0.5,
 		}, bayes.AssessSettings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
 			Calibrate: probode.CalibrateSettings{Paths: 40},
-			Accurate:  bayes.AccurateSolver{Step: 0.5, Method: probode.RungeKutta{}}, // Simpson's rule, exact for t²
+			Accurate:  bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}, // Simpson's rule, exact for t²
 			Progress: func(_, _ int, doing string) {
 				if strings.HasPrefix(doing, "pcn") {
 					cancel() // the rest is not needed
@@ -594,7 +595,7 @@ func ExampleAssess() {
 		panic(err)
 	}
 	for _, st := range a.Steps {
-		fmt.Printf("h = %g: %v\n", st.Step, st.Deterministic.Verdict())
+		fmt.Printf("h = %g: %v\n", st.StepSize, st.Deterministic.Verdict())
 	}
 	fmt.Println("small enough:", a.Largest)
 	// Output:

@@ -7,10 +7,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // What an Assessment says in words: warnings, the answer, tables.
@@ -35,13 +35,13 @@ func (as *assessor) warn() {
 	}
 	for _, st := range a.Steps {
 		if st.Err != "" {
-			say("nothing is known at h = %.4g: %s", st.Step, st.Err)
+			say("nothing is known at h = %.4g: %s", st.StepSize, st.Err)
 		}
 	}
 	for i, st := range a.Steps {
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf != nil {
-				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Scheme, st.Step), say)
+				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Scheme, st.StepSize), say)
 			}
 		}
 		if i == as.finest() && as.source != nil {
@@ -51,7 +51,7 @@ func (as *assessor) warn() {
 	a.warnOrder(say)
 	for i, st := range a.Steps {
 		if as.notes[i] != nil {
-			say("α* = %.3g at h = %.4g: %s", st.AlphaStar, st.Step, strings.Join(as.notes[i], "; "))
+			say("α* = %.3g at h = %.4g: %s", st.AlphaStar, st.StepSize, strings.Join(as.notes[i], "; "))
 		}
 	}
 	a.warnAlpha(p, say)
@@ -69,7 +69,7 @@ func (as *assessor) warn() {
 				continue
 			}
 			if e := st.Deterministic.Effects[j]; sign*e.Bias > a.Threshold+decisive*e.BiasSE {
-				taken = append(taken, fmt.Sprintf("%s is %.3g at h = %.4g and accurately %.3g", q.Name, st.Deterministic.marginal(q.Name).Mean, st.Step, q.Mean))
+				taken = append(taken, fmt.Sprintf("%s is %.3g at h = %.4g and accurately %.3g", q.Name, st.Deterministic.marginal(q.Name).Mean, st.StepSize, q.Mean))
 				names = append(names, q.Name)
 				break
 			}
@@ -82,7 +82,7 @@ func (as *assessor) warn() {
 	var off []string
 	for _, st := range a.Steps {
 		if !st.Exact {
-			off = append(off, fmt.Sprintf("%.4g", st.Step))
+			off = append(off, fmt.Sprintf("%.4g", st.StepSize))
 		}
 	}
 	if off != nil {
@@ -152,7 +152,7 @@ func (inf *Inference) warn(where string, say func(string, ...any)) {
 func (as *assessor) warnSource(say func(string, ...any)) {
 	source := as.source.summed
 	if source != as.out.Steps[as.finest()].Deterministic {
-		source.warn(fmt.Sprintf("the chains behind the accurate posterior, %v with h = %.4g", as.source.p.Method, as.source.p.Step), say)
+		source.warn(fmt.Sprintf("the chains behind the accurate posterior, %v with h = %.4g", as.source.p.Method, as.source.p.StepSize), say)
 	}
 	var lost []string
 	for _, k := range as.assessed {
@@ -176,18 +176,18 @@ func (a *Assessment) warnOrder(say func(string, ...any)) {
 		}
 		switch {
 		case c.Error > 0.1:
-			say("at h = %.4g the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α to mean anything; add smaller steps", c.Step, 100*c.Error)
+			say("at h = %.4g the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α to mean anything; add smaller steps", c.StepSize, 100*c.Error)
 		case c.Order < float64(want)-0.5:
 			cure := "take smaller steps; if the order stays away, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 			if am, ok := a.Method.(probode.AdamsMoulton); ok && am.Linearize == probode.Current && am.Steps > 1 {
 				cure = "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
 			}
-			say("order lost: from h = %.4g to %.4g the error of the path falls like h^%.1f, where %v should give h^%d: %s", c.Step, f.Step, c.Order, a.Method, want, cure)
+			say("order lost: from h = %.4g to %.4g the error of the path falls like h^%.1f, where %v should give h^%d: %s", c.StepSize, f.StepSize, c.Order, a.Method, want, cure)
 		}
 		break
 	}
 	if order, se, i := a.ShiftOrder(); !math.IsNaN(order) && order+decisive*se < float64(want)-0.5 {
-		say("order lost in the posterior: from h = %.4g to %.4g its shift falls like h^%.1f ± %.1f, where %v should give h^%d", a.Steps[i].Step, a.Steps[i+1].Step, order, se, a.Method, want)
+		say("order lost in the posterior: from h = %.4g to %.4g its shift falls like h^%.1f ± %.1f, where %v should give h^%d", a.Steps[i].StepSize, a.Steps[i+1].StepSize, order, se, a.Method, want)
 	}
 }
 
@@ -220,7 +220,7 @@ func (a *Assessment) ShiftOrder() (order, se float64, i int) {
 		if !(b < 1 && d < 1 && b > 3*bse && d > 3*dse) {
 			continue
 		}
-		unit := math.Log(c.Step / f.Step)
+		unit := math.Log(c.StepSize / f.StepSize)
 		return math.Log(b/d) / unit, math.Hypot(bse/b, dse/d) / unit, i
 	}
 	return math.NaN(), math.NaN(), 0
@@ -240,7 +240,7 @@ func (a *Assessment) warnAlpha(p *Posterior, say func(string, ...any)) {
 		se := math.Hypot(c.AlphaSE/c.AlphaStar, f.AlphaSE/f.AlphaStar)
 		if r := ratio(c.AlphaStar, f.AlphaStar); r > alphaSteps*math.Exp(decisive*nanOr(se, 0)) {
 			say("α is not stable in h: α* is %.3g at h = %.4g and %.3g at h = %.4g, a factor of more than %d: at the larger step the error has not the size that the order foretells, and an α of one step is wrong for another",
-				c.AlphaStar, c.Step, f.AlphaStar, f.Step, alphaSteps)
+				c.AlphaStar, c.StepSize, f.AlphaStar, f.StepSize, alphaSteps)
 		}
 	}
 	for _, st := range a.Steps {
@@ -252,10 +252,10 @@ func (a *Assessment) warnAlpha(p *Posterior, say func(string, ...any)) {
 			}
 		}
 		if worst > alphaTheta {
-			say("α depends on θ: at h = %.4g α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st.Step, st.AlphaStar, at, alphaTheta)
+			say("α depends on θ: at h = %.4g α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st.StepSize, st.AlphaStar, at, alphaTheta)
 		}
 		if v := st.Alpha; p.Alpha.Name == "" && p.Alpha.Value > 0 && ratio(v, st.AlphaStar) > alphaTheta {
-			say("the given α = %.3g is not the size of the error at h = %.4g, for which α* is %.3g: leave Alpha at zero to have it calibrated", v, st.Step, st.AlphaStar)
+			say("the given α = %.3g is not the size of the error at h = %.4g, for which α* is %.3g: leave Alpha at zero to have it calibrated", v, st.StepSize, st.AlphaStar)
 		}
 	}
 }
@@ -271,7 +271,7 @@ func nanOr(v, other float64) float64 {
 func (a *Assessment) Answer() string {
 	var b strings.Builder
 	limit := fmt.Sprintf("bias below %.3g posterior sd, sd within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
-	top := a.Steps[0].Step
+	top := a.Steps[0].StepSize
 	switch known := a.KHat <= khatLimit; {
 	case !known:
 		b.WriteString("Whether the solver's error matters cannot be told: the accurate posterior is out of reach of these steps.\n")
@@ -285,7 +285,7 @@ func (a *Assessment) Answer() string {
 			v = d.Verdict()
 		}
 		if v == Matters {
-			fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to h = %.4g (it would not with: %s).\n", a.Steps[len(a.Steps)-1].Step, limit)
+			fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to h = %.4g (it would not with: %s).\n", a.Steps[len(a.Steps)-1].StepSize, limit)
 		} else {
 			fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
 		}
@@ -296,7 +296,7 @@ func (a *Assessment) Answer() string {
 	// The next larger step: what is wrong with it.
 	for i := len(a.Steps) - 1; i >= 0; i-- {
 		st := a.Steps[i]
-		if st.Step <= a.Largest || st.Deterministic == nil {
+		if st.StepSize <= a.Largest || st.Deterministic == nil {
 			continue
 		}
 		d := st.Deterministic
@@ -304,13 +304,13 @@ func (a *Assessment) Answer() string {
 		e := d.Effects[j]
 		what := fmt.Sprintf("%s is off by %s sd, and its sd is %s of the accurate one", a.Params[j].Name, plusMinus(e.Bias, e.BiasSE, true), plusMinus(e.Ratio, e.RatioSE, false))
 		if v == Matters {
-			fmt.Fprintf(&b, "At h = %.4g it matters: %s.\n", st.Step, what)
+			fmt.Fprintf(&b, "At h = %.4g it matters: %s.\n", st.StepSize, what)
 			if i == len(a.Steps)-1 {
 				shrink := math.Max(math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))) / a.Threshold
-				fmt.Fprintf(&b, "If that falls with the order of the method, %d, a step of about %.1g would do.\n", a.Method.Order(), st.Step*math.Pow(shrink, -1/float64(a.Method.Order())))
+				fmt.Fprintf(&b, "If that falls with the order of the method, %d, a step of about %.1g would do.\n", a.Method.Order(), st.StepSize*math.Pow(shrink, -1/float64(a.Method.Order())))
 			}
 		} else {
-			fmt.Fprintf(&b, "At h = %.4g it is undecided: %s; %s.\n", st.Step, what, d.needed(j, a.Params[j].Name, a.Threshold))
+			fmt.Fprintf(&b, "At h = %.4g it is undecided: %s; %s.\n", st.StepSize, what, d.needed(j, a.Params[j].Name, a.Threshold))
 		}
 		if q := st.Probabilistic; q != nil {
 			f := q.Effects[j]
@@ -378,8 +378,8 @@ func (e Effect) size(threshold float64) float64 {
 }
 
 // marginal returns the draws' own numbers of a parameter.
-func (inf *Inference) marginal(name string) mcmc.Marginal {
-	return inf.Summary[slices.IndexFunc(inf.Summary, func(m mcmc.Marginal) bool { return m.Name == name })]
+func (inf *Inference) marginal(name string) diag.Marginal {
+	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }
 
 // needed says in words how many draws would decide about parameter j.
@@ -440,7 +440,7 @@ func (a *Assessment) Tables() string {
 	var b strings.Builder
 	rows := [][]string{{"h", "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}}
 	for _, st := range a.Steps {
-		head := []string{fmt.Sprintf("%.4g", st.Step), number("%.3g", st.Alpha), number("%.2g", st.Error), number("%.1f", st.Order), number("%.2f", st.KHat)}
+		head := []string{fmt.Sprintf("%.4g", st.StepSize), number("%.3g", st.Alpha), number("%.2g", st.Error), number("%.1f", st.Order), number("%.2f", st.KHat)}
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf == nil {
 				continue
@@ -469,7 +469,7 @@ func (a *Assessment) Tables() string {
 	} {
 		rows := [][]string{{kind.title, "inference"}}
 		for _, st := range a.Steps {
-			rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.Step))
+			rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.StepSize))
 		}
 		for j, q := range a.Params {
 			name := q.Name
@@ -521,7 +521,7 @@ func (a *Assessment) alphas() [][]string {
 			mode += fmt.Sprintf(" ± %.1g", st.AlphaSE)
 		}
 		known = known || at != nil
-		rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.Step))
+		rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.StepSize))
 		rows[1] = append(rows[1], mode)
 		rows[2] = append(rows[2], strings.Join(at, ", "))
 	}
@@ -555,33 +555,7 @@ func number(format string, v float64) string {
 // writeTable writes rows with the columns under one another: the first and that of
 // the inference to the left, numbers to the right.
 func writeTable(b *strings.Builder, rows [][]string) {
-	width := func(s string) int {
-		// The hat of k̂ is a combining character, which takes no room.
-		return utf8.RuneCountInString(s) - strings.Count(s, "\u0302")
-	}
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], width(cell))
-		}
-	}
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-width(cell))
-			if i == 0 || rows[0][i] == "inference" {
-				line += cell + pad
-			} else {
-				line += pad + cell
-			}
-			line += "  "
-		}
-		b.WriteString(strings.TrimRight(line, " "))
-		b.WriteByte('\n')
-	}
+	b.WriteString(text.Table(rows, func(i int) bool { return i == 0 || rows[0][i] == "inference" }))
 }
 
 // WriteCSV writes a row for each step, inference and parameter.
@@ -601,7 +575,7 @@ func (a *Assessment) WriteCSV(w io.Writer) error {
 			for j, q := range a.Params {
 				e := inf.Effects[j]
 				m := inf.marginal(q.Name)
-				row := []string{fmt.Sprint(st.Step), inf.Scheme, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
+				row := []string{fmt.Sprint(st.StepSize), inf.Scheme, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
 				for _, v := range []float64{m.Mean, m.SD, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
 					row = append(row, fmt.Sprintf("%.6g", v))
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // assessed returns an assessor of two steps and the parameters a and b, with runs
@@ -18,7 +18,7 @@ func assessed() *assessor {
 	run := func(scheme string, a, b float64) *Inference {
 		inf := &Inference{Scheme: scheme, Chains: 4, Draws: 1000}
 		for i, mean := range []float64{a, b} {
-			inf.Summary = append(inf.Summary, mcmc.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
+			inf.Summary = append(inf.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
 		}
 		return inf
 	}
@@ -27,11 +27,11 @@ func assessed() *assessor {
 		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, AccurateBy: "draws",
 		Params: []AccurateMarginal{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
 		Steps: []StepAssessment{
-			{Step: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
-			{Step: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
+			{StepSize: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
+			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	return &assessor{p: &Posterior{}, out: out, assessed: []int{0, 1}, paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &Posterior{Method: probode.RungeKutta{}, Step: 0.1}, summed: out.Steps[1].Deterministic}}
+	return &assessor{p: &Posterior{}, out: out, assessed: []int{0, 1}, paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
 }
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
@@ -62,7 +62,7 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 		a := assessed()
 		if !own {
 			copied := *a.source.summed
-			copied.Summary = append([]mcmc.Marginal(nil), copied.Summary...)
+			copied.Summary = append([]diag.Marginal(nil), copied.Summary...)
 			a.source.summed = &copied
 		}
 		a.source.summed.Summary[0].RHat = 1.2

@@ -17,6 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // decay is x′ = −θx from 1, solved by forward Euler with h = 1/8 and α = 4, so
@@ -54,7 +55,7 @@ func decayPosterior(alpha float64, y []float64) *bayes.Posterior {
 		Params: []bayes.Param{{Name: "theta1", Prior: decayPrior}},
 		Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
-		Method: probode.AdamsBashforth{}, Step: decayStep, Alpha: bayes.Known(alpha),
+		Method: probode.AdamsBashforth{}, StepSize: decayStep, Alpha: bayes.Known(alpha),
 	}
 }
 
@@ -142,7 +143,7 @@ func agree(t *testing.T, name string, c *mcmc.Chains, mean, sd float64) {
 	if z := (m.Mean - mean) / m.MCSE; !(math.Abs(z) <= 4.5) {
 		t.Errorf("%s: mean %.4f, want %.4f (%.1f standard errors)", name, m.Mean, mean, z)
 	}
-	if z := (m.SD - sd) / mcmc.MCSESD(x); !(math.Abs(z) <= 4.5) {
+	if z := (m.SD - sd) / diag.MCSESD(x); !(math.Abs(z) <= 4.5) {
 		t.Errorf("%s: sd %.4f, want %.4f (%.1f standard errors)", name, m.SD, sd, z)
 	}
 }
@@ -192,7 +193,7 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 	for i, scale := range []float64{0.6, 0.02} {
 		c := run(t, decayPosterior(decayAlpha, decayY),
 			bayes.RedrawOnAccept{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}, AdaptAfter: -1}}, 50000)
-		sd[i], se[i] = c.Summary()[0].SD, mcmc.MCSESD(c.Parameter(0))
+		sd[i], se[i] = c.Summary()[0].SD, diag.MCSESD(c.Parameter(0))
 	}
 	if z := math.Abs(sd[0]-sd[1]) / math.Hypot(se[0], se[1]); z < 20 {
 		t.Errorf("sd %.4f and %.4f under two proposals: %.1f standard errors apart, expected more than 20", sd[0], sd[1], z)
@@ -232,7 +233,7 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 				f[0] = math.Inf(1)
 			}
 		}}
-	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: bayes.Known(0.1),
+	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: bayes.Known(0.1),
 		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
 		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 			Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}}}

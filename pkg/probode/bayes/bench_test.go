@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // paper is the model of the paper's §3.2 with its data.
@@ -51,7 +52,7 @@ func median(a, b []float64) float64 {
 	r := make([]float64, len(a))
 	floats.DivTo(r, a, b)
 	slices.Sort(r)
-	return mcmc.Quantile(r, 0.5)
+	return diag.Quantile(r, 0.5)
 }
 
 // The cost of a draw by pCN within Gibbs, in deterministic draws, on one core.

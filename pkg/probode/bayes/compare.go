@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -16,7 +16,7 @@ type Result struct {
 	Chains *mcmc.Chains
 
 	// Solves is the work of a draw: the steps that solvers took for it, in
-	// units of those of one solve of all experiments with Posterior.Step.
+	// units of those of one solve of all experiments with Posterior.StepSize.
 	// The solves for weights are not among them.
 	Solves float64
 
@@ -81,14 +81,14 @@ func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 
 // String returns the costs as a table for a terminal, and k̂ of weights below.
 func (c Comparison) String() string {
-	width := c.width()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s")
-	fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, "", "", "", "draws", "solves", "")
+	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
-		fmt.Fprintf(&b, "%-*s %12.2f %10.0f %12.1f %12.1f %10.0f\n", width, r.Scheme, r.Solves, r.ESS, 1000*r.ESS/draws, 1000*r.ESS/draws/r.Solves, r.Rate())
+		rows = append(rows, []string{r.Scheme.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
+			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.Rate())})
 	}
+	var b strings.Builder
+	b.WriteString(text.Table(rows, text.First))
 	for _, r := range c {
 		if r.Chains.LogWeights != nil {
 			fmt.Fprintf(&b, "%v: k̂ of the weights is %.2f, %s\n", r.Scheme, r.Chains.KHat, trust(r.Chains.KHat))
@@ -114,25 +114,14 @@ func (c Comparison) Laws() string {
 	if len(c) == 0 {
 		return ""
 	}
-	width := c.width()
-	var b strings.Builder
+	var rows [][]string
 	for i, name := range c[0].Chains.Names {
-		fmt.Fprintf(&b, "%-*s %12s %10s %12s %12s %10s\n", width, name, "mean", "± mcse", "sd", "± mcse", "R̂") // the hat takes no room
+		rows = append(rows, []string{text.Printable(name), "mean", "± mcse", "sd", "± mcse", "R̂"})
 		for _, r := range c {
 			m := r.Chains.Summary()[i]
-			fmt.Fprintf(&b, "%-*s %12.5g %10.1g %12.4g %12.1g %9.3f\n", width, r.Scheme, m.Mean, m.MCSE, m.SD, m.MCSESD, m.RHat)
+			rows = append(rows, []string{r.Scheme.String(), fmt.Sprintf("%.5g", m.Mean), fmt.Sprintf("%.1g", m.MCSE),
+				fmt.Sprintf("%.4g", m.SD), fmt.Sprintf("%.1g", m.MCSESD), fmt.Sprintf("%.3f", m.RHat)})
 		}
 	}
-	return b.String()
-}
-
-// width returns the length of the longest name.
-func (c Comparison) width() int {
-	width := 0
-	for _, r := range c {
-		for _, name := range append(r.Chains.Names[:len(r.Chains.Names):len(r.Chains.Names)], r.Scheme.String()) {
-			width = max(width, utf8.RuneCountInString(name))
-		}
-	}
-	return width
+	return text.Table(rows, text.First)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // All schemes on one model through one call. Each correct one agrees with
@@ -49,7 +50,7 @@ func TestCompare(t *testing.T) {
 		r := out[i]
 		if c.deviates {
 			m := r.Chains.Summary()[0]
-			zm, zs := (m.Mean-c.law.mean)/m.MCSE, (m.SD-c.law.sd)/mcmc.MCSESD(r.Chains.Parameter(0))
+			zm, zs := (m.Mean-c.law.mean)/m.MCSE, (m.SD-c.law.sd)/diag.MCSESD(r.Chains.Parameter(0))
 			t.Logf("%v: mean off by %+.3f sd (%.1f standard errors), sd by %+.1f %% (%.1f)", c.s, (m.Mean-c.law.mean)/c.law.sd, zm, 100*(m.SD/c.law.sd-1), zs)
 			if math.Abs(zm) < 5 && math.Abs(zs) < 5 {
 				t.Errorf("%v: no deviation: mean %.4f for %.4f, sd %.4f for %.4f", c.s, m.Mean, c.law.mean, m.SD, c.law.sd)

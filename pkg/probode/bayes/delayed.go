@@ -44,7 +44,7 @@ import (
 type DelayedAcceptance struct {
 	// CoarseStep is the step of the first stage; zero means twice that of the
 	// Posterior, or the shortest span if that is less. Steps are made to
-	// divide spans as Posterior.Step is.
+	// divide spans as Posterior.StepSize is.
 	CoarseStep float64
 
 	// CoarseMethod is the method of the first stage; nil stands for that of
@@ -74,14 +74,14 @@ func (s DelayedAcceptance) proposal() mcmc.Rule { return s.Proposal }
 // coarse returns p with the solver of the first stage.
 func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 	q := *p
-	q.Step = s.CoarseStep
+	q.StepSize, q.Mesh, q.grids = s.CoarseStep, nil, nil
 	if s.CoarseMethod != nil {
 		q.Method = s.CoarseMethod
 	}
 	if s.CoarseStep == 0 {
-		q.Step = 2 * p.Step
+		q.StepSize = 2 * p.StepSize
 		for _, x := range p.Experiments {
-			q.Step = min(q.Step, x.Problem.Span[1]-x.Problem.Span[0])
+			q.StepSize = min(q.StepSize, x.Problem.Span[1]-x.Problem.Span[0])
 		}
 	}
 	return &q

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -80,14 +81,16 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	length := problem.Span[1] - problem.Span[0]
-	if !(p.Step > 0) || p.Step > length*(1+1e-9) {
-		return nil, fmt.Errorf("step is %g: want a number > 0, at most the span, %g", p.Step, length)
-	}
-	h := length / math.Ceil(length/p.Step*(1-1e-12)) // the largest that divides the span
-	solver, err := probode.NewSolver(problem, p.Method, h, p.Alpha.Value)
+	grid, err := p.grid(x)
 	if err != nil {
 		return nil, err
+	}
+	solver, err := probode.NewSolver(problem, p.Method, grid, p.Alpha.Value)
+	if err != nil {
+		return nil, err
+	}
+	if solver.Streams() {
+		return nil, fmt.Errorf("%v: the method needs more randomness than ξ and does not depend on θ continuously: want another one for inference", p.Method)
 	}
 	at, err := solver.Interpolator(x.Data.T)
 	if err != nil {
@@ -118,6 +121,48 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 		r.laws = append(r.laws, l)
 	}
 	return r, nil
+}
+
+// grid returns the grid that an experiment is solved on.
+func (p *Posterior) grid(x *Experiment) (*probode.Grid, error) {
+	if g, ok := p.grids[x]; ok {
+		return g, nil
+	}
+	problem := x.Problem
+	theta := slices.Clone(problem.Theta)
+	for k := range theta {
+		if i := p.index(x.param(k)); i >= 0 && p.GridAt != nil {
+			theta[k] = p.GridAt[i]
+		}
+	}
+	if p.Mesh != nil {
+		return p.Mesh.Grid(context.Background(), problem, p.Method, theta, x.Data.T)
+	}
+	h, length := p.StepSize, problem.Span[1]-problem.Span[0]
+	if !(h > 0) || h > length*(1+1e-9) {
+		return nil, fmt.Errorf("step is %g: want a number > 0, at most the span, %g", h, length)
+	}
+	if len(problem.Events) > 0 {
+		// Between events there are few points to interpolate.
+		return probode.GridThrough(problem, theta, x.Data.T, h)
+	}
+	// The largest step that divides the span.
+	return probode.UniformGrid(problem, theta, length/math.Ceil(length/h*(1-1e-12)))
+}
+
+// withGrids returns p with its grids made, so that all chains share them.
+func (p *Posterior) withGrids() (*Posterior, error) {
+	q := *p
+	q.grids = make(map[*Experiment]*probode.Grid)
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		g, err := p.grid(x)
+		if err != nil {
+			return nil, fmt.Errorf("bayes: %s: %w", x.title(i), err)
+		}
+		q.grids[x] = g
+	}
+	return &q, nil
 }
 
 // setFit makes fit the place for what is expected of the data. Kernels swap it
@@ -227,7 +272,7 @@ func (r *run) row(n int, theta []float64) float64 {
 	d, c := r.solver.Problem().Dim(), len(r.laws)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
 	if r.x.Observe != nil {
-		r.x.Observe(fit, state, theta)
+		r.x.Observe(fit, r.x.Data.T[n], state, theta)
 	} else {
 		for k, i := range r.pick {
 			fit[k] = state[i]

@@ -27,7 +27,7 @@ func ExampleSample() {
 			},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 		}},
-		Method: probode.AdamsMoulton{}, Step: 0.1, Alpha: bayes.Known(0.15),
+		Method: probode.AdamsMoulton{}, StepSize: 0.1, Alpha: bayes.Known(0.15),
 	}
 	for k := range fhn.Theta {
 		post.Params = append(post.Params, bayes.Param{Name: fhn.ParamName(k), Prior: distuv.Uniform{Min: 0, Max: 10}})
@@ -70,7 +70,7 @@ func growth() *bayes.Posterior {
 			},
 			Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.5,
+		Method: probode.AdamsBashforth{}, StepSize: 0.5,
 	}
 }
 
@@ -78,7 +78,7 @@ func growth() *bayes.Posterior {
 // stand for the posterior of an accurate one.
 func ExampleReweight() {
 	ctx, p := context.Background(), growth()
-	p.Method, p.Step = probode.AdamsMoulton{Steps: 1}, 1
+	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 1}, 1
 	coarse, err := bayes.Sample(ctx, p, bayes.Deterministic{}, mcmc.Settings{Seed: 1})
 	if err != nil {
 		panic(err)

@@ -30,10 +30,10 @@ func toy(t *testing.T, like *[12]float64) *evaluator {
 			Problem: &probode.Problem{Name: "toy", X0: []float64{0}, Theta: []float64{0}, Span: [2]float64{0, 1}, Autonomous: true,
 				F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }},
 			Data:    &Data{T: []float64{1}, Y: [][]float64{{0}}},
-			Observe: func(dst, x, theta []float64) { dst[0] = 3*theta[0] + x[0] + 1 },
+			Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = 3*theta[0] + x[0] + 1 },
 			Errors:  []Likelihood{lookup{like}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 1, Alpha: Known(1),
+		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: Known(1),
 	}
 	e, err := newEvaluator(p)
 	if err != nil {
@@ -305,7 +305,9 @@ func TestInvariance(t *testing.T) {
 			// A coarse solution of another θ, so that what it is put right by
 			// depends on θ and takes it all over the table.
 			coarse := toy(t, &toyRough)
-			coarse.runs[0].x.Observe = func(dst, x, theta []float64) { dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1 }
+			coarse.runs[0].x.Observe = func(dst []float64, _ float64, x, theta []float64) {
+				dst[0] = 3*[]float64{0, 2, 1, 3}[int(theta[0])] + x[0] + 1
+			}
 			d := newDelayed(newState(e, c.rule, 0, false), nil, coarse)
 			if noisy {
 				xi := newPCN(e, c.rule, 0, 0.5, 1)
@@ -492,7 +494,7 @@ func linear() *Posterior {
 			{Problem: p, Errors: []Likelihood{Gaussian{Sigma: Known(0.3)}}, Data: &Data{
 				T: []float64{1}, Names: []string{"y"}, Y: [][]float64{{0.3}}}},
 		},
-		Method: probode.AdamsBashforth{Steps: 2}, Step: 0.1, Alpha: Known(3000),
+		Method: probode.AdamsBashforth{Steps: 2}, StepSize: 0.1, Alpha: Known(3000),
 	}
 }
 
@@ -691,8 +693,8 @@ func TestFilterKeepsThePast(t *testing.T) {
 	estimates := func(steps int, l probode.Linearization) []float64 {
 		p := linear()
 		// All data are at grid points: interpolation would go by the order.
-		p.Method, p.Step = probode.AdamsMoulton{Steps: steps, Linearize: l}, 0.01
-		p.Alpha = Known(6 * math.Pow(p.Step, -float64(2*steps+1))) // noise as large as the errors of the data
+		p.Method, p.StepSize = probode.AdamsMoulton{Steps: steps, Linearize: l}, 0.01
+		p.Alpha = Known(6 * math.Pow(p.StepSize, -float64(2*steps+1))) // noise as large as the errors of the data
 		e, err := newEvaluator(p)
 		if err != nil {
 			t.Fatal(err)

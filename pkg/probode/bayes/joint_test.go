@@ -22,7 +22,7 @@ func drift(sigma Value) *Posterior {
 			Data:   &Data{T: []float64{1, 2, 3, 4}, Y: [][]float64{{0.5}, {1.6}, {1.4}, {2.2}}},
 			Errors: []Likelihood{Gaussian{Sigma: sigma}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: Known(20),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: Known(20),
 	}
 	if sigma.Name != "" {
 		p.Params = append(p.Params, Param{Name: sigma.Name, Prior: distuv.LogNormal{Mu: math.Log(0.3), Sigma: 0.5}})

@@ -410,7 +410,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	var out []*probode.Calibration
 	for i, r := range e.runs {
 		e.bind(r, theta)
-		s.Step, s.Theta = r.solver.Step(), slices.Clone(r.theta)
+		s.Mesh, s.Theta = r.solver.Grid(), slices.Clone(r.theta)
 		if i > 0 {
 			s.Seed = probode.Stream(seed, uint64(i)).Uint64()
 		}

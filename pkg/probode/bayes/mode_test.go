@@ -24,7 +24,7 @@ func lines() *bayes.Posterior {
 		Experiments: []bayes.Experiment{{Problem: p,
 			Data:   &bayes.Data{T: []float64{0.5, 1.2, 2}, Y: [][]float64{{0.4, math.NaN()}, {1.5, 0.9}, {2.2, 1.3}}},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
-		Method: probode.AdamsBashforth{}, Step: 0.5,
+		Method: probode.AdamsBashforth{}, StepSize: 0.5,
 	}
 }
 
@@ -139,7 +139,7 @@ func ridge() *bayes.Posterior {
 		Experiments: []bayes.Experiment{{Problem: p,
 			Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{2, 0.7}}},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2e-4)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
-		Method: probode.AdamsBashforth{}, Step: 0.5,
+		Method: probode.AdamsBashforth{}, StepSize: 0.5,
 	}
 }
 
@@ -207,10 +207,10 @@ func TestNoCovarianceWithoutCurvature(t *testing.T) {
 func TestFindModeSaysWhy(t *testing.T) {
 	for want, change := range map[string]func(p *bayes.Posterior){
 		"column 1, has the log probability NaN where NaN is expected": func(p *bayes.Posterior) {
-			p.Experiments[0].Observe = func(dst, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
+			p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0], dst[1] = math.NaN(), 1 }
 		},
 		"the value 0.9 at t = 1.2, column 2, has the log probability -Inf where": func(p *bayes.Posterior) {
-			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0], dst[1] = x[0], -1 }
+			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], -1 }
 			p.Experiments[0].Errors[1] = bayes.LogNormal{Sigma: bayes.Known(1)}
 		},
 		"lines, AB1, h = 0.5: step 0 at t = 0": func(p *bayes.Posterior) {

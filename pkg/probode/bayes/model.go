@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // A Posterior is a model with its data: parameters θ with their priors, one or
@@ -25,13 +25,23 @@ type Posterior struct {
 
 	Method probode.Method
 
-	// Step is h. Each experiment is solved with the largest step up to h
-	// that divides its span.
-	Step float64
+	// StepSize is h. Each experiment is solved with the largest step up to h
+	// that divides its span or, if its problem has events, with steps of at
+	// most h between events and the times of the data.
+	StepSize float64
+
+	// Mesh, if not nil, makes the grid of each experiment in place of that, at
+	// the parameters GridAt, or at the nominal values of the problems if that
+	// is nil. A grid with error control, see probode.Frozen, is frozen there:
+	// all θ and ξ are solved on it.
+	Mesh   probode.Mesh
+	GridAt []float64
 
 	// Alpha is the noise scale α ≥ 0 of the solver: known, as calibrated by
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
+
+	grids map[*Experiment]*probode.Grid // that have been made
 
 	mode *Mode // of the deterministic posterior, if it has been found
 }
@@ -88,13 +98,13 @@ type Experiment struct {
 	// missing from the likelihood, and predicted like the others.
 	Data *Data
 
-	// Observe writes into dst what each column of the data should be at the
-	// state x, for the parameters theta of the model in the order of
+	// Observe writes into dst what each column of the data should be at time
+	// t in the state x, for the parameters theta of the model in the order of
 	// Posterior.Params. It must be a pure function. Nil stands for the
 	// components of the state after which the columns are named. Columns
 	// none of which is named after a state stand for the states in order,
 	// one for each; columns or states without names for the first ones.
-	Observe func(dst, x, theta []float64)
+	Observe func(dst []float64, t float64, x, theta []float64)
 
 	// Errors are the laws of the observations, one for each column of the
 	// data, or one for all.
@@ -126,12 +136,8 @@ func (p *Posterior) validate() error {
 	if err := checkMethod(p.Method); err != nil {
 		return err
 	}
-	am, ok := p.Method.(probode.AdamsMoulton)
-	if a, pointer := p.Method.(*probode.AdamsMoulton); pointer {
-		am, ok = *a, true
-	}
-	if ok && am.Exact != nil {
-		return fmt.Errorf("bayes: %v: the exact law needs more randomness than ξ and does not depend on θ continuously: use the Gaussian law (Exact: nil) for inference", p.Method)
+	if p.GridAt != nil && len(p.GridAt) != len(p.Params) {
+		return fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))
 	}
 	use := func(what string, v Value) error {
 		if v.Name == "" {
@@ -335,7 +341,7 @@ var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
 // lawText writes out a prior or a likelihood.
 func lawText(v any) string {
-	return strings.ReplaceAll(strings.TrimPrefix(mcmc.Literal(v), "distuv."), ", Src: nil", "")
+	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
 }
 
 func (p *Posterior) names() []string {
@@ -380,7 +386,7 @@ func (x *Experiment) errors(column int) Likelihood {
 func (p *Posterior) describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},
-		{"step", fmt.Sprintf("%g", p.Step)},
+		{"step", fmt.Sprintf("%g", p.StepSize)},
 		{"alpha", p.Alpha.String()},
 	}
 	for _, q := range p.Params {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
 // fromAbove is the law of 2 − x for exponential x, to have a support that ends
@@ -328,7 +330,7 @@ func TestPriorsByTransforms(t *testing.T) {
 			p := &Posterior{
 				Params:      []Param{{Name: "p", Prior: law, Natural: natural}},
 				Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
-				Method:      probode.AdamsBashforth{}, Step: 1,
+				Method:      probode.AdamsBashforth{}, StepSize: 1,
 			}
 			scale := 1.0
 			if natural {
@@ -346,10 +348,10 @@ func TestPriorsByTransforms(t *testing.T) {
 				}
 			}
 			all, squares := slices.Concat(u...), slices.Concat(r...)
-			if z := (stat.Mean(all, nil) - 0.5) / mcmc.MCSEMean(u); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(all, nil) - 0.5) / diag.MCSEMean(u); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: mean of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
-			if z := (stat.Mean(squares, nil) - 1./12) / mcmc.MCSEMean(r); math.Abs(z) > 4.5 {
+			if z := (stat.Mean(squares, nil) - 1./12) / diag.MCSEMean(r); math.Abs(z) > 4.5 {
 				t.Errorf("%s, natural %v: variance of CDF(θ) %.1f standard errors off", name, natural, z)
 			}
 		}
@@ -391,10 +393,10 @@ func TestExperimentsShareParameters(t *testing.T) {
 				Errors: []Likelihood{Gaussian{Unknown("sigma")}}},
 			{Name: "second", Problem: sloped(3), Params: []string{"v"},
 				Data:    &Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
-				Observe: func(dst, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
+				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
 				Errors:  []Likelihood{Gaussian{Unknown("tau")}, Poisson{}}},
 		},
-		Method: probode.RungeKutta{}, Step: 0.7,
+		Method: probode.RungeKutta{}, StepSize: 0.7,
 	}
 	v, x0, gain, sigma, tau := 1.5, 0.8, 2.5, 0.6, 1.1
 	ll, e := logLikelihoodAt(t, p, v, x0, gain, sigma, tau)
@@ -428,7 +430,7 @@ func TestExperimentsShareParameters(t *testing.T) {
 	}
 	// Steps divide the spans 2 and 3 and are at most 0.7.
 	for i, want := range []float64{2. / 3, 0.6} {
-		if h := e.runs[i].solver.Step(); math.Abs(h-want) > 1e-12 {
+		if h, _ := e.runs[i].solver.Grid().Uniform(); math.Abs(h-want) > 1e-12 {
 			t.Errorf("step %g of experiment %d, want %g", h, i+1, want)
 		}
 	}
@@ -459,7 +461,7 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 		p := &Posterior{
 			Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
 			Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
-			Method:      probode.AdamsBashforth{}, Step: 1,
+			Method:      probode.AdamsBashforth{}, StepSize: 1,
 		}
 		if c.err != "" {
 			if _, err := newEvaluator(p); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -484,9 +486,9 @@ func town(rate, share string) *Posterior {
 	return &Posterior{
 		Params: []Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
 		Experiments: []Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
-			Observe: func(dst, x, theta []float64) { dst[0] = theta[1] * x[1] },
+			Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
 			Errors:  []Likelihood{Gaussian{Known(1)}}}},
-		Method: probode.RungeKutta{}, Step: 0.5, Alpha: Known(1),
+		Method: probode.RungeKutta{}, StepSize: 0.5, Alpha: Known(1),
 	}
 }
 
@@ -497,7 +499,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		"bta": func(p *Posterior) { p.Params[0].Name = "bta" },
 		"foo": func(p *Posterior) { p.Params = append(p.Params, Param{Name: "foo", Prior: distuv.Normal{Sigma: 1}}) },
 		"rho": func(p *Posterior) { // one that reads another element than meant
-			p.Experiments[0].Observe = func(dst, x, theta []float64) { dst[0] = theta[0] * x[1] }
+			p.Experiments[0].Observe = func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[1] }
 		},
 	} {
 		p := town("beta", "rho")
@@ -514,23 +516,23 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 // and not at the start, in a rare region, beyond all draws of the prior, by a
 // panic, or next to states at which Observe panics.
 func TestObserveUsesItsParameter(t *testing.T) {
-	for what, observe := range map[string]func(dst, x, theta []float64){
-		"on the path": func(dst, x, theta []float64) { dst[0] = theta[1] * x[1] },
-		"rarely": func(dst, x, theta []float64) {
+	for what, observe := range map[string]func(dst []float64, _ float64, x, theta []float64){
+		"on the path": func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
+		"rarely": func(dst []float64, _ float64, x, theta []float64) {
 			if dst[0] = x[1]; x[1] > 8 {
 				dst[0] = theta[1]
 			}
 		},
-		"as a bound that is never met": func(dst, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
-		"as an index":                  func(dst, x, theta []float64) { dst[0] = x[int(theta[1])] },
-		"where it does not panic": func(dst, x, theta []float64) {
+		"as a bound that is never met": func(dst []float64, _ float64, x, theta []float64) { dst[0] = min(x[1], 1e6*(1+theta[1])) },
+		"as an index":                  func(dst []float64, _ float64, x, theta []float64) { dst[0] = x[int(theta[1])] },
+		"where it does not panic": func(dst []float64, _ float64, x, theta []float64) {
 			if x[1] == 0 {
 				panic("nobody is ill")
 			}
 			dst[0] = theta[1]
 		},
-		"at once with NaN":                func(dst, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
-		"never, for all that can be told": func(dst, _, _ []float64) { dst[0] = math.NaN() },
+		"at once with NaN":                func(dst []float64, _ float64, x, theta []float64) { dst[0] = math.Log(theta[1] - 0.5) },
+		"never, for all that can be told": func(dst []float64, _ float64, _, _ []float64) { dst[0] = math.NaN() },
 	} {
 		p := town("beta", "rho")
 		p.Experiments[0].Observe = observe
@@ -564,7 +566,7 @@ func TestUnknownAlpha(t *testing.T) {
 		Params: []Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
 		Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{1}, Y: [][]float64{{0}}},
 			Errors: []Likelihood{Gaussian{Known(1)}}}},
-		Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: Unknown("alpha"),
+		Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: Unknown("alpha"),
 	}
 	_, e := logLikelihoodAt(t, p, 1, 0.3)
 	for _, alpha := range []float64{0.3, 2, 0} {
@@ -599,7 +601,7 @@ func TestBadPosterior(t *testing.T) {
 			Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
 			Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
 				Errors: []Likelihood{Gaussian{Unknown("sigma")}}}},
-			Method: probode.AdamsBashforth{}, Step: 0.5, Alpha: Known(1),
+			Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: Known(1),
 		}
 	}
 	if _, err := newEvaluator(good()); err != nil {
@@ -607,7 +609,6 @@ func TestBadPosterior(t *testing.T) {
 	}
 	for want, change := range map[string]func(p *Posterior){
 		"want Params, Experiments and Method":                         func(p *Posterior) { p.Method = nil },
-		"the exact law needs more randomness":                         func(p *Posterior) { p.Method = probode.AdamsMoulton{Exact: &probode.ExactLaw{}} },
 		"parameter 1 has no name":                                     func(p *Posterior) { p.Params[0].Name = "" },
 		`two parameters are named "slope"`:                            func(p *Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:                              func(p *Posterior) { p.Params[1].Prior = nil },
@@ -624,18 +625,19 @@ func TestBadPosterior(t *testing.T) {
 		"the value 1.5 at t = 0.5, column 1":                          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
 		`experiment "late": data: time 1 comes after`:                 func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
 		"time 1.5 is outside of the span":                             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
-		"step is 2":                                                   func(p *Posterior) { p.Step = 2 },
+		"step is 2":                                                   func(p *Posterior) { p.StepSize = 2 },
 		`the prior of "slope" has the log density`:                    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
 		"has the support [1, 1]":                                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
 		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *Posterior) { p.Params[0].Prior = distuv.Gamma{} },
 		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *Posterior) { p.Params[0].Prior = distuv.Beta{} },
+		"AM0 (newton, exact): the method needs more randomness":       func(p *Posterior) { p.Method = steplaw.Exact{} },
 		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
 		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"the law in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *Posterior) {
-			p.Experiments[0].Observe = func([]float64, []float64, []float64) {}
+			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},
 		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
 		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *Posterior) {

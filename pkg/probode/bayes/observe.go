@@ -20,12 +20,12 @@ var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
 // watch has Observe write to dst and reports whether it returned; at an odd
 // state or parameter it may panic.
-func (r *run) watch(dst, x, theta []float64) (ok bool) {
+func (r *run) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
 		dst[k] = untouched
 	}
-	r.x.Observe(dst, x, theta)
+	r.x.Observe(dst, t, x, theta)
 	return
 }
 
@@ -73,11 +73,11 @@ func (e *evaluator) checkObserve() error {
 			e.bind(r, theta)
 			d := r.solver.Problem().Dim()
 			dst, changed := make([]float64, len(r.laws)), make([]float64, len(r.laws))
-			// look tries the states, which lie one behind the other.
-			look := func(states []float64) error {
-				for ; len(states) > 0; states = states[d:] {
-					x := states[:d]
-					if !r.watch(dst, x, theta) {
+			// look tries the states at times, which lie one behind the other.
+			look := func(times, states []float64) error {
+				for n, t := range times {
+					x := states[n*d : (n+1)*d]
+					if !r.watch(dst, t, x, theta) {
 						continue
 					}
 					for k, y := range dst {
@@ -98,7 +98,7 @@ func (e *evaluator) checkObserve() error {
 						old := theta[k]
 						defer func() { theta[k] = old }()
 						for _, theta[k] = range values {
-							if !r.watch(changed, x, theta) || !slices.EqualFunc(dst, changed, same) {
+							if !r.watch(changed, t, x, theta) || !slices.EqualFunc(dst, changed, same) {
 								return true
 							}
 						}
@@ -109,7 +109,7 @@ func (e *evaluator) checkObserve() error {
 			}
 			start := make([]float64, d)
 			r.solver.Problem().Initial(start, r.theta)
-			if err := look(start); err != nil {
+			if err := look(r.solver.Times()[:1], start); err != nil {
 				return err
 			}
 			if len(unused) == 0 {
@@ -117,7 +117,7 @@ func (e *evaluator) checkObserve() error {
 			}
 			if r.solver.Solve(r.z, r.theta, z) == nil {
 				r.at.At(r.state, r.z)
-				if err := look(r.state); err != nil {
+				if err := look(r.x.Data.T, r.state); err != nil {
 					return err
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // A Prediction holds draws of what the data of one experiment would be.
@@ -46,7 +47,7 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 			}
 		}
 		slices.Sort(x)
-		out[n] = mcmc.Quantile(x, prob)
+		out[n] = diag.Quantile(x, prob)
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // predictions of decay: the mean of a new observation and its variance follow
@@ -29,7 +29,7 @@ func TestPredict(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Draws come in chains: every effective one is worth this many.
-		dependence := 40000 / mcmc.BulkESS(chains.Parameter(0))
+		dependence := 40000 / diag.BulkESS(chains.Parameter(0))
 		if weights {
 			var sum, squares float64
 			for _, c := range chains.LogWeights {

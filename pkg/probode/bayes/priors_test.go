@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // flatLikelihood is the posterior that is its prior.
@@ -18,7 +19,7 @@ func flatLikelihood(prior Distribution) *Posterior {
 	return &Posterior{
 		Params:      []Param{{Name: "p", Prior: prior}},
 		Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
-		Method:      probode.AdamsBashforth{}, Step: 1,
+		Method:      probode.AdamsBashforth{}, StepSize: 1,
 	}
 }
 
@@ -81,7 +82,7 @@ func TestJeffreysPrior(t *testing.T) {
 			}
 		}
 		share := stat.Mean(slices.Concat(below...), nil)
-		if z := (share - prob) / mcmc.MCSEMean(below); math.Abs(z) > 4.5 {
+		if z := (share - prob) / diag.MCSEMean(below); math.Abs(z) > 4.5 {
 			t.Errorf("share below the quantile of %g: %.4f, %.1f standard errors off", prob, share, z)
 		}
 	}

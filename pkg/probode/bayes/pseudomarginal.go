@@ -273,11 +273,13 @@ type estimator struct {
 
 // A swarm is a particle filter at work in one experiment.
 type swarm struct {
-	stages   []stage
-	rows     int // of the past of a path that its continuation needs
-	z, next  [][]float64
-	fit      [][]float64
-	ancestor [][]int // by stage, of the particles of the next one
+	stages  []stage
+	rows    int // of the past of a path that its continuation needs
+	z, next [][]float64
+	// What the method remembers of each path.
+	memory, nextMemory [][]float64
+	fit                [][]float64
+	ancestor           [][]int // by stage, of the particles of the next one
 }
 
 // A stage of a filter takes the particles to a grid point and weighs them by
@@ -300,10 +302,8 @@ func newEstimator(s *state, filter bool) *estimator {
 			rows[n] = n
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(r.at.Last(a), r.at.Last(b)) })
-		// Interpolation goes back by as many grid points as the order, and a
-		// step by as many as it takes to start: with one linearisation AM4
-		// is of order 2 and reads f at three points before the present one.
-		w := swarm{rows: 1 + max(r.solver.Method().Order(), r.solver.Startup())}
+		// Interpolation goes back by as many grid points as the order.
+		w := swarm{rows: 2 + r.solver.Method().Order()}
 		for _, n := range rows {
 			to := r.at.Last(n)
 			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
@@ -328,10 +328,12 @@ func (m *estimator) resize(particles int) {
 		m.order = make([]int, particles)
 		for i, r := range m.e.runs {
 			w := &m.swarms[i]
-			w.z, w.next, w.fit, w.ancestor = nil, nil, nil, nil
+			w.z, w.next, w.memory, w.nextMemory, w.fit, w.ancestor = nil, nil, nil, nil, nil, nil
 			for range particles {
 				w.z = append(w.z, make([]float64, r.solver.PathLen()))
 				w.next = append(w.next, make([]float64, r.solver.PathLen()))
+				w.memory = append(w.memory, make([]float64, r.solver.MemoryLen()))
+				w.nextMemory = append(w.nextMemory, make([]float64, r.solver.MemoryLen()))
 				w.fit = append(w.fit, make([]float64, len(r.fit)))
 			}
 			for range w.stages {
@@ -412,7 +414,7 @@ func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64,
 // filtered estimates the likelihood of run r by a particle filter.
 func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []float64, error) {
 	w := &m.swarms[i]
-	n, d, c := r.solver.NoiseLen(), r.solver.Problem().Dim(), len(r.laws)
+	n, each, d, c := r.solver.NoiseLen(), r.solver.Normals(), r.solver.Problem().Dim(), len(r.laws)
 	normals := u
 	var uniforms []float64 // as normals
 	if m.correlated {
@@ -436,11 +438,11 @@ func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []floa
 				xi = normals[j*n : (j+1)*n]
 			} else {
 				xi = m.xi[:n]
-				m.chance.draw(xi[from*d:s.to*d], m.latent)
+				m.chance.draw(xi[from*each:s.to*each], m.latent)
 			}
 			m.stats.Latent.Proposed++
 			m.e.steps += s.to - from
-			if r.solver.SolveFrom(w.z[j], r.theta, xi, from, s.to) != nil {
+			if r.solver.SolveFrom(w.z[j], w.memory[j], r.theta, xi, from, s.to) != nil {
 				m.stats.Latent.Failed++
 				m.logw[j] = math.Inf(-1)
 				continue
@@ -547,8 +549,10 @@ func (m *estimator) resample(w *swarm, g, d int, v float64) {
 		k := m.order[at]
 		w.ancestor[g][j] = k
 		copy(w.next[j][first:(to+1)*d], w.z[k][first:(to+1)*d])
+		copy(w.nextMemory[j], w.memory[k])
 	}
 	w.z, w.next = w.next, w.z
+	w.memory, w.nextMemory = w.nextMemory, w.memory
 }
 
 // logAdd returns log(eᵃ + eᵇ) for a ≥ −∞ and b > −∞.

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // Each pseudo-marginal scheme draws from p(θ | Y), whatever the number of
@@ -65,7 +66,7 @@ func TestPseudoMarginal(t *testing.T) {
 				}
 				x = append(x, y)
 			}
-			if z := (sum/n - w) / mcmc.MCSEMean(x); !(math.Abs(z) <= 4.5) {
+			if z := (sum/n - w) / diag.MCSEMean(x); !(math.Abs(z) <= 4.5) {
 				t.Errorf("%v: Z(%g) has the mean %.4f, want %.4f (%.1f standard errors)", s, decayTimes[i], sum/n, w, z)
 			}
 		}
@@ -92,7 +93,7 @@ func TestPathsThatFail(t *testing.T) {
 		Params: []bayes.Param{{Name: "theta", Prior: distuv.Uniform{Min: -1, Max: 1}}},
 		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 			Data: &bayes.Data{T: []float64{1, 2, 3}, Y: [][]float64{{0}, {0}, {0}}}}},
-		Method: probode.AdamsBashforth{}, Step: 1, Alpha: bayes.Known(1),
+		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: bayes.Known(1),
 	}
 	for _, s := range []bayes.Scheme{
 		bayes.PseudoMarginal{Particles: 6}, bayes.PseudoMarginal{Particles: 6, Importance: true},
@@ -130,12 +131,12 @@ func TestExpectedLikelihood(t *testing.T) {
 	if d := math.Abs(m.Mean - mean); d > 0.04*sd+4.5*m.MCSE {
 		t.Errorf("40 paths: mean %.4f, want %.4f ± %.4f", m.Mean, mean, m.MCSE)
 	}
-	if d := math.Abs(m.SD - sd); d > 0.04*sd+4.5*mcmc.MCSESD(c.Parameter(0)) {
+	if d := math.Abs(m.SD - sd); d > 0.04*sd+4.5*diag.MCSESD(c.Parameter(0)) {
 		t.Errorf("40 paths: sd %.4f, want %.4f", m.SD, sd)
 	}
 	c = run(t, decayPosterior(decayAlpha, decayY), bayes.ExpectedLikelihood{Proposal: walk, Paths: 1}, 3000)
 	m = c.Summary()[0]
-	z := (m.SD - sd) / mcmc.MCSESD(c.Parameter(0))
+	z := (m.SD - sd) / diag.MCSESD(c.Parameter(0))
 	t.Logf("1 path: mean %.3f and sd %.3f, want %.3f and %.3f", m.Mean, m.SD, mean, sd)
 	if z < 10 {
 		t.Errorf("1 path: sd %.4f is %.1f standard errors from %.4f: expected more than 10", m.SD, z, sd)

@@ -10,24 +10,25 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // AccurateSolver says how equations are solved where accuracy counts more than time.
-// The zero value is probode.Reference with the tolerance 1e-10.
+// The zero value is reference.Solve with the tolerance 1e-10.
 type AccurateSolver struct {
 	// Step, if positive, asks for the classical solution with that step.
-	Step float64
+	StepSize float64
 
 	// Method is the method for Step; nil stands for that of the Posterior.
 	Method probode.Method
 
-	// Tolerance and Stiff are those of probode.Reference, which is used if
-	// Step is zero. A Tolerance of zero means 1e-10: what matters is the
+	// Tolerance is the relative one of reference.Solve, which is used if
+	// StepSize is zero. A Tolerance of zero means 1e-10: what matters is the
 	// log likelihood, and a
 	// thousand observations, each known to a thousandth of the state, change
 	// that by 1e-4.
 	Tolerance float64
-	Stiff     bool
 
 	// Workers is the number of goroutines; zero means the number of cores.
 	// It changes no bit of the result.
@@ -41,10 +42,10 @@ type AccurateSolver struct {
 
 func (a AccurateSolver) String() string {
 	switch {
-	case a.Step > 0 && a.Method != nil:
-		return fmt.Sprintf("%v with h = %g", a.Method, a.Step)
-	case a.Step > 0:
-		return fmt.Sprintf("h = %g", a.Step)
+	case a.StepSize > 0 && a.Method != nil:
+		return fmt.Sprintf("%v with h = %g", a.Method, a.StepSize)
+	case a.StepSize > 0:
+		return fmt.Sprintf("h = %g", a.StepSize)
 	}
 	return fmt.Sprintf("reference with tolerance %g", a.tolerance())
 }
@@ -58,15 +59,15 @@ func (a AccurateSolver) tolerance() float64 {
 
 // evaluator returns an evaluator of p for log likelihoods by a.
 func (a AccurateSolver) evaluator(p *Posterior) (*evaluator, error) {
-	if !(a.Step >= 0) || a.Workers < 0 {
-		return nil, fmt.Errorf("bayes: AccurateSolver with Step %g and %d Workers: want numbers ≥ 0", a.Step, a.Workers)
+	if !(a.StepSize >= 0) || a.Workers < 0 {
+		return nil, fmt.Errorf("bayes: AccurateSolver with Step %g and %d Workers: want numbers ≥ 0", a.StepSize, a.Workers)
 	}
 	if tol := a.tolerance(); !(tol >= 1e-15 && tol < 1) {
 		return nil, fmt.Errorf("bayes: AccurateSolver with Tolerance %g: want a number in [1e-15, 1)", tol)
 	}
-	if a.Step > 0 {
+	if a.StepSize > 0 {
 		q := *p
-		q.Step = a.Step
+		q.StepSize, q.Mesh, q.grids = a.StepSize, nil, nil
 		if a.Method != nil {
 			q.Method = a.Method
 		}
@@ -78,7 +79,7 @@ func (a AccurateSolver) evaluator(p *Posterior) (*evaluator, error) {
 // logLikelihood is that of e, which a made, without noise and with the solver
 // that a asks for.
 func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta []float64) (float64, error) {
-	if a.Step > 0 {
+	if a.StepSize > 0 {
 		return e.logLikelihood(theta, nil)
 	}
 	var sum float64
@@ -89,7 +90,7 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 		for i, t := range times {
 			times[i] = min(max(t, span[0]), span[1])
 		}
-		x, err := probode.Reference(ctx, r.x.Problem, times, probode.ReferenceSettings{Tolerance: a.tolerance(), Stiff: a.Stiff, Theta: r.theta})
+		x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: a.tolerance()}, Theta: r.theta})
 		if err != nil {
 			return math.Inf(-1), err
 		}
@@ -216,7 +217,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 		}
 		return nil, err
 	}
-	smooth, khat := mcmc.ParetoSmooth(raw)
+	smooth, khat := diag.ParetoSmooth(raw)
 	for c := range out.LogWeights {
 		n := copy(out.LogWeights[c], smooth)
 		smooth = smooth[n:]

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // weighted returns mean and standard deviation of a function of the draws by
@@ -33,7 +34,7 @@ func weighted(c *mcmc.Chains, f func(theta float64) float64) (mean, sd, se float
 	mean = w1 / w
 	var v2, e2, n float64
 	each(func(p, v float64) { v2 += p * (v - mean) * (v - mean); e2 += p * p * (v - mean) * (v - mean); n++ })
-	return mean, math.Sqrt(v2 / w), math.Sqrt(e2*n/mcmc.BulkESS(c.Parameter(0))) / w
+	return mean, math.Sqrt(v2 / w), math.Sqrt(e2*n/diag.BulkESS(c.Parameter(0))) / w
 }
 
 // agreeWeighted is agree for draws with weights; the error of the standard
@@ -62,10 +63,10 @@ func TestReweight(t *testing.T) {
 		mean, sd float64
 	}{
 		{"reference", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}}, exact, exactSD},
-		{"stiff reference", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Stiff: true, Tolerance: 1e-6}}, exact, exactSD},
-		{"finer step", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Step: 0.03125}}, fine, fineSD},
+		{"rough reference", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Tolerance: 1e-6}}, exact, exactSD},
+		{"finer step", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.03125}}, fine, fineSD},
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
-		{"another method", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Step: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
+		{"another method", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
 	} {
 		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
 		if !(chains.KHat < 0.7) {
@@ -141,8 +142,8 @@ func TestReweightErrors(t *testing.T) {
 	}{
 		"have weights already":           {&weights, bayes.AccurateSolver{}},
 		"the chains are of another mode": {&other, bayes.AccurateSolver{}},
-		"with Step -1":                   {coarse, bayes.AccurateSolver{Step: -1}},
-		"step is 3":                      {coarse, bayes.AccurateSolver{Step: 3}},
+		"with Step -1":                   {coarse, bayes.AccurateSolver{StepSize: -1}},
+		"step is 3":                      {coarse, bayes.AccurateSolver{StepSize: 3}},
 		"with Tolerance 1e-20":           {coarse, bayes.AccurateSolver{Tolerance: 1e-20}},
 	} {
 		_, err := bayes.Reweight(context.Background(), p, try.c, try.a)

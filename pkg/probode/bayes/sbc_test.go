@@ -33,7 +33,7 @@ func calibrationModel() *bayes.Posterior {
 		},
 		Experiments: []bayes.Experiment{{Problem: decay().UnknownStart(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.5),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
 }
 
@@ -130,7 +130,7 @@ func TestSBCErrors(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	// Log-normal errors of what is never positive.
-	p.Experiments[0].Observe = func(dst, _, _ []float64) { dst[0] = -1 }
+	p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0] = -1 }
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}}
 	p.Experiments[0].Data.Y = [][]float64{{1}, {1}, {1}, {1}, {1}, {1}}
 	if _, err := bayes.SBC(context.Background(), p, bayes.Deterministic{}, bayes.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "no data from 1000 draws of the prior") {

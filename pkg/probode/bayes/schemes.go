@@ -99,6 +99,10 @@ type job struct {
 }
 
 func prepare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (*job, error) {
+	p, err := p.withGrids()
+	if err != nil {
+		return nil, err
+	}
 	e, err := newEvaluator(p)
 	if err != nil {
 		return nil, err

@@ -2,61 +2,60 @@ package bayes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 // Stream draws as Sample does, the same draws to the last bit, and writes them to
-// files in dir: see mcmc.Stream for the files, how a run that was stopped or
-// killed is taken up again by the same call, and how one study is split over many
-// machines. mcmc.Read gives the draws back, in the form in which Predict and
-// LogPredictive take them.
+// files in dir: see store.Run for the files, how a run that was stopped or killed is
+// resumed by the same call, how a finished one is extended by a call that asks for
+// more draws, and how one study is split over many machines. store.Read gives the
+// draws back, in the form in which Predict and LogPredictive take them.
 //
 // The files say what was drawn: method, step, α, priors, equations, likelihoods
 // and data, the scheme with its settings, where the chains began; and log_density,
 // a hash of what the model says at some points, which tells apart what words do
 // not, such as two Problem.F. A model or scheme that differs in any of this from
-// that of the files in dir is refused. A chain that is taken up again, moreover,
-// must have the log density that it had when its state was saved, bit for bit.
+// that of the files in dir is refused. A chain that is resumed, moreover, must have
+// the log density that it had when its state was saved, bit for bit, and its last
+// iterations, made again, must lead to the same draw. What follows these fields in
+// o.Meta is written below them.
 //
 // All chains of a study have to be drawn on processors of one kind. Where one
 // computes exp or a fused product in another way than the next, the numbers
-// differ in their last digits, and with them log_density.
-func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc.Settings) error {
+// differ in their last digits, and with them log_density; the error says so.
+func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, scheme, s)
 	if err != nil {
 		return err
 	}
 	if _, ok := scheme.(finisher); ok {
-		return fmt.Errorf("bayes: %v: works on all chains when they are there, which a run to files does not hold: Stream the draws, and do the rest with what mcmc.Read gives", scheme)
+		return fmt.Errorf("bayes: %v: works on all chains when they are there, which a run to files does not hold: Stream the draws, and do the rest with what store.Read gives", scheme)
 	}
 	mark, err := newProbe(p)
 	if err != nil {
 		return err
 	}
-	job.settings.Meta = append(job.fields(mark.hash()), s.Meta...)
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	err = mcmc.Stream(ctx, func(chain int) mcmc.Kernel {
+	o.Meta = append(job.fields(mark.hash()), o.Meta...)
+	if o.Version == "" {
+		o.Version = probode.Version()
+	}
+	err = store.Run(ctx, func(chain int) mcmc.Kernel {
 		probe, err := newProbe(p)
 		if err != nil {
 			panic("bayes: " + err.Error()) // it was made before
 		}
-		changed := func() {
-			stop(fmt.Errorf("bayes: %s: chain %d cannot go on: the model gives another density than the one that was saved: go on with the model that it was begun with, or begin in another directory", dir, chain+1))
-		}
-		return &streamed{Kernel: job.kernel(chain), probe: probe, changed: changed}
-	}, dir, job.settings)
-	switch {
-	case err != nil && errors.Is(err, ctx.Err()):
-		return context.Cause(ctx)
-	case err != nil && strings.Contains(err.Error(), "log_density is"):
+		return &streamed{Kernel: job.kernel(chain), probe: probe}
+	}, dir, job.settings, o)
+	if err != nil && strings.Contains(err.Error(), "log_density is") && !strings.Contains(err.Error(), "round in different ways") {
 		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood gives other numbers than before", err)
 	}
 	return err
@@ -70,7 +69,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	add := func(key, value string) {
 		out = append(out, mcmc.Field{Key: key, Value: strings.ToValidUTF8(words.Replace(value), "�")})
 	}
-	add("scheme", fmt.Sprintf("%v, %s", j.scheme, mcmc.Literal(j.scheme)))
+	add("scheme", fmt.Sprintf("%v, %s", j.scheme, literal.NonZero(j.scheme)))
 	priors := 0
 	for _, d := range j.p.describe() {
 		key, value := d[0], d[1]
@@ -138,32 +137,21 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed is a kernel whose state holds the log densities at its position as
-// well.
+// A streamed is a kernel that can say what its model gives at its position.
 type streamed struct {
 	mcmc.Kernel
 	*probe
-	changed func() // called once if they are not those that the model gives
-	other   bool   // it was called
 }
+
+var _ store.Evaluator = (*streamed)(nil)
 
 func (k *streamed) Generate(dst []float64) { k.Kernel.(mcmc.Generator).Generate(dst) }
 
-func (k *streamed) State(a *mcmc.Archive) {
-	k.Kernel.State(a)
-	if !k.other { // else the state is saved again as it was
-		k.probe.at(k.Position())
-	}
-	now := k.densities
-	a.Floats(k.densities[:])
-	for i, saved := range k.densities {
-		if math.Float64bits(now[i]) != math.Float64bits(saved) {
-			k.other = true
-		}
-	}
-	if a.Reading() && k.other {
-		k.changed()
-	}
+// Evaluate returns the log densities at the position, without noise and with that
+// of the probe.
+func (k *streamed) Evaluate() []float64 {
+	k.probe.at(k.Position())
+	return slices.Clone(k.densities[:])
 }
 
 // Notes returns what the kernel has tuned.

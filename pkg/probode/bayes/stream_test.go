@@ -22,6 +22,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 // streamSchemes are all that can be drawn to files.
@@ -58,7 +59,7 @@ func streamModel(seen func()) *bayes.Posterior {
 			Data:   &bayes.Data{T: []float64{0.3, 1, 1.5, 2}, Y: [][]float64{{0.8}, {0.3}, {math.NaN()}, {0.2}}},
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("σ")}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.5),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
 }
 
@@ -97,7 +98,7 @@ func ruled(scheme bayes.Scheme) bayes.Scheme {
 
 func stream(t *testing.T, p *bayes.Posterior, scheme bayes.Scheme, dir string, s mcmc.Settings) {
 	t.Helper()
-	if err := bayes.Stream(context.Background(), p, scheme, dir, s); err != nil {
+	if err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -148,7 +149,7 @@ func TestStreamIsSample(t *testing.T) {
 				t.Fatal(err)
 			}
 			stream(t, p, scheme, dir, s)
-			got, err := mcmc.Read(dir)
+			got, err := store.Read(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,7 +188,7 @@ func TestStreamSplit(t *testing.T) {
 		dirs = append(dirs, filepath.Join(parts, fmt.Sprint(k)))
 		stream(t, p, scheme, dirs[len(dirs)-1], s)
 	}
-	if err := mcmc.Merge(merged, dirs...); err != nil {
+	if err := store.Merge(merged, dirs...); err != nil {
 		t.Fatal(err)
 	}
 	sameFiles(t, whole, merged)
@@ -206,7 +207,6 @@ func TestStreamResumes(t *testing.T) {
 			stream(t, streamModel(func() { before++ }), scheme, whole, s) // nothing is left to draw
 			drawing -= before
 
-			s.Checkpoint = time.Nanosecond
 			var stops int
 			for {
 				ctx, stop := context.WithCancel(context.Background())
@@ -218,7 +218,7 @@ func TestStreamResumes(t *testing.T) {
 					if left--; left == 0 {
 						stop()
 					}
-				}), scheme, dir, s)
+				}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
 				stop()
 				if err == nil {
 					break
@@ -243,7 +243,6 @@ func begun(t *testing.T, scheme bayes.Scheme) string {
 	t.Helper()
 	dir, s := t.TempDir(), streamSettings
 	s.Draws, s.Thin = 10_000, 1
-	s.Checkpoint = time.Nanosecond
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var n atomic.Int64
@@ -251,7 +250,7 @@ func begun(t *testing.T, scheme bayes.Scheme) string {
 		if n.Add(1) == 150_000 {
 			stop()
 		}
-	}), scheme, dir, s)
+	}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -267,13 +266,16 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Params[0].Prior = bayes.Positive(1, 0.6)
 		}},
-		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Step = 0.2 }},
+		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.StepSize = 0.2 }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations", "log_density is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"observations", "log_density is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
-			p.Experiments[0].Observe = func(dst, x, _ []float64) { dst[0] = x[0] + 1e-15 }
+		{"equations", "the model, the solver or the sampler is not the one that it was drawn with", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
+		}},
+		{"observations", "that is rounding: ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"scheme", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, scheme *bayes.Scheme, _ *mcmc.Settings) {
 			*scheme = bayes.PCNWithinGibbs{Proposal: rule, Beta: 0.2}
@@ -284,7 +286,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		s.Draws, s.Thin = 10_000, 1
 		test.change(p, &scheme, &s)
 		before := snapshot(t, dir)
-		err := bayes.Stream(context.Background(), p, scheme, dir, s)
+		err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("another %s: %v, want one line with %q", test.name, err, test.want)
 		}
@@ -304,8 +306,8 @@ func TestStreamRefusesAnotherProposal(t *testing.T) {
 	s := streamSettings
 	s.Draws, s.Thin = 10_000, 1
 	before := snapshot(t, dir)
-	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s)
-	if err == nil || !strings.Contains(err.Error(), "scheme is pcn,PCNWithinGibbs{") || strings.Contains(err.Error(), "\n") {
+	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s, store.Options{})
+	if err == nil || !strings.Contains(err.Error(), "scheme is …") || !strings.Contains(err.Error(), "Data:{0.25,0,0,0.25}") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("another covariance: %v, want one line about the scheme", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
@@ -340,8 +342,8 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 		}
 	}
 	before := snapshot(t, dir)
-	err = bayes.Stream(context.Background(), p, scheme, dir, s)
-	if err == nil || !strings.Contains(err.Error(), "chain 2 cannot go on: the model gives another density than the one that was saved") {
+	err = bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
+	if err == nil || !strings.Contains(err.Error(), "chain-2.state: the chain cannot be resumed: the log density at its position is ") {
 		t.Errorf("%v, want another density", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
@@ -351,7 +353,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 }
 
 func TestStreamRefusesReweighted(t *testing.T) {
-	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{Step: 0.01}}, t.TempDir(), streamSettings)
+	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{StepSize: 0.01}}, t.TempDir(), streamSettings, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted: works on all chains") {
 		t.Errorf("%v, want a refusal", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/internal/moments"
 )
 
 // AdaptiveMetropolis is the rule of a Gaussian random walk that learns its
@@ -26,7 +28,7 @@ import (
 // the proposal's shape (Roberts, Gelman and Gilks 1997).
 //
 // A chain that adapts is no Markov chain, and no fixed number of iterations
-// leaves the target's law exactly as it is. But Cₘ changes less and less, by
+// leaves the target's distribution exactly as it is. But Cₘ changes less and less, by
 // O(1/m), and averages over the chain converge to the right values: Haario,
 // Saksman and Tamminen (2001) prove it for bounded targets of bounded support.
 // For a chain without that caveat let StopAfter be the length of the burn-in.
@@ -91,14 +93,13 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 		a.Epsilon = 1e-8
 	}
 	p := &adaptive{
-		rule:    a,
-		mean:    make([]float64, d),
-		scatter: mat.NewSymDense(d, nil),
-		dev:     mat.NewVecDense(d, nil),
-		cov:     mat.NewSymDense(d, nil),
-		spare:   mat.NewSymDense(d, nil),
-		z:       make([]float64, d),
+		rule:  a,
+		seen:  moments.NewMatrix(d),
+		cov:   mat.NewSymDense(d, nil),
+		spare: mat.NewSymDense(d, nil),
+		z:     make([]float64, d),
 	}
+	p.scatter = mat.NewSymDense(d, p.seen.Scatter)
 	for i := range d {
 		sd := 1.0
 		if a.Scale != nil {
@@ -118,13 +119,12 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
 
-	n       int           // positions observed
-	mean    []float64     // of the positions
-	scatter *mat.SymDense // Σ (x − mean)(x − mean)ᵀ
+	n       int            // positions observed
+	seen    moments.Matrix // of the positions
+	scatter *mat.SymDense  // a view of Σ (x − mean)(x − mean)ᵀ
 
 	factor     blas64.Triangular // U, UᵀU = Vₙ
 	cov, spare *mat.SymDense     // where the next factor is made, and where this one is kept
-	dev        *mat.VecDense
 	z          []float64
 }
 
@@ -149,16 +149,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	if p.rule.AdaptAfter < 0 || p.rule.StopAfter > 0 && p.n >= p.rule.StopAfter {
 		return
 	}
-	// Welford's update: with δ = x − mean before the update,
-	//	mean += δ/n,  scatter += (n−1)/n δ δᵀ.
 	p.n++
 	n := float64(p.n)
-	for i, v := range x {
-		dev := v - p.mean[i]
-		p.dev.SetVec(i, dev)
-		p.mean[i] += dev / n
-	}
-	p.scatter.SymRankOne(p.scatter, (n-1)/n, p.dev)
+	p.seen.Add(x)
 
 	since := p.n - p.rule.AdaptAfter
 	if p.n < 2 || since < 0 || since%p.rule.Every != 0 {
@@ -187,7 +180,8 @@ func (p *adaptive) refactor() {
 // State takes down the factor too, which may be older than the covariance.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
-	a.Floats(p.mean)
-	a.Floats(p.scatter.RawSymmetric().Data)
+	a.Float(&p.seen.N)
+	a.Floats(p.seen.Mean)
+	a.Floats(p.seen.Scatter)
 	a.Floats(p.factor.Data)
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // by hand: two chains of five draws of two parameters.
@@ -50,10 +52,10 @@ func TestSummary(t *testing.T) {
 		{"2.5 %", m.Q025, 1 + 9*0.025},
 		{"50 %", m.Median, 5.5},
 		{"97.5 %", m.Q975, 1 + 9*0.975},
-		{"mcse", m.MCSE, MCSEMean(c.Parameter(0))},
-		{"bulk", m.BulkESS, BulkESS(c.Parameter(0))},
-		{"tail", m.TailESS, TailESS(c.Parameter(0))},
-		{"rhat", m.RHat, RHat(c.Parameter(0))},
+		{"mcse", m.MCSE, diag.MCSEMean(c.Parameter(0))},
+		{"bulk", m.BulkESS, diag.BulkESS(c.Parameter(0))},
+		{"tail", m.TailESS, diag.TailESS(c.Parameter(0))},
+		{"rhat", m.RHat, diag.RHat(c.Parameter(0))},
 	} {
 		if !(math.Abs(v.got-v.want) <= 1e-14*math.Abs(v.want)) { // some roundings
 			t.Errorf("%s = %v, want %v", v.name, v.got, v.want)
@@ -140,7 +142,7 @@ func TestZeroWeights(t *testing.T) {
 	}{
 		{"mean", m.Mean, 3}, {"sd", m.SD, math.Sqrt(2.5)},
 		{"2.5 %", m.Q025, 1.1}, {"50 %", m.Median, 3}, {"97.5 %", m.Q975, 4.9},
-		{"bulk ESS", m.BulkESS, BulkESS(c.Parameter(0)) / 2},
+		{"bulk ESS", m.BulkESS, diag.BulkESS(c.Parameter(0)) / 2},
 	} {
 		if !(math.Abs(v.got-v.want) <= 1e-14*math.Abs(v.want)) { // some roundings
 			t.Errorf("%s = %v, want %v", v.name, v.got, v.want)
@@ -167,7 +169,7 @@ func TestZeroWeights(t *testing.T) {
 // of 3 and a Kish factor of exp(−¼), worth 100 000 draws, have standard errors of
 // 1/√(2·1e5), √(π/2)/√1e5, and, with the density 0.058, 0.156/0.058/√1e5: five of
 // each, 4·2·Φ(−5) = 2e-6.
-func TestWeightedLaw(t *testing.T) {
+func TestWeightedDistribution(t *testing.T) {
 	const runs, rho = 100, 0.5
 	rng := rand.New(rand.NewPCG(1, 4))
 	var squares, squaresSD, kish float64
@@ -189,7 +191,7 @@ func TestWeightedLaw(t *testing.T) {
 		m := c.Summary()[0]
 		squares += (m.Mean - 0.5) * (m.Mean - 0.5) / (m.MCSE * m.MCSE) / runs
 		squaresSD += (m.SD - 1) * (m.SD - 1) / (m.MCSESD * m.MCSESD) / runs
-		kish += m.BulkESS / BulkESS(c.Parameter(0)) / runs
+		kish += m.BulkESS / diag.BulkESS(c.Parameter(0)) / runs
 		all.Draws = append(all.Draws, c.Draws...)
 		all.LogWeights = append(all.LogWeights, c.LogWeights...)
 	}

@@ -116,23 +116,3 @@ func ExampleProposal() {
 	fmt.Printf("accepted %.1f\n", float64(accepted)/n)
 	// Output: accepted 0.4
 }
-
-// R̂ of four chains that agree, and of four of which one is elsewhere.
-func ExampleRHat() {
-	rng := rand.New(rand.NewPCG(1, 1))
-	x := make([][]float64, 4)
-	for c := range x {
-		x[c] = make([]float64, 1000)
-		for k := range x[c] {
-			x[c][k] = rng.NormFloat64()
-		}
-	}
-	fmt.Printf("%.2f\n", mcmc.RHat(x))
-	for k := range x[3] {
-		x[3][k] += 2
-	}
-	fmt.Printf("%.1f\n", mcmc.RHat(x))
-	// Output:
-	// 1.00
-	// 1.3
-}

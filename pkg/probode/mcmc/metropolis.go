@@ -91,6 +91,16 @@ func (m *Metropolis) Position() []float64 { return m.x }
 // Stats returns the counts since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
+// Evaluate returns the log density at the chain's position, computed again; NaN if
+// it cannot be. See store.Evaluator.
+func (m *Metropolis) Evaluate() []float64 {
+	logp, err := m.Target(m.x)
+	if err != nil {
+		logp = math.NaN()
+	}
+	return []float64{logp}
+}
+
 // State takes down or gives back the position and what the proposal has learned.
 func (m *Metropolis) State(a *Archive) {
 	a.Floats(m.x)

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/internal/moments"
 )
 
 // AdaptiveMixture is the rule for up to some twenty-five correlated coordinates
@@ -18,7 +20,7 @@ import (
 //	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
-// The pull is reversible for the Student t law of ν = 5 degrees of freedom about
+// The pull is reversible for the Student t distribution of ν = 5 degrees of freedom about
 // m, and so draws almost independently where the target is nearly Gaussian,
 // with tails that are heavy enough not to be stuck where it is not [after Rudolf
 // & Sprungk 2018; Kamatani 2018]. The walk finds its way where the target is not
@@ -97,7 +99,7 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	}
 	copy(p.mean, r.Mean)
 	for i := range p.windows {
-		p.windows[i] = moments{mean: make([]float64, d), scatter: make([]float64, d*d)}
+		p.windows[i] = moments.NewMatrix(d)
 	}
 	for k := range p.chance {
 		p.chance[k] = 1. / moveKinds
@@ -134,40 +136,13 @@ type mixture struct {
 	gain   [moveKinds]float64 // Σ probability · squared distance, of this window
 	tried  [moveKinds]float64
 
-	next    int        // iteration at which the window ends
-	windows [2]moments // the last one and this one
+	next    int               // iteration at which the window ends
+	windows [2]moments.Matrix // the last one and this one
 
 	// Of the move that was proposed:
 	kind, direction int
 	distance        float64 // squared, in units of C
 	z, dev          []float64
-}
-
-// moments are those of the positions in a window.
-type moments struct {
-	n             float64
-	mean, scatter []float64
-}
-
-func (w *moments) add(x, dev []float64) {
-	w.n++
-	for i, v := range x {
-		dev[i] = v - w.mean[i]
-		w.mean[i] += dev[i] / w.n
-	}
-	f := (w.n - 1) / w.n
-	for i, a := range dev {
-		row := w.scatter[i*len(x) : (i+1)*len(x)]
-		for j, b := range dev {
-			row[j] += f * a * b
-		}
-	}
-}
-
-func (w *moments) clear() {
-	w.n = 0
-	clear(w.mean)
-	clear(w.scatter)
 }
 
 // Propose makes one of the three moves.
@@ -204,7 +179,7 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		}
 		return 0
 	}
-	// Given x, w is inverse gamma distributed as if (x, w) were of the t law
+	// Given x, w is inverse gamma distributed as if (x, w) were of the t distribution
 	// written as a mixture of Gaussians; given w the move is reversible for
 	// that Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
@@ -288,7 +263,7 @@ func (p *mixture) Observe(x []float64, probability float64) {
 		}
 		return
 	}
-	p.windows[1].add(x, p.dev)
+	p.windows[1].Add(x)
 	if p.n == p.next || p.n == end {
 		p.learn()
 		p.choose()
@@ -304,7 +279,7 @@ func (p *mixture) Observe(x []float64, probability float64) {
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
-	n := last.n + this.n
+	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
 	// A line of rate 0.44 has 2.38 standard deviations of the target along
 	// it, given the other coordinates. What all lines say of the scale is
@@ -324,9 +299,9 @@ func (p *mixture) learn() {
 		weight *= float64(d)
 	}
 	for i := range d {
-		p.mean[i] = (last.n*last.mean[i] + this.n*this.mean[i]) / n
+		p.mean[i] = (last.N*last.Mean[i] + this.N*this.Mean[i]) / n
 		for j := i; j < d; j++ {
-			s := last.scatter[i*d+j] + this.scatter[i*d+j] + last.n*this.n/n*(this.mean[i]-last.mean[i])*(this.mean[j]-last.mean[j])
+			s := last.Scatter[i*d+j] + this.Scatter[i*d+j] + last.N*this.N/n*(this.Mean[i]-last.Mean[i])*(this.Mean[j]-last.Mean[j])
 			for k, v := range before {
 				s += weight * v * p.axes[i*d+k] * p.axes[j*d+k]
 			}
@@ -336,7 +311,7 @@ func (p *mixture) learn() {
 	p.centred = true
 	p.setShape(cov)
 	p.windows[0], p.windows[1] = p.windows[1], p.windows[0]
-	p.windows[1].clear()
+	p.windows[1].Clear()
 }
 
 // choose sets the chances of the moves by what each was worth.
@@ -359,7 +334,7 @@ func (p *mixture) choose() {
 
 // setShape makes A the principal axes of cov, scaled to unit variances so that
 // coordinates of different units do not lose their digits, and starts the sizes
-// anew. It reports whether cov is a covariance; if not nothing changes.
+// again. It reports whether cov is a covariance; if not nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)
@@ -415,8 +390,8 @@ func (p *mixture) State(a *Archive) {
 	a.Float(&p.logPull)
 	for i := range p.windows {
 		w := &p.windows[i]
-		a.Float(&w.n)
-		a.Floats(w.mean)
-		a.Floats(w.scatter)
+		a.Float(&w.N)
+		a.Floats(w.Mean)
+		a.Floats(w.Scatter)
 	}
 }

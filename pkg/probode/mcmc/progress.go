@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // Progress is the state of a run, summed over its chains.
@@ -43,13 +45,13 @@ func (p Progress) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %%", int(100*float64(p.Done)/float64(max(1, p.Total))))
 	if p.Rate > 0 {
-		fmt.Fprintf(&b, " · %s it/s", grouped(p.Rate))
+		fmt.Fprintf(&b, " · %s it/s", progress.Grouped(p.Rate))
 	}
 	switch {
 	case p.Ended:
-		fmt.Fprintf(&b, " · took %s", span(p.Elapsed))
+		fmt.Fprintf(&b, " · took %s", progress.Span(p.Elapsed))
 	case p.Left > 0:
-		fmt.Fprintf(&b, " · %s left", span(p.Left))
+		fmt.Fprintf(&b, " · %s left", progress.Span(p.Left))
 	}
 	if p.Stats.Proposed > 0 {
 		fmt.Fprintf(&b, " · accepted %.2f", p.Stats.Rate())
@@ -61,72 +63,21 @@ func (p Progress) String() string {
 		fmt.Fprintf(&b, " · failed %d", failed)
 	}
 	if p.Worst != "" {
-		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, p.Worst)
+		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, text.Printable(p.Worst))
 	}
 	return b.String()
 }
 
-// grouped writes a positive number with three digits that count, the thousands
-// set apart.
-func grouped(v float64) string {
-	if v < 100 {
-		return strconv.FormatFloat(v, 'g', 3, 64)
-	}
-	unit := math.Pow(10, math.Floor(math.Log10(v))-2)
-	digits := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + " " + digits[i:]
-	}
-	return digits
-}
-
-// span writes a time in the unit that a person would use.
-func span(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", d.Minutes())
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%.1f h", d.Hours())
-	}
-	return fmt.Sprintf("%.1f d", d.Hours()/24)
-}
-
 // Terminal returns a hook for Settings.Progress that shows the progress on w:
-// as one line that is written anew, if w is a terminal, and else as a line every
-// ten seconds and at the end.
+// as one line that is written again and again, if w is a terminal, and else as a
+// line every ten seconds and at the end.
 func Terminal(w io.Writer) func(Progress) {
-	file, ok := w.(*os.File)
-	if ok {
-		info, err := file.Stat()
-		ok = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-	}
-	if ok {
-		return repaint(w)
-	}
-	var next time.Duration
-	return func(p Progress) {
-		if p.Ended || p.Elapsed >= next {
-			fmt.Fprintln(w, p)
-			next = p.Elapsed + 10*time.Second
-		}
-	}
-}
-
-// repaint shows the progress in one row of a terminal. A line that is wider is
-// cut off there, since of one that went on in the next row the next call would
-// erase only that; but all of the last one is shown. Wrapping is off for no longer
-// than one write takes, so that a process that is killed leaves the terminal as
-// it was.
-func repaint(w io.Writer) func(Progress) {
+	line := progress.NewLine(w)
 	return func(p Progress) {
 		if p.Ended {
-			fmt.Fprintf(w, "\r\x1b[2K%v\n", p)
+			line.End(p.String())
 		} else {
-			fmt.Fprintf(w, "\r\x1b[2K\x1b[?7l%v\x1b[?7h", p)
+			line.Show(p.Elapsed, p.String())
 		}
 	}
 }
@@ -176,40 +127,25 @@ type reporter struct {
 	names   []string // of the parameters
 	records []*record
 
-	mu        sync.Mutex
-	now       Progress
-	begin     time.Time
-	next      time.Time // when the hook is to be called next
-	nextRHat  time.Time // when R̂ is to be computed next
-	at        time.Time // when the rate was last updated
-	doneAt    int       // the iterations made by then
-	sum, span float64   // iterations, and the seconds that they took, with exponentially fading weights
+	mu       sync.Mutex
+	now      Progress
+	meter    progress.Meter
+	next     time.Time // when the hook is to be called next
+	nextRHat time.Time // when R̂ is to be computed next
 }
 
-func newReporter(hook func(Progress), names []string, total int) *reporter {
-	now := time.Now()
-	r := &reporter{hook: hook, names: names, begin: now, at: now}
-	r.now.Total = total
+// newReporter counts what the chains have made so far, of until iterations each.
+func newReporter(hook func(Progress), names []string, chains []*Chain, until int) *reporter {
+	r := &reporter{hook: hook, names: names}
 	r.now.RHat = math.NaN()
-	return r
-}
-
-// record returns a new record, from which R̂ is computed too; nil if nobody wants
-// to know.
-func (r *reporter) record() *record {
-	if r.hook == nil {
-		return nil
+	for _, c := range chains {
+		r.now.Total += until
+		r.now.Done += c.iteration
+		r.now.Stats = r.now.Stats.plus(1, c.stats())
+		r.records = append(r.records, c.record)
 	}
-	c := &record{stride: 1}
-	r.records = append(r.records, c)
-	return c
-}
-
-// resume counts iterations of an earlier run.
-func (r *reporter) resume(iterations int, counts Stats) {
-	r.now.Done += iterations
-	r.now.Stats = r.now.Stats.plus(1, counts)
-	r.doneAt = r.now.Done
+	r.meter = progress.NewMeter(time.Now(), r.now.Done)
+	return r
 }
 
 func (r *reporter) add(iterations int, counts Stats) {
@@ -245,19 +181,7 @@ func (r *reporter) last() {
 
 // update brings the rate up to time t.
 func (r *reporter) update(t time.Time) {
-	took := t.Sub(r.at).Seconds()
-	fade := math.Exp(-took / 10)
-	r.sum = fade*r.sum + float64(r.now.Done-r.doneAt)
-	r.span = fade*r.span + took
-	r.at, r.doneAt = t, r.now.Done
-
-	r.now.Elapsed = t.Sub(r.begin)
-	r.now.Rate, r.now.Left = 0, 0
-	if r.sum > 0 && (r.span > 0.2 || r.now.Done == r.now.Total) { // the first slices are short and tell little
-		r.now.Rate = r.sum / r.span
-		left := float64(r.now.Total-r.now.Done) / r.now.Rate
-		r.now.Left = time.Duration(math.Min(left, 1e9) * float64(time.Second)) // 30 years are for ever
-	}
+	r.now.Elapsed, r.now.Rate, r.now.Left = r.meter.Update(t, r.now.Done, r.now.Total)
 }
 
 // worst computes the largest R̂. The records are brought to the largest stride of
@@ -287,7 +211,7 @@ func (r *reporter) worst() {
 				x[j][k] = c.draws[k*(stride/c.stride)*len(r.names)+i]
 			}
 		}
-		if rhat := RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
+		if rhat := diag.RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
 			r.now.RHat, r.now.Worst = rhat, name
 		}
 	}

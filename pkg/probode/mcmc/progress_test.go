@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 func TestProgressString(t *testing.T) {
@@ -30,11 +30,6 @@ func TestProgressString(t *testing.T) {
 		c.change()
 		if got := p.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-	for v, want := range map[float64]string{99.96: "100", 999.6: "1 000", 1000: "1 000", 12: "12", 456: "456"} {
-		if got := grouped(v); got != want {
-			t.Errorf("%v: %q, want %q", v, got, want)
 		}
 	}
 }
@@ -60,70 +55,6 @@ func TestTerminal(t *testing.T) {
 	}
 	if b.String() != want || string(data) != want {
 		t.Errorf("%q and %q, want %q", b.String(), data, want)
-	}
-}
-
-// A screen is as much of a terminal as a line of progress needs.
-type screen struct {
-	rows  [][]rune
-	wide  int
-	col   int
-	fixed bool // without wrapping
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	row := func() *[]rune { return &s.rows[len(s.rows)-1] }
-	for text := string(p); text != ""; {
-		switch {
-		case strings.HasPrefix(text, "\x1b[2K"):
-			*row() = nil
-			text = text[len("\x1b[2K"):]
-			continue
-		case strings.HasPrefix(text, "\x1b[?7l"), strings.HasPrefix(text, "\x1b[?7h"):
-			s.fixed = text[len("\x1b[?7")] == 'l'
-			text = text[len("\x1b[?7l"):]
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(text)
-		text = text[n:]
-		switch r {
-		case '\r':
-			s.col = 0
-		case '\n':
-			s.rows, s.col = append(s.rows, nil), 0
-		default:
-			if s.col == s.wide && s.fixed {
-				s.col--
-			} else if s.col == s.wide {
-				s.rows, s.col = append(s.rows, nil), 0
-			}
-			*row() = append((*row())[:s.col], r)
-			s.col++
-		}
-	}
-	return len(p), nil
-}
-
-// A line that is wider than the terminal leaves nothing behind when it is written
-// anew, and the terminal wraps again after each call, at which the process may be
-// killed. The last line is shown as a whole.
-func TestTerminalNarrow(t *testing.T) {
-	s := &screen{rows: make([][]rune, 1), wide: 40}
-	show := repaint(s)
-	p := Progress{Done: 42, Total: 100, Stats: Stats{Moves: Moves{100, 27, 0}}, Rate: 31234, Left: 2*time.Minute + 10*time.Second, RHat: 1.04, Worst: "theta3"}
-	for range 3 {
-		show(p)
-		if len(s.rows) != 1 || len(s.rows[0]) != 40 || s.fixed {
-			t.Fatalf("the screen shows %q, wrapping off: %v", s.rows, s.fixed)
-		}
-	}
-	if !strings.HasPrefix(string(s.rows[0]), "42 % · 31 200 it/s · 2 min left · ") {
-		t.Errorf("the screen shows %q", s.rows)
-	}
-	p.Ended = true
-	show(p)
-	if len(s.rows) != 3 || string(s.rows[0])+string(s.rows[1]) != p.String() || s.rows[2] != nil {
-		t.Errorf("the screen ends as %q, want %v", s.rows, p)
 	}
 }
 
@@ -185,11 +116,12 @@ func TestProgressRHat(t *testing.T) {
 
 // Chains of unequal length are compared draw by draw as far as they go.
 func TestWorstOfUnequalRecords(t *testing.T) {
-	r := newReporter(func(Progress) {}, []string{"a", "b"}, 1)
+	r := newReporter(func(Progress) {}, []string{"a", "b"}, nil, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := make([][]float64, 3)
 	for j, n := range []int{5 * recordLength, recordLength, 3 * recordLength} { // strides 8, 1, 4
-		c := r.record()
+		c := &record{stride: 1}
+		r.records = append(r.records, c)
 		for k := range n {
 			v := rng.NormFloat64()
 			c.add([]float64{v, v + 10*float64(j)})
@@ -199,31 +131,8 @@ func TestWorstOfUnequalRecords(t *testing.T) {
 		}
 	}
 	r.worst()
-	if r.now.Worst != "b" || r.now.RHat != RHat(want) {
-		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, RHat(want))
-	}
-}
-
-// The rate is that of the last seconds, and what is left follows from it.
-func TestProgressRate(t *testing.T) {
-	r := newReporter(func(Progress) {}, nil, 100000)
-	r.resume(5000, Stats{})
-	at := r.begin
-	for range 100 { // 10 s at 1000 it/s, 5000 of an earlier run
-		at = at.Add(100 * time.Millisecond)
-		r.now.Done += 100
-		r.update(at)
-	}
-	if p := r.now; math.Abs(p.Rate-1000) > 1e-6 || p.Elapsed != 10*time.Second || math.Abs(p.Left.Seconds()-85) > 1e-6 {
-		t.Errorf("%+v, want 1000 it/s and 85 s left", p)
-	}
-	for range 600 { // a minute at 200 it/s: the past counts e⁻⁶, 0.25 %
-		at = at.Add(100 * time.Millisecond)
-		r.now.Done += 20
-		r.update(at)
-	}
-	if p := r.now; math.Abs(p.Rate-200) > 5 {
-		t.Errorf("%+v, want 200 it/s", p)
+	if r.now.Worst != "b" || r.now.RHat != diag.RHat(want) {
+		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, diag.RHat(want))
 	}
 }
 

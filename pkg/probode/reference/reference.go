@@ -6,28 +6,45 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Settings says how Solve integrates. The zero value suits
-// problems that are not stiff.
+// Settings says how Solve integrates. The zero value gives nearly full
+// precision and leaves all else to Solve.
 type Settings struct {
-	// Tolerance bounds the estimated error of one step in each component,
-	// relative to the component: to its size at the two ends of the step, or
-	// to 10⁻⁶ of its largest size so far where that is more. Zero means
-	// 1e-14; smaller than 1e-15 is below what rounding permits.
-	Tolerance float64
+	// Tolerance bounds the estimated error of one step in each component. The
+	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is nil, Relative refers to 10⁻⁶ of the
+	// largest size of a component so far at least.
+	probode.Tolerance
 
-	// Stiff takes linearly implicit steps, which use the Jacobian.
-	Stiff bool
+	// Global makes Tolerance a bound of Solution.Error in place of that of a
+	// step: the integration is repeated with smaller steps until
+	//
+	//	Error ≤ Absolute + Relative·|X|
+	//
+	// everywhere, and it is an error if that cannot be had. A nil Absolute
+	// stands for Relative/1000 times the largest |X| of a component so far.
+	Global bool
+
+	// MaxStep bounds the length of a step. Zero means 1/128 of the span for a
+	// problem whose f may depend on t, so that no input of at least 1/1000 of
+	// the span remains unseen, and no bound for one that is Autonomous.
+	// math.Inf(1) means no bound: faster, and blind to short inputs in f.
+	MaxStep float64
 
 	// Theta is θ; nil means the problem's own.
 	Theta []float64
 
 	// MaxSteps bounds the number of steps between the start and the last
-	// time, beyond the one that each time needs. Zero means 1e6.
+	// time, beyond the one that each time and each event needs. Zero means
+	// 1e6.
 	MaxSteps int
+
+	fixed family // for tests: the family of steps to use throughout
 }
 
 // A Solution is an accurate solution at chosen times.
@@ -36,21 +53,22 @@ type Solution struct {
 	// row-major: X[i*d+k] is component k at Times[i].
 	Times, X []float64
 
-	// Error estimates the global error of X, with which it shares the shape:
-	// Error[i*d+k] is the largest difference in component k, over the times
-	// up to Times[i], between two integrations with different steps. Where it
-	// is zero the two agree to the last bit. For stiff problems take it for an
-	// order of magnitude: both integrations lose orders in the same way.
+	// Error is an upper estimate of the global error of X, with which it
+	// shares the shape. See Solve for what it rests on, and for what no solver
+	// can know.
 	Error []float64
 
 	// Steps, Rejected and Evaluations count the accepted steps, the rejected
-	// steps and the calls of F and FJ, of both integrations together. A
-	// Jacobian by differences counts as one call.
-	Steps, Rejected, Evaluations int
+	// ones and the calls of F and FJ, of all integrations together. Implicit
+	// counts those of Steps that were linearly implicit: many if the problem
+	// is stiff.
+	Steps, Rejected, Evaluations, Implicit int
 }
 
-// Solve solves p to nearly full precision at the given times, which must
-// increase and lie in the span; the first may be t₀. Each is hit exactly.
+// Solve solves p at the given times, which must increase and lie in the span;
+// the first may be t₀. Each is hit exactly, and so are the events of p: no step
+// leads across one, and f is never asked at the very time of one. At an event
+// the state before it is given, or that after it if SeenAfter is set.
 //
 // It extrapolates the midpoint rule: basic solutions T_{j,1} over one step H,
 // with nⱼ substeps of h = H/nⱼ, have an error in even powers of h, so that the
@@ -59,14 +77,36 @@ type Solution struct {
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
 // gains two orders with each column. The number of rows, and with it the
-// order, and the step H are chosen as they go, for the least work. For stiff
-// problems the rule is linearly implicit. The integration is done twice, with
-// Tolerance, and with half of it and other nⱼ; the second is returned, and
-// their difference estimates its error.
+// order, and the step H are chosen as they go, for the least work. Where the
+// problem is stiff the rule is linearly implicit, which Solve finds out by
+// trying both.
+//
+// # What the error is, and what it is not
+//
+// The integration is done twice: with Tolerance, which is what is returned, and
+// with eight times that, other numbers nⱼ, other step lengths, and arguments of
+// f that are moved by one unit in the last place, which shows what rounding
+// errors grow to. Error[i*d+k] is a multiple of the largest difference of the
+// two in component k over the times up to Times[i], and a rounding of X. It
+// holds for problems that amplify errors, up to where both integrations have
+// lost all digits, and then shows that.
+//
+// A solver knows f at the points at which it has called it. An input that is
+// over between two of them, or a change of f in a region of the state that
+// neither integration has entered, leaves no trace in X or in Error. Solve
+// calls f of a problem that is not Autonomous more than a thousand times over
+// the span, so that a pulse as long as a thousandth of it is found. Shorter
+// ones must be given as Problem.Events, or MaxStep as less than their length.
+// An f that jumps, where it is not an event, makes the step shrink to nothing;
+// Solve then says so rather than to guess on which side the solution goes on.
+// Error is no proof either: both integrations could err in the same way by
+// chance. It says nothing of an error in f, as of a formula that cancels all
+// digits: two computations of the same wrong number agree.
 //
 // The error names the time and what to try if the step size falls below what
-// rounding permits, if f is not finite, or after too many steps; it is
-// ctx.Err(), wrapped, if ctx ends first. The result is nil then.
+// rounding permits, if f is not finite or panics, or after too many steps; it
+// is ctx.Err(), wrapped, if ctx ends first, which is noticed at the next call
+// of f. The result is nil then.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control
@@ -74,11 +114,84 @@ type Solution struct {
 // Differential Equations I, II.9; Bader & Deuflhard (1983), Numer. Math. 41,
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
+	return solve(ctx, p, s, func(theta []float64) (*course, error) {
+		// A grid that was computed may end a rounding error behind the span.
+		slack := 1e-12 * (p.Span[1] - p.Span[0])
+		inside := slices.Clone(times)
+		for i, t := range times {
+			if !(t >= p.Span[0] && t <= p.Span[1]+slack) {
+				return nil, fmt.Errorf("times[%d] is %g: want times in the span [%g, %g]", i, t, p.Span[0], p.Span[1])
+			}
+			if i > 0 && !(t > times[i-1]) {
+				return nil, fmt.Errorf("times[%d] is %g after %g: want increasing times", i, t, times[i-1])
+			}
+			inside[i] = min(t, p.Span[1])
+		}
+		if err := memory.Check(fmt.Sprintf("a solution of dimension %d at %d times", p.Dim(), len(times)), max(1, len(times)), p.Dim(), 3); err != nil {
+			return nil, err
+		}
+		watched := inside
+		if len(inside) > 0 {
+			watched = slices.Concat(inside, checkpoints(p.Span[0], inside))
+			slices.Sort(watched)
+		}
+		g, err := probode.NewGrid(p, theta, watched)
+		if err != nil {
+			return nil, err
+		}
+		var index []int // none, where no times are asked for
+		if len(watched) > 0 {
+			if index, err = g.Index(watched); err != nil {
+				return nil, err
+			}
+		}
+		c := newCourse(p, theta, g, index)
+		c.asked = make([]int, len(times))
+		for i, t := range inside {
+			c.asked[i], _ = slices.BinarySearch(watched, t)
+		}
+		return c, nil
+	})
+}
+
+// solve solves p along the course that set out returns for θ.
+func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
+	if ctx == nil {
+		panic("reference: Solve with a nil context: want context.Background() at least")
+	}
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if s.Tolerance == 0 {
-		s.Tolerance = 1e-14
+	fail := func(err error) (*Solution, error) { return nil, fmt.Errorf("%s: reference: %w", title(p), err) }
+	if err := s.complete(p); err != nil {
+		return fail(err)
+	}
+	c, err := setOut(s.Theta)
+	if err != nil {
+		return fail(err)
+	}
+	sol := &Solution{Times: make([]float64, len(c.asked))}
+	for i, w := range c.asked {
+		sol.Times[i] = c.t[c.index[w]]
+	}
+	if s.Global {
+		err = sol.global(ctx, p, c, s)
+	} else {
+		err = sol.twice(ctx, p, c, s)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return sol, nil
+}
+
+// complete fills in the defaults and checks the rest.
+func (s *Settings) complete(p *probode.Problem) error {
+	if s.Relative == 0 && s.Absolute == nil {
+		s.Relative = 1e-14
+	}
+	if !s.Global && s.Relative < 1 {
+		s.Relative = min(s.Relative, coarsest)
 	}
 	if s.MaxSteps == 0 {
 		s.MaxSteps = 1e6
@@ -86,464 +199,53 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	if s.Theta == nil {
 		s.Theta = p.Theta
 	}
+	s.Theta = slices.Clone(s.Theta)
+	if s.MaxStep == 0 {
+		s.MaxStep = math.Inf(1)
+		if !p.Autonomous {
+			s.MaxStep = (p.Span[1] - p.Span[0]) / 128
+		}
+	}
+	d := p.Dim()
 	switch {
 	case s.MaxSteps < 0:
-		panic(fmt.Sprintf("reference: Settings with MaxSteps %d: want ≥ 0", s.MaxSteps))
+		return fmt.Errorf("MaxSteps is %d: want ≥ 0", s.MaxSteps)
+	case !(s.MaxStep > 0):
+		return fmt.Errorf("MaxStep is %g: want > 0", s.MaxStep)
 	case len(s.Theta) != len(p.Theta):
-		panic(fmt.Sprintf("reference: Settings with %d components of Theta: %s has %d", len(s.Theta), p.Name, len(p.Theta)))
-	case !(s.Tolerance >= 1e-15 && s.Tolerance < 1):
-		return nil, fmt.Errorf("%s: reference: Tolerance is %g: want a number in [1e-15, 1)", p.Name, s.Tolerance)
+		return fmt.Errorf("%d parameters: want %d", len(s.Theta), len(p.Theta))
+	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
+		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 with an absolute one", s.Relative)
+	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
+		return fmt.Errorf("%d absolute tolerances: want 1 or %d, one a component", len(s.Absolute), d)
 	}
-	// A grid that was computed may end a rounding error behind the span.
-	slack := 1e-12 * (p.Span[1] - p.Span[0])
-	for i, t := range times {
-		if !(t >= p.Span[0] && t <= p.Span[1]+slack) {
-			return nil, fmt.Errorf("%s: reference: times[%d] is %g: want times in the span [%g, %g]", p.Name, i, t, p.Span[0], p.Span[1])
-		}
-		if i > 0 && !(t > times[i-1]) {
-			return nil, fmt.Errorf("%s: reference: times[%d] is %g after %g: want increasing times", p.Name, i, t, times[i-1])
+	for k, v := range s.Theta {
+		if v-v != 0 {
+			return fmt.Errorf("parameter %s is %g: want a finite number", p.ParamName(k), v)
 		}
 	}
-
-	d := p.Dim()
-	sol := &Solution{
-		Times: append([]float64(nil), times...),
-		X:     make([]float64, len(times)*d),
-		Error: make([]float64, len(times)*d),
-	}
-	for run, x := range [][]float64{sol.Error, sol.X} {
-		e := newExtrapolator(p, s, run)
-		err := e.integrate(ctx, times, x)
-		sol.Steps += e.steps
-		sol.Rejected += e.rejected
-		sol.Evaluations += e.evals
-		if err != nil {
-			return nil, fmt.Errorf("%s: reference: %w", p.Name, err)
-		}
-	}
-	for i, x := range sol.X {
-		sol.Error[i] = math.Abs(sol.Error[i] - x)
-		if i >= d {
-			sol.Error[i] = max(sol.Error[i], sol.Error[i-d])
-		}
-	}
-	return sol, nil
-}
-
-// Numbers of substeps of the rows. The explicit sequence is the cheapest that
-// has even numbers; with more than eight rows its weights would multiply
-// rounding errors by hundreds. The linearly implicit one needs odd multiples
-// of 2, so that the components that are stiff beyond all bounds enter each row
-// with the same sign, and grows faster, which keeps the weights small (Bader &
-// Deuflhard 1983).
-var (
-	explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
-	implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
-)
-
-// An extrapolator carries one integration. The state is held to twice the
-// working precision, as x + low, and all else as increments over the step,
-// which are small against x: the rounding errors of many steps do not add up
-// to more than those in the arguments of f.
-type extrapolator struct {
-	p        *probode.Problem
-	theta    []float64
-	stiff    bool
-	tol      float64
-	maxSteps int
-	fj       *probode.Linearizer
-	n        []int
-	work     []float64 // evaluations for the rows up to and including j
-
-	t, tLow float64
-	x, low  []float64
-	peak    []float64 // largest |x| so far
-	f0      []float64 // f(t, x)
-	ft      []float64 // ∂f/∂t, if f depends on t and the rule asks for it
-	jac     *probode.Matrix
-	lu      *probode.LU
-
-	tab                [][]float64 // the last row of the extrapolation scheme
-	delta, prev, f, at []float64
-
-	steps, rejected, evals int
-}
-
-// newExtrapolator sets up integration 0 or 1: the second has half of the
-// tolerance and lacks the first row, so that it is another one also where
-// output times dictate the steps.
-func newExtrapolator(p *probode.Problem, s Settings, run int) *extrapolator {
-	d := p.Dim()
-	vec := func() []float64 { return make([]float64, d) }
-	e := &extrapolator{
-		p: p, theta: s.Theta, stiff: s.Stiff, tol: s.Tolerance / float64(1+run), maxSteps: s.MaxSteps, n: explicitSubsteps,
-		x: vec(), low: vec(), peak: vec(), f0: vec(), delta: vec(), prev: vec(), f: vec(), at: vec(),
-	}
-	if e.stiff {
-		e.n = implicitSubsteps
-		e.fj = probode.NewLinearizer(p)
-		e.jac = p.NewJacobian()
-		e.lu = probode.NewLU(e.jac)
-		if !p.Autonomous {
-			e.ft = vec()
-		}
-	}
-	e.n = e.n[run:]
-	e.work = make([]float64, len(e.n))
-	sum := 1.0
-	for j, n := range e.n {
-		// A factorisation counts as one evaluation more.
-		sum += float64(n)
-		if e.stiff {
-			sum++
-		}
-		e.work[j] = sum
-		e.tab = append(e.tab, vec())
-	}
-	return e
-}
-
-// explicit writes the increment of x over a step H by the midpoint rule with
-// n substeps into dst. Since n is even, its error has only even powers of h.
-func (e *extrapolator) explicit(dst []float64, H float64, n int) {
-	h := H / float64(n)
-	prev := e.prev
-	for k, f := range e.f0 {
-		prev[k] = 0
-		dst[k] = h * f
-	}
-	for i := 1; i < n; i++ {
-		e.eval(dst, float64(i)*h)
-		for k, f := range e.f {
-			prev[k], dst[k] = dst[k], prev[k]+2*h*f
-		}
-	}
-}
-
-// implicit is explicit with the rule
-//
-//	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
-//
-// J = ∂f/∂x at the beginning of the step, which is as symmetric in time and so
-// has only even powers of h in its error, too. It is solved for the increments
-// Δᵢ = y_{i+1} − yᵢ, with c = 1/h:
-//
-//	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
-//	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
-//
-// The result is the mean of y_{n−1} and y_{n+1}, which damps the components
-// that the rule alone only reflects. ∂f/∂t comes in if t is taken for one more
-// component of the state, and need not be accurate. implicit reports whether
-// cI − J was regular.
-func (e *extrapolator) implicit(dst []float64, H float64, n int) bool {
-	h := H / float64(n)
-	c := 1 / h
-	if !e.lu.Factorize(c, e.jac) {
-		return false
-	}
-	delta := e.delta
-	copy(delta, e.f0)
-	for k, v := range e.ft {
-		delta[k] += h * v
-	}
-	e.lu.Solve(delta)
-	copy(dst, delta)
-	for i := 1; ; i++ {
-		e.eval(dst, float64(i)*h)
-		for k := range e.f {
-			e.f[k] -= c * delta[k]
-		}
-		e.lu.Solve(e.f)
-		if i == n {
-			break
-		}
-		for k, v := range e.f {
-			delta[k] += 2 * v
-			dst[k] += delta[k]
-		}
-	}
-	for k, v := range e.f {
-		dst[k] += v
-	}
-	return true
-}
-
-// eval sets e.f to f(t + dt, x + dx).
-func (e *extrapolator) eval(dx []float64, dt float64) {
-	for k, x := range e.x {
-		e.at[k] = x + (e.low[k] + dx[k])
-	}
-	e.p.F(e.f, e.t+(e.tLow+dt), e.at, e.theta)
-	e.evals++
-}
-
-// row adds row j, with T_{j,1} over a step H, to the scheme, after which
-// tab[0] is T_{j,j} and tab[1] is T_{j,j−1}. It reports whether all is finite.
-func (e *extrapolator) row(j int, H float64) bool {
-	if !e.stiff {
-		e.explicit(e.tab[j], H, e.n[j])
-	} else if !e.implicit(e.tab[j], H, e.n[j]) {
-		return false
-	}
-	for m := j - 1; m >= 0; m-- {
-		r := float64(e.n[j]) / float64(e.n[m])
-		w := 1 / (r*r - 1)
-		a, b := e.tab[m], e.tab[m+1]
-		for k, v := range b {
-			a[k] = v + (v-a[k])*w
-		}
-	}
-	return finite(e.tab[0])
-}
-
-// distance returns the largest component of T_{j,j} − T_{j,j−1}, an estimate
-// of the error of the latter, in units of what Tolerance says.
-func (e *extrapolator) distance(tol float64) float64 {
-	var floor float64
-	for k, dx := range e.tab[0] {
-		floor = max(floor, e.peak[k], math.Abs(e.x[k]+dx))
-	}
-	// A component that has been zero so far has no size of its own yet.
-	floor = floor*e.tol + math.SmallestNonzeroFloat64
-	var dist float64
-	for k, dx := range e.tab[0] {
-		now, then := math.Abs(e.x[k]), math.Abs(e.x[k]+dx)
-		size := max(now, then, 1e-6*e.peak[k], floor)
-		// No step is so short that its increment could be had to more than
-		// the working precision.
-		dist = max(dist, math.Abs(dx-e.tab[1][k])/(tol*size+0x1p-50*math.Abs(dx)))
-	}
-	return dist
-}
-
-// advance takes tab[0] as the increment over a step H.
-func (e *extrapolator) advance(H float64) {
-	for k, dx := range e.tab[0] {
-		e.x[k], e.low[k] = twoSum(e.x[k], e.low[k]+dx)
-		e.peak[k] = max(e.peak[k], math.Abs(e.x[k]))
-	}
-	e.t, e.tLow = twoSum(e.t, e.tLow+H)
-	e.steps++
-}
-
-// differentiate sets f0, jac and ft at (t, x). The last is a difference over a
-// small part of the step, which ends within rest.
-func (e *extrapolator) differentiate(step, rest float64) error {
-	e.evals++
-	if !e.stiff {
-		e.p.F(e.f0, e.t, e.x, e.theta)
-	} else {
-		e.fj.FJ(e.f0, e.jac, e.t, e.x, e.theta)
-	}
-	if !finite(e.f0) || e.stiff && !finite(e.jac.a) {
-		return fmt.Errorf("f or its Jacobian is not finite at t = %.6g, x = %.4g: want a state where the model makes sense", e.t, e.x)
-	}
-	if e.ft != nil {
-		if step == 0 {
-			step = rest
-		}
-		dt := 0x1p-13 * min(step, rest)
-		e.p.F(e.ft, e.t+(e.tLow+dt), e.x, e.theta)
-		e.evals++
-		for k, f := range e.f0 {
-			e.ft[k] = (e.ft[k] - f) / dt
+	for _, a := range s.Absolute {
+		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && s.Relative == 0 {
+			return fmt.Errorf("an absolute tolerance is %g: want a finite number > 0, or 0 with a relative one", a)
 		}
 	}
 	return nil
-}
-
-// twoSum returns the rounded sum of a and b and its rounding error (Knuth).
-func twoSum(a, b float64) (sum, err float64) {
-	sum = a + b
-	v := sum - a
-	return sum, (a - (sum - v)) + (b - v)
-}
-
-// integrate writes the states at the times into out.
-func (e *extrapolator) integrate(ctx context.Context, times, out []float64) error {
-	const (
-		safety  = 0.94 // on the step, and
-		aim     = 0.65 // on the distance that it is to give
-		longest = 10   // growth of the step from one to the next
-	)
-	d, n, last := len(e.x), e.n, len(e.n)-1
-	e.p.Initial(e.x, e.theta)
-	if !finite(e.x) {
-		return fmt.Errorf("the initial state %.4g is not finite", e.x)
-	}
-	for k, x := range e.x {
-		e.peak[k] = math.Abs(x)
-	}
-	e.t = e.p.Span[0]
-	span := e.p.Span[1] - e.p.Span[0]
-	// Where every step is cut short by an output time, the natural step has to
-	// be measured by steps on trial, once in each length that it covers.
-	renew := e.t
-
-	best := make([]float64, len(n)) // the step that row j would like
-	cost := make([]float64, len(n)) // work over step
-	k := last / 2                   // the row that is expected to converge
-	var natural float64             // the step that accuracy permits
-	for i, target := range times {
-		fresh := false // f0 and jac belong to (t, x)
-		for {
-			rest := (target - e.t) - e.tLow
-			if rest <= 0 {
-				break
-			}
-			if e.steps >= e.maxSteps+i {
-				return e.fault(fmt.Sprintf("more than %d steps", e.maxSteps))
-			}
-			if (e.steps+e.rejected)%64 == 0 {
-				if err := ctx.Err(); err != nil {
-					return fmt.Errorf("stopped at t = %.6g: %w", e.t, err)
-				}
-			}
-			if !fresh {
-				if err := e.differentiate(natural, rest); err != nil {
-					return err
-				}
-				fresh = true
-			}
-			if natural == 0 {
-				natural = 0.01 * min(span, maxAbs(e.x)/maxAbs(e.f0))
-				if !(natural > 0) { // at the origin, or at rest
-					natural = 1e-4 * span
-				}
-			}
-			if natural < 1e-25*span || e.t+natural == e.t {
-				return e.fault(fmt.Sprintf("the step fell to %.2g", natural))
-			}
-
-			// A step that an output time cuts short may err in proportion to
-			// its length, so that many output times do no harm.
-			H, tol, cut := natural, e.tol, false
-			if e.t >= renew {
-				if left := e.p.Span[1] - e.t; left > rest {
-					H = min(H, left)
-				} else {
-					H = min(H, rest)
-				}
-			} else if rest <= natural {
-				H, cut = rest, true
-				tol *= H / natural
-				if e.stiff {
-					// Rounding errors of stiff components do not get smaller
-					// with the step.
-					tol = max(tol, 0x1p-50)
-				}
-			}
-			accepted := false
-			j := 0
-			for ; ; j++ {
-				if !e.row(j, H) {
-					natural = min(natural/2, H/4)
-					break
-				}
-				if j == 0 {
-					continue
-				}
-				err := e.distance(tol)
-				factor := float64(longest)
-				if err > 0 {
-					factor = min(factor, max(0.02, safety*math.Pow(aim/err, 1/float64(2*j+1))))
-				}
-				best[j] = H * factor
-				cost[j] = e.work[j] / best[j]
-				first := k - 1
-				if cut {
-					first = 2
-				}
-				if j >= first && err <= 1 {
-					accepted = true
-					break
-				}
-				// Is there hope that row k+1 converges, at the latest?
-				hope := math.Inf(1)
-				switch j {
-				case k - 1:
-					hope = float64(n[k+1]*n[k]) / float64(n[0]*n[0])
-				case k:
-					hope = float64(n[k+1]) / float64(n[0])
-				case k + 1:
-					hope = 0
-				}
-				if !(err <= hope*hope) {
-					if cut {
-						natural = min(natural/2, best[j]*2)
-						break
-					}
-					if j > k-1 && k > 2 && cost[k-1] < 0.9*cost[k] {
-						k--
-					}
-					natural = min(best[min(j, k)], 0.9*H)
-					break
-				}
-			}
-			if !accepted {
-				e.rejected++
-				continue
-			}
-			if H <= rest {
-				e.advance(H)
-				fresh = false
-				if H == rest {
-					e.t, e.tLow = target, 0
-				}
-			}
-			if cut {
-				break
-			}
-			// The order with the least work per unit of time.
-			next := j
-			switch {
-			case j == k-1:
-				if j < 2 || cost[j] < 0.9*cost[j-1] {
-					next = k
-				}
-			default:
-				next = k
-				if cost[k-1] < 0.8*cost[k] {
-					next = k - 1
-				} else if j == k && cost[k] < 0.9*cost[k-1] || j == k+1 && cost[k+1] < 0.9*cost[k] {
-					next = k + 1
-				}
-			}
-			next = min(max(next, 2), last-1)
-			if next <= j {
-				natural = best[next]
-			} else {
-				natural = best[j] * e.work[next] / e.work[j]
-			}
-			k = next
-			renew = e.t + natural
-		}
-		for c := range d {
-			out[i*d+c] = e.x[c] + e.low[c]
-		}
-	}
-	return nil
-}
-
-// fault says what happened at the present time and what to try.
-func (e *extrapolator) fault(what string) error {
-	if e.stiff {
-		return fmt.Errorf("%s at t = %.6g, x = %.4g: the solution may end here; otherwise try a larger Tolerance or MaxSteps", what, e.t, e.x)
-	}
-	return fmt.Errorf("%s at t = %.6g, x = %.4g: set Stiff if the problem is stiff; otherwise the solution may end here, or try a larger Tolerance or MaxSteps", what, e.t, e.x)
 }
 
 // TrueError returns the Indicator that takes the difference to an accurate
-// solution.
+// solution, before and after events.
 func TrueError(r Settings) probode.Indicator {
 	return func(ctx context.Context, s *probode.Solver, theta []float64) (*probode.ErrorEstimate, error) {
 		r.Theta = theta
-		ref, err := Solve(ctx, s.Problem(), s.Times(), r)
-		if err != nil {
+		z := make([]float64, s.PathLen())
+		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
 			return nil, err
 		}
-		z := make([]float64, s.PathLen())
-		if err := s.Solve(z, theta, nil); err != nil {
+		ref, err := solve(ctx, s.Problem(), r, func(theta []float64) (*course, error) {
+			index, err := s.Grid().Index(nil)
+			return newCourse(s.Problem(), theta, s.Grid(), index), err
+		})
+		if err != nil {
 			return nil, err
 		}
 		for i, x := range ref.X {
@@ -553,22 +255,9 @@ func TrueError(r Settings) probode.Indicator {
 	}
 }
 
-func maxAbs(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
+func title(p *probode.Problem) string {
+	if p.Name == "" {
+		return "problem"
 	}
-	return m
+	return p.Name
 }
-
-// finite reports whether every element of x is a finite number.
-func finite(x []float64) bool {
-	for _, v := range x {
-		if v-v != 0 { // NaN for NaN and ±Inf
-			return false
-		}
-	}
-	return true
-}
-
-const epsilon = 0x1p-52

@@ -1,9 +1,8 @@
-package steplaw
+package steplaw_test
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"reflect"
 	"sort"
@@ -15,16 +14,14 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
+	. "github.com/probode/probode/pkg/probode/steplaw"
 )
 
-// draws returns n independent draws of the first step under the exact law, by
+// draws returns n independent draws of the first step under the exact distribution, by
 // the chain: each is a path of one step with a number of its own.
-func draws(t testing.TB, p *Problem, m AdamsMoulton, z []float64, h, alpha float64, n int) []float64 {
+func draws(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64, n int) []float64 {
 	t.Helper()
-	s, err := NewSolver(oneStep(p, z, h), m, h, alpha)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := solver(t, oneStep(p, z, h), m, h, alpha)
 	d := len(z)
 	path, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	out := make([]float64, 0, n*d)
@@ -38,22 +35,22 @@ func draws(t testing.TB, p *Problem, m AdamsMoulton, z []float64, h, alpha float
 }
 
 // The moments of the chain against quadrature. Current and Newton begin at
-// different Gaussians and have the same exact law; from Current at h = 0.3 the
+// different Gaussians and have the same exact distribution; from Current at h = 0.3 the
 // start is up to 3.7 sd away, for which 200 sweeps are given.
 //
 // 12 settings with 4 numbers each at z = 4.8: 48·2·Φ(−4.8) = 8e-5 false
 // alarms, the fourth moments being estimated.
-func TestExactLawMoments(t *testing.T) {
+func TestExactMoments(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	const n, z = 2000, 4.8
 	for _, h := range []float64{0.1, 0.3} {
 		for _, x := range [][]float64{{-1, 1}, {0, 0.5}, {-1, -0.5}} {
 			for _, lin := range []Linearization{Newton, Current} {
-				m := AdamsMoulton{Linearize: lin, Exact: &ExactLaw{}}
+				m := Exact{AdamsMoulton: AdamsMoulton{Linearize: lin}}
 				if h == 0.3 {
-					m.Exact.Sweeps = 200
+					m.Sweeps = 200
 				}
-				want := moments(t, lawAt(t, p, m, x, h, 0.2))
+				want := moments(t, stepAt(t, p, m, x, h, 0.2))
 				got := draws(t, p, m, x, h, 0.2, n)
 				for k := range 2 {
 					sd := math.Sqrt(want.Cov.At(k, k))
@@ -77,14 +74,14 @@ func TestExactLawMoments(t *testing.T) {
 }
 
 // From (2, 0) with h = 0.3 a shelf of small r far from the root, where V < 0,
-// holds 1.6 % of the law and half of the variance of V. The default number of
-// sweeps finds an eighth of it, and that is what ExactLaw warns of; 1600 find
+// holds 1.6 % of the distribution and half of the variance of V. The default number of
+// sweeps finds an eighth of it, and that is what Exact warns of; 1600 find
 // it. One number at z = 4.5: 7e-6 false alarms.
-func TestExactLawFarTail(t *testing.T) {
+func TestExactFarTail(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	m := AdamsMoulton{Exact: &ExactLaw{Sweeps: 1600}}
+	m := Exact{Sweeps: 1600}
 	x := []float64{2, 0}
-	l := lawAt(t, p, m, x, 0.3, 0.2)
+	l := stepAt(t, p, m, x, 0.3, 0.2)
 	g := newGrid(l, moments(t, l), 600)
 	var want float64
 	for i, v := range g.v {
@@ -107,7 +104,7 @@ func TestExactLawFarTail(t *testing.T) {
 	}
 }
 
-// rosenblatt turns draws from the law of g into pairs of numbers that are
+// rosenblatt turns draws from the distribution of g into pairs of numbers that are
 // independent and uniform: U₁ = P(V ≤ v), U₂ = P(R ≤ r | V = v). Both
 // distribution functions come from sums over the grid, the second in the
 // nearest column.
@@ -167,10 +164,10 @@ func chiSquare(u [][2]float64) float64 {
 }
 
 // Draws of the chain, with the default number of sweeps, and of the rejection
-// sampler against the law on a grid of the test's own: Rosenblatt's transform
+// sampler against the distribution on a grid of the test's own: Rosenblatt's transform
 // and χ² with 63 degrees of freedom, 1e-6 false alarms for each of 8 tests.
-// At h = 0.3 the Newton start is 0.7 sd off and the law is strongly bent.
-func TestExactLawDistribution(t *testing.T) {
+// At h = 0.3 the Newton start is 0.7 sd off and the distribution is strongly bent.
+func TestExactDistribution(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	critical := distuv.ChiSquared{K: 63}.Quantile(1 - 1e-6)
 	for _, c := range []struct {
@@ -187,8 +184,8 @@ func TestExactLawDistribution(t *testing.T) {
 		if c.sweeps > 0 {
 			n = 3000
 		}
-		m := AdamsMoulton{Exact: &ExactLaw{Sweeps: c.sweeps}}
-		l := lawAt(t, p, m, c.x, c.h, 0.2)
+		m := Exact{Sweeps: c.sweeps}
+		l := stepAt(t, p, m, c.x, c.h, 0.2)
 		// 800 columns over 28 sd: the nearest is within 0.018 sd, which
 		// changes P(R | V) by a few 10⁻³ at most, and by as much up as down.
 		g := newGrid(l, moments(t, l), 800)
@@ -203,9 +200,7 @@ func TestExactLawDistribution(t *testing.T) {
 			t.Errorf("h = %g from %v: rejection has χ² = %.1f, critical %.1f", c.h, c.x, got, critical)
 		}
 		// The test has power: the Gaussian approximation fails it.
-		gauss := m
-		gauss.Exact = nil
-		if got := chiSquare(g.rosenblatt(draws(t, p, gauss, c.x, c.h, 0.2, n))); got < critical {
+		if got := chiSquare(g.rosenblatt(draws(t, p, m.AdamsMoulton, c.x, c.h, 0.2, n))); got < critical {
 			t.Errorf("h = %g from %v: the Gaussian approximation passes with χ² = %.1f", c.h, c.x, got)
 		}
 	}
@@ -227,13 +222,13 @@ const kolmogorovCritical = 2.694
 
 // Chain and rejection, one against the other: the two-sample
 // Kolmogorov–Smirnov test on V and R with 1e-6 false alarms each, 4e-6 in all.
-func TestExactLawTwoSamples(t *testing.T) {
+func TestExactTwoSamples(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	const n = 5000
 	for _, lin := range []Linearization{Current, Predictor} {
-		m := AdamsMoulton{Linearize: lin, Exact: &ExactLaw{}}
+		m := Exact{AdamsMoulton: AdamsMoulton{Linearize: lin}}
 		x := []float64{-1, -0.5}
-		l := lawAt(t, p, m, x, 0.1, 0.2)
+		l := stepAt(t, p, m, x, 0.1, 0.2)
 		a := draws(t, p, m, x, 0.1, 0.2, n)
 		b := make([]float64, 2*n)
 		if err := l.Sample(b, Stream(6, 0)); err != nil {
@@ -257,16 +252,16 @@ func TestExactLawTwoSamples(t *testing.T) {
 	}
 }
 
-// The law p ∝ exp(−z⁶/2η²) of TestStepLawKnownDensities, whose distribution
+// The distribution p ∝ exp(−z⁶/2η²) of TestStepKnownDensities, whose distribution
 // function is an incomplete gamma function: P(|Z| ≤ z) = P(1/6, z⁶/2η²). The
 // Gaussian start has its mean at 1/3. Two tests with 1e-6 false alarms.
-func TestExactLawKnownDensity(t *testing.T) {
+func TestExactKnownDensity(t *testing.T) {
 	const h, alpha, n = 0.5, 0.4, 5000
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
-	m := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 400}}
+	m := Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}, Sweeps: 400}
 	chain := draws(t, p, m, []float64{1}, h, alpha, n)
 	rejection := make([]float64, n)
-	if err := lawAt(t, p, m, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
+	if err := stepAt(t, p, m, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
 		t.Fatal(err)
 	}
 	for what, z := range map[string][]float64{"chain": chain, "rejection": rejection} {
@@ -281,43 +276,43 @@ func TestExactLawKnownDensity(t *testing.T) {
 	}
 }
 
-// For a linear f the exact law is the Gaussian one, so every move is accepted
+// For a linear f the exact distribution is the Gaussian one, so every move is accepted
 // but for rounding, which gives away 10⁻¹⁴ of them.
-func TestExactLawLinear(t *testing.T) {
+func TestExactLinear(t *testing.T) {
 	p := &Problem{Name: "oscillator", X0: []float64{1, 0}, Span: [2]float64{0, 4}, Autonomous: true,
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = x[1]-0.2*x[0], -4*x[0] },
 		FJ: func(f, j []float64, _ float64, x, _ []float64) {
 			f[0], f[1] = x[1]-0.2*x[0], -4*x[0]
 			j[0], j[1], j[2] = -0.2, 1, -4
 		}}
-	for _, m := range []AdamsMoulton{{}, {Linearize: Current}, {Steps: 4}, {Steps: 3, Linearize: Predictor}} {
-		m.Exact = &ExactLaw{Sweeps: 20}
-		e, err := Integrate(context.Background(), p, m, 32, Settings{Step: 0.1, Alpha: 0.3, Seed: 1})
+	for _, am := range []AdamsMoulton{{}, {Linearize: Current}, {Steps: 4}, {Steps: 3, Linearize: Predictor}} {
+		m := Exact{AdamsMoulton: am, Sweeps: 20}
+		e, err := Integrate(context.Background(), p, m, 32, Settings{StepSize: 0.1, Alpha: 0.3, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := m.Steps - 1
-		for i, a := range e.Exact.Accept {
+		for i, a := range report(e).Accept {
 			if i < start {
-				if !math.IsNaN(a) || !math.IsNaN(e.Exact.Departure(i)) {
-					t.Errorf("%v: step %d of the start-up has the acceptance %g and the departure %g", m, i, a, e.Exact.Departure(i))
+				if !math.IsNaN(a) || !math.IsNaN(report(e).Departure(i)) {
+					t.Errorf("%v: step %d of the start has the acceptance %g and the departure %g", m, i, a, report(e).Departure(i))
 				}
 			} else if a != 1 {
 				t.Errorf("%v: step %d has the acceptance %g", m, i, a)
 			}
 		}
-		if len(e.Exact.MultipleRoots) > 0 {
-			t.Errorf("%v: several roots in steps %v", m, e.Exact.MultipleRoots)
+		if len(report(e).MultipleRoots) > 0 {
+			t.Errorf("%v: several roots in steps %v", m, report(e).MultipleRoots)
 		}
 	}
 }
 
-func TestExactLawWorkers(t *testing.T) {
+func TestExactWorkers(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	var first *Ensemble
 	for _, workers := range []int{1, 2, 5} {
-		e, err := Integrate(context.Background(), p, AdamsMoulton{Exact: &ExactLaw{Sweeps: 10}}, 70,
-			Settings{Step: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, KeepPaths: true})
+		e, err := Integrate(context.Background(), p, Exact{Sweeps: 10}, 70,
+			Settings{StepSize: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, KeepPaths: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -328,15 +323,12 @@ func TestExactLawWorkers(t *testing.T) {
 		if !reflect.DeepEqual(first.Paths, e.Paths) || !reflect.DeepEqual(first.Mean, e.Mean) {
 			t.Errorf("%d workers change the paths", workers)
 		}
-		if !reflect.DeepEqual(first.Exact, e.Exact) {
+		if !reflect.DeepEqual(report(first), report(e)) {
 			t.Errorf("%d workers change the report", workers)
 		}
 	}
 	// A path can be drawn again alone.
-	s, err := NewSolver(p, AdamsMoulton{Exact: &ExactLaw{Sweeps: 10}}, 0.1, 0.2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := solver(t, p, Exact{Sweeps: 10}, 0.1, 0.2)
 	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	if err := s.SolvePath(z, p.Theta, xi, 3, 41); err != nil {
 		t.Fatal(err)
@@ -346,14 +338,11 @@ func TestExactLawWorkers(t *testing.T) {
 	}
 }
 
-func TestExactLawAllocations(t *testing.T) {
+func TestExactAllocations(t *testing.T) {
 	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.Lorenz63()} {
 		p.Span[1] = 2
 		for _, lin := range []Linearization{Newton, Current, Predictor} {
-			s, err := NewSolver(p, AdamsMoulton{Steps: 1, Linearize: lin, Exact: &ExactLaw{Sweeps: 5}}, 0.01, 0.01)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := solver(t, p, Exact{AdamsMoulton: AdamsMoulton{Steps: 1, Linearize: lin}, Sweeps: 5}, 0.01, 0.01)
 			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 			solve := testing.AllocsPerRun(5, func() {
 				if err := s.SolvePath(z, p.Theta, xi, 1, 2); err != nil {
@@ -361,17 +350,18 @@ func TestExactLawAllocations(t *testing.T) {
 				}
 			})
 			draw := testing.AllocsPerRun(5, func() { DrawNoise(xi, 1, 2) })
-			if solve != draw {
+			// The generator of a path is two.
+			if solve-draw > 2 {
 				t.Errorf("%s, %v: %g allocations in %d steps", p.Name, lin, solve-draw, s.Steps())
 			}
 		}
 	}
 }
 
-func TestExactLawErrors(t *testing.T) {
+func TestExactErrors(t *testing.T) {
 	ctx := context.Background()
-	exact := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}
-	set := Settings{Step: 0.5, Alpha: 0.1, Seed: 1}
+	exact := Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}}
+	set := Settings{StepSize: 0.5, Alpha: 0.1, Seed: 1}
 
 	p := problems.Robertson()
 	p.Span = [2]float64{0, 1}
@@ -382,15 +372,21 @@ func TestExactLawErrors(t *testing.T) {
 	if _, err := Integrate(ctx, sine, exact, 4, set); !errors.Is(err, ErrImproper) {
 		t.Errorf("bounded r: %v", err)
 	}
-	s, err := NewSolver(problems.FitzHughNagumo(), exact, 0.1, 0.2)
-	if err != nil {
-		t.Fatal(err)
+	// The first path shows it, and the others are not waited for.
+	most := 0
+	set.Progress = func(done, _ int) { most = max(most, done) }
+	if _, err := Integrate(ctx, sine, exact, 100000, set); !errors.Is(err, ErrImproper) || most > 50000 {
+		t.Errorf("bounded r, %d paths: %v", most, err)
 	}
+	s := solver(t, problems.FitzHughNagumo(), exact, 0.1, 0.2)
 	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	if err := s.Solve(z, s.Problem().Theta, xi); err == nil || !strings.Contains(err.Error(), "inference") {
 		t.Errorf("Solve with noise: %v", err)
 	}
-	// Without noise the law does not matter.
+	if !s.Streams() || solver(t, problems.FitzHughNagumo(), AdamsMoulton{}, 0.1, 0.2).Streams() {
+		t.Error("Streams: want true for Exact, false for AdamsMoulton")
+	}
+	// Without noise the distribution does not matter.
 	if err := s.Solve(z, s.Problem().Theta, nil); err != nil {
 		t.Error(err)
 	}
@@ -399,89 +395,21 @@ func TestExactLawErrors(t *testing.T) {
 	if err := s.SolvePath(z, s.Problem().Theta, xi, 1, 1); err != nil || !reflect.DeepEqual(z, classical) {
 		t.Errorf("alpha = 0 is not the classical method: %v", err)
 	}
-	for _, bad := range []ExactLaw{{Sweeps: -1}, {Beta: -0.1}, {Beta: 1.5}, {Beta: math.NaN()}} {
+	for _, bad := range []Exact{{Sweeps: -1}, {Beta: -0.1}, {Beta: 1.5}, {Beta: math.NaN()}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%+v does not panic", bad)
 				}
 			}()
-			NewSolver(problems.FitzHughNagumo(), AdamsMoulton{Exact: &bad}, 0.1, 0.2)
+			solver(t, problems.FitzHughNagumo(), bad, 0.1, 0.2)
 		}()
 	}
 }
 
-// What the report says where it is known: numbers of one step from the
-// quadrature, and words.
-func TestExactReport(t *testing.T) {
+func BenchmarkExact(b *testing.B) {
 	p := problems.FitzHughNagumo()
-	one := oneStep(p, []float64{0, 0.5}, 0.3)
-	const n = 2000
-	e, err := Integrate(context.Background(), one, AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 400}}, n,
-		Settings{Step: 0.3, Alpha: 0.2, Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := e.Exact
-	// The mean of ζ = L⁻¹(z − μ) in the law of quadrature is L⁻¹ of the mean,
-	// and its squared length the squared Mahalanobis distance under Cov.
-	l := lawAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0, 0.5}, 0.3, 0.2)
-	m := moments(t, l)
-	want := -2 * (l.LogGaussian(m.Mean) - l.LogGaussian(l.Mean))
-	got := r.Shift[0][0]*r.Shift[0][0] + r.Shift[1][0]*r.Shift[1][0]
-	// Shift has the error sd/√n = 0.02 in each component, or less for the sds
-	// below 1 of this law: five of them in a length of 1.3.
-	near(t, "length of the shift", math.Sqrt(got), math.Sqrt(want), 0, 0.08)
-	if r.Worst(3)[0] != 0 || len(r.Worst(3)) != 1 || r.Departure(0) < 0.5 {
-		t.Errorf("worst steps %v, departure %g", r.Worst(3), r.Departure(0))
-	}
-	if s := r.String(); !strings.Contains(s, "should not be used") || !strings.Contains(s, "1 of 1 steps, t = 0\n") {
-		t.Errorf("report: %s", s)
-	}
-	// No chain that makes no use of its sweeps forgets its start.
-	e, err = Integrate(context.Background(), one, AdamsMoulton{Linearize: Current, Exact: &ExactLaw{Sweeps: 2, Beta: 0.1}}, n,
-		Settings{Step: 0.3, Alpha: 0.2, Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := e.Exact.Memory[0]; m < 0.5 || !strings.Contains(e.Exact.String(), "more sweeps are needed") {
-		t.Errorf("two small moves: memory %.2f, %s", m, e.Exact)
-	}
-	// Several roots.
-	cubic := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
-	e, err = Integrate(context.Background(), oneStep(cubic, []float64{0.05}, 2), AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}, 10,
-		Settings{Step: 2, Alpha: 0.01, Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(e.Exact.MultipleRoots, []int{0}) || !strings.Contains(e.Exact.String(), "several solutions") {
-		t.Errorf("steps with several roots: %v, %s", e.Exact.MultipleRoots, e.Exact)
-	}
-}
-
-// Where does the Gaussian approximation of backward Euler fail on
-// FitzHugh–Nagumo?
-func ExampleExactReport() {
-	p := problems.FitzHughNagumo()
-	m := AdamsMoulton{Linearize: Current, Exact: &ExactLaw{}}
-	ens, err := Integrate(context.Background(), p, m, 100, Settings{Step: 0.1, Alpha: 0.2, Seed: 1})
-	if err != nil {
-		panic(err)
-	}
-	worst := ens.Exact.Worst(1)[0]
-	fmt.Printf("worst at t = %.1f\n", ens.Exact.T[worst])
-	fmt.Println("fit for use there:", ens.Exact.Departure(worst) < 0.5)
-	// Output:
-	// worst at t = 0.7
-	// fit for use there: false
-}
-
-func BenchmarkExactLaw(b *testing.B) {
-	p := problems.FitzHughNagumo()
-	s, err := NewSolver(p, AdamsMoulton{Exact: &ExactLaw{}}, 0.1, 0.2)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := solver(b, p, Exact{}, 0.1, 0.2)
 	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	b.ReportAllocs()
 	var path uint64

@@ -23,7 +23,7 @@ func Assessment(a *bayes.Assessment) {
 
 	header := []string{"bias, in sd", "accurate"}
 	for _, st := range a.Steps {
-		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.Step), "with noise")
+		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.StepSize), "with noise")
 	}
 	header = append(header, "largest step")
 	var rows [][]any
@@ -47,7 +47,7 @@ func Assessment(a *bayes.Assessment) {
 	header, rows = []string{"calibrated α*"}, [][]any{{"at the mode"}, {"at three draws"}}
 	known := false
 	for _, st := range a.Steps {
-		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.Step))
+		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.StepSize))
 		var at []string
 		for _, v := range st.AlphaAt {
 			at = append(at, fmt.Sprintf("%.3g", v))

@@ -21,8 +21,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -45,9 +46,10 @@ func init() {
 // library; if any of them changes it is computed again. Variables of the cell
 // that compute uses must be among the inputs, since their values are not seen
 // otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are told apart by
-// [mcmc.Literal], so a function among them counts by its name alone. Where there
-// is no source, as in a program built with -trimpath, the program itself takes
-// its place: a result is then read back only by the program that computed it.
+// their text, written out in full, so a function among them counts by its name
+// alone. Where there is no source, as in a program built with -trimpath, the
+// program itself takes its place: a result is then read back only by the program
+// that computed it.
 //
 // Compute is a function literal or a declared function of the notebook. Memo
 // panics, before it computes, at a method value such as m.Run and at an instance
@@ -100,7 +102,7 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 // again. Without names it removes all, and what an interrupted Memo left half
 // written.
 func Forget(names ...string) {
-	patterns := []string{"*.gob", "*.part"}
+	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {
 		patterns = nil
 		for _, n := range names {
@@ -154,7 +156,7 @@ func encode[T any](v T) (data []byte, err error) {
 			data, err = nil, fmt.Errorf("%v", r)
 		}
 	}()
-	was := mcmc.Literal(v)
+	was := literal.Of(v)
 	if strings.Contains(was, "&…") { // gob would follow it until the stack is full
 		return nil, errors.New("its pointers go round in a circle")
 	}
@@ -166,7 +168,7 @@ func encode[T any](v T) (data []byte, err error) {
 	if err := gob.NewDecoder(bytes.NewReader(b.Bytes())).Decode(&again); err != nil {
 		return nil, err
 	}
-	if is := mcmc.Literal(again); is != was {
+	if is := literal.Of(again); is != was {
 		was, is := difference(was, is)
 		return nil, fmt.Errorf("encoding/gob makes “%s” of “%s”", is, was)
 	}
@@ -234,21 +236,10 @@ func store(file string, data []byte) (err error) {
 	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o666); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "*.part")
-	if err != nil {
+	return atomicfile.Write(file, func(w io.Writer) error {
+		_, err := w.Write(data)
 		return err
-	}
-	_, err = f.Write(data)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	})
 }
 
 // lossy tells what encoding/gob would leave out of a T in silence.
@@ -306,7 +297,7 @@ func sourced(f *runtime.Func) bool {
 // key is the hash of all that a result depends on.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, mcmc.Literal(inputs))
+	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
 	file, line := compute.FileLine(compute.Entry())
 	text := source(file, line)
 	if len(text) == 0 { // not the name, which is another where compute is inlined

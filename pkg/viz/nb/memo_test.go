@@ -14,9 +14,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -212,7 +214,7 @@ func TestForgetParts(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PROBODE_MEMO", dir)
 	square(3)
-	part := filepath.Join(dir, "123.part")
+	part := filepath.Join(dir, "123.tmp")
 	if err := os.WriteFile(part, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestForgetParts(t *testing.T) {
 	}
 	Forget()
 	if _, err := os.Stat(part); err == nil {
-		t.Error("left: 123.part")
+		t.Error("left: 123.tmp")
 	}
 }
 
@@ -317,13 +319,13 @@ func TestMemoFigure(t *testing.T) {
 // assessment is one of a parameter at a step, without a probabilistic run.
 func assessment(m probode.Method) *bayes.Assessment {
 	inf := &bayes.Inference{
-		Scheme: "deterministic", Summary: mcmc.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
+		Scheme: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
 		Effects: []bayes.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: bayes.Matters}},
 	}
 	return &bayes.Assessment{
 		Model: "decay", Method: m, Threshold: 0.1, KHat: 0.2,
 		Params:   []bayes.AccurateMarginal{{Name: "k", Mean: 1, SD: 2}},
-		Steps:    []bayes.StepAssessment{{Step: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
+		Steps:    []bayes.StepAssessment{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
 		Warnings: []string{"a warning"},
 	}
 }
@@ -333,7 +335,7 @@ func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
 	var last *bayes.Assessment
 	for _, m := range []probode.Method{
-		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton, Exact: &probode.ExactLaw{}},
+		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton},
 		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
 	} {
 		want, computed := assessment(m), 0
@@ -342,7 +344,7 @@ func TestMemoAssessment(t *testing.T) {
 			if got.String() != want.String() {
 				t.Errorf("%v: got\n%v\nwant\n%v", m, got, want)
 			}
-			if is, was := mcmc.Literal(got), mcmc.Literal(want); is != was {
+			if is, was := literal.Of(got), literal.Of(want); is != was {
 				t.Errorf("%v: got\n%s\nwant\n%s", m, is, was)
 			}
 			last = got

@@ -4,7 +4,7 @@
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
-//		probode.Settings{Step: 0.1, Alpha: 0.2, Seed: 1, Progress: nb.Progress("paths")}))
+//		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1, Progress: nb.Progress("paths")}))
 //	nb.Show(viz.Bands(…))
 //
 // Each cell is a process of its own, so values do not reach the next cell; see

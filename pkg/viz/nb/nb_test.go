@@ -318,7 +318,8 @@ func TestProgress(t *testing.T) {
 	if n := len(r.sent); n < 10 || n > 50 {
 		t.Errorf("%d messages for 1000 calls of the hook", n)
 	}
-	middle := r.sent[2].Data[protocol.MIMETextPlain].(string)
+	// The rate is told after the first fifth of a second.
+	middle := r.sent[5].Data[protocol.MIMETextPlain].(string)
 	if !strings.Contains(middle, " a second, ") || !strings.HasSuffix(middle, " left") {
 		t.Errorf("bar: %s", middle)
 	}

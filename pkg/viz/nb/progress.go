@@ -3,13 +3,13 @@ package nb
 import (
 	"fmt"
 	"html"
-	"math"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -41,10 +41,11 @@ func Sampling(label string) func(mcmc.Progress) {
 }
 
 func newBar(label string) *bar {
-	b := &bar{label: label, open: true, start: time.Now()}
+	now := time.Now()
+	b := &bar{label: label, open: true, meter: progress.NewMeter(now, 0)}
 	bars.Lock()
 	bars.all = append(bars.all, b)
-	b.id = fmt.Sprintf("probode-%d-%d-%d", os.Getpid(), b.start.UnixNano(), len(bars.all))
+	b.id = fmt.Sprintf("probode-%d-%d-%d", os.Getpid(), now.UnixNano(), len(bars.all))
 	bars.Unlock()
 	pause()
 	b.send(fmt.Sprintf("<progress></progress> %s", html.EscapeString(label)), label)
@@ -56,7 +57,8 @@ type bar struct {
 
 	mu          sync.Mutex
 	open        bool
-	start, last time.Time
+	meter       progress.Meter
+	last        time.Time
 	done, total int
 	detail      string // in the place of the counts, if not empty
 }
@@ -73,7 +75,7 @@ func (b *bar) move(done, total int, detail string) {
 	if !b.open || total != b.total || done < b.done && done <= 1 {
 		b.open, b.done = true, 0
 		if b.total != 0 {
-			b.start = now
+			b.meter = progress.NewMeter(now, 0)
 		}
 	}
 	b.done, b.total, b.detail = max(b.done, done), total, detail
@@ -86,8 +88,8 @@ func (b *bar) move(done, total int, detail string) {
 	}
 	b.last = now
 	text := b.text()
-	if rate := float64(b.done) / now.Sub(b.start).Seconds(); rate > 0 && detail == "" {
-		text += fmt.Sprintf(", %s a second, %s left", number(rate), left(float64(b.total-b.done)/rate))
+	if _, rate, left := b.meter.Update(now, b.done, b.total); rate > 0 && detail == "" {
+		text += fmt.Sprintf(", %s a second, %s left", number(rate), progress.Span(left))
 	}
 	b.send(fmt.Sprintf(`<progress value="%d" max="%d"></progress> %s`, b.done, b.total, html.EscapeString(text)), text)
 }
@@ -126,11 +128,4 @@ func closeBars() {
 
 func (b *bar) send(html, text string) {
 	send(bundle{protocol.MIMETextHTML: html, protocol.MIMETextPlain: text}, b.id)
-}
-
-func left(seconds float64) string {
-	if seconds < 100 {
-		return fmt.Sprintf("%.0f s", math.Ceil(seconds))
-	}
-	return fmt.Sprintf("%.0f min", math.Ceil(seconds/60))
 }

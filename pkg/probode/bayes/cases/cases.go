@@ -56,7 +56,7 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 				bayes.LogNormal{Sigma: bayes.Unknown("sigma_lynx")},
 			},
 		}},
-		Method: probode.RungeKutta{}, Step: 0.1,
+		Method: probode.RungeKutta{}, StepSize: 0.1,
 	}
 }
 
@@ -81,10 +81,10 @@ func Influenza(data *bayes.Data) *bayes.Posterior {
 		},
 		Experiments: []bayes.Experiment{{
 			Problem: problems.Influenza(), Data: data,
-			Observe: func(dst, x, _ []float64) { dst[0] = x[1] },
+			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
 			Errors:  []bayes.Likelihood{bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}},
 		}},
-		Method: probode.RungeKutta{}, Step: 0.1,
+		Method: probode.RungeKutta{}, StepSize: 0.1,
 	}
 }
 
@@ -100,7 +100,7 @@ func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 			Problem: p, Data: data,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 		}},
-		Method: probode.AdamsMoulton{Linearize: probode.Current}, Step: 0.05, Alpha: bayes.Known(0.2),
+		Method: probode.AdamsMoulton{Linearize: probode.Current}, StepSize: 0.05, Alpha: bayes.Known(0.2),
 	}
 	for k := range p.Theta {
 		post.Params = append(post.Params, bayes.Param{

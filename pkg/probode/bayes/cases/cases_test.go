@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 func data(t *testing.T, file, time string, columns ...string) *bayes.Data {
@@ -96,10 +97,10 @@ func TestRealData(t *testing.T) {
 				t.Fatalf("%s: nothing is published of %s", c.name, name)
 			}
 			mean, sd := moments(x)
-			if z := (mean - want.Mean) / math.Hypot(mcmc.MCSEMean(x), want.MCSEMean); !(math.Abs(z) < 4.5) {
+			if z := (mean - want.Mean) / math.Hypot(diag.MCSEMean(x), want.MCSEMean); !(math.Abs(z) < 4.5) {
 				t.Errorf("%s: mean of %s is %.5g, want %.5g: %.1f standard errors apart", c.name, name, mean, want.Mean, z)
 			}
-			if z := (sd - want.SD) / math.Hypot(mcmc.MCSESD(x), want.MCSESD); !(math.Abs(z) < 4.5) {
+			if z := (sd - want.SD) / math.Hypot(diag.MCSESD(x), want.MCSESD); !(math.Abs(z) < 4.5) {
 				t.Errorf("%s: sd of %s is %.5g, want %.5g: %.1f standard errors apart", c.name, name, sd, want.SD, z)
 			}
 		}
@@ -109,7 +110,7 @@ func TestRealData(t *testing.T) {
 // noisy has p solved by a probabilistic method, with α calibrated at the mode.
 func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	t.Helper()
-	p.Method, p.Step = probode.AdamsMoulton{Steps: 2}, 0.1
+	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 2}, 0.1
 	mode, err := p.FindMode(context.Background(), 1)
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
@@ -44,7 +46,6 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
-	stiff := flags.Bool("stiff", false, "the problem is stiff: solve accurately by an implicit method")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
 	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
@@ -52,7 +53,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	s := bayes.AssessSettings{
-		Threshold: *threshold, Weighed: *weighed, Accurate: bayes.AccurateSolver{Stiff: *stiff},
+		Threshold: *threshold, Weighed: *weighed,
 		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
 	var err error
@@ -84,7 +85,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && p.Step == 0 {
+	if s.Steps == nil && p.StepSize == 0 {
 		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
 	}
 	line, erase := tell(os.Stderr)
@@ -117,11 +118,11 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	numbers := tableOf(*page)
-	if err := writeFile(numbers, a.WriteCSV); err != nil {
-		return err
+	if err := atomicfile.Write(numbers, a.WriteCSV); err != nil {
+		return fmt.Errorf("-out: %w", err)
 	}
-	if err := writeFile(*page, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
-		return err
+	if err := atomicfile.Write(*page, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
+		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(out, "\n%s and %s written\n", *page, numbers)
 	return failed
@@ -153,23 +154,12 @@ func parseSteps(text string) ([]float64, error) {
 // tell returns a function that shows the progress of long work: on a terminal in
 // one line, which erase takes away in the end, else in a line every ten seconds.
 func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
-	info, err := f.Stat()
-	if err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" {
-		show = func(done, total int, doing string) {
-			// Without wrapping, as mcmc.Terminal does it: a line that went on in
-			// the next row could not be written anew.
-			fmt.Fprintf(f, "\r\x1b[2K\x1b[?7l%d of %d · %s\x1b[?7h", done, total, doing)
+	line, begin := progress.NewLine(f), time.Now()
+	return func(done, total int, doing string) {
+		if elapsed := time.Since(begin); elapsed >= time.Second/10 {
+			line.Show(elapsed, fmt.Sprintf("%d of %d · %s", done, total, doing))
 		}
-		return show, func() { fmt.Fprint(f, "\r\x1b[2K") }
-	}
-	next := time.Now().Add(10 * time.Second)
-	show = func(done, total int, doing string) {
-		if now := time.Now(); now.After(next) {
-			next = now.Add(10 * time.Second)
-			fmt.Fprintf(f, "%d of %d · %s\n", done, total, doing)
-		}
-	}
-	return show, func() {}
+	}, line.Erase
 }
 
 // assessPage returns the page: the answer, the figure, what to beware of, and
@@ -253,18 +243,4 @@ func sameFile(a, b string) bool {
 	s, errS := os.Stat(a)
 	t, errT := os.Stat(b)
 	return errS == nil && errT == nil && os.SameFile(s, t)
-}
-
-// writeFile writes a file as a whole or not at all.
-func writeFile(path string, write func(io.Writer) error) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	err = errors.Join(write(tmp), tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	return err
 }

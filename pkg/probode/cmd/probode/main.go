@@ -10,8 +10,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // A command writes its result to out. What is wrong with its arguments is an
@@ -22,6 +25,7 @@ type command struct {
 }
 
 var commands = []command{
+	{"solve", "a table of solutions of a built-in problem, with the spread of an ensemble", solve},
 	{"assess", "does the solver's error matter for this posterior, and at which step?", assess},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
@@ -52,10 +56,15 @@ func main() {
 	}
 }
 
-// interruptible returns a context that ends with the first interrupt. The second
+// interruptible returns a context that ends with the first interrupt, be it Ctrl-C,
+// SIGTERM, or SIGHUP when the terminal is closed. The second
 // one ends the process, whatever it is at.
 func interruptible() (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
@@ -73,14 +82,55 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			if in := stopped(""); errors.Is(err, context.Canceled) && !errors.As(err, &in) {
 				return stopped("stopped")
 			}
-			return err
+			return brief(err, args)
 		}
 	}
 	var names []string
 	for _, c := range commands {
 		names = append(names, c.name)
 	}
-	return fmt.Errorf("no command %q: want %s", args[0], strings.Join(names, ", "))
+	return fmt.Errorf("no command %q: want %s", text.Clip(args[0]), strings.Join(names, ", "))
+}
+
+// A briefError is an error in words that fit a terminal.
+type briefError struct {
+	error
+	words string
+}
+
+func (e briefError) Error() string { return e.words }
+func (e briefError) Unwrap() error { return e.error }
+
+// brief keeps from the terminal what the caller or a file made too long, or what a
+// terminal would take for a command: of an argument, and of any word, it leaves the
+// first 80 characters, and of the message the first 1000.
+func brief(err error, args []string) error {
+	if err == nil {
+		return nil
+	}
+	words := err.Error()
+	for _, arg := range args {
+		_, value, _ := strings.Cut(arg, "=")
+		for _, long := range []string{arg, value} {
+			if short := text.Clip(long); len(long) > len(short) {
+				words = strings.ReplaceAll(words, long, short)
+				quoted := strconv.Quote(long)
+				words = strings.ReplaceAll(words, quoted[1:len(quoted)-1], short)
+			}
+		}
+	}
+	fields := strings.Split(words, " ")
+	for i, f := range fields {
+		fields[i] = text.Clip(f)
+	}
+	words = strings.Join(fields, " ")
+	if r := []rune(words); len(r) > 1000 {
+		words = string(r[:1000]) + "…"
+	}
+	if words == err.Error() {
+		return err
+	}
+	return briefError{err, words}
 }
 
 func usage(out io.Writer) {

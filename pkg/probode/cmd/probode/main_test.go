@@ -4,8 +4,10 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,7 +26,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "main":
 		// A signal must not end the process before main asks for it.
-		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		fmt.Println("ready")
 		main()
 	case "hang":
@@ -36,9 +38,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// interrupted starts this program in a role and sends it interrupts until it
+// interrupted starts this program in a role and sends it signals until it
 // ends, which it has to in ten seconds.
-func interrupted(t *testing.T, as string, args ...string) (state *os.ProcessState, stderr string) {
+func interrupted(t *testing.T, with os.Signal, as string, args ...string) (state *os.ProcessState, stderr string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), role+"="+as)
@@ -58,7 +60,7 @@ func interrupted(t *testing.T, as string, args ...string) (state *os.ProcessStat
 	go func() { end <- c.Wait() }()
 	deadline := time.After(10 * time.Second)
 	for {
-		c.Process.Signal(os.Interrupt)
+		c.Process.Signal(with)
 		select {
 		case err := <-end:
 			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -75,7 +77,7 @@ func interrupted(t *testing.T, as string, args ...string) (state *os.ProcessStat
 
 // The second interrupt ends what takes no notice of the first.
 func TestSecondInterrupt(t *testing.T) {
-	state, _ := interrupted(t, "hang")
+	state, _ := interrupted(t, os.Interrupt, "hang")
 	if w, ok := state.Sys().(syscall.WaitStatus); !ok || !w.Signaled() || w.Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v, want the signal", state)
 	}
@@ -83,8 +85,37 @@ func TestSecondInterrupt(t *testing.T) {
 
 // The first interrupt ends a command in words, with the status of shells.
 func TestInterrupt(t *testing.T) {
-	state, stderr := interrupted(t, "main", "sbc", "-quiet", "-sets", "1000000")
-	if state.ExitCode() != 130 || stderr != "probode: stopped\n" {
-		t.Errorf("ended with %v, and said %q", state, stderr)
+	for _, with := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		state, stderr := interrupted(t, with, "main", "sbc", "-quiet", "-sets", "1000000")
+		if state.ExitCode() != 130 || stderr != "probode: stopped\n" {
+			t.Errorf("%v: ended with %v, and said %q", with, state, stderr)
+		}
+	}
+}
+
+// A message repeats no more than 80 characters of an argument, and nothing that a
+// terminal would take for a command.
+func TestBriefErrors(t *testing.T) {
+	long := strings.Repeat("ab ", 3000)
+	for _, args := range [][]string{
+		{long},
+		{"sample", "-" + long}, {"sample", long},
+		{"sample", "-dir", "x", "-method", long, "-case", "influenza"},
+		{"sample", "-dir", "x", "-case", long},
+		{"sample", "-dir", "x", "-scheme", strings.ReplaceAll(long, " ", "\x1b")},
+		{"sample", "-dir", "x", "-step=" + long},
+		{"sample", "-dir", "x", "-chain", long},
+		{"merge", long, long},
+		{"summary", long},
+	} {
+		err := run(context.Background(), args, io.Discard)
+		if err == nil {
+			t.Errorf("%.40q: no error", args)
+			continue
+		}
+		message := err.Error()
+		if len(message) > 1100 || strings.Contains(message, long[:120]) || strings.ContainsAny(message, "\x1b\n") {
+			t.Errorf("%.40q: a message of %d characters: %.300q", args, len(message), message)
+		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -80,7 +80,7 @@ type assignment struct{ name, value string }
 func newModel(flags *flag.FlagSet) *model {
 	m := &model{flags: flags}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(caseNames(), ", "))
-	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problemNames(), ", "))
+	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; for a case, its own file under the current directory")
 	flags.StringVar(&m.time, "time", "t", "`column` of the times")
 	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states the columns have the names of states, or are all states in order")
@@ -99,7 +99,7 @@ func newModel(flags *flag.FlagSet) *model {
 	list("fix", &m.fixed, "value of a parameter that is known, as `name=number`")
 	flags.BoolVar(&m.unknown, "unknown-start", false, "the initial values are parameters, too: x0 for a state x, x1_0 for a state x1")
 	flags.Float64Var(&m.t0, "t0", math.NaN(), "`time` of the initial state")
-	flags.StringVar(&m.method, "method", "", "`method`: ab1 to ab5, am0 to am4 (also am1,current and am1,predictor; am1 is am1,newton), midpoint, heun, rk4, dopri5; none: am1; a case has its own")
+	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: am1; a case has its own")
 	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step; a case has its own")
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
@@ -163,14 +163,14 @@ func (m *model) build() (*bayes.Posterior, error) {
 	}
 	switch {
 	case m.set("method"):
-		if p.Method, err = parseMethod(m.method); err != nil {
-			return nil, err
+		if p.Method, err = methods.Parse(m.method); err != nil {
+			return nil, fmt.Errorf("-method: %w", err)
 		}
 	case p.Method == nil:
 		p.Method = probode.AdamsMoulton{Steps: 1}
 	}
 	if m.step > 0 {
-		p.Step = m.step
+		p.StepSize = m.step
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
@@ -284,38 +284,11 @@ func readData(path, time string, columns []string) (*bayes.Data, error) {
 	return data, nil
 }
 
-// problemNames returns the names of the built-in problems as one types them, in
-// the order of problems.All.
-func problemNames() []string {
-	var names []string
-	for _, p := range problems.All() {
-		name, more, _ := strings.Cut(p.Name, "(")
-		name = typed(name)
-		if slices.Contains(names, name) {
-			// Of two with one name, the second has its numbers in brackets.
-			n, _, _ := strings.Cut(typed(more), "-")
-			name += "-" + n
-		}
-		names = append(names, name)
-	}
-	return names
-}
-
-// typed writes a name with small letters, digits and hyphens only.
-func typed(name string) string {
-	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	return strings.Join(words, "-")
-}
-
 func (m *model) ofProblem() (*bayes.Posterior, error) {
-	names := problemNames()
-	i := slices.Index(names, typed(m.problem))
-	if i < 0 {
-		return nil, fmt.Errorf("-problem %s: want one of %s", m.problem, strings.Join(names, ", "))
+	problem, err := problems.Named(m.problem)
+	if err != nil {
+		return nil, fmt.Errorf("-problem: %w", err)
 	}
-	problem := problems.All()[i]
 	for _, need := range []struct{ name, value, example string }{
 		{"data", m.data, "a CSV file"},
 		{"columns", m.columns, "the columns observed, such as " + problem.StateName(0)},
@@ -351,7 +324,7 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, Step: m.step}
+	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, StepSize: m.step}
 	known := append(paramNames(problem), own...)
 	for _, q := range m.priors {
 		if !slices.Contains(known, q.name) {
@@ -447,32 +420,6 @@ func (m *model) observations(problem *probode.Problem) (*bayes.Data, error) {
 		return nil, fmt.Errorf("-t0 %g: the data reach from t = %g to %g: want a time of the initial state before them", t0, first, last)
 	}
 	return data, nil
-}
-
-// parseMethod reads a name such as am2,current.
-func parseMethod(text string) (probode.Method, error) {
-	const want = "want ab1 to ab5, am0 to am4 (with ,newton ,current or ,predictor), midpoint, heun, rk4 or dopri5"
-	name, how, with := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
-	bad := fmt.Errorf("-method %s: %s", text, want)
-	tableaus := map[string]*probode.Tableau{"rk4": nil, "heun": probode.Heun, "midpoint": probode.Midpoint, "dopri5": probode.DormandPrince}
-	if t, ok := tableaus[name]; ok && !with {
-		return probode.RungeKutta{Tableau: t}, nil
-	}
-	if len(name) != 3 {
-		return nil, bad
-	}
-	s := int(name[2] - '0')
-	switch {
-	case name[:2] == "ab" && s >= 1 && s <= 5 && !with:
-		return probode.AdamsBashforth{Steps: s}, nil
-	case name[:2] == "am" && s >= 0 && s <= 4:
-		for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
-			if !with || strings.TrimSpace(how) == l.String() {
-				return probode.AdamsMoulton{Steps: s, Linearize: l}, nil
-			}
-		}
-	}
-	return nil, bad
 }
 
 // call reads name(arg, …). A name alone has no arguments.

@@ -13,14 +13,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
 ArviZ and pandas read. Stopped by Ctrl-C or killed in whatever way, the same
-command goes on where it was, and in the end the files are the same to the last
-byte. With -chain it draws one chain only, so that a study can be split over many
+command resumes it, and in the end the files are the same to the last byte. With
+a larger -draws it extends a study. With -chain it draws one chain only, so that a study can be split over many
 machines and gathered by probode merge.
 
   probode sample -case lynx-hare -data notebooks/data/lynx_hare.csv -scheme deterministic -chains 8 -draws 5000 -dir runs/lynx
@@ -39,7 +41,7 @@ On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
 
 With each draw come log_lik, the log density of each datum, and y_hat, what the
 model expects of each datum: without an error of observation, and so no draw from
-the posterior predictive law.
+the posterior predictive distribution.
 
 `
 
@@ -78,7 +80,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.BurnIn, s.Thin, s.Workers, s.Checkpoint = *burnIn, *thin, *workers, *every
+	s.BurnIn, s.Thin, s.Workers = *burnIn, *thin, *workers
 	s.Seed, s.Chains, s.Draws = model.seed, model.chains, model.draws
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
@@ -108,7 +110,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 			line(now)
 		}
 	}
-	err = bayes.Stream(ctx, p, scheme, *dir, s)
+	err = bayes.Stream(ctx, p, scheme, *dir, s, store.Options{Checkpoint: *every})
 	if errors.Is(err, context.Canceled) {
 		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to go on", percent))
 	}
@@ -184,7 +186,7 @@ func unfinished(dir string, s mcmc.Settings) bool {
 		}
 	}
 	for _, i := range only {
-		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("chain-%d.state", i+1))); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("chain-%d.csv.part", i+1))); err == nil {
 			return true
 		}
 	}
@@ -211,7 +213,7 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("merge: want the directory to gather in, and those to gather from")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
-	if err := mcmc.Merge(dst, src...); err != nil {
+	if err := store.Merge(dst, src...); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "all chains are in %s\n", dst)
@@ -236,7 +238,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	if flags.NArg() != 1 {
 		return errors.New("summary: want one directory")
 	}
-	chains, err := mcmc.Read(flags.Arg(0))
+	chains, err := store.Read(flags.Arg(0))
 	if err != nil {
 		return err
 	}
@@ -250,7 +252,7 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	w := csv.NewWriter(out)
 	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
 	for _, m := range chains.Summary() {
-		row := []string{m.Name}
+		row := []string{text.Printable(m.Name)}
 		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
 			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
 		}

@@ -94,6 +94,27 @@ func TestSampleStops(t *testing.T) {
 	}
 }
 
+// TestSampleExtends asks a finished study for more draws.
+func TestSampleExtends(t *testing.T) {
+	dir, want := t.TempDir(), t.TempDir()
+	runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", dir})...)
+	longer := []string{"-draws", "80", "-dir"}
+	runCommand(t, sample, slices.Concat(quickStudy, longer, []string{dir})...)
+	runCommand(t, sample, slices.Concat(quickStudy, longer, []string{want})...)
+	for k := range 3 {
+		name := fmt.Sprintf("chain-%d.csv", k+1)
+		a, errA := os.ReadFile(filepath.Join(dir, name))
+		b, errB := os.ReadFile(filepath.Join(want, name))
+		if errA != nil || errB != nil || string(a) != string(b) {
+			t.Errorf("%s is not that of a run of 80 draws: %v, %v", name, errA, errB)
+		}
+	}
+	err := sample(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
+	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here: a study can be extended, and not shortened") {
+		t.Errorf("fewer draws: %v", err)
+	}
+}
+
 func TestSampleErrors(t *testing.T) {
 	with := func(more ...string) []string { return slices.Concat(quickStudy, []string{"-dir", t.TempDir()}, more) }
 	for _, test := range []struct {

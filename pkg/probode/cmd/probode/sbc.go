@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/viz"
@@ -124,18 +125,18 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if !found && checks > 0 {
-		fmt.Fprintf(out, "no sign of a wrong law: none of %d P is below %.1g\n", checks, limit)
+		fmt.Fprintf(out, "no sign of a wrong distribution: none of %d P is below %.1g\n", checks, limit)
 	}
 	if *file == "" || len(results) == 0 {
 		return failed
 	}
 	table := tableOf(*file)
-	err := writeFile(table, func(w io.Writer) error { return writeRanks(w, results) })
+	err := atomicfile.Write(table, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = writeFile(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
+		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("-out: %w", err)
 	}
 	fmt.Fprintf(out, "%s, %s\n", *file, table)
 	return failed
@@ -164,7 +165,7 @@ func calibration() *bayes.Posterior {
 			Problem: problem.UnknownStart(), Data: data,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
 		}},
-		Method: probode.AdamsBashforth{}, Step: 0.25, Alpha: bayes.Known(0.05),
+		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.05),
 	}
 }
 

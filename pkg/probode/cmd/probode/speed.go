@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 const speedHelp = `Effective draws per second of every scheme, on the FitzHugh–Nagumo problem of the
@@ -119,7 +120,7 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	lynx.Method, lynx.Step, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
+	lynx.Method, lynx.StepSize, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
 	mode, err := lynx.FindMode(ctx, seed)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 	}
 	lynx.Alpha = bayes.Known(c[0].Alpha)
 	described := func(short string, p *bayes.Posterior) speedModel {
-		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.Step, p.Alpha.Value), p}
+		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.StepSize, p.Alpha.Value), p}
 	}
 	return []speedModel{described("FitzHugh–Nagumo", fhn), described("lynx and hare", lynx)}, nil
 }
@@ -176,5 +177,5 @@ func ratios(ctx context.Context, p *bayes.Posterior, next func()) (cost, gain []
 // quartiles describes values by their median and the middle half.
 func quartiles(v []float64) string {
 	slices.Sort(v)
-	return fmt.Sprintf("%.2f (%.2f to %.2f)", mcmc.Quantile(v, 0.5), mcmc.Quantile(v, 0.25), mcmc.Quantile(v, 0.75))
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", diag.Quantile(v, 0.5), diag.Quantile(v, 0.25), diag.Quantile(v, 0.75))
 }

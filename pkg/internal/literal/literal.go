@@ -1,0 +1,126 @@
+// Package literal writes out values of any type.
+package literal
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Of writes a value out in full, nearly as a Go program would: pointers are
+// followed and shown by what they point at, fields that are not exported are shown
+// too, maps are sorted, and numbers have all their digits. The text is the same in
+// every process, so that it tells settings apart: see Settings.Meta. Functions are
+// shown by their names, and two closures of one function are not told apart;
+// neither are channels.
+func Of(v any) string {
+	w := new(writer)
+	w.write(reflect.ValueOf(v), true, nil)
+	return w.String()
+}
+
+// NonZero is Of without the fields of structs that are zero: a setting that is
+// added later leaves the text of values that do without it as it was.
+func NonZero(v any) string {
+	w := &writer{brief: true}
+	w.write(reflect.ValueOf(v), true, nil)
+	return w.String()
+}
+
+type writer struct {
+	strings.Builder
+	brief bool // leave out fields that are zero
+}
+
+// write writes v, with its type if that does not follow from where v stands.
+// Above are the pointers on the way to it.
+func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
+	if !v.IsValid() {
+		b.WriteString("nil")
+		return
+	}
+	number := func(text string) {
+		if typed {
+			text = v.Type().String() + "(" + text + ")"
+		}
+		b.WriteString(text)
+	}
+	list := func(n int, write func(i int)) {
+		if typed {
+			b.WriteString(v.Type().String())
+		}
+		b.WriteByte('{')
+		for i := range n {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			write(i)
+		}
+		b.WriteByte('}')
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		b.write(v.Elem(), true, above)
+	case reflect.Pointer:
+		switch {
+		case v.IsNil() && typed:
+			fmt.Fprintf(b, "(%v)(nil)", v.Type())
+		case v.IsNil():
+			b.WriteString("nil")
+		case slices.Contains(above, v.Pointer()):
+			b.WriteString("&…") // a circle
+		default:
+			b.WriteByte('&')
+			b.write(v.Elem(), typed, append(above, v.Pointer()))
+		}
+	case reflect.Struct:
+		var set []int
+		for i := range v.NumField() {
+			if !b.brief || !v.Field(i).IsZero() {
+				set = append(set, i)
+			}
+		}
+		list(len(set), func(i int) {
+			b.WriteString(v.Type().Field(set[i]).Name + ": ")
+			b.write(v.Field(set[i]), false, above)
+		})
+	case reflect.Slice, reflect.Array:
+		list(v.Len(), func(i int) { b.write(v.Index(i), false, above) })
+	case reflect.Map:
+		var entries []string
+		for it := v.MapRange(); it.Next(); {
+			e := &writer{brief: b.brief}
+			e.write(it.Key(), false, above)
+			e.WriteString(": ")
+			e.write(it.Value(), false, above)
+			entries = append(entries, e.String())
+		}
+		slices.Sort(entries)
+		list(len(entries), func(i int) { b.WriteString(entries[i]) })
+	case reflect.Float32:
+		number(strconv.FormatFloat(v.Float(), 'g', -1, 32))
+	case reflect.Float64:
+		number(strconv.FormatFloat(v.Float(), 'g', -1, 64))
+	case reflect.Complex64, reflect.Complex128:
+		number(strconv.FormatComplex(v.Complex(), 'g', -1, 128))
+	case reflect.String:
+		number(strconv.Quote(v.String()))
+	case reflect.Bool:
+		number(strconv.FormatBool(v.Bool()))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		number(strconv.FormatInt(v.Int(), 10))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		number(strconv.FormatUint(v.Uint(), 10))
+	case reflect.Func:
+		name := "nil"
+		if f := runtime.FuncForPC(v.Pointer()); f != nil {
+			name = f.Name()
+		}
+		number(name)
+	default: // channels
+		number("…")
+	}
+}

@@ -1,0 +1,96 @@
+// Package moments computes means and variances of what comes one by one, without
+// keeping it.
+package moments
+
+import "math"
+
+// Vector holds the running means and sums of squared deviations of vectors of one
+// length [Welford 1962]. Two of them merge without loss of accuracy [Chan, Golub &
+// LeVeque 1983].
+type Vector struct {
+	N        int       // vectors added
+	Mean, M2 []float64 // by element
+}
+
+// NewVector returns the moments of no vector of the given length.
+func NewVector(size int) Vector {
+	return Vector{Mean: make([]float64, size), M2: make([]float64, size)}
+}
+
+// Add takes in x.
+func (m *Vector) Add(x []float64) {
+	m.N++
+	inv := 1 / float64(m.N)
+	for k, v := range x {
+		delta := v - m.Mean[k]
+		m.Mean[k] += delta * inv
+		m.M2[k] += delta * (v - m.Mean[k])
+	}
+}
+
+// Merge takes in what o has, which stays as it is.
+func (m *Vector) Merge(o *Vector) {
+	if o.N == 0 {
+		return
+	}
+	n := m.N + o.N
+	share := float64(o.N) / float64(n)
+	cross := float64(m.N) * share
+	for k, v := range o.Mean {
+		delta := v - m.Mean[k]
+		m.Mean[k] += delta * share
+		m.M2[k] += o.M2[k] + delta*delta*cross
+	}
+	m.N = n
+}
+
+// SD returns the sample standard deviations; NaN for fewer than two vectors.
+func (m *Vector) SD() []float64 {
+	out := make([]float64, len(m.M2))
+	for k, v := range m.M2 {
+		out[k] = math.NaN()
+		if m.N > 1 {
+			out[k] = math.Sqrt(v / float64(m.N-1))
+		}
+	}
+	return out
+}
+
+// Matrix holds the running mean of vectors of dimension d, and the sum of the
+// outer products of their deviations from it.
+type Matrix struct {
+	N       float64
+	Mean    []float64
+	Scatter []float64 // d×d, row-major, both triangles
+	dev     []float64
+}
+
+// NewMatrix returns the moments of no vector of dimension d.
+func NewMatrix(d int) Matrix {
+	return Matrix{Mean: make([]float64, d), Scatter: make([]float64, d*d), dev: make([]float64, d)}
+}
+
+// Add takes in x: with δ = x − mean before the update,
+//
+//	mean += δ/n,  scatter += (n−1)/n δ δᵀ.
+func (m *Matrix) Add(x []float64) {
+	m.N++
+	for i, v := range x {
+		m.dev[i] = v - m.Mean[i]
+		m.Mean[i] += m.dev[i] / m.N
+	}
+	f := (m.N - 1) / m.N
+	for i, a := range m.dev {
+		row := m.Scatter[i*len(x) : (i+1)*len(x)]
+		for j, b := range m.dev {
+			row[j] += f * a * b
+		}
+	}
+}
+
+// Clear forgets all vectors.
+func (m *Matrix) Clear() {
+	m.N = 0
+	clear(m.Mean)
+	clear(m.Scatter)
+}

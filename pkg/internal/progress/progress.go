@@ -1,0 +1,117 @@
+// Package progress measures how fast work goes, and shows it in a terminal.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"time"
+)
+
+// A Meter measures the rate of work that goes on, averaged over the last ten
+// seconds or so.
+type Meter struct {
+	begin, at time.Time
+	done      int     // by then
+	sum, span float64 // work, and the seconds that it took, with exponentially fading weights
+}
+
+// NewMeter returns the meter of work that begins, or is resumed, at the given time,
+// when so much of it has been done already.
+func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
+
+// Update tells the meter how much has been done by the time at. It returns the time
+// since the beginning, the rate in units of work a second, and the time that is
+// left to total at this rate; both are zero as long as they are not known.
+func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
+	took := at.Sub(m.at).Seconds()
+	fade := math.Exp(-took / 10)
+	m.sum = fade*m.sum + float64(done-m.done)
+	m.span = fade*m.span + took
+	m.at, m.done = at, done
+	if m.sum > 0 && (m.span > 0.2 || done == total) { // what is done at first is little, and tells little
+		rate = m.sum / m.span
+		left = time.Duration(math.Min(float64(total-done)/rate, 1e9) * float64(time.Second)) // 30 years are for ever
+	}
+	return at.Sub(m.begin), rate, left
+}
+
+// Grouped writes a positive number with three digits that count, the thousands
+// set apart.
+func Grouped(v float64) string {
+	if v < 100 {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v))-2)
+	digits := strconv.FormatFloat(math.Round(v/unit)*unit, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + " " + digits[i:]
+	}
+	return digits
+}
+
+// Span writes a time in the unit that a person would use.
+func Span(d time.Duration) string {
+	switch {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.1f h", d.Hours())
+	}
+	return fmt.Sprintf("%.1f d", d.Hours()/24)
+}
+
+// A Line shows the state of long work: in a terminal as one line that is written
+// again and again, elsewhere as a line every ten seconds.
+type Line struct {
+	w        io.Writer
+	terminal bool
+	next     time.Duration
+}
+
+// NewLine returns a Line on w.
+func NewLine(w io.Writer) *Line {
+	l := &Line{w: w}
+	if file, ok := w.(*os.File); ok {
+		info, err := file.Stat()
+		l.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	}
+	return l
+}
+
+// Show shows the state at a time since the beginning.
+//
+// A line that is wider than the terminal is cut off there, since of one that went
+// on in the next row the next call would erase only that. Wrapping is off for no
+// longer than one write takes, so that a process that is killed leaves the terminal
+// as it was.
+func (l *Line) Show(elapsed time.Duration, state string) {
+	switch {
+	case l.terminal:
+		fmt.Fprintf(l.w, "\r\x1b[2K\x1b[?7l%s\x1b[?7h", state)
+	case elapsed >= l.next:
+		fmt.Fprintln(l.w, state)
+		l.next = elapsed + 10*time.Second
+	}
+}
+
+// End puts the last state in the place of the line, all of it.
+func (l *Line) End(state string) {
+	if l.terminal {
+		fmt.Fprint(l.w, "\r\x1b[2K")
+	}
+	fmt.Fprintln(l.w, state)
+}
+
+// Erase takes the line away.
+func (l *Line) Erase() {
+	if l.terminal {
+		fmt.Fprint(l.w, "\r\x1b[2K")
+	}
+}

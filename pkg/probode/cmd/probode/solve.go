@@ -1,0 +1,374 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+const solveHelp = `Solves a problem and writes a table: the times, and each component of the
+classical solution. With -paths there are also the mean, the standard deviation
+and three quantiles of an ensemble of probabilistic paths.
+
+  probode solve -problem fitzhugh-nagumo -method am1 -step 0.1 -times 5,10,20 -paths 500
+  probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-10 -times 1,1e3,1e11
+  probode solve -problem hires -method reference -rtol 1e-10 -atol 1e-14 -times 321.8122
+
+The grid has equal steps (-step), or comes from an error-controlled run of the
+method (-rtol, -atol). Times that are not on a grid of equal steps become points
+of it. -method reference is an accurate solution whose error, not only that of a
+step, is at most atol + rtol·|x|.
+
+Methods: ` + methods.Help + `, or reference.
+
+The flags:
+
+`
+
+// solve writes solutions as a table.
+func solve(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
+	s := solution{}
+	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
+	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
+	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
+	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
+	flags.Float64Var(&s.rtol, "rtol", math.NaN(), "relative `tolerance`")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`, one number or one a component, as a list; none: a thousandth of -rtol of the largest size of a component")
+	flags.StringVar(&s.times, "times", "", "`list` of times, the rows of the table; none: the points of the grid")
+	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others stay at their nominal values")
+	flags.StringVar(&s.span, "span", "", "`from,to`: another span of time")
+	flags.IntVar(&s.paths, "paths", 0, "`number` of paths of an ensemble; 0: none")
+	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto, which calibrates it")
+	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
+	file := flags.String("out", "", "`file` for the table; none: the terminal")
+	if err := parse(flags, args, solveHelp, out); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
+	}
+	header, rows, err := s.table(ctx)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error {
+		c := csv.NewWriter(w)
+		c.Write(header)
+		line := make([]string, len(header))
+		for _, row := range rows {
+			for k, v := range row {
+				line[k] = strconv.FormatFloat(v, 'g', -1, 64) // the shortest that reads back exactly
+			}
+			c.Write(line)
+		}
+		c.Flush()
+		return c.Error()
+	}
+	if *file == "" {
+		return write(out)
+	}
+	if err := atomicfile.Write(*file, write); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
+// A solution is what the flags of solve say.
+type solution struct {
+	problem, method, linearize string
+	step, rtol                 float64
+	atol, times, theta, span   string
+	paths                      int
+	alpha                      string
+	seed                       uint64
+}
+
+// table computes the header and the rows.
+func (s *solution) table(ctx context.Context) (header []string, rows [][]float64, err error) {
+	p, err := s.problemOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	times, err := s.timesOf(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s.paths < 0 {
+		return nil, nil, fmt.Errorf("-paths %d: want a number ≥ 0", s.paths)
+	}
+	header = []string{"t"}
+	for k := range p.Dim() {
+		header = append(header, p.StateName(k))
+	}
+	if s.method == "reference" {
+		rows, err = s.accurate(ctx, p, times)
+		return header, rows, err
+	}
+	m, err := s.methodOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := probode.Settings{Seed: s.seed}
+	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
+	if settings.Mesh, err = s.mesh(ctx, p, m, sorted); err != nil {
+		return nil, nil, err
+	}
+	settings.Times = sorted
+	n := s.paths
+	if n == 0 {
+		n = 1 // of which nothing is shown
+	} else if settings.Alpha, err = s.alphaOf(ctx, p, m, settings.Mesh); err != nil {
+		return nil, nil, err
+	} else {
+		settings.Quantiles = []float64{0.05, 0.5, 0.95}
+	}
+	e, err := probode.Integrate(ctx, p, m, n, settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	if e.Failed > 0 {
+		fmt.Fprintf(os.Stderr, "warning: %d of %d paths could not be solved and are left out; the first: %v\n", e.Failed, n, e.Failure)
+	}
+	columns := [][][]float64{e.Deterministic}
+	if s.paths > 0 {
+		for k := range p.Dim() {
+			for _, what := range []string{"mean", "sd", "q05", "q50", "q95"} {
+				header = append(header, p.StateName(k)+"_"+what)
+			}
+		}
+		columns = append(columns, e.Mean, e.SD, e.Quantile[0], e.Quantile[1], e.Quantile[2])
+	}
+	row := func(i int) []float64 {
+		out := []float64{e.T[i]}
+		for k := range p.Dim() {
+			out = append(out, columns[0][k][i])
+		}
+		if s.paths > 0 {
+			for k := range p.Dim() {
+				for _, c := range columns[1:] {
+					out = append(out, c[k][i])
+				}
+			}
+		}
+		return out
+	}
+	if times == nil {
+		for i := range e.T {
+			rows = append(rows, row(i))
+		}
+	}
+	for _, t := range times {
+		i, _ := slices.BinarySearch(sorted, t)
+		r := row(i)
+		r[0] = t // the time that was asked for, not its grid point off by a rounding
+		rows = append(rows, r)
+	}
+	return header, rows, nil
+}
+
+func (s *solution) problemOf() (*probode.Problem, error) {
+	if s.problem == "" {
+		return nil, errors.New("-problem: want the name of a built-in problem: see -help")
+	}
+	p, err := problems.Named(s.problem)
+	if err != nil {
+		return nil, fmt.Errorf("-problem: %w", err)
+	}
+	for _, one := range list(s.theta) {
+		name, value, ok := strings.Cut(one, "=")
+		k := slices.Index(paramNames(p), strings.TrimSpace(name))
+		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("-theta %s: want name=value", clip(one))
+		case k < 0:
+			return nil, fmt.Errorf("-theta %s: no parameter %q: %s has %s", clip(one), clip(name), p.Name, strings.Join(paramNames(p), ", "))
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			return nil, fmt.Errorf("-theta %s: want a finite number", clip(one))
+		}
+		p.Theta[k] = v
+	}
+	if s.span != "" {
+		ends, err := numbers(s.span)
+		if err != nil || len(ends) != 2 || !(ends[0] < ends[1]) {
+			return nil, fmt.Errorf("-span %s: want from,to with from < to", clip(s.span))
+		}
+		p.Span = [2]float64{ends[0], ends[1]}
+	}
+	return p, nil
+}
+
+func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
+	if s.times == "" {
+		return nil, nil
+	}
+	times, err := numbers(s.times)
+	if err != nil {
+		return nil, fmt.Errorf("-times %s: %w", clip(s.times), err)
+	}
+	for _, t := range times {
+		if !(t >= p.Span[0] && t <= p.Span[1]) {
+			return nil, fmt.Errorf("-times: %g is outside of the span [%g, %g]: -span sets another one", t, p.Span[0], p.Span[1])
+		}
+	}
+	return times, nil
+}
+
+func (s *solution) methodOf() (probode.Method, error) {
+	name := s.method
+	if s.linearize != "" {
+		if strings.Contains(name, ",") {
+			return nil, fmt.Errorf("-linearize %s: -method %s has one already", clip(s.linearize), clip(name))
+		}
+		name += "," + s.linearize
+	}
+	m, err := methods.Parse(name)
+	if err != nil {
+		return nil, fmt.Errorf("-method: %w", err)
+	}
+	return m, nil
+}
+
+// tolerance reads -rtol and -atol.
+func (s *solution) tolerance(p *probode.Problem) (tol probode.Tolerance, err error) {
+	if tol.Relative = s.rtol; math.IsNaN(s.rtol) {
+		tol.Relative = 0
+	}
+	if s.atol != "" {
+		tol.Absolute, err = numbers(s.atol)
+		if n := len(tol.Absolute); err != nil || n != 1 && n != p.Dim() {
+			return tol, fmt.Errorf("-atol %s: want a number, or %d", clip(s.atol), p.Dim())
+		}
+	}
+	return tol, nil
+}
+
+// mesh returns how the grid is made.
+func (s *solution) mesh(ctx context.Context, p *probode.Problem, m probode.Method, times []float64) (probode.Mesh, error) {
+	controlled := !math.IsNaN(s.rtol) || s.atol != ""
+	switch {
+	case s.step != 0 && controlled:
+		return nil, errors.New("-step and -rtol or -atol: want only one of equal steps and error control")
+	case controlled:
+		tol, err := s.tolerance(p)
+		return probode.Frozen{Tolerance: tol}, err
+	case s.step == 0:
+		return nil, errors.New("-step or -rtol: want the size of the steps, or a tolerance")
+	}
+	g, err := probode.UniformGrid(p, nil, s.step)
+	if err == nil {
+		if _, err = g.Index(times); err == nil {
+			return g, nil
+		}
+	}
+	if times == nil {
+		return nil, fmt.Errorf("-step: %w", err)
+	}
+	g, err = probode.GridThrough(p, nil, times, s.step)
+	if err != nil {
+		return nil, fmt.Errorf("-step: %w", err)
+	}
+	return g, nil
+}
+
+// alphaOf returns the noise scale.
+func (s *solution) alphaOf(ctx context.Context, p *probode.Problem, m probode.Method, mesh probode.Mesh) (float64, error) {
+	if s.alpha != "auto" {
+		a, err := strconv.ParseFloat(s.alpha, 64)
+		if err != nil || !(a >= 0) || math.IsInf(a, 1) {
+			return 0, fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(s.alpha))
+		}
+		return a, nil
+	}
+	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: mesh, Seed: s.seed})
+	if err != nil {
+		return 0, fmt.Errorf("-alpha auto: %w", err)
+	}
+	for _, w := range cal.Warnings {
+		fmt.Fprintln(os.Stderr, "warning: -alpha auto:", w)
+	}
+	return cal.Alpha, nil
+}
+
+// accurate returns the rows of an accurate solution.
+func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
+	switch {
+	case s.step != 0:
+		return nil, errors.New("-step has no meaning with -method reference: -rtol and -atol bound its error")
+	case s.paths != 0:
+		return nil, errors.New("-paths has no meaning with -method reference, which has no noise")
+	}
+	tol, err := s.tolerance(p)
+	if err != nil {
+		return nil, err
+	}
+	if math.IsNaN(s.rtol) && s.atol == "" {
+		tol.Relative = 1e-10
+	}
+	if times == nil {
+		const points = 200
+		for i := range points + 1 {
+			times = append(times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(i)/points)
+		}
+	}
+	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
+	x, err := reference.Solve(ctx, p, sorted, reference.Settings{Tolerance: tol, Global: true})
+	if err != nil {
+		return nil, err
+	}
+	d := p.Dim()
+	var rows [][]float64
+	for _, t := range times {
+		i, _ := slices.BinarySearch(sorted, t)
+		rows = append(rows, append([]float64{t}, x.X[i*d:(i+1)*d]...))
+	}
+	return rows, nil
+}
+
+// list cuts a list at its commas.
+func list(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// numbers reads a list of finite numbers.
+func numbers(text string) ([]float64, error) {
+	var out []float64
+	for _, one := range list(text) {
+		v, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%q is not a finite number", clip(one))
+		}
+		out = append(out, v)
+	}
+	if out == nil {
+		return nil, errors.New("want at least one number")
+	}
+	return out, nil
+}
+
+// clip shortens what the user typed for a message.
+func clip(text string) string {
+	const most = 60
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,280 @@
+package probode
+
+import "math"
+
+// Tangents are M directions in which a step is differentiated.
+type Tangents struct {
+	M     int
+	Theta []float64 // derivative of θ, M×p row-major
+	X     []float64 // derivative of the state at the beginning of the step, M×d
+
+	// Time and Length are the derivatives of t[i] and of the length of the
+	// step, M each; nil where event times do not depend on θ.
+	Time, Length []float64
+	// Scale is the derivative of the scale of each normal, M×n; nil where it
+	// is constant.
+	Scale []float64
+}
+
+// Direction returns what belongs to direction m: the derivatives of θ, of the
+// state, of t[i] and of the length of the step.
+func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
+	if t.Time != nil {
+		time, length = t.Time[m], t.Length[m]
+	}
+	p, d := len(t.Theta)/t.M, len(t.X)/t.M
+	return t.Theta[m*p : (m+1)*p], t.X[m*d : (m+1)*d], time, length
+}
+
+// AddNoise adds the derivative of scale·ξ in direction m to dst.
+func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
+	if t.Scale == nil {
+		return
+	}
+	for k, v := range xi {
+		dst[k] += t.Scale[m*len(xi)+k] * v
+	}
+}
+
+// A Differentiator gives the derivative of f at a point along directions in
+// (t, x, θ): from Problem.FJ and Problem.FTheta where there are such, and for
+// the rest by one difference of F a direction. It owns a workspace: two
+// goroutines need two.
+type Differentiator struct {
+	p      *Problem
+	lin    *Linearizer // nil if x is part of the differences
+	jac    *Matrix
+	ftheta []float64
+
+	t           float64
+	x, theta, f []float64 // the point, and f there
+	inverse     []float64 // of the size of each component of theta
+	x1, theta1  []float64 // a point nearby
+	f1, f2, u   []float64
+	jac1        *Matrix
+}
+
+// NewDifferentiator returns a Differentiator of p. If p has no FJ, jacobian says
+// whether the Jacobian is taken by differences at each point, as for implicit
+// methods, which have other uses for it.
+func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
+	d, n := p.Dim(), len(p.Theta)
+	e := &Differentiator{p: p}
+	if p.FJ != nil || jacobian {
+		e.lin, e.jac = NewLinearizer(p), p.NewJacobian()
+	}
+	if p.FTheta != nil {
+		e.ftheta = make([]float64, d*n)
+	}
+	for _, v := range []*[]float64{&e.x, &e.f, &e.x1, &e.f1, &e.f2, &e.u} {
+		*v = make([]float64, d)
+	}
+	e.theta, e.theta1, e.inverse = make([]float64, n), make([]float64, n), make([]float64, n)
+	for k := range e.theta {
+		e.inverse[k] = 1 // of a parameter that is zero
+	}
+	return e
+}
+
+// At places e at a point. f is the value of F there if it is known, or nil.
+func (e *Differentiator) At(t float64, x, theta, f []float64) {
+	e.t = t
+	copy(e.x, x)
+	for k, v := range theta {
+		if v == e.theta[k] {
+			continue // as for most points of a path
+		}
+		e.theta[k], e.inverse[k] = v, 1
+		if v != 0 {
+			e.inverse[k] = 1 / math.Abs(v)
+		}
+	}
+	switch {
+	case e.lin != nil:
+		e.lin.FJ(e.f, e.jac, t, x, theta)
+	case f != nil:
+		copy(e.f, f)
+	default:
+		e.p.F(e.f, t, x, theta)
+	}
+	if e.ftheta != nil {
+		clear(e.ftheta)
+		e.p.FTheta(e.ftheta, t, x, theta)
+	}
+}
+
+// F returns f at the point.
+func (e *Differentiator) F() []float64 { return e.f }
+
+// Jacobian returns ∂f/∂x at the point, nil if e was made without.
+func (e *Differentiator) Jacobian() *Matrix { return e.jac }
+
+// Along writes the derivative of f for a movement of x by dx, of θ by dtheta and
+// of t by dt into dst.
+func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
+	// An increment of ε^{1/2} balances truncation against rounding. In θ alone
+	// a larger one is better: f is linear in most parameters, and often the
+	// small difference of large terms.
+	eps := 0x1p-26
+	clear(dst)
+	if e.jac != nil {
+		e.jac.AddMul(dst, 1, dx)
+		dx, eps = nil, 0x1p-22
+	}
+	if e.ftheta != nil {
+		n := len(dtheta)
+		for i := range dst {
+			for j, v := range dtheta {
+				dst[i] += e.ftheta[i*n+j] * v
+			}
+		}
+		dtheta = nil
+	}
+	if e.p.Autonomous {
+		dt = 0
+	}
+	eps *= e.reach(dx, dtheta, dt)
+	if math.IsInf(eps, 1) {
+		return // nothing moves
+	}
+	if w := e.p.window; w != nil && zero(dtheta) {
+		// Events stay where they are, and t must not cross them.
+		if t := e.t + eps*dt; t > w.now.to || t < w.now.from {
+			eps = -eps
+		}
+	}
+	e.field(e.f1, eps, dx, dtheta, dt)
+	per := 1 / eps
+	for i := range dst {
+		dst[i] += (e.f1[i] - e.f[i]) * per
+	}
+}
+
+// SecondAlong writes the derivative of J·u, the Jacobian times a constant
+// vector, for the same movement into dst: by central differences of FJ, or by
+// mixed second differences of F.
+func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
+	const rootEps = 1.220703125e-4 // ε^{1/4}
+	clear(dst)
+	if e.p.Autonomous {
+		dt = 0
+	}
+	reach := e.reach(dx, dtheta, dt)
+	if math.IsInf(reach, 1) || zero(u) {
+		return
+	}
+	if e.p.FJ != nil {
+		if e.jac1 == nil {
+			e.jac1 = e.p.NewJacobian()
+		}
+		eps := cbrtEps * reach
+		for _, side := range [2]float64{1, -1} {
+			restore := e.move(side*eps, dx, dtheta)
+			clear(e.jac1.A)
+			e.p.FJ(e.f1, e.jac1.A, e.t+side*eps*dt, e.x1, e.theta1)
+			restore.back(e.p)
+			e.jac1.AddMul(dst, side/(2*eps), u)
+		}
+		return
+	}
+	eps, eta := rootEps*reach, rootEps*e.reach(u, nil, 0)
+	for _, side := range [2]float64{1, -1} {
+		restore := e.move(side*eps, dx, dtheta)
+		t := e.t + side*eps*dt
+		for k, v := range u {
+			e.u[k] = e.x1[k] + eta*v
+		}
+		e.p.F(e.f1, t, e.u, e.theta1)
+		for k, v := range u {
+			e.u[k] = e.x1[k] - eta*v
+		}
+		e.p.F(e.f2, t, e.u, e.theta1)
+		restore.back(e.p)
+		for k := range dst {
+			dst[k] += side * (e.f1[k] - e.f2[k]) / (4 * eps * eta)
+		}
+	}
+}
+
+// reach returns the number by which a movement is multiplied so that what moves
+// most moves by its own size; +Inf if nothing moves.
+func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
+	var most, floor float64
+	if len(dx) > 0 {
+		if floor = 1e-3 * maxAbs(e.x); floor == 0 {
+			floor = 1
+		}
+	}
+	for k, v := range dx {
+		most = max(most, math.Abs(v)/max(math.Abs(e.x[k]), floor))
+	}
+	for k, v := range dtheta {
+		most = max(most, math.Abs(v)*e.inverse[k])
+	}
+	if dt != 0 {
+		span := e.p.Span[1] - e.p.Span[0]
+		most = max(most, math.Abs(dt)/(math.Abs(e.t)+1e-2*span))
+	}
+	return 1 / most
+}
+
+// field writes f at the point moved by eps times the movement into dst.
+func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
+	restore := e.move(eps, dx, dtheta)
+	x, theta := e.x1, e.theta1
+	if dx == nil {
+		x = e.x
+	}
+	if dtheta == nil {
+		theta = e.theta
+	}
+	e.p.F(dst, e.t+eps*dt, x, theta)
+	restore.back(e.p)
+}
+
+// move sets x1 and theta1, and the ends of the segment that F may see to those
+// at theta1, so that a condition on t in F keeps its side where the event moves.
+func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
+	for k, v := range e.theta {
+		e.theta1[k] = v
+	}
+	for k, v := range dtheta {
+		e.theta1[k] += eps * v
+	}
+	if copy(e.x1, e.x); dx != nil {
+		addScaled(e.x1, eps, dx)
+	}
+	w := e.p.window
+	if w == nil {
+		return moved{}
+	}
+	was := moved{*w.now, true}
+	if m := w.now.left; m != nil && m.event.When != nil {
+		w.now.from = math.Nextafter(m.event.When(e.theta1[:w.params:w.params]), math.Inf(1))
+	}
+	if m := w.now.right; m != nil && m.event.When != nil {
+		w.now.to = math.Nextafter(m.event.When(e.theta1[:w.params:w.params]), math.Inf(-1))
+	}
+	return was
+}
+
+// moved is the segment before move.
+type moved struct {
+	now segment
+	ok  bool
+}
+
+func (m moved) back(p *Problem) {
+	if m.ok {
+		*p.window.now = m.now
+	}
+}
+
+func zero(v []float64) bool {
+	for _, x := range v {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,288 @@
+package probode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+)
+
+// runProblems are of one to four dimensions, with and without a t in f, and
+// with a Jacobian that makes rows change places in the linear algebra.
+func runProblems() []*Problem {
+	logistic := &Problem{Name: "logistic", X0: []float64{0.1}, Span: [2]float64{0, 8}, Theta: []float64{1.5, 3}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[0] * (1 - x[0]/theta[1]) },
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			f[0], jac[0] = theta[0]*x[0]*(1-x[0]/theta[1]), theta[0]*(1-2*x[0]/theta[1])
+		}}
+	forced := &Problem{Name: "forced", X0: []float64{0.1}, Span: [2]float64{0, 8},
+		F: func(dst []float64, t float64, x, _ []float64) { dst[0] = math.Sin(t) - x[0]*x[0]*x[0] },
+		FJ: func(f, jac []float64, t float64, x, _ []float64) {
+			f[0], jac[0] = math.Sin(t)-x[0]*x[0]*x[0], -3*x[0]*x[0]
+		}}
+	nerve := &Problem{Name: "FitzHugh–Nagumo", X0: []float64{-1, 1}, Span: [2]float64{0, 8}, Theta: []float64{.2, .2, 3}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, theta []float64) {
+			dst[0] = theta[2] * (x[0] - x[0]*x[0]*x[0]/3 + x[1])
+			dst[1] = -(x[0] - theta[0] + theta[1]*x[1]) / theta[2]
+		},
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			v2, over := x[0]*x[0], 1/theta[2]
+			f[0] = theta[2] * (x[0] - v2*x[0]/3 + x[1])
+			f[1] = -(x[0] - theta[0] + theta[1]*x[1]) * over
+			jac[0], jac[1], jac[2], jac[3] = theta[2]*(1-v2), theta[2], -over, -theta[1]*over
+		}}
+	duffing := &Problem{Name: "Duffing", X0: []float64{1, 0}, Span: [2]float64{0, 8},
+		F: func(dst []float64, t float64, x, _ []float64) {
+			dst[0], dst[1] = x[1], x[0]-x[0]*x[0]*x[0]-0.2*x[1]+0.3*math.Cos(t)
+		},
+		FJ: func(f, jac []float64, t float64, x, _ []float64) {
+			f[0], f[1] = x[1], x[0]-x[0]*x[0]*x[0]-0.2*x[1]+0.3*math.Cos(t)
+			jac[1], jac[2], jac[3] = 1, 1-3*x[0]*x[0], -0.2
+		}}
+	lorenz := &Problem{Name: "Lorenz 63", X0: []float64{1, 1, 20}, Span: [2]float64{0, 2}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, _ []float64) {
+			dst[0], dst[1], dst[2] = 10*(x[1]-x[0]), x[0]*(28-x[2])-x[1], x[0]*x[1]-8./3*x[2]
+		},
+		FJ: func(f, jac []float64, _ float64, x, _ []float64) {
+			f[0], f[1], f[2] = 10*(x[1]-x[0]), x[0]*(28-x[2])-x[1], x[0]*x[1]-8./3*x[2]
+			jac[0], jac[1] = -10, 10
+			jac[3], jac[4], jac[5] = 28-x[2], -1, -x[0]
+			jac[6], jac[7], jac[8] = x[1], x[0], -8./3
+		}}
+	pair := &Problem{Name: "two pendulums", X0: []float64{1, 0, -0.5, 0.3}, Span: [2]float64{0, 8},
+		F: func(dst []float64, t float64, x, _ []float64) {
+			dst[0], dst[1] = x[1], -math.Sin(x[0])-0.5*(x[0]-x[2])
+			dst[2], dst[3] = x[3], -math.Sin(x[2])+0.5*(x[0]-x[2])+0.1*math.Cos(t)
+		},
+		FJ: func(f, jac []float64, t float64, x, _ []float64) {
+			f[0], f[1] = x[1], -math.Sin(x[0])-0.5*(x[0]-x[2])
+			f[2], f[3] = x[3], -math.Sin(x[2])+0.5*(x[0]-x[2])+0.1*math.Cos(t)
+			jac[1], jac[4], jac[6] = 1, -math.Cos(x[0])-0.5, 0.5
+			jac[11], jac[12], jac[14] = 1, 0.5, -math.Cos(x[2])-0.5
+		}}
+	// A nearly conserved sum and rates of many sizes: inverses by cofactors
+	// are not to be trusted here.
+	robertson := &Problem{Name: "Robertson", X0: []float64{1, 0, 0}, Span: [2]float64{0, 40}, Autonomous: true,
+		F: func(dst []float64, _ float64, x, _ []float64) {
+			a, b, c := .04*x[0], 1e4*x[1]*x[2], 3e7*x[1]*x[1]
+			dst[0], dst[1], dst[2] = b-a, a-b-c, c
+		},
+		FJ: func(f, jac []float64, _ float64, x, _ []float64) {
+			a, b, c := .04*x[0], 1e4*x[1]*x[2], 3e7*x[1]*x[1]
+			f[0], f[1], f[2] = b-a, a-b-c, c
+			jac[0], jac[1], jac[2] = -.04, 1e4*x[2], 1e4*x[1]
+			jac[3], jac[4], jac[5] = .04, -1e4*x[2]-6e7*x[1], -1e4*x[1]
+			jac[7] = 6e7 * x[1]
+		}}
+	timed := *lorenz // f at both ends of a step, as if it had a t
+	timed.Name, timed.Autonomous = "Lorenz 63 in time", false
+	return []*Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair}
+}
+
+// runMethods are those whose steppers are Runners.
+func runMethods() (all []Method) {
+	for s := range 5 {
+		all = append(all, AdamsBashforth{Steps: s + 1}, AdamsMoulton{Steps: s, Linearize: Current}, AdamsMoulton{Steps: s})
+	}
+	return append(all, RungeKutta{}, RungeKutta{Tableau: DormandPrince})
+}
+
+// stepwise solves path z by single steps.
+func stepwise(s Stepper, z, theta, xi, scale []float64, steps, d int) (int, error) {
+	if err := s.Start(0, row(z, 0, d), theta); err != nil {
+		return 0, err
+	}
+	for i := range steps {
+		var normals []float64
+		if xi != nil {
+			normals = row(xi, i, d)
+		}
+		err := s.Step(row(z, i+1, d), i, row(z, i, d), theta, normals, scale)
+		if err == nil && !sane(row(z, i+1, d)) {
+			err = ErrDiverged
+		}
+		if err != nil {
+			return i, err
+		}
+	}
+	return steps, nil
+}
+
+// A run has the bits of single steps, with and without noise, from any grid
+// point to any other.
+func TestRunIsManySteps(t *testing.T) {
+	for _, p := range runProblems() {
+		for _, m := range runMethods() {
+			for _, h := range []float64{0.25, 0.125 / 16} {
+				for _, noise := range []bool{false, true} {
+					compareRun(t, p, m, h, noise)
+				}
+			}
+		}
+	}
+}
+
+func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
+	name := fmt.Sprintf("%s, %v, h = %g, noise %v", p.Name, m, h, noise)
+	g, err := UniformGrid(p, p.Theta, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := m.Stepper(p, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _ := m.Stepper(p, g)
+	many := again.(Runner)
+	if !many.Runs() {
+		if a, ok := m.(AdamsMoulton); !ok || p.Dim() <= 3 || a.Linearize == Current {
+			t.Errorf("%s: no run", name)
+		}
+		return
+	}
+	n, d := g.Steps(), p.Dim()
+	want, got := make([]float64, (n+1)*d), make([]float64, (n+1)*d)
+	copy(want, p.X0)
+	copy(got, p.X0)
+	scale := make([]float64, d)
+	for k := range scale {
+		scale[k] = 0.3 * math.Pow(h, m.Noise(d).Exponent) / float64(k+1)
+	}
+	var xi []float64
+	if noise {
+		xi = make([]float64, n*d)
+		DrawNoise(xi, 1, 2)
+	}
+	last, errOne := stepwise(one, want, p.Theta, xi, scale, n, d)
+	var errMany error
+	at := 0
+	if err := many.Start(0, row(got, 0, d), p.Theta); err != nil {
+		t.Fatal(err)
+	}
+	for size := 1; at < n && errMany == nil; size += 3 {
+		at, errMany = many.Run(got, at, min(n, at+size), p.Theta, xi, scale)
+	}
+	if !errors.Is(errMany, errOne) || at != last {
+		t.Fatalf("%s: step %d, %v; single steps: step %d, %v", name, at, errMany, last, errOne)
+	}
+	for k := range (last + 1) * d {
+		if got[k] != want[k] {
+			t.Fatalf("%s: step %d is %v, want %v", name, k/d, got[k], want[k])
+		}
+	}
+	if errOne != nil {
+		return
+	}
+	a, ok := one.(Rememberer)
+	if !ok {
+		return
+	}
+	b := many.(Rememberer)
+	x, y := make([]float64, a.Memory()), make([]float64, a.Memory())
+	a.Save(x)
+	b.Save(y)
+	for k := range x {
+		if x[k] != y[k] {
+			t.Errorf("%s: memory %v, want %v", name, y, x)
+			break
+		}
+	}
+}
+
+// Where a step fails, a run fails with the same error at the same step.
+func TestRunFails(t *testing.T) {
+	for _, p := range runProblems() {
+		d := p.Dim()
+		for _, lin := range []Linearization{Current, Newton} {
+			if d > 3 && lin == Newton {
+				continue
+			}
+			for name, bad := range map[string]func(f, jac []float64, h float64){
+				"singular": func(_, jac []float64, h float64) {
+					clear(jac)
+					for k := 0; k < d*d; k += d + 1 {
+						jac[k] = 1 / h
+					}
+				},
+				"NaN in J":   func(_, jac []float64, _ float64) { jac[0] = math.NaN() },
+				"NaN in f":   func(f, _ []float64, _ float64) { f[0] = math.NaN() },
+				"huge":       func(f, _ []float64, _ float64) { f[d-1] = 1e150 },
+				"no root":    func(f, jac []float64, _ float64) { f[0], jac[0] = 1e3*math.Copysign(1, f[0]), 0.1 },
+				"one is Inf": func(f, _ []float64, _ float64) { f[d-1] = math.Inf(1) },
+			} {
+				const h = 0.0625
+				q := *p
+				q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+					p.FJ(f, jac, t, x, theta)
+					if t > 1 {
+						bad(f, jac, h)
+					}
+				}
+				g, err := UniformGrid(&q, q.Theta, h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := AdamsMoulton{Linearize: lin}
+				one, _ := m.Stepper(&q, g)
+				again, _ := m.Stepper(&q, g)
+				n := g.Steps()
+				z := make([]float64, (n+1)*d)
+				copy(z, p.X0)
+				last, want := stepwise(one, z, p.Theta, nil, nil, n, d)
+				at, got := again.(Runner).Run(z, 0, n, p.Theta, nil, nil)
+				if at != last || got != want {
+					t.Errorf("%s, %v, %s: step %d, %v; want %d, %v", p.Name, m, name, at, got, last, want)
+				}
+				if want == nil && name != "no root" {
+					t.Errorf("%s, %v, %s: no error", p.Name, m, name)
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkRun is a step with stored noise in a run, and alone.
+func BenchmarkRun(b *testing.B) {
+	for _, p := range runProblems() {
+		h := (p.Span[1] - p.Span[0]) / 1024
+		g, err := UniformGrid(p, p.Theta, h)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, d := g.Steps(), p.Dim()
+		z, xi, scale := make([]float64, (n+1)*d), make([]float64, n*d), make([]float64, d)
+		copy(z, p.X0)
+		DrawNoise(xi, 1, 2)
+		for k := range scale {
+			scale[k] = 1e-4
+		}
+		for _, m := range []Method{AdamsMoulton{Linearize: Current}, AdamsMoulton{Steps: 2, Linearize: Current}, AdamsMoulton{}, AdamsMoulton{Steps: 2}, AdamsBashforth{Steps: 2}, RungeKutta{}} {
+			s, err := m.Stepper(p, g)
+			if err != nil {
+				b.Fatal(err)
+			}
+			perStep := func(b *testing.B) {
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
+			}
+			if s.(Runner).Runs() {
+				b.Run(fmt.Sprintf("%s/%v/run", p.Name, m), func(b *testing.B) {
+					for b.Loop() {
+						s.Start(0, p.X0, p.Theta)
+						if at, err := s.(Runner).Run(z, 0, n, p.Theta, xi, scale); err != nil {
+							b.Fatal(at, err)
+						}
+					}
+					perStep(b)
+				})
+			}
+			b.Run(fmt.Sprintf("%s/%v/steps", p.Name, m), func(b *testing.B) {
+				for b.Loop() {
+					if at, err := stepwise(s, z, p.Theta, xi, scale, n, d); err != nil {
+						b.Fatal(at, err)
+					}
+				}
+				perStep(b)
+			})
+		}
+	}
+}

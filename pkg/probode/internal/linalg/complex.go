@@ -1,0 +1,153 @@
+package linalg
+
+import (
+	"fmt"
+	"math"
+)
+
+// A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real
+// J: the linear systems of the conjugate pair of eigenvalues of Radau IIA
+// [Hairer & Wanner 1996, §IV.8].
+type ComplexLU struct {
+	d, low, up int // for a banded J, up counts what row exchanges may fill too
+	banded     bool
+	stride     int
+	a          []complex128
+	b          []complex128
+	piv        []int
+}
+
+// NewComplexLU returns room for the factors of matrices of the shape of j.
+func NewComplexLU(j *Matrix) *ComplexLU {
+	d := j.D
+	f := &ComplexLU{d: d, low: j.Lower, up: j.Upper, banded: j.Banded, stride: d,
+		piv: make([]int, d), b: make([]complex128, d)}
+	if j.Banded {
+		f.up = j.Upper + j.Lower
+		f.stride = j.Lower + f.up + 1
+	}
+	f.a = make([]complex128, d*f.stride)
+	return f
+}
+
+// Factorize sets f to the factors of (re + i·im)I − J. It reports whether that
+// matrix has an inverse: false if a pivot is zero or anything is not finite.
+func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
+	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
+		panic(fmt.Sprintf("linalg: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
+	}
+	// Both kinds of storage have element (i, j) at i*step + j + at. Exchanges
+	// leave the multipliers of earlier columns where they are, as a band must.
+	d, a, w := f.d, f.a, f.stride
+	step, at := w, 0
+	if f.banded {
+		step, at = w-1, f.low
+		clear(a)
+		for i := range d {
+			from, to := max(0, f.low-i), min(j.Stride, f.low+d-i)
+			for q := from; q < to; q++ {
+				a[i*w+q] = complex(-j.A[i*j.Stride+q], 0)
+			}
+		}
+	} else {
+		for i, v := range j.A[:len(a)] {
+			a[i] = complex(-v, 0)
+		}
+	}
+	c := complex(re, im)
+	for k := range d {
+		a[k*(step+1)+at] += c
+	}
+	for k := range d {
+		last := min(d-1, k+f.low)
+		diag := k*(step+1) + at
+		p, big := k, magnitude(a[diag])
+		for i, q := k+1, diag+step; i <= last; i, q = i+1, q+step {
+			if v := magnitude(a[q]); v > big {
+				p, big = i, v
+			}
+		}
+		f.piv[k] = p
+		if big == 0 || big-big != 0 {
+			return false
+		}
+		top := a[diag:][:min(d-k, f.up+1)]
+		if p != k {
+			row := a[diag+(p-k)*step:][:len(top)]
+			for i, v := range top {
+				top[i], row[i] = row[i], v
+			}
+		}
+		inv := reciprocal(top[0])
+		top[0] = inv
+		for i, q := k+1, diag+step; i <= last; i, q = i+1, q+step {
+			if a[q] == 0 {
+				continue
+			}
+			l := a[q] * inv
+			if m := magnitude(l); m-m != 0 {
+				return false
+			}
+			row := a[q:][:len(top)]
+			row[0] = l
+			for m := 1; m < len(top); m++ {
+				row[m] -= l * top[m]
+			}
+		}
+	}
+	return true
+}
+
+// Solve overwrites re + i·im, each of length d, by the solution for that
+// right-hand side.
+func (f *ComplexLU) Solve(re, im []float64) {
+	d, a, b := f.d, f.a, f.b
+	re, im = re[:d], im[:d]
+	step, at := f.stride, 0
+	if f.banded {
+		step, at = f.stride-1, f.low
+	}
+	for k := range b {
+		b[k] = complex(re[k], im[k])
+	}
+	for k, p := range f.piv {
+		b[k], b[p] = b[p], b[k]
+		v := b[k]
+		if v == 0 {
+			continue
+		}
+		last := min(d-1, k+f.low)
+		for i, q := k+1, k*(step+1)+at+step; i <= last; i, q = i+1, q+step {
+			b[i] -= a[q] * v
+		}
+	}
+	for i := d - 1; i >= 0; i-- {
+		row := a[i*(step+1)+at:][:min(d-i, f.up+1)]
+		x := b[i:][:len(row)]
+		s := x[0]
+		for k := len(row) - 1; k > 0; k-- {
+			s -= row[k] * x[k]
+		}
+		x[0] = s * row[0]
+	}
+	for k, v := range b {
+		re[k], im[k] = real(v), imag(v)
+	}
+}
+
+// magnitude is |re| + |im|, which serves to compare pivots and never overflows
+// before the elements do.
+func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
+
+// reciprocal is 1/z by Smith's rule, which avoids the square of either part.
+func reciprocal(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	if math.Abs(x) >= math.Abs(y) {
+		r := y / x
+		s := 1 / (x + y*r)
+		return complex(s, -r*s)
+	}
+	r := x / y
+	s := 1 / (y + x*r)
+	return complex(r*s, -s)
+}

@@ -1,0 +1,204 @@
+package linalg
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Jacobians of many components are mostly zeros, also where they are not
+// banded: Lorenz 96 has four elements in a row of forty. Gaussian elimination
+// then spends its time on looking for what is not zero. So one bit an element
+// says what may be: row i of the factors has its columns in rows[i*words:],
+// column k its rows in cols[k*words:]. All elements are those of factorizeDense.
+
+// A pattern is where a matrix may have elements.
+type pattern struct {
+	words      int // a row
+	rows, cols []uint64
+}
+
+func newPattern(d int) pattern {
+	w := (d + 63) / 64
+	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
+}
+
+// read copies cI − J to f.a and sets the pattern. It returns the number of
+// elements, or −1 if these are so many that the pattern is no help.
+func (f *LU) read(c float64, j *Matrix) int {
+	d, a, p := f.d, f.a, &f.pattern
+	clear(a)
+	clear(p.rows)
+	clear(p.cols)
+	n, limit := 0, d*d/4
+	for i := range d {
+		src := j.A[i*d : (i+1)*d]
+		dst := a[i*d : (i+1)*d][:len(src)]
+		row := p.rows[i*p.words : (i+1)*p.words]
+		cols, bit := p.cols[i>>6:], uint64(1)<<(i&63)
+		keep := func(q int) {
+			if v := src[q]; v != 0 {
+				dst[q] = -v
+				row[q>>6] |= 1 << (q & 63)
+				cols[q*p.words] |= bit
+				n++
+			}
+		}
+		q := 0
+		for ; q <= d-4; q += 4 {
+			s := (*[4]float64)(src[q:])
+			if (math.Float64bits(s[0])|math.Float64bits(s[1])|math.Float64bits(s[2])|math.Float64bits(s[3]))<<1 != 0 {
+				keep(q)
+				keep(q + 1)
+				keep(q + 2)
+				keep(q + 3)
+			}
+		}
+		for ; q < d; q++ {
+			keep(q)
+		}
+		dst[i] += c
+		row[i>>6] |= bit
+		cols[i*p.words] |= bit
+		if n > limit {
+			return -1
+		}
+	}
+	return n
+}
+
+// factorizeSparse is factorizeDense for what read has read.
+func (f *LU) factorizeSparse() bool {
+	d, a, w := f.d, f.a, f.words
+	for k := range d {
+		// Rows below k with an element in column k.
+		p, big, n := k, math.Abs(a[k*d+k]), 0
+		below := f.cols[k*w : (k+1)*w]
+		below[k>>6] &= ^uint64(0) << (k & 63)
+		for m := k >> 6; m < w; m++ {
+			for set := below[m]; set != 0; set &= set - 1 {
+				i := m<<6 + bits.TrailingZeros64(set)
+				if i == k {
+					continue
+				}
+				f.below[n] = i
+				n++
+				if v := math.Abs(a[i*d+k]); v > big {
+					p, big = i, v
+				}
+			}
+		}
+		f.piv[k] = p
+		if big == 0 || big-big != 0 {
+			return false
+		}
+		if p != k {
+			f.exchange(k, p)
+		}
+		inv := 1 / a[k*d+k]
+		a[k*d+k] = inv
+		top := a[k*d : (k+1)*d]
+		shape := f.rows[k*w : (k+1)*w]
+		few := 0
+		for m := k >> 6; m < w; m++ {
+			set := shape[m]
+			if m == k>>6 {
+				set &= ^uint64(1) << (k & 63)
+			}
+			for ; set != 0; set &= set - 1 {
+				q := m<<6 + bits.TrailingZeros64(set)
+				f.right[few] = q
+				few++
+				for x, rows := range below { // what is filled in
+					f.cols[q*w+x] |= rows
+				}
+			}
+		}
+		right := f.right[:few]
+		for _, i := range f.below[:n] {
+			row := a[i*d : (i+1)*d][:len(top)]
+			l := row[k] * inv
+			row[k] = l
+			if l-l != 0 {
+				return false // what is not a number loses every comparison of the search
+			}
+			if 2*few > d-k {
+				subtract(row[k+1:], l, top[k+1:])
+			} else {
+				for _, q := range right {
+					row[q] -= l * top[q]
+				}
+			}
+			have := f.rows[i*w : (i+1)*w][:len(shape)]
+			for m, set := range shape {
+				if m == k>>6 {
+					set &= ^uint64(0) << (k & 63)
+				} else if m < k>>6 {
+					set = 0
+				}
+				have[m] |= set
+			}
+		}
+	}
+	return true
+}
+
+// exchange exchanges rows k and p > k, of which column k has an element in p.
+func (f *LU) exchange(k, p int) {
+	d, w := f.d, f.words
+	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]
+	rp = rp[:len(rk)]
+	for i, v := range rk {
+		rk[i], rp[i] = rp[i], v
+	}
+	sk, sp := f.rows[k*w:(k+1)*w], f.rows[p*w:(p+1)*w]
+	sp = sp[:len(sk)]
+	for m, set := range sk {
+		sk[m], sp[m] = sp[m], set
+		// Of the columns, only that of row p is looked at again.
+		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
+			q := m<<6 + bits.TrailingZeros64(differ)
+			f.cols[q*w+p>>6] ^= 1 << (p & 63)
+		}
+	}
+}
+
+// solveSparse goes through the elements of the factors row by row.
+func (f *LU) solveSparse(b []float64) {
+	d, a, w := f.d, f.a, f.words
+	b = b[:d]
+	for k, p := range f.piv {
+		b[k], b[p] = b[p], b[k]
+	}
+	for i := range d {
+		row := a[i*d : (i+1)*d][:len(b)]
+		s := b[i]
+		for m := 0; m <= i>>6; m++ {
+			set := f.rows[i*w+m]
+			if m == i>>6 {
+				set &= 1<<(i&63) - 1
+			}
+			for ; set != 0; set &= set - 1 {
+				q := m<<6 + bits.TrailingZeros64(set)
+				s -= row[q] * b[q]
+			}
+		}
+		b[i] = s
+	}
+	for i := d - 1; i >= 0; i-- {
+		row := a[i*d : (i+1)*d][:len(b)]
+		s := b[i]
+		for m := w - 1; m >= i>>6; m-- {
+			set := f.rows[i*w+m]
+			if m == i>>6 {
+				set &= ^uint64(1) << (i & 63)
+			}
+			for set != 0 {
+				q := bits.Len64(set) - 1
+				set ^= 1 << q
+				q += m << 6
+				s -= row[q] * b[q]
+			}
+		}
+		b[i] = s * row[i]
+	}
+}

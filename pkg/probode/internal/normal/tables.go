@@ -1,0 +1,56 @@
+package normal
+
+import "math"
+
+// The strips of the ziggurat have equal areas. Strip i > 0 reaches from 0 to
+// x_i and from the height f(x_i) to f(x_{i−1}), f(x) = e^{−x²/2}; strip 0 is the
+// lowest, together with the tail. From the last edge x_127 = edge downwards
+//
+//	x_{i−1} = f⁻¹(area/x_i + f(x_i))
+//
+// [Marsaglia & Tsang 2000]. A point in strip i is j·width for 31 bits j and a
+// sign. Widths and heights have single precision, as in math/rand, whose
+// numbers these are to be.
+const (
+	layers = 128
+	edge   = 3.442619855899      // x_127
+	area   = 9.91256303526217e-3 // of each strip
+	unit   = 1 << 31             // of j
+)
+
+type stripData struct {
+	width float64 // x_i / unit
+
+	// A point with |j| < inside, x_{i−1}/x_i in units, is below the density.
+	less, span uint32 // inside − 1, and 2 inside − 1 or 0
+}
+
+var (
+	strips [layers]stripData
+	height [layers]float32 // f(x_i); f(0) for strip 0, whose own is not asked for
+)
+
+func init() {
+	density := func(x float64) float64 { return math.Exp(-.5 * x * x) }
+	x := edge
+	base := area / density(x) // the width that strip 0 would have without a tail
+	strips[0] = stripData{width: float64(float32(base / unit))}
+	strips[0].reaches(x / base)
+	height[0] = 1
+	for i := layers - 1; i > 0; i-- {
+		strips[i].width = float64(float32(x / unit))
+		height[i] = float32(density(x))
+		if i == 1 {
+			break // nothing of the uppermost strip is surely inside
+		}
+		below := math.Sqrt(-2 * math.Log(area/x+density(x)))
+		strips[i].reaches(below / x)
+		x = below
+	}
+}
+
+// reaches sets the part of the width that is surely inside.
+func (a *stripData) reaches(share float64) {
+	inside := uint32(share * unit)
+	a.less, a.span = inside-1, 2*inside-1
+}

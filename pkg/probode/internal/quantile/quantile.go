@@ -1,0 +1,230 @@
+// Package quantile finds quantiles of each element of many vectors: of the
+// states of an ensemble's paths at all requested times.
+//
+// Up to Exact vectors these are sample quantiles, from all levels' order
+// statistics at once; beyond that they come from a histogram of each element
+// over twice the range of the first Exact vectors, so that memory stays
+// bounded. Elements are independent, and are shared out among workers in tiles
+// of a cache line: whatever their number, the result is the same.
+package quantile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// Exact is the number of vectors up to which quantiles are exact.
+	Exact = 4096
+	// Bins is the number of bins of a histogram; two more are for what lies
+	// outside.
+	Bins = 4096
+
+	tile  = 8   // elements that a worker takes at a time, one cache line of a row
+	batch = 256 // vectors that wait before they are counted together
+)
+
+// A Sketch takes in vectors one by one. Use New.
+type Sketch struct {
+	size, workers int
+	levels        []float64
+	n             int
+	rows          [][]float64 // all so far, or those that are not counted yet
+
+	// One of each an element, once there are more than Exact vectors.
+	lo, width []float64
+	min, max  []float64
+	counts    [][]uint32
+}
+
+// New returns an empty Sketch of vectors of the given size at the given
+// levels, each in [0, 1], that uses at most so many goroutines.
+func New(size int, levels []float64, workers int) *Sketch {
+	for _, p := range levels {
+		if !(p >= 0 && p <= 1) {
+			panic(fmt.Sprintf("quantile: level is %g: want one in [0, 1]", p))
+		}
+	}
+	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
+}
+
+// Add takes in a vector of finite numbers. It keeps row, which must not be
+// changed any more.
+func (s *Sketch) Add(row []float64) {
+	if len(row) != s.size {
+		panic(fmt.Sprintf("quantile: vector has length %d: want %d", len(row), s.size))
+	}
+	if s.n == Exact {
+		s.makeBins()
+	}
+	s.rows = append(s.rows, row)
+	s.n++
+	if s.n > Exact && len(s.rows) == batch {
+		s.count()
+	}
+}
+
+// Quantiles returns the quantiles of all elements, [level][element]; NaN
+// without any vector. Level p of n ≤ Exact vectors lies at place p(n−1) of the
+// sorted values counted from 0, interpolated linearly between two places; with
+// more it is interpolated within a bin, or NaN where the range is above 1e308.
+func (s *Sketch) Quantiles() [][]float64 {
+	out := make([][]float64, len(s.levels))
+	for l := range out {
+		out[l] = make([]float64, s.size)
+	}
+	switch {
+	case s.n == 0:
+		for _, q := range out {
+			for k := range q {
+				q[k] = math.NaN()
+			}
+		}
+	case s.n <= Exact:
+		ranks, place := s.ranks()
+		s.tiles(func(w *column, k int, values []float64) {
+			w.selectRanks(values, ranks)
+			for l, p := range s.levels {
+				at := p * float64(s.n-1)
+				i := min(int(at), s.n-1)
+				x := w.found[place[l]]
+				if i+1 < s.n {
+					x += (at - float64(i)) * (w.found[place[l]+1] - x)
+				}
+				out[l][k] = x
+			}
+		})
+	default:
+		if len(s.rows) > 0 {
+			s.count()
+		}
+		s.parallel(func(_ *column, k int) {
+			for l, p := range s.levels {
+				out[l][k] = s.fromBins(k, p)
+			}
+		})
+	}
+	return out
+}
+
+// ranks returns the places of the order statistics that all levels need,
+// increasing, and where in that list each level finds its lower one.
+func (s *Sketch) ranks() (ranks, place []int) {
+	for _, p := range s.levels {
+		i := min(int(p*float64(s.n-1)), s.n-1)
+		ranks = append(ranks, i)
+		if i+1 < s.n {
+			ranks = append(ranks, i+1)
+		}
+	}
+	slices.Sort(ranks)
+	ranks = slices.Compact(ranks)
+	for _, p := range s.levels {
+		at, _ := slices.BinarySearch(ranks, min(int(p*float64(s.n-1)), s.n-1))
+		place = append(place, at)
+	}
+	return ranks, place
+}
+
+// makeBins makes the bins from the first Exact vectors and counts these.
+func (s *Sketch) makeBins() {
+	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
+	s.min, s.max = make([]float64, s.size), make([]float64, s.size)
+	s.counts = make([][]uint32, s.size)
+	s.tiles(func(_ *column, k int, values []float64) {
+		lo, hi := slices.Min(values), slices.Max(values)
+		s.min[k], s.max[k] = lo, hi
+		half := (hi - lo) / 2
+		s.lo[k], s.width[k] = lo-half, 4*half/Bins
+		if x := lo - half; x-x != 0 {
+			s.width[k] = math.NaN() // twice the range is too large for a number
+		}
+		s.counts[k] = make([]uint32, Bins+2)
+	})
+	s.count()
+}
+
+// count moves the waiting vectors into the bins, element by element, so that
+// the bins of one are in the cache meanwhile.
+func (s *Sketch) count() {
+	s.tiles(func(_ *column, k int, values []float64) {
+		lo, w, counts := s.lo[k], s.width[k], s.counts[k]
+		least, most := s.min[k], s.max[k]
+		for _, v := range values {
+			least, most = min(least, v), max(most, v)
+			b := 0
+			switch {
+			case w > 0:
+				b = int(math.Floor(min(max((v-lo)/w, -1), Bins))) + 1
+			case v == lo: // where the first were all equal
+				b = 1
+			case v > lo:
+				b = Bins + 1
+			}
+			counts[b]++
+		}
+		s.min[k], s.max[k] = least, most
+	})
+	clear(s.rows)
+	s.rows = s.rows[:0]
+}
+
+// fromBins returns the quantile of level p of element k.
+func (s *Sketch) fromBins(k int, p float64) float64 {
+	if math.IsNaN(s.width[k]) {
+		return math.NaN()
+	}
+	at := p * float64(s.n)
+	var below float64
+	for b, c := range s.counts[k] {
+		next := below + float64(c)
+		if next >= at && c > 0 {
+			lo := s.lo[k] + float64(b-1)*s.width[k]
+			hi := lo + s.width[k]
+			if b == 0 {
+				lo, hi = s.min[k], s.lo[k]
+			} else if b == Bins+1 {
+				hi = s.max[k]
+			}
+			x := lo + (hi-lo)*(at-below)/float64(c)
+			return min(max(x, s.min[k]), s.max[k])
+		}
+		below = next
+	}
+	return s.max[k]
+}
+
+// tiles calls f for each element k with its values in all rows, which f may
+// change.
+func (s *Sketch) tiles(f func(w *column, k int, values []float64)) {
+	s.parallel(func(w *column, k int) {
+		if k%tile == 0 {
+			w.gather(s.rows, k, min(tile, s.size-k))
+		}
+		f(w, k, w.values[k%tile*len(s.rows):][:len(s.rows)])
+	})
+}
+
+// parallel calls f for each element, the elements of a tile one after another
+// on the same goroutine.
+func (s *Sketch) parallel(f func(w *column, k int)) {
+	n := (s.size + tile - 1) / tile
+	var next atomic.Int64
+	run := func() {
+		var w column
+		for t := int(next.Add(1)) - 1; t < n; t = int(next.Add(1)) - 1 {
+			for k := t * tile; k < min(s.size, (t+1)*tile); k++ {
+				f(&w, k)
+			}
+		}
+	}
+	var group sync.WaitGroup
+	for range min(s.workers, n) - 1 {
+		group.Go(run)
+	}
+	run()
+	group.Wait()
+}

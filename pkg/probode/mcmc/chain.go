@@ -1,0 +1,283 @@
+package mcmc
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/probode/probode/pkg/internal/streams"
+)
+
+// A Chain is one chain under way: a kernel, its random numbers, and how far it has
+// come. Run makes the chains that it needs. Who keeps draws elsewhere than in
+// memory, as mcmc/store does, makes them with NewChain, gives each a Sink, and has
+// Advance move them.
+type Chain struct {
+	// Sink takes the draws. Nil keeps them in memory.
+	Sink Sink
+
+	index     int
+	settings  Settings
+	kernel    Kernel
+	source    *rand.PCG // of rng
+	rng       *rand.Rand
+	iteration int
+	burnIn    Stats     // counts up to the end of burn-in
+	after     Stats     // counts after it, of a chain that was finished earlier
+	draws     []float64 // the kept positions, one after another
+	generated []float64 // the quantities generated there
+	quantity  []float64 // those of one draw, on their way to the sink
+	turn      []byte    // the state at the beginning of this turn, if there is a sink
+	record    *record   // if not nil, some of the draws, for the reporter
+}
+
+// A Sink takes the draws of one chain.
+type Sink interface {
+	// Keep is called with each draw, in order, and the quantities generated
+	// there. Both are views, valid during the call.
+	Keep(x, generated []float64)
+
+	// Turn is called when the chain has made some milliseconds of iterations,
+	// and when it has made all. If it returns false, no chain goes on.
+	Turn(c *Chain, finished bool) bool
+}
+
+// NewChain returns the chain with the given index, which counts from 0, of a run
+// with the settings s, as WithDefaults returns them. Its random numbers depend on
+// (s.Seed, index) alone.
+func NewChain(index int, s Settings) *Chain {
+	source := stream(s.Seed, index)
+	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
+	if s.Progress != nil {
+		c.record = &record{stride: 1}
+	}
+	c.quantity = make([]float64, len(s.Generated))
+	return c
+}
+
+// stream returns the random numbers of one chain. PCG's streams of adjacent
+// seeds are not independent, so seed and chain are scrambled first.
+func stream(seed uint64, chain int) *rand.PCG {
+	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
+	hi := mix(seed)
+	return rand.NewPCG(hi, mix(hi^mix(uint64(chain))))
+}
+
+// Start places the chain, moved by k, at a point that k takes, one of at most 100
+// that Settings.Start returns. It is an error if there is none among them.
+func (c *Chain) Start(k Kernel) error {
+	c.kernel = k
+	var err error
+	for range startTries {
+		if err = k.Init(c.settings.Start(c.index, c.rng), c.rng); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index+1, startTries, err)
+}
+
+// Finished says of a chain that has not been started that all its iterations were
+// made earlier, with the given counts: Advance counts them and makes none.
+func (c *Chain) Finished(burnIn, after Stats) {
+	c.iteration = c.settings.iterations(c.settings.Draws)
+	c.burnIn, c.after = burnIn, after
+}
+
+// Recall tells the chain of a draw made earlier, for the R̂ of Progress. Draw is
+// called only if that takes it.
+func (c *Chain) Recall(draw func() ([]float64, error)) error {
+	if c.record == nil {
+		return nil
+	}
+	if !c.record.wants() {
+		c.record.add(nil)
+		return nil
+	}
+	x, err := draw()
+	if err == nil {
+		c.record.add(x)
+	}
+	return err
+}
+
+// State takes down, or gives back to a chain that has been started with a kernel
+// of the same making, all that the future of the chain depends on.
+func (c *Chain) State(a *Archive) {
+	a.Int(&c.iteration)
+	a.Stats(&c.burnIn)
+	a.Source(c.source)
+	c.kernel.State(a)
+}
+
+// TurnState returns the Bytes of the State at the beginning of the turn that has
+// just ended, and of a chain that has made all iterations those of the State before
+// the last; nil if there has been no turn. They are valid until the next turn.
+func (c *Chain) TurnState() []byte { return c.turn }
+
+// Replay makes iterations, of which no draw is kept and nobody is told, until the
+// chain has made the given number.
+func (c *Chain) Replay(until int) {
+	for c.iteration < until {
+		c.step()
+	}
+}
+
+// Index returns the number of the chain, from 0.
+func (c *Chain) Index() int { return c.index }
+
+// Kernel returns what moves the chain; nil if it has not been started.
+func (c *Chain) Kernel() Kernel { return c.kernel }
+
+// Random returns the chain's random numbers, which Start and its kernel use.
+func (c *Chain) Random() *rand.Rand { return c.rng }
+
+// Iteration returns the number of iterations made.
+func (c *Chain) Iteration() int { return c.iteration }
+
+// Counts returns the counts of the iterations of burn-in and of those after it.
+func (c *Chain) Counts() (burnIn, after Stats) {
+	if c.kernel == nil {
+		return c.burnIn, c.after
+	}
+	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
+}
+
+// stats returns the counts of all iterations.
+func (c *Chain) stats() Stats {
+	burnIn, after := c.Counts()
+	return burnIn.plus(1, after)
+}
+
+// step makes an iteration and tells whether its end is a draw.
+func (c *Chain) step() bool {
+	c.kernel.Step(c.rng)
+	c.iteration++
+	after := c.iteration - c.settings.BurnIn
+	if after <= 0 {
+		c.burnIn = c.kernel.Stats()
+		return false
+	}
+	return after%c.settings.Thin == 0
+}
+
+// advance makes iterations until the chain has made the given number, or done
+// is closed.
+func (c *Chain) advance(done <-chan struct{}, until int) {
+	last := c.settings.iterations(c.settings.Draws) - 1
+	for c.iteration < until {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		if c.iteration == last { // what a sink has in the end does not depend on the length of turns
+			c.beginTurn()
+		}
+		if c.step() {
+			c.keep()
+		}
+	}
+}
+
+// keep takes the present position, and the quantities generated there, among the
+// draws.
+func (c *Chain) keep() {
+	x := c.kernel.Position()
+	if c.record != nil {
+		c.record.add(x)
+	}
+	if len(c.quantity) > 0 {
+		c.kernel.(Generator).Generate(c.quantity)
+	}
+	if c.Sink != nil {
+		c.Sink.Keep(x, c.quantity)
+		return
+	}
+	c.draws = append(c.draws, x...)
+	c.generated = append(c.generated, c.quantity...)
+}
+
+// beginTurn takes down the state, from which a sink may have the turn replayed.
+func (c *Chain) beginTurn() {
+	if c.Sink != nil {
+		a := Archive{buf: c.turn[:0]}
+		c.State(&a)
+		c.turn = a.buf
+	}
+}
+
+// Advance moves chains, each started, or finished earlier, to the end of a run with
+// the settings s, and tells whether they got there before ctx was done, or a Sink
+// stopped them. Names are those of the coordinates, for the R̂ of Progress. MinESS
+// has no meaning here.
+func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) bool {
+	until := s.iterations(s.Draws)
+	report := newReporter(s.Progress, names, chains, until)
+	defer report.last()
+	return advance(ctx, chains, until, s.Workers, report)
+}
+
+// advance brings all chains to the given number of iterations and tells whether
+// they got there before ctx was done.
+//
+// The chains take turns, in slices of some milliseconds, so that a run that is
+// interrupted has chains of about equal length even where there are fewer
+// workers than chains. At the end of its turn a chain with a sink tells it; if
+// that does not want to go on, no chain goes on.
+func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) bool {
+	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
+
+	chains = slices.DeleteFunc(slices.Clone(chains), func(c *Chain) bool { return c.kernel == nil })
+	if len(chains) == 0 {
+		return true
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	queue := make(chan *Chain, len(chains))
+	for _, c := range chains {
+		if c.Sink == nil {
+			c.draws = slices.Grow(c.draws, (until-c.iteration)/c.settings.Thin*len(c.kernel.Position()))
+		}
+		queue <- c
+	}
+	var under, complete atomic.Int64
+	under.Store(int64(len(chains)))
+	var group sync.WaitGroup
+	for range min(workers, len(chains)) {
+		group.Go(func() {
+			slice := 1
+			for c := range queue {
+				begin, from, before := time.Now(), c.iteration, c.kernel.Stats()
+				c.beginTurn()
+				c.advance(ctx.Done(), min(from+slice, until))
+				report.add(c.iteration-from, c.kernel.Stats().plus(-1, before))
+				switch took := time.Since(begin); {
+				case took < short:
+					slice *= 2
+				case took > long:
+					slice = max(1, slice/2)
+				}
+
+				if c.Sink != nil && !c.Sink.Turn(c, c.iteration == until) {
+					stop()
+				}
+				if c.iteration < until && ctx.Err() == nil {
+					queue <- c // has room for every chain
+					continue
+				}
+				if c.iteration == until {
+					complete.Add(1)
+				}
+				if under.Add(-1) == 0 {
+					close(queue)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return int(complete.Load()) == len(chains)
+}

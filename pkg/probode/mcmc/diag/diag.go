@@ -1,0 +1,103 @@
+// Package diag says how far the draws of Markov chains can be trusted: R̂,
+// effective sample sizes, Monte Carlo standard errors, Pareto smoothed importance
+// weights, and the table of all of them. It takes draws from any source, and
+// knows nothing of how they were made.
+//
+// The diagnostics are those of Vehtari et al. (2021). They rest on two numbers,
+// both of m sequences of n draws that are meant to have one distribution: R̂,
+// which compares the spread between the sequences with the spread within, and the
+// effective sample size, which asks how many independent draws would tell as
+// much about the mean. What they are applied to makes the difference:
+//
+//   - each chain is cut in two halves, so that a drift shows up as a difference
+//     between sequences;
+//   - draws are replaced by normal scores of their ranks, so that the numbers
+//     exist for any distribution, of infinite variance too ("bulk");
+//   - draws are folded about the median for differences in scale, or replaced by
+//     indicators of quantiles for the tails.
+//
+// Each takes x[c][k], draw k of chain c; one chain is enough. They panic if the
+// chains differ in length. They return NaN for fewer than four draws a chain,
+// for a draw that is NaN or infinite, and for draws that are all equal: from a
+// parameter that never moved nothing can be learned about mixing.
+//
+// # References
+//
+//   - Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical
+//     Science 7(4), 473–483.
+//   - Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Bürkner, P.-C.
+//     (2021). Rank-normalization, folding, and localization: an improved R̂ for
+//     assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.
+//   - Vehtari, A., Simpson, D., Gelman, A., Yao, Y., Gabry, J. (2024). Pareto
+//     smoothed importance sampling. Journal of Machine Learning Research 25(72),
+//     1–58.
+//   - Zhang, J., Stephens, M. A. (2009). A new and efficient estimation method for
+//     the generalized Pareto distribution. Technometrics 51(3), 316–325.
+package diag
+
+import (
+	"math"
+)
+
+// usable tells whether anything can be said about the chains.
+func usable(x [][]float64) bool {
+	if len(x) == 0 || len(x[0]) < 4 {
+		return false
+	}
+	constant := true
+	for _, c := range x {
+		if len(c) != len(x[0]) {
+			panic("diag: chains of different lengths")
+		}
+		if !finite(c) {
+			return false
+		}
+		for _, v := range c {
+			constant = constant && v == x[0][0]
+		}
+	}
+	return !constant
+}
+
+// finite tells whether there are numbers and all are finite.
+func finite(x []float64) bool {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return len(x) > 0
+}
+
+// split cuts each chain in two halves. Of an odd number of draws the middle one
+// is left out.
+func split(x [][]float64) [][]float64 {
+	out := make([][]float64, 0, 2*len(x))
+	for _, c := range x {
+		half := len(c) / 2
+		out = append(out, c[:half], c[len(c)-half:])
+	}
+	return out
+}
+
+// transform returns f of each element.
+func transform(x [][]float64, f func(float64) float64) [][]float64 {
+	out := make([][]float64, len(x))
+	for j, c := range x {
+		out[j] = make([]float64, len(c))
+		for k, v := range c {
+			out[j][k] = f(v)
+		}
+	}
+	return out
+}
+
+// mean returns the mean of c. It is exact if all are equal, so that a constant
+// sequence has variance zero and not the square of a rounding error.
+func mean(c []float64) float64 {
+	var sum float64
+	for _, v := range c {
+		sum += v - c[0]
+	}
+	return c[0] + sum/float64(len(c))
+}

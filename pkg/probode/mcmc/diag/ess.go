@@ -1,0 +1,138 @@
+package diag
+
+import (
+	"math"
+	"math/cmplx"
+	"slices"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+	"gonum.org/v1/gonum/stat"
+)
+
+// BulkESS returns the effective sample size of the normal scores of the draws,
+// all chains together: how far the draws can be trusted in the middle of the
+// distribution. With S draws in all it is S/τ,
+//
+//	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
+//
+// with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone
+// sequence. Chains that disagree count as correlated. It is at most S log₁₀ S,
+// which negative correlations can reach. It is NaN for fewer than four draws a
+// chain, for draws that are not finite, or all equal.
+func BulkESS(x [][]float64) float64 {
+	if !usable(x) {
+		return math.NaN()
+	}
+	return ess(normalScores(split(x)))
+}
+
+// TailESS returns the smaller of the effective sample sizes for the quantiles of
+// 5 and 95 %: those of the indicators of draws up to the quantile. If so many draws
+// sit at an end of the range that an indicator is constant, as for draws that are 0
+// or 1, that one counts as the number of draws, as in ArviZ. It is NaN for fewer
+// than four draws a chain, for draws that are not finite, or all equal.
+func TailESS(x [][]float64) float64 {
+	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
+}
+
+// quantileESS returns the effective sample size for the p-quantile.
+func quantileESS(x [][]float64, p float64) float64 {
+	if !usable(x) {
+		return math.NaN()
+	}
+	sorted := slices.Concat(x...)
+	slices.Sort(sorted)
+	q := Quantile(sorted, p)
+	halves := split(transform(x, func(v float64) float64 {
+		if v <= q {
+			return 1
+		}
+		return 0
+	}))
+	if n := ess(halves); !math.IsNaN(n) {
+		return n
+	}
+	return float64(len(halves) * len(halves[0])) // a constant indicator
+}
+
+// ess returns the effective sample size of two or more sequences as they are,
+// NaN if all numbers are equal.
+func ess(x [][]float64) float64 {
+	m, n := len(x), len(x[0])
+
+	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j
+	// without divisor correction, W the variance within, and V the estimate
+	// of the whole variance, in which the spread of the means counts.
+	acov := autocovariance(x)
+	means := make([]float64, m)
+	for j, c := range x {
+		means[j] = mean(c)
+	}
+	whole := acov[0] + stat.Variance(means, nil)
+	if !(whole > 0) {
+		return math.NaN()
+	}
+	within := acov[0] * float64(n) / float64(n-1)
+	rho := func(t int) float64 {
+		if t == 0 {
+			return 1
+		}
+		return 1 - (within-acov[t])/whole
+	}
+
+	// Sums of two successive autocorrelations, of lags 2k and 2k+1, are
+	// positive and decreasing for a reversible chain. So the sum over lags
+	// ends at the first pair that is not positive, where noise has taken
+	// over, and no pair counts for more than the one before. Of the pair at
+	// which it ends, a positive first half is still counted, once: this
+	// sharpens the estimate for antithetic chains, in which the first
+	// halves are positive and the second negative.
+	tau := -1.0
+	last := math.Inf(1)
+	t := 0
+	for ; ; t += 2 {
+		pair := rho(t) + rho(t+1)
+		if pair <= 0 || t+4 >= n {
+			break
+		}
+		last = math.Min(last, pair)
+		tau += 2 * last
+	}
+	tau += math.Max(rho(t), 0)
+
+	s := float64(m * n)
+	return s / math.Max(tau, 1/math.Log10(s))
+}
+
+// autocovariance returns the mean over sequences of their autocovariances at
+// lags 0, 1, …, n−1, with divisor n. By the Wiener–Khinchin theorem they are the
+// inverse Fourier transform of the squared modulus of the transform; padding
+// with n zeros keeps the ends apart.
+func autocovariance(x [][]float64) []float64 {
+	n := len(x[0])
+	size := 4
+	for size < 2*n {
+		size *= 2
+	}
+	fft := fourier.NewFFT(size)
+	seq := make([]float64, size)
+	coeff := make([]complex128, size/2+1)
+	power := make([]complex128, size/2+1)
+	for _, c := range x {
+		clear(seq)
+		m := mean(c)
+		for k, v := range c {
+			seq[k] = v - m
+		}
+		fft.Coefficients(coeff, seq)
+		for i, z := range coeff {
+			power[i] += z * cmplx.Conj(z)
+		}
+	}
+	fft.Sequence(seq, power)
+	acov := seq[:n]
+	for t := range acov {
+		acov[t] /= float64(size) * float64(n) * float64(len(x))
+	}
+	return acov
+}

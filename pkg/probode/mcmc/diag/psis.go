@@ -1,0 +1,118 @@
+package diag
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// ParetoSmooth makes importance weights of finite variance out of raw ones, and
+// says how far they can be trusted [Vehtari et al. 2024]. Of S weights the
+// largest
+//
+//	M = ⌈min(S/5, 3 √S)⌉
+//
+// are replaced, in their order, by the quantiles of (i − ½)/M, i = 1, …, M, of a
+// generalised Pareto distribution fitted to them, and none is left larger than
+// the largest was. The shape k̂ of that distribution is the diagnostic: the
+// distribution of the weights has finite moments up to 1/k̂, the mean of S weighted draws is as
+// good as it looks for k̂ < 0.5, useful up to 0.7, and not to be trusted above,
+// where S would have to be enormous.
+//
+// Of the M only those above the largest that is not one of them count: weights
+// that are equal, as those of a draw at which a chain stayed, so remain equal at
+// the cut. In the fit k̂ is drawn a little towards ½.
+//
+// logw are the logarithms of the raw weights up to a constant; −Inf stands for a
+// weight of zero, and NaN, which cannot be compared, for one, too. The smoothed
+// ones are in the same order, and their weights sum to one. With fewer than 5
+// weights in the tail nothing is smoothed and k̂ is +Inf; with none above the cut
+// k̂ is −Inf, since the largest weights are equal and there is no tail. If all
+// weights are zero or one is infinite, the result and k̂ are NaN.
+func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
+	smoothed = slices.Clone(logw)
+	for i, w := range smoothed {
+		if math.IsNaN(w) {
+			smoothed[i] = math.Inf(-1)
+		}
+	}
+	n := len(smoothed)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(smoothed[a], smoothed[b]) })
+	if n == 0 || math.IsInf(smoothed[order[n-1]], 0) {
+		for i := range smoothed {
+			smoothed[i] = math.NaN()
+		}
+		return smoothed, math.NaN()
+	}
+	floats.AddConst(-smoothed[order[n-1]], smoothed) // the largest is one
+
+	khat = math.Inf(1)
+	if m := int(math.Ceil(min(float64(n)/5, 3*math.Sqrt(float64(n))))); m >= 5 {
+		cut := math.Exp(smoothed[order[n-m-1]])
+		var tail []int
+		var excess []float64
+		for _, k := range order[n-m:] {
+			if v := math.Exp(smoothed[k]) - cut; v > 1e-300 { // below, 1/v could overflow
+				tail, excess = append(tail, k), append(excess, v)
+			}
+		}
+		switch {
+		case len(tail) >= 5:
+			var sigma float64
+			khat, sigma = fitPareto(excess)
+			for i, k := range tail {
+				// The quantile of p, with E = −log(1 − p).
+				e := -math.Log1p(-(float64(i) + 0.5) / float64(len(tail)))
+				q := sigma * e
+				if khat != 0 {
+					q = sigma * math.Expm1(khat*e) / khat
+				}
+				smoothed[k] = min(0, math.Log(cut+q))
+			}
+		case len(tail) == 0:
+			khat = math.Inf(-1)
+		}
+	}
+	floats.AddConst(-floats.LogSumExp(smoothed), smoothed)
+	return smoothed, khat
+}
+
+// fitPareto returns shape and scale of the generalised Pareto distribution
+//
+//	P(X > x) = (1 + k x/σ)^(−1/k)
+//
+// for positive x in increasing order: the posterior mean of b = −k/σ over a grid,
+// under the prior of Zhang and Stephens (2009), and k given b; then k is drawn
+// towards one half with the weight of ten observations, as in Vehtari et al.
+func fitPareto(x []float64) (k, sigma float64) {
+	n := float64(len(x))
+	quartile := x[int(n/4+0.5)-1]
+	grid := 30 + int(math.Sqrt(n))
+	b, profile := make([]float64, grid), make([]float64, grid)
+	shape := func(b float64) float64 {
+		var sum float64
+		for _, v := range x {
+			sum += math.Log1p(-b * v)
+		}
+		return sum / n
+	}
+	for i := range b {
+		b[i] = 1/x[len(x)-1] + (1-math.Sqrt(float64(grid)/(float64(i)+0.5)))/(3*quartile)
+		k := shape(b[i])
+		profile[i] = n * (math.Log(-b[i]/k) - k - 1)
+	}
+	total := floats.LogSumExp(profile)
+	var mean float64
+	for i, v := range b {
+		mean += v * math.Exp(profile[i]-total)
+	}
+	k = shape(mean)
+	sigma = -k / mean
+	return (n*k + 10*0.5) / (n + 10), sigma
+}

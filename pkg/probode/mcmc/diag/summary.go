@@ -1,0 +1,196 @@
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/probode/probode/pkg/internal/text"
+)
+
+// A Marginal describes the draws of one parameter.
+type Marginal struct {
+	Name               string
+	Mean, SD           float64 // of all chains pooled
+	Q025, Median, Q975 float64 // the quantiles of 2.5, 50 and 97.5 %
+	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates of the target's
+	BulkESS, TailESS   float64
+	RHat               float64
+}
+
+// A Summary describes the draws of all parameters.
+type Summary []Marginal
+
+// Summarize returns means, standard deviations, quantiles and diagnostics of every
+// parameter: draws[c][k][i] is parameter i of draw k of chain c, the chains of equal
+// length. What cannot be computed is NaN.
+//
+// logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
+// constant. Then, with w of sum 1, mean, standard deviation and quantiles are
+// those of the weighted draws. MCSE is the standard error of Σ wₖ xₖ by the delta
+// method, that of the mean of the S terms S wₖ (xₖ − mean), and MCSESD that of the
+// terms S wₖ ((xₖ − mean)²/sd − sd)/2: in them the weights and the correlation of
+// the draws are counted together. The effective sample sizes are those of the
+// draws times Kish's factor. R̂ is that of the draws as they were drawn: it tells
+// how these have mixed, and k̂ the rest.
+func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
+	weights, kish := weights(logWeights)
+	out := make(Summary, len(names))
+	for i, name := range names {
+		x := Parameter(draws, i)
+		m := Marginal{
+			Name: name,
+			Mean: math.NaN(), SD: math.NaN(), Q025: math.NaN(), Median: math.NaN(), Q975: math.NaN(),
+			MCSE: math.NaN(), MCSESD: math.NaN(),
+			BulkESS: kish * BulkESS(x),
+			TailESS: kish * TailESS(x),
+			RHat:    RHat(x),
+		}
+		all := slices.Concat(x...)
+		switch {
+		case !finite(all):
+		case weights == nil:
+			m.MCSE, m.MCSESD = MCSEMean(x), MCSESD(x)
+			m.Mean, m.SD = stat.MeanStdDev(all, nil)
+			slices.Sort(all)
+			m.Q025, m.Median, m.Q975 = Quantile(all, 0.025), Quantile(all, 0.5), Quantile(all, 0.975)
+		case kish > 0:
+			m.weigh(x, weights)
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// Parameter returns the draws of parameter i in the form that the diagnostics
+// take: element [c][k] is draw k of chain c.
+func Parameter(draws [][][]float64, i int) [][]float64 {
+	out := make([][]float64, len(draws))
+	for j, chain := range draws {
+		out[j] = make([]float64, len(chain))
+		for k, x := range chain {
+			out[j][k] = x[i]
+		}
+	}
+	return out
+}
+
+// Kish returns the share of unweighted draws that the weighted ones are worth,
+// 1/(S Σ wₖ²) with w the S weights normalised to the sum 1: 1 where there are none,
+// and NaN where all are zero.
+func Kish(logWeights [][]float64) float64 {
+	_, kish := weights(logWeights)
+	return kish
+}
+
+// weights returns the weights of the draws, of sum 1, and the factor of Kish: nil
+// and 1 if there are none, NaN for a factor if they cannot be normalised.
+func weights(logWeights [][]float64) (w [][]float64, kish float64) {
+	if logWeights == nil {
+		return nil, 1
+	}
+	all := slices.Concat(logWeights...)
+	if len(all) == 0 {
+		return logWeights, math.NaN()
+	}
+	largest := slices.Max(all)
+	var sum float64
+	for _, v := range all {
+		sum += math.Exp(v - largest)
+	}
+	var squares float64
+	w = transform(logWeights, func(v float64) float64 {
+		p := math.Exp(v-largest) / sum
+		squares += p * p
+		return p
+	})
+	return w, 1 / (float64(len(all)) * squares)
+}
+
+// weigh computes what is said of the weighted draws x.
+func (m *Marginal) weigh(x, weights [][]float64) {
+	type weighted struct{ x, w float64 }
+	var all []weighted
+	var center, squares float64
+	for c := range x {
+		for k, v := range x[c] {
+			if w := weights[c][k]; w > 0 {
+				all = append(all, weighted{v, w})
+				center += w * v
+				squares += w * w
+			}
+		}
+	}
+	var variance float64
+	for _, a := range all {
+		variance += a.w * (a.x - center) * (a.x - center)
+	}
+	m.Mean, m.SD = center, math.Sqrt(variance/(1-squares))
+
+	root := math.Sqrt(variance)
+	terms, squared := make([][]float64, len(x)), make([][]float64, len(x))
+	size := float64(len(x) * len(x[0]))
+	for c := range x {
+		for k, v := range x[c] {
+			w, d := size*weights[c][k], v-center
+			terms[c] = append(terms[c], w*d)
+			squared[c] = append(squared[c], w*(d*d/root-root)/2)
+		}
+	}
+	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
+
+	// A sorted draw stands at the weight before it and half its own, on a
+	// scale on which the first stands at 0 and the last at 1. With equal
+	// weights this is Quantile.
+	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
+	first, last := all[0].w/2, all[len(all)-1].w/2
+	at := func(p float64) float64 {
+		want := first + p*(1-first-last)
+		sum := first
+		for k := 1; k < len(all); k++ {
+			step := (all[k-1].w + all[k].w) / 2
+			if sum+step >= want {
+				return all[k-1].x + math.Max(0, want-sum)/step*(all[k].x-all[k-1].x)
+			}
+			sum += step
+		}
+		return all[len(all)-1].x
+	}
+	m.Q025, m.Median, m.Q975 = at(0.025), at(0.5), at(0.975)
+}
+
+// String returns the summary as a table for a terminal.
+func (s Summary) String() string {
+	rows := [][]string{{"", "mean", "sd", "2.5%", "50%", "97.5%", "mcse", "bulk ESS", "tail ESS", "R̂"}}
+	for _, m := range s {
+		rows = append(rows, []string{text.Printable(m.Name), m.format(m.Mean), m.format(m.SD), m.format(m.Q025), m.format(m.Median), m.format(m.Q975),
+			fmt.Sprintf("%.2g", m.MCSE), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprintf("%.0f", m.TailESS), fmt.Sprintf("%.3f", m.RHat)})
+	}
+	return text.Table(rows, text.First)
+}
+
+// format writes a value of the parameter with the decimals that give its standard
+// deviation three significant digits: further ones would tell nothing.
+func (m Marginal) format(v float64) string {
+	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return fmt.Sprintf("%.*f", max(0, 2-int(math.Floor(math.Log10(m.SD)))), v)
+}
+
+// Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear
+// interpolation, the definition 7 of Hyndman and Fan (1996); NaN of none.
+func Quantile(sorted []float64, p float64) float64 {
+	if len(sorted) == 0 {
+		return math.NaN()
+	}
+	h := p * float64(len(sorted)-1)
+	k := int(h)
+	if k+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[k] + (h-float64(k))*(sorted[k+1]-sorted[k])
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A layout says which column of a file holds what.
+type layout struct {
+	fields  []mcmc.Field
+	columns []string
+	// front and back are the quantities that stand in front of the
+	// parameters and behind them.
+	front, back []int
+}
+
+// newLayout finds names for the columns. Quantities whose names end in __ come
+// first, as with CmdStan: ArviZ puts them among the sample statistics.
+func newLayout(names, quantities []string) (*layout, error) {
+	var l layout
+	for i, name := range quantities {
+		if strings.HasSuffix(name, "__") {
+			l.front = append(l.front, i)
+		} else {
+			l.back = append(l.back, i)
+		}
+	}
+	var all []string
+	for _, i := range l.front {
+		all = append(all, quantities[i])
+	}
+	all = append(all, names...)
+	for _, i := range l.back {
+		all = append(all, quantities[i])
+	}
+	l.fields = []mcmc.Field{{Key: "num_stats", Value: strconv.Itoa(len(l.front))}, {Key: "num_params", Value: strconv.Itoa(len(names))}}
+	l.columns = columnNames(all, len(l.front), len(l.front)+len(names))
+	for k, name := range l.columns {
+		if j := slices.Index(l.columns[:k], name); j >= 0 {
+			return nil, fmt.Errorf("store: %q and %q would both be called %q in a file: want names that differ in letters and digits", text.Clip(all[j]), text.Clip(all[k]), text.Clip(name))
+		}
+		if name != all[k] {
+			l.fields = append(l.fields, mcmc.Field{Key: fmt.Sprintf("name.%d", k+1), Value: strconv.Quote(all[k])})
+		}
+	}
+	return &l, nil
+}
+
+// columnNames makes names that can be the header of a file: letters of any script
+// stay, but what separates, quotes or comments in a file or divides a path in the
+// formats that ArviZ saves to becomes _. A dot is for ArviZ what stands before an
+// index: where names make up an array in full, as y.1, y.2 and y.3, or a.1.1 and
+// a.1.2, they stay; other dots become _ too. Those from, …, to−1 are parameters.
+func columnNames(names []string, from, to int) []string {
+	out := make([]string, len(names))
+	type array struct {
+		rank, members int
+		most          []int
+		seen          map[string]bool
+		broken        bool
+	}
+	arrays := map[string]*array{}
+	for k, name := range names {
+		name = strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune("\",'#/\\\ufffd", r) {
+				return '_'
+			}
+			return r
+		}, name)
+		switch {
+		case k >= from && k < to && strings.HasSuffix(name, "__"):
+			name = strings.TrimRight(name, "_") + "_" // no sample statistic
+		case name == "" || name == "chain" || name == "draw":
+			name += "_" // ArviZ has its own of these
+		}
+		out[k] = name
+
+		parts := strings.Split(name, ".")
+		a := arrays[parts[0]]
+		if a == nil {
+			a = &array{rank: len(parts) - 1, most: make([]int, len(parts)-1), seen: map[string]bool{}}
+			arrays[parts[0]] = a
+		}
+		a.broken = a.broken || parts[0] == "" || len(parts)-1 != a.rank || a.seen[name]
+		a.seen[name] = true
+		a.members++
+		for i, p := range parts[1:] {
+			v, err := strconv.Atoi(p)
+			if err != nil || v < 1 || strconv.Itoa(v) != p {
+				a.broken = true
+			}
+			if !a.broken {
+				a.most[i] = max(a.most[i], v)
+			}
+		}
+	}
+	for k, name := range out {
+		base, _, dotted := strings.Cut(name, ".")
+		a := arrays[base]
+		size := 1.0
+		for _, n := range a.most {
+			size *= float64(n)
+		}
+		if dotted && (a.broken || float64(a.members) != size) {
+			out[k] = strings.ReplaceAll(name, ".", "_")
+		}
+	}
+	return out
+}

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A mismatch is a setting, or a column, in which two files differ.
+type mismatch struct{ key, a, b string }
+
+// difference finds the first setting in which two headers differ: not the number
+// of the chain, nor what the files were made by; and of two settings the length of
+// the chain last, which follows from others. Columns that are not known, nil, are
+// not compared. Nil means that there is none.
+func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
+	const none = "nothing"
+	var length *mismatch
+	compared := func(fields []mcmc.Field) []mcmc.Field {
+		return slices.DeleteFunc(slices.Clone(fields), func(f mcmc.Field) bool { return isMaker(f.Key) || f.Key == "chain" })
+	}
+	a, b = compared(a), compared(b)
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return clip(b[i].Key, none, b[i].Value)
+		case i >= len(b):
+			return clip(a[i].Key, a[i].Value, none)
+		case a[i].Key != b[i].Key:
+			if !slices.ContainsFunc(b, func(f mcmc.Field) bool { return f.Key == a[i].Key }) {
+				return clip(a[i].Key, a[i].Value, none)
+			}
+			if !slices.ContainsFunc(a, func(f mcmc.Field) bool { return f.Key == b[i].Key }) {
+				return clip(b[i].Key, none, b[i].Value)
+			}
+			return clip("order of settings", a[i].Key, b[i].Key)
+		case a[i].Value != b[i].Value && a[i].Key == lengthKey:
+			length = clip(lengthKey, a[i].Value, b[i].Value)
+		case a[i].Value != b[i].Value:
+			return clip(a[i].Key, a[i].Value, b[i].Value)
+		}
+	}
+	if aColumns != nil && bColumns != nil {
+		for i := range max(len(aColumns), len(bColumns)) {
+			va, vb := none, none
+			if i < len(aColumns) {
+				va = aColumns[i]
+			}
+			if i < len(bColumns) {
+				vb = bColumns[i]
+			}
+			if va != vb {
+				return clip(fmt.Sprintf("column %d", i+1), va, vb)
+			}
+		}
+	}
+	return length
+}
+
+// clip makes a mismatch for a message. Of long values that begin alike the part
+// around the first difference is shown.
+func clip(key, a, b string) *mismatch {
+	const most, before = 80, 20
+	if len(a) > most || len(b) > most {
+		i := 0
+		for i < len(a) && i < len(b) && a[i] == b[i] {
+			i++
+		}
+		if i > before {
+			i -= before
+			for i > 0 && a[i]&0xc0 == 0x80 { // in the middle of a character
+				i--
+			}
+			a, b = "…"+a[i:], "…"+b[i:]
+		}
+	}
+	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
+}
+
+// roundingHint says, of two files that differ in a number that was computed, that
+// their makers round differently.
+func roundingHint(d *mismatch, there, here maker) string {
+	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (they were begun by builds or on processors that round in different ways, which alone can make a hash of densities another one: there %v; here %v)", there, here)
+}
+
+// compare tells which setting of the draws in dir, of this call's chains or of
+// others, is not that of s. The draws that are there may be fewer than s asks for.
+func compare(dir string, files []*file, s *study, l *layout) error {
+	mine := map[string]bool{}
+	check := func(path string, t *table, f *file) error {
+		want := s.fields(t.chain - 1)
+		have, columns := t.header, t.columns
+		var wantColumns []string
+		if l != nil {
+			want, wantColumns = append(want, l.fields...), l.columns
+		} else {
+			have, columns = have[:min(len(have), len(want))], nil
+		}
+		d := difference(have, want, columns, wantColumns)
+		switch {
+		case d == nil:
+			return nil
+		case d.key != lengthKey:
+			// Of a hash nobody sees how much is different; of the density at the
+			// position of a chain one does.
+			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
+				if err := f.restore(s.maker); err != nil {
+					return err
+				}
+			}
+			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
+				roundingHint(d, makerOf(t.header), s.maker))
+		case t.draws > s.Draws:
+			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here: a study can be extended, and not shortened", path, d.key, d.a, d.b)
+		}
+		return nil
+	}
+	for _, f := range files {
+		path := f.path
+		if !f.done {
+			path = f.partPath()
+		}
+		if f.whole != nil {
+			path = f.path
+		}
+		mine[path], mine[f.partPath()] = true, true
+		if f.old == nil {
+			continue
+		}
+		if f.old.chain != f.chain.Index()+1 {
+			return fmt.Errorf("store: %s holds chain %d", path, f.old.chain)
+		}
+		if err := check(path, f.old, f); err != nil {
+			return err
+		}
+	}
+	for _, suffix := range []string{".csv", ".csv" + partSuffix} {
+		paths, err := chainFiles(dir, suffix)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if mine[path] {
+				continue
+			}
+			t, err := readHeader(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // it has been finished just now
+				continue
+			case err != nil:
+				return fmt.Errorf("store: %s cannot be used: %w", path, err)
+			case t.columns == nil: // it has been begun just now
+				continue
+			}
+			if err := check(path, t, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isHash tells whether a value is a hash of numbers, such as log_density.
+func isHash(value string) bool {
+	_, err := strconv.ParseUint(value, 16, 64)
+	return err == nil && len(value) == 16
+}
+
+// readHeader reads a file up to the first draw.
+func readHeader(path string) (*table, error) {
+	f, err := openForReading(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return scan(f, 0, nil)
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"fmt"
+	"hash/crc64"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// The draws of a chain are kept in a file of comma-separated values such as
+// CmdStan writes, which ArviZ, pandas and R read as it is:
+//
+//	# format = probode-draws-1
+//	# model = FitzHugh–Nagumo        what the caller has to say, Options.Meta
+//	# seed = 1
+//	# start = 6f2c8a914be03d57       a hash of where chain 1 would begin
+//	# chain = 1                      counted from 1 in files
+//	# num_chains = 4
+//	# num_samples = 5000             iterations after burn-in
+//	# num_warmup = 1000              iterations of burn-in
+//	# thin = 5                       so that there are 5000/5 draws
+//	# probode = v1.4.0               by what the file was begun: versions,
+//	# go = go1.26.0                  the processor's kind, and a hash of some
+//	# arch = amd64                   numbers that processors and builds round
+//	# rounding = 9b1d03ac55e2f470    in different ways
+//	# num_stats = 1                  the columns come in this order:
+//	# num_params = 2                 quantities in …__, parameters, quantities
+//	# name.3 = "log σ, β"            the name of a column that is called otherwise
+//	lp__,theta,log_σ__β,y_hat.1,y_hat.2
+//	-3.25,0.5,1e-07,2,NaN            a draw, numbers in their shortest exact form
+//	…
+//	# warmup_proposed = 1000         counts of the iterations of burn-in
+//	# …
+//	# proposed = 5000                and of those after it
+//	# …
+//	# checksum = 9f0c8a7d6e5b4c3d    CRC-64/ECMA of all bytes before this line
+//
+// Nothing in it depends on time, place or the other chains.
+
+const (
+	formatPrefix  = "probode-draws-"
+	formatVersion = 1
+)
+
+var crcTable = crc64.MakeTable(crc64.ECMA)
+
+// A study is what all chains of a run have in common, and what is to be said of it
+// at the top of each file.
+type study struct {
+	mcmc.Settings
+	meta  []mcmc.Field
+	start string // see beginning
+	maker maker
+}
+
+// fields returns what is said at the top of the file of a chain.
+func (s *study) fields(chain int) []mcmc.Field {
+	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
+	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
+	out = append(out, s.meta...)
+	out = append(out,
+		mcmc.Field{Key: "seed", Value: strconv.FormatUint(s.Seed, 10)},
+		mcmc.Field{Key: "start", Value: s.start},
+		number("chain", chain+1),
+		number("num_chains", s.Chains),
+		number(lengthKey, s.Draws*s.Thin),
+		number("num_warmup", s.BurnIn),
+		number("thin", s.Thin),
+	)
+	return append(out, s.maker[:]...)
+}
+
+// beginning returns a hash of the point where Start has the first chain begin: two
+// runs that begin in other places are not the same.
+func beginning(s mcmc.Settings) string {
+	a := mcmc.NewArchive(nil)
+	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
+	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
+}
+
+// lengthKey is the setting that may grow: a study can be extended.
+const lengthKey = "num_samples"
+
+// ownKeys are those that Meta may not use: what this file writes, and what ArviZ
+// takes for a description of the rows.
+var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
+	num_stats num_params checksum save_warmup stan_version`)
+
+// checkMeta tells what is wrong with the caller's fields.
+func checkMeta(meta []mcmc.Field) error {
+	for i, f := range meta {
+		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {
+			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}) < 0
+		switch {
+		case !letters:
+			return fmt.Errorf("store: key %q in Options.Meta: want letters, digits and _ only", text.Clip(f.Key))
+		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
+			return fmt.Errorf("store: key %q in Options.Meta has a meaning of its own: want another one", f.Key)
+		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
+			return fmt.Errorf("store: key %q is twice in Options.Meta", f.Key)
+		case !utf8.ValidString(f.Value):
+			return fmt.Errorf("store: value %q of %s in Options.Meta: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
+		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
+			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and no blanks at its ends", text.Clip(f.Value), f.Key)
+		}
+	}
+	return nil
+}
+
+// appendFields writes comment lines.
+func appendFields(buf []byte, fields []mcmc.Field) []byte {
+	for _, f := range fields {
+		buf = fmt.Appendf(buf, "# %s = %s\n", f.Key, f.Value)
+	}
+	return buf
+}
+
+// appendHeader writes all that comes before the draws.
+func (l *layout) appendHeader(buf []byte, fields []mcmc.Field) []byte {
+	buf = appendFields(appendFields(buf, fields), l.fields)
+	buf = append(buf, strings.Join(l.columns, ",")...)
+	return append(buf, '\n')
+}
+
+// appendRow writes a draw.
+func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
+	number := func(v float64) {
+		buf = strconv.AppendFloat(buf, v, 'g', -1, 64)
+		buf = append(buf, ',')
+	}
+	for _, i := range l.front {
+		number(generated[i])
+	}
+	for _, v := range x {
+		number(v)
+	}
+	for _, i := range l.back {
+		number(generated[i])
+	}
+	buf[len(buf)-1] = '\n'
+	return buf
+}
+
+// printable tells whether a terminal shows the text and does nothing else.
+func printable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
+}
+
+// counts names the counts of a chain in the order of the file.
+func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
+	for i, s := range []*mcmc.Stats{burnIn, stats} {
+		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {
+			prefix := []string{"warmup_", ""}[i] + []string{"", "latent_"}[j]
+			keys = append(keys, prefix+"proposed", prefix+"accepted", prefix+"failed")
+			values = append(values, &m.Proposed, &m.Accepted, &m.Failed)
+		}
+	}
+	return keys, values
+}

@@ -1,0 +1,278 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// chainPath returns the path of the file of a chain, counted from 0.
+func chainPath(dir string, chain int) string {
+	return filepath.Join(dir, fmt.Sprintf("chain-%d.csv", chain+1))
+}
+
+// chainFiles returns the paths of the chain files in dir that end in suffix,
+// ordered by chain.
+func chainFiles(dir, suffix string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	var chains []int
+	for _, e := range entries {
+		n, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), suffix), "chain-")
+		if k, err := strconv.Atoi(n); ok && err == nil && k > 0 && chainPath("", k-1)+strings.TrimPrefix(suffix, ".csv") == e.Name() {
+			chains = append(chains, k-1)
+		}
+	}
+	slices.Sort(chains)
+	for _, k := range chains {
+		paths = append(paths, chainPath(dir, k)+strings.TrimPrefix(suffix, ".csv"))
+	}
+	return paths, nil
+}
+
+// A set gathers the files of the chains of one run.
+type set struct {
+	where     string // named in errors
+	first     *table // the one added first, by which the others are judged
+	firstPath string
+	chains    []*table
+	paths     []string
+}
+
+func (s *set) add(path string, t *table) error {
+	if s.first == nil {
+		s.first, s.firstPath = t, path
+		s.chains, s.paths = make([]*table, t.chains), make([]string, t.chains)
+	}
+	if d := difference(s.first.header, t.header, s.first.columns, t.columns); d != nil {
+		return fmt.Errorf("store: %s and %s are not of one run: %s is %s in the first and %s in the second%s", s.firstPath, path, d.key, d.a, d.b,
+			roundingHint(d, makerOf(s.first.header), makerOf(t.header)))
+	}
+	k := t.chain - 1
+	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
+		return fmt.Errorf("store: %s holds chain %d of %d: want the file under the name of its chain", path, t.chain, t.chains)
+	}
+	if old := s.chains[k]; old != nil && (old.sum != t.sum || old.size != t.size) {
+		return fmt.Errorf("store: %s and %s are the same chain with other draws", s.paths[k], path)
+	}
+	if s.chains[k] == nil {
+		s.chains[k], s.paths[k] = t, path
+	}
+	return nil
+}
+
+// complete tells which chains are missing.
+func (s *set) complete(unfinished []string) error {
+	if s.first == nil && len(unfinished) == 0 {
+		return fmt.Errorf("store: no chain-1.csv, chain-2.csv, … in %s", s.where)
+	}
+	if s.first == nil {
+		return fmt.Errorf("store: no chain in %s is finished", s.where)
+	}
+	const most = 6 // of them are named
+	var missing []string
+	n := 0
+	for k, t := range s.chains {
+		if t != nil {
+			continue
+		}
+		if n++; n > most {
+			continue
+		}
+		name := chainPath("", k)
+		if slices.ContainsFunc(unfinished, func(p string) bool { return filepath.Base(p) == name+partSuffix }) {
+			name += " (not finished)"
+		}
+		missing = append(missing, name)
+	}
+	if n > most {
+		missing = append(missing, fmt.Sprintf("and %d more", n-most))
+	}
+	if n > 0 {
+		return fmt.Errorf("store: %s lacks %d of %d chains: %s", s.where, n, len(s.chains), strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// makers says which chains were begun by different versions; "" if it was one.
+func (s *set) makers() string {
+	var all []maker
+	var chains []string
+	for k, t := range s.chains {
+		m := makerOf(t.header)
+		i := slices.Index(all, m)
+		if i < 0 {
+			all, chains = append(all, m), append(chains, fmt.Sprint(k+1))
+			continue
+		}
+		chains[i] += fmt.Sprintf(", %d", k+1)
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	var parts []string
+	for i, m := range all {
+		parts = append(parts, fmt.Sprintf("%v (chain %s)", m, text.Clip(chains[i])))
+	}
+	return "chains were begun by different builds: " + strings.Join(parts, "; ")
+}
+
+// Read reads the draws that Run has written to dir. It is an error, and there
+// are no draws, if a chain is missing or not finished, if a file is damaged, or if
+// the files are not of one run.
+//
+// Names are those that the caller of Run gave; quantities whose names end in
+// __ come first. Meta is Options.Meta but for its notes, which are in Notes with
+// what the kernels had to tell, see [Noter].
+func Read(dir string) (*mcmc.Chains, error) {
+	paths, err := chainFiles(dir, ".csv")
+	if err != nil {
+		return nil, err
+	}
+	unfinished, err := chainFiles(dir, ".csv"+partSuffix)
+	if err != nil {
+		return nil, err
+	}
+	s := set{where: dir}
+	numbers := make([][]float64, len(paths))
+	for k, path := range paths {
+		t, err := readWhole(path, func(t *table, line []byte) (err error) {
+			numbers[k], err = t.parse(numbers[k], line)
+			return err
+		})
+		if err == nil {
+			err = s.add(path, t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := s.complete(unfinished); err != nil {
+		return nil, err
+	}
+
+	// The files are in the order of the chains and there is one for each.
+	t := s.chains[0]
+	from, to := t.stats, t.stats+t.params
+	out := &mcmc.Chains{Names: t.names[from:to:to]}
+	if quantities := slices.Concat(t.names[:from], t.names[to:]); len(quantities) > 0 {
+		out.Quantities = quantities
+	}
+	for k, c := range s.chains {
+		var draws, generated [][]float64
+		for row := range slices.Chunk(numbers[k], len(t.columns)) {
+			if out.Quantities != nil {
+				generated = append(generated, slices.Concat(row[:from], row[to:]))
+			}
+			draws = append(draws, row[from:to:to])
+		}
+		out.Draws = append(out.Draws, draws)
+		if out.Quantities != nil {
+			out.Generated = append(out.Generated, generated)
+		}
+		out.BurnIn = append(out.BurnIn, c.burnIn)
+		out.Stats = append(out.Stats, c.after)
+	}
+	for _, f := range t.header[1:] {
+		if f.Key == "seed" { // the first that is not of Meta
+			break
+		}
+		if f.Key == "note" {
+			out.Notes = append(out.Notes, f.Value)
+		} else {
+			out.Meta = append(out.Meta, f)
+		}
+	}
+	if m := s.makers(); m != "" {
+		out.Notes = append(out.Notes, m)
+	}
+	for k, c := range s.chains {
+		for _, f := range c.trailer {
+			if f.Key == "note" {
+				out.Notes = append(out.Notes, fmt.Sprintf("chain %d: %s", k+1, f.Value))
+			}
+		}
+	}
+	return out, nil
+}
+
+// Merge gathers in dst the chains of one run that Run has written to several
+// directories, as when every chain ran on a machine of its own. The files are
+// copied as they are, with the states by which a study can be extended; dst is made
+// if need be, and chains that it has already count as well. It is an error, and
+// nothing is copied, if a chain is missing, if a file is damaged, or if the files
+// are not of one run.
+func Merge(dst string, src ...string) error {
+	dirs := slices.Clone(src)
+	if _, err := os.Stat(dst); err == nil {
+		dirs = append([]string{dst}, dirs...)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("store: %w", err)
+	}
+	s := set{where: strings.Join(dirs, ", ")}
+	var unfinished []string
+	for _, dir := range dirs {
+		paths, err := chainFiles(dir, ".csv")
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			t, err := readWhole(path, nil)
+			if err == nil {
+				err = s.add(path, t)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		more, err := chainFiles(dir, ".csv"+partSuffix)
+		if err != nil {
+			return err
+		}
+		unfinished = append(unfinished, more...)
+	}
+	if err := s.complete(unfinished); err != nil {
+		return err
+	}
+	if err := atomicfile.MkdirAll(dst); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	for k, path := range s.paths {
+		if filepath.Dir(path) == filepath.Clean(dst) {
+			continue
+		}
+		// The state first: one without draws is in nobody's way.
+		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = copyFile(chainPath(dst, k), path)
+		}
+		if err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyFile(dst, src string) error {
+	in, err := openForReading(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return atomicfile.Write(dst, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
+		return err
+	})
+}

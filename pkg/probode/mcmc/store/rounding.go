@@ -1,0 +1,125 @@
+package store
+
+import (
+	"fmt"
+	"hash/crc64"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A maker says what a file was made by. It is recorded; what decides whether a
+// chain can go on is the numbers themselves.
+type maker [4]mcmc.Field
+
+func thisMaker(version string) maker {
+	if version == "" {
+		version = "unknown"
+	}
+	return maker{
+		{Key: "probode", Value: strings.Join(strings.Fields(text.Printable(version)), "_")},
+		{Key: "go", Value: strings.ReplaceAll(runtime.Version(), " ", "_")},
+		{Key: "arch", Value: runtime.GOARCH},
+		{Key: "rounding", Value: rounding()},
+	}
+}
+
+// isMaker tells whether a key is one of those that say what a file was made by.
+func isMaker(key string) bool {
+	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
+}
+
+// String returns the maker as a sentence has it.
+func (m maker) String() string {
+	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
+}
+
+// makerOf finds the maker in the header of a file.
+func makerOf(header []mcmc.Field) (m maker) {
+	i := 0
+	for _, f := range header {
+		if isMaker(f.Key) && i < len(m) {
+			m[i] = f
+			i++
+		}
+	}
+	return m
+}
+
+// rounding returns a hash of numbers of which the last digit depends on the
+// processor and on the build: of products and sums that are fused into one
+// operation where there is an instruction for it and the compiler may take it
+// (arm64, GOAMD64=v3), and of functions that have an implementation of their own
+// for some processors.
+var rounding = sync.OnceValue(func() string {
+	a := mcmc.NewArchive(nil)
+	for i := range 64 {
+		x := math.Pi * (float64(i) + 1) / 7
+		for _, v := range []float64{
+			multiplyAdd(x, 1/x, -1), math.Exp(-x), math.Log(x), math.Sin(x), math.Cos(x), math.Tan(x),
+			math.Pow(x, 1.1), math.Tanh(x / 10), math.Log1p(x), math.Expm1(-x), math.Erf(x / 10), math.Cbrt(x),
+			math.Atan(x), math.Sqrt(x), math.Gamma(x / 4),
+		} {
+			a.Float(&v)
+		}
+	}
+	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
+})
+
+// multiplyAdd returns x y + z, with one rounding or two.
+//
+//go:noinline
+func multiplyAdd(x, y, z float64) float64 { return x*y + z }
+
+// A change is how much numbers that were computed again differ from those that
+// were saved.
+type change struct {
+	relative float64
+	was, is  float64 // where they differ most
+}
+
+// rounded is a relative difference that rounding explains: far above what some
+// thousand steps of a solver add up, and far below what another model, or another
+// value of a setting, makes.
+const rounded = 1e-9
+
+// changed compares numbers bit for bit. It returns nil if they are the same.
+func changed(was, is []float64) *change {
+	if len(was) != len(is) {
+		return &change{relative: math.Inf(1), was: math.NaN(), is: math.NaN()}
+	}
+	var c *change
+	for i := range was {
+		a, b := was[i], is[i]
+		if math.Float64bits(a) == math.Float64bits(b) {
+			continue
+		}
+		r := math.Abs(a-b) / math.Max(math.Abs(a), math.Abs(b))
+		if math.IsNaN(r) || math.IsInf(a-b, 0) { // one of them is no number, or infinite
+			r = math.Inf(1)
+		}
+		if c == nil || r > c.relative {
+			c = &change{r, a, b}
+		}
+	}
+	return c
+}
+
+// cause says why the numbers of a chain that was made by one maker may differ from
+// those of this program.
+func (c *change) cause(there, here maker) string {
+	if c.relative > rounded {
+		return "the model, the solver or the sampler is not the one that it was drawn with: go on with that, or begin in another directory"
+	}
+	why := "the program has changed in the order of its operations"
+	if there[3] != here[3] {
+		why = "processors, and builds for them (GOAMD64), round in different ways"
+	} else if there[1] != here[1] {
+		why = "another version of Go rounds in another way"
+	}
+	return fmt.Sprintf("that is rounding: %s (there %v; here %v): go on where it was begun, or begin in another directory", why, there, here)
+}

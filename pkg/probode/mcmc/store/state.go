@@ -1,0 +1,119 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"math"
+)
+
+// A state is what a chain is resumed from, beside its draws.
+type state struct {
+	// Of the draws that the state knows of: the bytes behind the line of the
+	// columns, and checksums of these and of what comes before, but for the
+	// line with the number of draws, which may grow.
+	body             int64
+	bodyCRC, headCRC uint64
+	length           int64 // what that line says, at least
+
+	// history says from which iteration on which other builds than that in
+	// the header have drawn the chain.
+	history []string
+
+	// density holds what an Evaluator says of the position.
+	density []float64
+
+	// now is all that the chain's future depends on, and turn the same some
+	// milliseconds earlier, from which these are replayed; empty if there were
+	// none.
+	turn, now []byte
+}
+
+const (
+	// A file of a state is this word, the version of the format, the length
+	// of what follows, the fields of the state, and the CRC-64/ECMA of all
+	// that. Numbers are little-endian, slices begin with their length.
+	stateMagic   = "PROBODES"
+	stateVersion = 2
+	stateHead    = 24
+	stateFoot    = 8
+)
+
+// encode returns the bytes of the file.
+func (s *state) encode() []byte {
+	out := append([]byte(stateMagic), make([]byte, stateHead-len(stateMagic))...)
+	word := func(v uint64) { out = binary.LittleEndian.AppendUint64(out, v) }
+	slice := func(b []byte) {
+		word(uint64(len(b)))
+		out = append(out, b...)
+	}
+	word(uint64(s.body))
+	word(s.bodyCRC)
+	word(s.headCRC)
+	word(uint64(s.length))
+	word(uint64(len(s.history)))
+	for _, h := range s.history {
+		slice([]byte(h))
+	}
+	word(uint64(len(s.density)))
+	for _, v := range s.density {
+		word(math.Float64bits(v))
+	}
+	slice(s.turn)
+	slice(s.now)
+	binary.LittleEndian.PutUint64(out[8:], stateVersion)
+	binary.LittleEndian.PutUint64(out[16:], uint64(len(out)-stateHead))
+	return binary.LittleEndian.AppendUint64(out, crc64.Checksum(out, crcTable))
+}
+
+// decodeState undoes encode.
+func decodeState(data []byte) (*state, error) {
+	if len(data) < stateHead+stateFoot || string(data[:8]) != stateMagic {
+		return nil, errors.New("it is not the state of a chain, or ends too early")
+	}
+	if v := binary.LittleEndian.Uint64(data[8:]); v != stateVersion {
+		return nil, fmt.Errorf("format version %d, this program knows %d", v, stateVersion)
+	}
+	if n := binary.LittleEndian.Uint64(data[16:]); n != uint64(len(data)-stateHead-stateFoot) {
+		return nil, fmt.Errorf("its length is %d bytes and should be %d", len(data)-stateHead-stateFoot, n)
+	}
+	rest, sum := data[stateHead:len(data)-stateFoot], binary.LittleEndian.Uint64(data[len(data)-stateFoot:])
+	if crc := crc64.Checksum(data[:len(data)-stateFoot], crcTable); crc != sum {
+		return nil, fmt.Errorf("its checksum is %016x and should be %016x", crc, sum)
+	}
+	bad := false
+	word := func() (v uint64) {
+		if len(rest) < 8 {
+			bad = true
+			return 0
+		}
+		v, rest = binary.LittleEndian.Uint64(rest), rest[8:]
+		return v
+	}
+	count := func(size uint64) uint64 { // of elements of at least that many bytes
+		n := word()
+		if n > uint64(len(rest))/size {
+			bad = true
+			return 0
+		}
+		return n
+	}
+	slice := func() (b []byte) {
+		n := count(1)
+		b, rest = rest[:n:n], rest[n:]
+		return b
+	}
+	s := &state{body: int64(word()), bodyCRC: word(), headCRC: word(), length: int64(word())}
+	for range count(8) {
+		s.history = append(s.history, string(slice()))
+	}
+	for range count(8) {
+		s.density = append(s.density, math.Float64frombits(word()))
+	}
+	s.turn, s.now = slice(), slice()
+	if bad || len(rest) > 0 || s.body < 0 {
+		return nil, errors.New("it does not hold what the state of a chain holds")
+	}
+	return s, nil
+}

@@ -1,0 +1,266 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A table is what a file of draws says about itself.
+type table struct {
+	header  []mcmc.Field
+	columns []string
+	rows    int
+	trailer []mcmc.Field
+	sealed  bool   // there is the line of a checksum
+	sum     uint64 // which says this
+
+	size int64  // bytes read
+	crc  uint64 // of these, up to the line of the checksum
+	// Of the parts: all before the first draw but for the line that says how
+	// many there are to be; and what follows.
+	headSize         int64
+	headCRC, bodyCRC uint64
+
+	samples                             int64 // iterations after burn-in
+	chain, chains, draws, stats, params int
+	burnIn, after                       mcmc.Stats
+	names                               []string // of the columns, as the caller had them
+}
+
+// body returns the number of bytes behind the line of the columns.
+func (t *table) body() int64 { return t.size - t.headSize }
+
+// get returns the value of a field in the header, "" if there is none.
+func (t *table) get(key string) string {
+	for _, f := range t.header {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// everything is a limit for scan.
+const everything = -1
+
+// scan reads a file of draws, or as much of it as there is; no more than the given
+// number of bytes behind the line of the columns, unless that is everything. Each
+// draw is passed to row, if that is not nil, in the form of the file. With an error
+// comes what was read before it.
+func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
+	t := new(table)
+	r := bufio.NewReaderSize(in, 1<<16)
+	var line []byte
+	for {
+		if t.columns != nil && body != everything && t.body() >= body {
+			return t, nil
+		}
+		line = line[:0]
+		var err error
+		for more := true; more; {
+			var part []byte
+			part, err = r.ReadSlice('\n')
+			line = append(line, part...)
+			more = errors.Is(err, bufio.ErrBufferFull)
+			if t.columns == nil && len(t.header) == 0 && len(line) > maxFirst {
+				return t, fmt.Errorf("first line %q…, want format = %s%d", text.Clip(string(line[:maxFirst])), formatPrefix, formatVersion)
+			}
+		}
+		if err != nil && err != io.EOF {
+			return t, err
+		}
+		whole := err == nil
+		if err := t.line(line, whole, row); err != nil || !whole { // the end, or a line that was not written to its end
+			return t, err
+		}
+	}
+}
+
+// maxFirst is more than the first line of a file of draws has.
+const maxFirst = 200
+
+// line takes in one line.
+func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
+	t.size += int64(len(line))
+	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
+	if sum, ok := bytes.CutPrefix(content, []byte("checksum = ")); ok && comment && whole {
+		if t.sealed {
+			return errors.New("two checksums")
+		}
+		t.sealed = true
+		t.sum, err = strconv.ParseUint(string(sum), 16, 64)
+		if err != nil || fmt.Sprintf("%016x", t.sum) != string(sum) {
+			return fmt.Errorf("checksum %q, want 16 digits of 0 to 9 and a to f", text.Clip(string(sum)))
+		}
+		return nil
+	}
+	if t.sealed && len(line) > 0 {
+		return errors.New("something follows the checksum")
+	}
+	t.crc = crc64.Update(t.crc, crcTable, line)
+	if t.columns != nil {
+		t.bodyCRC = crc64.Update(t.bodyCRC, crcTable, line)
+	} else {
+		t.headSize = t.size
+		if !bytes.HasPrefix(line, []byte("# "+lengthKey+" = ")) {
+			t.headCRC = crc64.Update(t.headCRC, crcTable, line)
+		}
+	}
+	switch {
+	case !whole:
+		return nil
+	case comment:
+		return t.field(string(content))
+	case t.columns == nil && !printable(string(content)):
+		return fmt.Errorf("columns %q", text.Clip(string(content)))
+	case t.columns == nil:
+		t.columns = strings.Split(string(content), ",")
+		return t.interpret()
+	}
+	t.rows++
+	if row != nil {
+		if err := row(t, content); err != nil {
+			return fmt.Errorf("draw %d: %w", t.rows, err)
+		}
+	}
+	return nil
+}
+
+// field takes in what a comment line says.
+func (t *table) field(content string) error {
+	key, value, ok := strings.Cut(content, " = ")
+	if !ok || !printable(content) {
+		return fmt.Errorf("comment %q, want key = value", text.Clip(content))
+	}
+	if t.columns != nil {
+		t.trailer = append(t.trailer, mcmc.Field{Key: key, Value: value})
+		return nil
+	}
+	t.header = append(t.header, mcmc.Field{Key: key, Value: value})
+	if len(t.header) == 1 {
+		return checkFormat(key, value)
+	}
+	return nil
+}
+
+func checkFormat(key, value string) error {
+	v, ok := strings.CutPrefix(value, formatPrefix)
+	n, err := strconv.Atoi(v)
+	if key != "format" || !ok || err != nil {
+		return fmt.Errorf("first line %q, want format = %s%d", text.Clip(key+" = "+value), formatPrefix, formatVersion)
+	}
+	if n != formatVersion {
+		return fmt.Errorf("format version %d, this program knows %d", n, formatVersion)
+	}
+	return nil
+}
+
+// interpret takes the numbers out of the header.
+func (t *table) interpret() error {
+	if len(t.header) == 0 {
+		return fmt.Errorf("no header, want format = %s%d in the first line", formatPrefix, formatVersion)
+	}
+	var samples, thin int
+	for _, n := range []struct {
+		key   string
+		least int
+		v     *int
+	}{
+		{"chain", 1, &t.chain}, {"num_chains", 1, &t.chains}, {"num_samples", 0, &samples}, {"thin", 1, &thin},
+		{"num_stats", 0, &t.stats}, {"num_params", 0, &t.params},
+	} {
+		var err error
+		if *n.v, err = strconv.Atoi(t.get(n.key)); err != nil || *n.v < n.least {
+			return fmt.Errorf("%s is %q, want a number ≥ %d", n.key, text.Clip(t.get(n.key)), n.least)
+		}
+	}
+	if t.chains > mcmc.MaxChains {
+		return fmt.Errorf("num_chains is %d, want at most %d", t.chains, mcmc.MaxChains)
+	}
+	t.samples = int64(samples)
+	t.draws = samples / thin
+	if t.stats > len(t.columns) || t.params > len(t.columns)-t.stats { // the sum may be beyond an int
+		return fmt.Errorf("%d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
+	}
+	t.names = slices.Clone(t.columns)
+	for _, f := range t.header {
+		if k, ok := strings.CutPrefix(f.Key, "name."); ok {
+			i, err := strconv.Atoi(k)
+			name, bad := strconv.Unquote(f.Value)
+			if err != nil || bad != nil || i < 1 || i > len(t.names) {
+				return fmt.Errorf("%s = %s, want the number of a column and its quoted name", text.Clip(f.Key), text.Clip(f.Value))
+			}
+			t.names[i-1] = name
+		}
+	}
+	return nil
+}
+
+// check tells why a file is not a whole one.
+func (t *table) check() error {
+	switch {
+	case t.columns == nil || !t.sealed:
+		return errors.New("it ends too early")
+	case t.sum != t.crc:
+		return fmt.Errorf("its checksum is %016x and should be %016x", t.crc, t.sum)
+	case t.rows != t.draws:
+		return fmt.Errorf("%d draws, want %d", t.rows, t.draws)
+	}
+	keys, values := counts(&t.burnIn, &t.after)
+	for i, key := range keys {
+		at := slices.IndexFunc(t.trailer, func(f mcmc.Field) bool { return f.Key == key })
+		if at < 0 {
+			return fmt.Errorf("no %s", key)
+		}
+		var err error
+		if *values[i], err = strconv.Atoi(t.trailer[at].Value); err != nil {
+			return fmt.Errorf("%s = %q, want a number", key, text.Clip(t.trailer[at].Value))
+		}
+	}
+	return nil
+}
+
+// parse appends the numbers of a draw to dst.
+func (t *table) parse(dst []float64, line []byte) ([]float64, error) {
+	n := 0
+	for rest, more := line, true; more; n++ {
+		var cell []byte
+		cell, rest, more = bytes.Cut(rest, []byte(","))
+		v, err := strconv.ParseFloat(string(cell), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a number", text.Clip(string(cell)))
+		}
+		dst = append(dst, v)
+	}
+	if n != len(t.columns) {
+		return nil, fmt.Errorf("%d numbers, want %d", n, len(t.columns))
+	}
+	return dst, nil
+}
+
+// readWhole reads the file of a finished chain and checks it.
+func readWhole(path string, row func(t *table, line []byte) error) (*table, error) {
+	f, err := openForReading(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	defer f.Close()
+	t, err := scan(f, everything, row)
+	if err == nil {
+		err = t.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %s cannot be used: %w", path, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,215 @@
+package mcmc
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// Warnings says in plain words why the draws may not be trusted: for each cause
+// what is seen, what it means, and what to try. Nil means that nothing was seen,
+// not that nothing is wrong. Chains are counted from 1. It looks for
+//
+//   - chains that never moved, or accept less than one move in a hundred;
+//   - a chain at a far lower log density than another, in a mode of its own:
+//     nine tenths of its draws of the quantity "lp__", if that was generated, lie
+//     below nine tenths of those of the best chain;
+//   - one chain, of three or more, whose mean of a parameter is more than a
+//     standard deviation away from the others', which agree;
+//   - more than 1 % of evaluations that failed;
+//   - a parameter of which more than 5 % of the draws lie closer to an end of
+//     their range than a hundredth of its distance from the median;
+//   - R̂ above 1.01, and effective sample sizes below 100 a chain (Vehtari et al.
+//     2021), below which the diagnostics themselves are not to be trusted;
+//   - k̂ of weights not below 0.7; and a run that ended short of the ESS asked for.
+func (c *Chains) Warnings() []string { return c.warnings(c.Summary()) }
+
+func (c *Chains) warnings(summary diag.Summary) []string {
+	var out []string
+	warn := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
+	if c.length() == 0 {
+		warn("there are no draws: the run ended before its burn-in did; let it run longer or make the burn-in shorter")
+		return out
+	}
+
+	stuck := make([]bool, len(c.Draws))
+	for j, chain := range c.Draws {
+		moved := len(chain) < 2 || slices.ContainsFunc(chain, func(x []float64) bool { return !slices.Equal(x, chain[0]) })
+		counted := j < len(c.Stats) && c.Stats[j].Proposed > 0
+		switch {
+		case !moved || counted && c.Stats[j].Accepted == 0:
+			stuck[j] = true
+			warn("chain %d never moved: its steps are too long, or almost every evaluation around it fails; start it at the mode, make the burn-in longer, or let the first steps be smaller", j+1)
+		case counted && c.Stats[j].Rate() < 0.01:
+			stuck[j] = true
+			warn("chain %d accepted %.2g %% of its moves: its steps are too long for where it is, as on a narrow ridge; make the burn-in longer, start at the mode, or take parameters that depend less on each other", j+1, 100*c.Stats[j].Rate())
+		}
+	}
+
+	elsewhere := c.warnModes(warn)
+	c.warnApart(warn, stuck, elsewhere)
+
+	var sum Stats
+	for _, s := range c.Stats {
+		sum = sum.plus(1, s)
+	}
+	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
+	if share := float64(failed) / float64(tried); share > 0.01 {
+		warn("%.2g %% of evaluations failed: the draws keep to where the equations could be solved, which may be less than the posterior; take a smaller step, a method for stiff problems, or a prior that leaves out what cannot be", 100*share)
+	}
+
+	for i, name := range c.Names {
+		if out != nil {
+			break // draws of a chain that is elsewhere pile up, too
+		}
+		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
+		}
+	}
+
+	var mixed, few, unknown []string
+	var worst float64
+	least := math.Inf(1)
+	for _, m := range summary {
+		switch {
+		case math.IsNaN(m.RHat):
+			unknown = append(unknown, m.Name)
+			continue
+		case m.RHat > 1.01:
+			mixed = append(mixed, m.Name)
+			worst = math.Max(worst, m.RHat)
+		}
+		if bound := float64(100 * len(c.Draws)); !(m.BulkESS >= bound && m.TailESS >= bound) {
+			few = append(few, m.Name)
+			least = math.Min(least, math.Min(m.BulkESS, m.TailESS))
+		}
+	}
+	if unknown != nil {
+		warn("R̂ cannot be computed for %s: draws that are all equal, not finite, or fewer than four a chain tell nothing", list(unknown))
+	}
+	if mixed != nil {
+		warn("R̂ is up to %.3f and should be below 1.01: no sign that the chains have mixed in %s; run longer, with a longer burn-in, and if that does not help take parameters that depend less on each other or more informative priors", worst, list(mixed))
+	}
+	if few != nil {
+		what := "as few as " + fmt.Sprintf("%.0f", least)
+		if math.IsNaN(least) {
+			what = "not to be computed for a tail"
+		}
+		warn("ESS is below 100 a chain, %s: means and quantiles are uncertain, and so are R̂ and ESS; run longer for %s", what, list(few))
+	}
+	if c.LogWeights != nil && !(c.KHat < 0.7) {
+		warn("k̂ of the weights is %.2g, not below 0.7: a few draws bear all the weight and results are not reliable; take a smaller coarse step, so that the two posteriors are closer", c.KHat)
+	}
+	if c.Capped {
+		warn("the run ended at its largest number of draws, short of the ESS asked for: allow more, or make the burn-in longer")
+	}
+	return out
+}
+
+// warnModes warns of chains at a far lower log density and tells which they are.
+func (c *Chains) warnModes(warn func(string, ...any)) []bool {
+	elsewhere := make([]bool, len(c.Draws))
+	lp := slices.Index(c.Quantities, "lp__")
+	if lp < 0 || len(c.Generated) != len(c.Draws) || c.length() < 20 {
+		return elsewhere
+	}
+	sorted := make([][]float64, len(c.Generated))
+	best := 0
+	for j, chain := range c.Generated {
+		for _, q := range chain {
+			sorted[j] = append(sorted[j], q[lp])
+		}
+		if !finite(sorted[j]) {
+			return elsewhere
+		}
+		slices.Sort(sorted[j])
+		if diag.Quantile(sorted[j], 0.5) > diag.Quantile(sorted[best], 0.5) {
+			best = j
+		}
+	}
+	for j := range sorted {
+		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
+			elsewhere[j] = true
+			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or has not arrived; start at the mode, make the burn-in longer, or take a prior that leaves out the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+		}
+	}
+	return elsewhere
+}
+
+// warnApart warns of chains, other than those already spoken of, that do not
+// agree with the rest.
+func (c *Chains) warnApart(warn func(string, ...any), spoken ...[]bool) {
+	if len(c.Draws) < 3 {
+		return
+	}
+	for j := range c.Draws {
+		if slices.ContainsFunc(spoken, func(s []bool) bool { return s[j] }) {
+			continue
+		}
+		var names []string
+		var farthest, here, there float64
+		for i, name := range c.Names {
+			x := c.Parameter(i)
+			others := slices.Delete(slices.Clone(x), j, j+1)
+			if math.IsNaN(diag.RHat(x)) || !(diag.RHat(others) < 1.05) {
+				continue
+			}
+			m, sd := stat.MeanStdDev(slices.Concat(others...), nil)
+			if away := math.Abs(stat.Mean(x[j], nil)-m) / sd; away > 1 {
+				names = append(names, name)
+				if away > farthest {
+					farthest, here, there = away, stat.Mean(x[j], nil), m
+				}
+			}
+		}
+		if names != nil {
+			warn("chain %d is apart from the others, which agree, in %s: its mean is up to %.2g of their standard deviations away (%.4g, theirs %.4g); it is in another mode or has not arrived: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
+		}
+	}
+}
+
+// pileUp returns an end of the range of x and the share of x that lies closer to
+// it than a hundredth of its distance from the median. Of a uniform distribution it is
+// 0.5 %, of an exponential one 0.7 %; of a density that grows like the inverse of
+// the distance as far as can be seen it is tens of per cent. Draws that are all
+// equal do not pile up.
+func pileUp(x []float64) (end, share float64) {
+	if !finite(x) || len(x) < 100 {
+		return 0, 0
+	}
+	x = slices.Clone(x)
+	slices.Sort(x)
+	median := diag.Quantile(x, 0.5)
+	for _, e := range []float64{x[0], x[len(x)-1]} {
+		n := 0
+		for _, v := range x {
+			if math.Abs(v-e) <= 0.01*math.Abs(median-e) {
+				n++
+			}
+		}
+		if s := float64(n) / float64(len(x)); s > share && x[0] < x[len(x)-1] {
+			end, share = e, s
+		}
+	}
+	return end, share
+}
+
+// list joins names, of very many the first.
+func list(names []string) string {
+	const most = 6
+	if len(names) > most+1 {
+		return text.Printable(fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most))
+	}
+	return text.Printable(strings.Join(names, ", "))
+}
+
+// finite tells whether there are numbers and all are finite.
+func finite(x []float64) bool {
+	return len(x) > 0 && !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}

@@ -1,0 +1,139 @@
+package methods
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
+
+// A fullNewton solves the equations of the stages with a Jacobian for each
+// stage, damped: dearer by far than one Jacobian for all, and good where that
+// fails, as in a step across a fast transient.
+type fullNewton struct {
+	jac  []*probode.Matrix
+	all  *linalg.Matrix // hA⊗J, stages side by side for each component, so that a band stays one
+	lu   *linalg.LU
+	sort []float64
+}
+
+func newFullNewton(s *implicit) *fullNewton {
+	n, d := s.table.stages, s.d
+	e := &fullNewton{sort: make([]float64, n*d)}
+	for range n {
+		e.jac = append(e.jac, s.p.NewJacobian())
+	}
+	if s.jac.Banded && (s.jac.Lower+1)*n <= n*d && (s.jac.Upper+1)*n <= n*d {
+		e.all = linalg.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)
+	} else {
+		e.all = linalg.NewDense(n * d)
+	}
+	e.lu = linalg.NewLU(e.all)
+	return e
+}
+
+// factorize takes the Jacobian at each stage.
+func (e *fullNewton) factorize(s *implicit, z []float64) bool {
+	n := s.table.stages
+	for j, c := range s.table.c {
+		for k, v := range s.stage(z, j) {
+			s.at[k] = s.eq.x[k] + v
+		}
+		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.at, s.eq.theta)
+	}
+	e.all.Clear()
+	for i, row := range s.table.a {
+		for j, a := range row {
+			a *= s.h
+			for k := range s.d {
+				lo, hi := e.jac[j].Columns(k)
+				for l := lo; l < hi; l++ {
+					e.all.Set(k*n+i, l*n+j, a*e.jac[j].At(k, l))
+				}
+			}
+		}
+	}
+	return e.lu.Factorize(1, e.all)
+}
+
+// solve sets dst to (I − hA⊗J)⁻¹ r.
+func (e *fullNewton) solve(s *implicit, dst, r []float64) {
+	n := s.table.stages
+	for j := range n {
+		for k, v := range s.stage(r, j) {
+			e.sort[k*n+j] = v
+		}
+	}
+	e.lu.Solve(e.sort)
+	for j := range n {
+		to := s.stage(dst, j)
+		for k := range to {
+			to[k] = e.sort[k*n+j]
+		}
+	}
+}
+
+// iterate solves the equations of the stages from z [Deuflhard 2004, §3.3].
+func (e *fullNewton) iterate(s *implicit, z []float64) error {
+	const (
+		most  = 60
+		noise = 1e-12
+	)
+	lambda := 1.
+	s.eq.residual(s, s.r, z)
+	before := math.Inf(1)
+	for range most {
+		if !e.factorize(s, z) {
+			return probode.ErrSingular
+		}
+		e.solve(s, s.u, s.r)
+		size, largest := s.norms(s.u, z, s.eq.x)
+		if size-size != 0 {
+			return probode.ErrNewton
+		}
+		if size <= 1e-16 || largest <= noise && size >= 0.5*before {
+			return nil
+		}
+		for lambda = min(1, 4*lambda); ; lambda /= 2 {
+			for k, v := range s.u {
+				s.y[k] = z[k] + lambda*v
+			}
+			s.eq.residual(s, s.r, s.y)
+			e.solve(s, s.v, s.r)
+			if next, _ := s.norms(s.v, s.y, s.eq.x); next <= (1-lambda/4)*size {
+				break
+			}
+			if largest <= noise {
+				return nil
+			}
+			if lambda < 1e-6 {
+				return probode.ErrNewton
+			}
+		}
+		before = size
+		copy(z, s.y)
+	}
+	return probode.ErrNewton
+}
+
+// tangent solves the equations of the derivatives, which are linear, and solves
+// once more for what rounding has left.
+func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
+	if !e.factorize(s, s.z) {
+		return probode.ErrSingular
+	}
+	clear(sys.z)
+	for range 2 {
+		sys.residual(s, s.r, sys.z)
+		e.solve(s, s.u, s.r)
+		for k, v := range s.u {
+			sys.z[k] += v
+		}
+	}
+	for _, v := range sys.z {
+		if v-v != 0 {
+			return probode.ErrSingular
+		}
+	}
+	return nil
+}

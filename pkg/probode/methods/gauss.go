@@ -1,0 +1,49 @@
+package methods
+
+import (
+	"fmt"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Gauss is the collocation method at the Gauss points, of order 2·Stages, with
+// the noise of Conrad et al. added to the state,
+//
+//	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2·Stages
+//
+// [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants,
+// so that it serves mechanics over long times; the noise breaks both, those of
+// RandomStep do not. It is A-stable, but components that are very stiff hardly
+// decay: see Radau for those, and there too why the noise is in the state.
+//
+// The equations of the stages are solved to rounding, so that Z is a smooth
+// function of (θ, ξ). Under error control its error is estimated by two steps
+// of half the length.
+type Gauss struct {
+	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
+	Stages int
+}
+
+func (m Gauss) stages() int {
+	if m.Stages < 0 || m.Stages > 2 {
+		panic(fmt.Sprintf("methods: Gauss with %d stages: want 1 or 2", m.Stages))
+	}
+	return max(1, m.Stages)
+}
+
+func (m Gauss) String() string            { return fmt.Sprintf("Gauss%d", m.stages()) }
+func (m Gauss) Order() int                { return 2 * m.stages() }
+func (m Gauss) Noise(d int) probode.Noise { return additive(d, m.Order()) }
+
+func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	table := gauss1()
+	if m.stages() == 2 {
+		table = gauss2()
+	}
+	return newImplicit(p, g, table)
+}
+
+// additive is the noise √α h^{q+1/2} ξ in each component of the state.
+func additive(d, order int) probode.Noise {
+	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5, ByComponent: true}
+}

@@ -1,0 +1,302 @@
+package methods
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
+
+// An implicit makes the steps of a collocation method. The equations of the
+// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with
+// one Jacobian for all stages the linear systems fall apart into one real or
+// complex system of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
+//
+// Every step begins from z = 0 with the Jacobian at its beginning, and ends
+// when what is left is below rounding, so that a path is a smooth function of
+// (θ, ξ) and of nothing else.
+type implicit struct {
+	p     *probode.Problem
+	g     *probode.Grid
+	table *collocation
+	d     int
+
+	eval  *probode.Linearizer
+	f0    []float64       // f(t, x)
+	jac   *probode.Matrix // that of the factors
+	moved bool            // jac is not that at the beginning of the step
+	real  []*probode.LU   // of modes with a real eigenvalue
+	pair  []*linalg.ComplexLU
+
+	t, h    float64 // of the present step
+	z, f    []float64
+	r       []float64 // residual
+	u, v, y []float64 // updates, trial
+	w, iw   []float64 // a mode's part of a right-hand side, real and imaginary
+	at      []float64 // x + z of a stage
+	eq      equations
+
+	full    *fullNewton // where one Jacobian for all stages does not do
+	tangent *tangent    // of the derivative of a step
+}
+
+func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
+	d, n := p.Dim(), table.stages
+	s := &implicit{p: p, g: g, table: table, d: d}
+	if p.Band == nil {
+		if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", d), d, d, 2+2*len(table.modes)); err != nil {
+			return nil, fmt.Errorf("%w: give Band if it is banded", err)
+		}
+	}
+	s.eval, s.jac = probode.NewLinearizer(p), p.NewJacobian()
+	s.real, s.pair = make([]*probode.LU, len(table.modes)), make([]*linalg.ComplexLU, len(table.modes))
+	for k, m := range table.modes {
+		if m.im == 0 {
+			s.real[k] = probode.NewLU(s.jac)
+		} else {
+			s.pair[k] = linalg.NewComplexLU(s.jac)
+		}
+	}
+	for _, v := range []*[]float64{&s.f0, &s.w, &s.iw, &s.at} {
+		*v = make([]float64, d)
+	}
+	for _, v := range []*[]float64{&s.z, &s.f, &s.r, &s.u, &s.v, &s.y} {
+		*v = make([]float64, n*d)
+	}
+	return s, nil
+}
+
+// stage returns the part of v that belongs to stage j.
+func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*s.d] }
+
+func (s *implicit) Start(int, []float64, []float64) error { return nil }
+
+func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	s.linearize(i, x, theta)
+	if !s.factorize() {
+		return probode.ErrSingular
+	}
+	clear(s.z)
+	s.eq = equations{x, theta}
+	if s.iterate(s.z, &s.eq) != nil {
+		if s.full == nil {
+			s.full = newFullNewton(s)
+		}
+		clear(s.z)
+		if err := s.full.iterate(s, s.z); err != nil {
+			return err
+		}
+	}
+	copy(dst, x)
+	for j, d := range s.table.d {
+		if d == 0 {
+			continue
+		}
+		for k, z := range s.stage(s.z, j) {
+			dst[k] += d * z
+		}
+	}
+	for k, v := range xi {
+		dst[k] += scale[k] * v
+	}
+	return nil
+}
+
+// linearize takes f and J at the beginning of step i.
+func (s *implicit) linearize(i int, x, theta []float64) {
+	s.t, s.h = s.g.Times()[i], s.g.H(i)
+	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
+	s.moved = false
+}
+
+func (s *implicit) factorize() bool {
+	for k, m := range s.table.modes {
+		if m.im == 0 && !s.real[k].Factorize(m.re/s.h, s.jac) {
+			return false
+		}
+		if m.im != 0 && !s.pair[k].Factorize(m.re/s.h, m.im/s.h, s.jac) {
+			return false
+		}
+	}
+	return true
+}
+
+// solve sets dst to (I − hA⊗J)⁻¹ r.
+func (s *implicit) solve(dst, r []float64) {
+	clear(dst)
+	for k, m := range s.table.modes {
+		clear(s.w)
+		clear(s.iw)
+		lambda := complex(m.re/s.h, m.im/s.h)
+		for j, l := range m.left {
+			l *= lambda
+			re, im := real(l), imag(l)
+			for q, v := range s.stage(r, j) {
+				s.w[q] += re * v
+				s.iw[q] += im * v
+			}
+		}
+		if m.im == 0 {
+			s.real[k].Solve(s.w)
+		} else {
+			s.pair[k].Solve(s.w, s.iw)
+		}
+		for j, v := range m.right {
+			re, im := real(v), imag(v)
+			if m.im != 0 { // and the conjugate
+				re, im = 2*re, 2*im
+			}
+			to := s.stage(dst, j)
+			for q := range to {
+				to[q] += re*s.w[q] - im*s.iw[q]
+			}
+		}
+	}
+}
+
+// A system is what iterate solves: the equations of the stages, or those of
+// their derivative.
+type system interface {
+	// residual writes how far z is from a solution into r.
+	residual(s *implicit, r, z []float64)
+	// jacobian takes J of s nearer to the solution.
+	jacobian(s *implicit, z []float64)
+	// base is what z is small or large against.
+	base() []float64
+}
+
+// equations are those of the stages from x.
+type equations struct{ x, theta []float64 }
+
+func (e *equations) base() []float64 { return e.x }
+
+func (e *equations) residual(s *implicit, r, z []float64) {
+	for j, c := range s.table.c {
+		s.evaluate(s.stage(s.f, j), c, e.x, s.stage(z, j), e.theta)
+	}
+	s.collect(r, s.f, z)
+}
+
+func (e *equations) jacobian(s *implicit, z []float64) {
+	last := s.table.stages - 1
+	for k, v := range s.stage(z, last) {
+		s.at[k] = e.x[k] + v
+	}
+	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.at, e.theta)
+}
+
+// evaluate writes f at a stage into dst.
+func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
+	for k, v := range z {
+		s.at[k] = x[k] + v
+	}
+	s.p.F(dst, s.t+c*s.h, s.at, theta)
+}
+
+// collect sets r to h Σⱼ aᵢⱼ fⱼ − zᵢ.
+func (s *implicit) collect(r, f, z []float64) {
+	for i, row := range s.table.a {
+		to := s.stage(r, i)
+		for k, v := range s.stage(z, i) {
+			to[k] = -v
+		}
+		for j, a := range row {
+			a *= s.h
+			for k, v := range s.stage(f, j) {
+				to[k] += a * v
+			}
+		}
+	}
+}
+
+// iterate solves the system from z.
+//
+// An update that does not bring the next one, taken with the same factors,
+// below itself is halved until it does [Deuflhard 2004, §3.3]; where updates
+// shrink slowly the Jacobian is taken again. The iteration ends when what is
+// left, an update times the rate at which updates shrink, is below rounding,
+// or when they shrink no more because they are rounding themselves.
+func (s *implicit) iterate(z []float64, sys system) error {
+	const (
+		most  = 100   // iterations
+		done  = 1e-16 // left over, relative to each component
+		noise = 1e-12 // updates that may be rounding, relative to the largest component
+		slow  = 0.25  // rate of convergence that asks for a new Jacobian
+	)
+	sys.residual(s, s.r, z)
+	s.solve(s.u, s.r)
+	size, largest := s.norms(s.u, z, sys.base())
+	if size == 0 {
+		return nil
+	}
+	lambda, fresh := 1., false
+	for range most {
+		if size-size != 0 {
+			return probode.ErrNewton
+		}
+		var next, top float64
+		for lambda = min(1, 4*lambda); ; lambda /= 2 {
+			for k, v := range s.u {
+				s.y[k] = z[k] + lambda*v
+			}
+			sys.residual(s, s.r, s.y)
+			s.solve(s.v, s.r)
+			if next, top = s.norms(s.v, s.y, sys.base()); next <= (1-lambda/4)*size {
+				break
+			}
+			if largest <= noise {
+				return nil // u was rounding, and z is as good
+			}
+			if lambda < 1e-4 {
+				return probode.ErrNewton
+			}
+		}
+		copy(z, s.y)
+		rate := next / size
+		if lambda == 1 && (next*rate <= done*(1-rate) || next <= done || rate > 0.5 && top <= noise) {
+			for k, v := range s.v {
+				z[k] += v
+			}
+			return nil
+		}
+		size, largest = next, top
+		s.u, s.v = s.v, s.u
+		if (rate > slow || lambda < 1) && !(fresh && lambda == 1 && rate < 0.5) {
+			sys.jacobian(s, z)
+			s.moved, fresh = true, true
+			if !s.factorize() {
+				return probode.ErrSingular
+			}
+			s.solve(s.u, s.r)
+			size, largest = s.norms(s.u, z, sys.base())
+		}
+	}
+	return probode.ErrNewton
+}
+
+// norms returns the largest update of a component relative to its size, and
+// relative to that of the largest component.
+func (s *implicit) norms(u, z, x []float64) (each, all float64) {
+	var top float64
+	for k, v := range x {
+		last := len(z) - s.d + k
+		top = max(top, math.Abs(v), math.Abs(v+z[last]+u[last]))
+	}
+	for j := range s.table.stages {
+		from := s.stage(z, j)
+		for k, v := range s.stage(u, j) {
+			if v == 0 {
+				continue
+			}
+			unit := max(math.Abs(x[k]), math.Abs(x[k]+from[k]+v), 1e-10*top)
+			if v = math.Abs(v); v != v {
+				return v, v
+			}
+			each = max(each, v/unit)
+			all = max(all, v/max(top, unit))
+		}
+	}
+	return each, all
+}

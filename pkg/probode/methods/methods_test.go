@@ -1,0 +1,114 @@
+package methods
+
+import (
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// path solves p at its nominal parameter.
+func path(t testing.TB, p *probode.Problem, m probode.Method, g *probode.Grid, alpha float64, xi []float64) []float64 {
+	t.Helper()
+	s, err := probode.NewSolver(p, m, g, alpha)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := make([]float64, s.PathLen())
+	if err := s.Solve(z, p.Theta, xi); err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+func uniform(t testing.TB, p *probode.Problem, h float64) *probode.Grid {
+	t.Helper()
+	g, err := probode.UniformGrid(p, nil, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// end is the last row of a path.
+func end(z []float64, d int) []float64 { return z[len(z)-d:] }
+
+func distance(a, b []float64) float64 {
+	var m float64
+	for k := range a {
+		m = max(m, math.Abs(a[k]-b[k]))
+	}
+	return m
+}
+
+// pendulum is smooth, not linear and depends on t.
+func pendulum() *probode.Problem {
+	return &probode.Problem{
+		Name: "driven pendulum",
+		F: func(dst []float64, t float64, x, theta []float64) {
+			dst[0] = x[1]
+			dst[1] = -theta[0]*math.Sin(x[0]) - theta[1]*x[1] + math.Cos(t)
+		},
+		X0: []float64{1, 0.3}, Span: [2]float64{0, 4}, Theta: []float64{2, 0.3},
+	}
+}
+
+// The error of each method falls with its order. The fine solution is that of
+// Radau5 with steps so small that its own error is below 1e-13.
+func TestOrders(t *testing.T) {
+	p := pendulum()
+	want := end(path(t, p, Radau{}, uniform(t, p, 1./512), 0, nil), 2)
+	for _, m := range everyMethod() {
+		if _, random := m.(RandomStep); random {
+			continue
+		}
+		h := 1. / 16
+		switch m.(type) {
+		case Gauss, Radau:
+			h = 1. / 4
+		}
+		coarse := distance(end(path(t, p, m, uniform(t, p, h), 0, nil), 2), want)
+		fine := distance(end(path(t, p, m, uniform(t, p, h/4), 0, nil), 2), want)
+		if order := math.Log2(coarse/fine) / 2; math.Abs(order-float64(m.Order())) > 0.25 {
+			t.Errorf("%v: order %.2f, want %d (errors %.2g, %.2g)", m, order, m.Order(), coarse, fine)
+		}
+	}
+}
+
+// The weights of Radau5's error estimate are those of Hairer and Wanner, up to
+// the factor γ/h of the filter, and the estimates have the orders 4 and 3.
+func TestErrorEstimate(t *testing.T) {
+	root := math.Sqrt(6)
+	for j, want := range []float64{-(13 + 7*root) / 3, (-13 + 7*root) / 3, -1. / 3} {
+		if e := radau3().e[j]; math.Abs(e-want) > 1e-13 {
+			t.Errorf("weight %d is %.15g, want %.15g", j, e, want)
+		}
+	}
+	p := pendulum()
+	for _, m := range []Radau{{Stages: 2}, {Stages: 3}} {
+		estimate := func(h float64) (estimated, made float64) {
+			p.Span[1] = h
+			g := uniform(t, p, h)
+			s, err := m.Stepper(p, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, errs := make([]float64, 2), make([]float64, 2)
+			if err := s.Step(next, 0, p.X0, p.Theta, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.(probode.Estimator).LocalError(errs, 0, p.X0, next, p.Theta); err != nil {
+				t.Fatal(err)
+			}
+			return math.Hypot(errs[0], errs[1]), distance(next, end(path(t, p, m, uniform(t, p, h/32), 0, nil), 2))
+		}
+		one, made := estimate(0.1)
+		two, _ := estimate(0.05)
+		if order := math.Log2(one / two); math.Abs(order-float64(m.stages()+1)) > 0.3 {
+			t.Errorf("%v: the estimate goes with h to the %.2f, want %d", m, order, m.stages()+1)
+		}
+		if !(one > made) {
+			t.Errorf("%v: estimated error %.2g, made %.2g", m, one, made)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package methods
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A named method is one that has no variants.
+type named struct {
+	name   string
+	method probode.Method
+}
+
+var plain = []named{
+	{"ab1", probode.AdamsBashforth{Steps: 1}},
+	{"ab2", probode.AdamsBashforth{Steps: 2}},
+	{"ab3", probode.AdamsBashforth{Steps: 3}},
+	{"ab4", probode.AdamsBashforth{Steps: 4}},
+	{"ab5", probode.AdamsBashforth{Steps: 5}},
+	{"am0", probode.AdamsMoulton{Steps: 0}},
+	{"am1", probode.AdamsMoulton{Steps: 1}},
+	{"am2", probode.AdamsMoulton{Steps: 2}},
+	{"am3", probode.AdamsMoulton{Steps: 3}},
+	{"am4", probode.AdamsMoulton{Steps: 4}},
+	{"midpoint", probode.RungeKutta{Tableau: probode.Midpoint}},
+	{"heun3", probode.RungeKutta{Tableau: probode.Heun}},
+	{"rk4", probode.RungeKutta{}},
+	{"dp5", probode.RungeKutta{Tableau: probode.DormandPrince}},
+	{"gauss1", Gauss{Stages: 1}},
+	{"gauss2", Gauss{Stages: 2}},
+	{"radau3", Radau{Stages: 2}},
+	{"radau5", Radau{Stages: 3}},
+}
+
+// Help says in a line what Parse understands.
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, or random: and the name of a one-step method"
+
+// Names returns the short names that Parse understands, without the
+// linearisations of am0 to am4 and without random:NAME.
+func Names() []string {
+	names := make([]string, len(plain))
+	for i, m := range plain {
+		names[i] = m.name
+	}
+	return names
+}
+
+// Parse returns the method with a short name: one of Names, am0 to am4 with the
+// linearisation behind a comma, as in am1,current, or random:NAME for random
+// steps around a one-step method. gauss counts stages, radau names the order.
+// Upper and lower case are the same. The error is one line.
+func Parse(name string) (probode.Method, error) {
+	text := strings.ToLower(strings.TrimSpace(name))
+	if inner, ok := strings.CutPrefix(text, "random:"); ok {
+		m, err := parsePlain(inner, name)
+		if err != nil {
+			return nil, err
+		}
+		if r := (RandomStep{Method: m}); oneStep(m) {
+			return r, nil
+		}
+		return nil, fmt.Errorf("method %s: %v remembers its past: random steps want a one-step method", quote(name), m)
+	}
+	return parsePlain(text, name)
+}
+
+// parsePlain reads a name without random:.
+func parsePlain(text, whole string) (probode.Method, error) {
+	base, how, with := strings.Cut(strings.TrimSpace(text), ",")
+	base, how = strings.TrimSpace(base), strings.TrimSpace(how)
+	for _, m := range plain {
+		if m.name != base {
+			continue
+		}
+		if !with {
+			return m.method, nil
+		}
+		if am, ok := m.method.(probode.AdamsMoulton); ok {
+			for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
+				if l.String() == how {
+					am.Linearize = l
+					return am, nil
+				}
+			}
+		}
+	}
+	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
+}
+
+// oneStep reports whether m has no past, by the look of its stepper on a small
+// problem.
+func oneStep(m probode.Method) bool {
+	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
+	g, err := probode.UniformGrid(p, nil, 1./16)
+	if err == nil {
+		_, err = RandomStep{Method: m}.Stepper(p, g)
+	}
+	return err == nil
+}
+
+// quote returns text in quotation marks, at most 80 characters of it.
+func quote(text string) string {
+	const most = 80
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most-1]) + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}

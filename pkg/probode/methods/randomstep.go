@@ -1,0 +1,187 @@
+package methods
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// RandomStep makes a one-step method probabilistic by random time steps
+// [AG20]: with q the order of Method and p that of the noise, a step of the
+// grid is made with
+//
+//	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
+//
+// in place of h, so that H is uniform around h with variance α h^{2p+1}, and
+// the classical method at ξ = 0. Errors are of order min(p, q) in mean square
+// and min(2p, q) weakly.
+//
+// Every draw keeps what Method keeps, as it is made of steps of Method: linear
+// and quadratic invariants and positivity to rounding, and energies, with a
+// symplectic method, for long times.
+//
+// The step is one of Method over h for the field (H/h)·f, which is the same for
+// fields that do not depend on t and does not leave [tᵢ, tᵢ + h] for others. H
+// must stay positive: where √(3α) h^{p−1/2} ≥ 1 every step that takes noise is an
+// error, ErrStepSize, which calibration takes for the end of the scales that
+// there are.
+//
+// It serves methods without a past: of the Adams methods AB1, AM0 and AM1. On
+// grids made by an error-controlled run the default noise is in the state and
+// takes the place of random steps: see probode.ScaleStep.
+type RandomStep struct {
+	// Method makes the steps.
+	Method probode.Method
+	// Power is p; zero means the order of Method, and less than 1/2 is an
+	// error.
+	Power float64
+}
+
+// ErrStepSize is the error of a step whose noise scale is so large that its
+// length could be zero or negative.
+var ErrStepSize = errors.New("the noise scale is too large for random steps, which could be negative: want a smaller alpha or a smaller step")
+
+func (m RandomStep) method() probode.Method {
+	if m.Method == nil {
+		panic("methods: RandomStep without a Method: want a one-step method")
+	}
+	return m.Method
+}
+
+func (m RandomStep) power() float64 {
+	if m.Power == 0 {
+		return float64(m.method().Order())
+	}
+	return m.Power
+}
+
+func (m RandomStep) String() string {
+	if m.Power == 0 {
+		return fmt.Sprintf("%v, random steps", m.method())
+	}
+	return fmt.Sprintf("%v, random steps (p = %g)", m.method(), m.Power)
+}
+
+func (m RandomStep) Order() int { return m.method().Order() }
+
+func (m RandomStep) Noise(int) probode.Noise {
+	return probode.Noise{Normals: 1, Exponent: m.power() + 0.5}
+}
+
+func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
+		return nil, fmt.Errorf("Power is %g: want a finite number ≥ 1/2", m.Power)
+	}
+	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1)}
+	var err error
+	if s.inner, err = m.method().Stepper(scaled(p), g); err != nil {
+		return nil, err
+	}
+	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
+		return nil, fmt.Errorf("%v remembers its past: random steps want a one-step method", m.Method)
+	}
+	if _, ok := s.inner.(probode.Streamer); ok {
+		return nil, fmt.Errorf("%v takes randomness of its own: random steps want another method", m.Method)
+	}
+	if e, ok := s.inner.(probode.Estimator); ok {
+		return &randomEstimator{s, e}, nil
+	}
+	return s, nil
+}
+
+// scaled returns the problem with field c·f, where c is a further parameter
+// behind those of p.
+func scaled(p *probode.Problem) *probode.Problem {
+	q, n := *p, len(p.Theta)
+	q.Theta = append(append([]float64(nil), p.Theta...), 1)
+	q.Params = nil
+	q.F = func(dst []float64, t float64, x, theta []float64) {
+		p.F(dst, t, x, theta[:n:n])
+		multiply(dst, theta[n])
+	}
+	if p.FJ != nil {
+		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+			p.FJ(f, jac, t, x, theta[:n:n])
+			multiply(f, theta[n])
+			multiply(jac, theta[n])
+		}
+	}
+	if p.FTheta != nil {
+		f := make([]float64, p.Dim())
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
+			d, c := len(x), theta[n]
+			p.FTheta(dst[:n*d], t, x, theta[:n:n])
+			for i := d - 1; i >= 0; i-- { // from rows of n to rows of n+1
+				row := dst[i*(n+1) : (i+1)*(n+1)]
+				copy(row, dst[i*n:(i+1)*n])
+				multiply(row[:n], c)
+				row[n] = 0
+			}
+			p.F(f, t, x, theta[:n:n])
+			for i, v := range f {
+				dst[i*(n+1)+n] = v
+			}
+		}
+	}
+	return &q
+}
+
+// multiply multiplies v by c; by one it leaves every bit as it is.
+func multiply(v []float64, c float64) {
+	for k := range v {
+		v[k] *= c
+	}
+}
+
+// A randomStep makes the steps of a method for the field (H/h)·f.
+type randomStep struct {
+	g     *probode.Grid
+	inner probode.Stepper
+	n     int       // number of parameters of the problem
+	theta []float64 // with H/h behind
+
+	tangents probode.Tangents // with the derivative of H/h
+}
+
+func (s *randomStep) Start(i int, x, theta []float64) error {
+	return s.inner.Start(i, x, s.with(theta, 1))
+}
+
+// with returns θ with the factor c behind it.
+func (s *randomStep) with(theta []float64, c float64) []float64 {
+	copy(s.theta, theta)
+	s.theta[s.n] = c
+	return s.theta
+}
+
+// factor returns H/h for step i.
+func (s *randomStep) factor(i int, xi, scale []float64) (float64, error) {
+	if xi == nil {
+		return 1, nil
+	}
+	reach := math.Sqrt(3) * scale[0] / s.g.H(i)
+	if !(reach < 1) {
+		return 0, fmt.Errorf("%w: √(3α) h^(p−1/2) is %.3g, want less than 1", ErrStepSize, reach)
+	}
+	return 1 + reach*math.Erf(xi[0]/math.Sqrt2), nil // 2Φ(ξ) − 1 = erf(ξ/√2)
+}
+
+func (s *randomStep) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+	c, err := s.factor(i, xi, scale)
+	if err != nil {
+		return err
+	}
+	return s.inner.Step(dst, i, x, s.with(theta, c), nil, nil)
+}
+
+// A randomEstimator is a randomStep around a method that estimates its error.
+type randomEstimator struct {
+	*randomStep
+	errs probode.Estimator
+}
+
+func (s *randomEstimator) LocalError(dst []float64, i int, x, next, theta []float64) error {
+	return s.errs.LocalError(dst, i, x, next, s.with(theta, 1))
+}

@@ -1,0 +1,249 @@
+package methods
+
+import (
+	"context"
+
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// A stiffCase is a problem of the test set for initial value problem solvers
+// [HW96, §IV.10], with the solution at the end that the test set publishes.
+type stiffCase struct {
+	p        *probode.Problem
+	absolute []float64
+	want     []float64
+}
+
+func stiffCases() []stiffCase {
+	rober := problems.Robertson()
+	rober.Span[1] = 1e11
+	vdpol := problems.VanDerPol(1e6)
+	vdpol.Span[1] = 2
+	orego := problems.Oregonator()
+	orego.Span[1] = 360
+	return []stiffCase{
+		{rober, []float64{1e-6, 1e-10, 1e-6}, []float64{0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050}},
+		{vdpol, nil, []float64{0.1706167732170483e1, -0.8928097010247975}},
+		{problems.HIRES(), nil, []float64{0.7371312573325668e-3, 0.1442485726316185e-3, 0.5888729740967575e-4, 0.1175651343283149e-2,
+			0.2386356198831331e-2, 0.6238968252742796e-2, 0.2849998395185769e-2, 0.2850001604814231e-2}},
+		{orego, nil, []float64{0.1000814870318523e1, 0.1228178521549917e4, 0.1320554942846706e3}},
+	}
+}
+
+func frozen(t testing.TB, p *probode.Problem, m probode.Method, tol probode.Tolerance) *probode.Grid {
+	t.Helper()
+	g, err := probode.Frozen{Tolerance: tol}.Grid(context.Background(), p, m, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Radau solves the stiff problems on frozen grids, with and without FJ.
+func TestStiff(t *testing.T) {
+	for _, c := range stiffCases() {
+		for _, fj := range []bool{true, false} {
+			p := *c.p
+			if !fj {
+				p.FJ = nil
+			}
+			for _, m := range []Radau{{Stages: 3}, {Stages: 2}} {
+				rel := 1e-5
+				g := frozen(t, &p, m, probode.Tolerance{Relative: rel, Absolute: c.absolute})
+				z := end(path(t, &p, m, g, 0, nil), p.Dim())
+				for k, v := range c.want {
+					unit := math.Abs(v)
+					if c.absolute != nil {
+						unit += c.absolute[k] / rel
+					}
+					// Local errors of the Oregonator's spikes grow about a
+					// hundredfold towards the end.
+					if math.Abs(z[k]-v) > 100*rel*unit {
+						t.Errorf("%s, %v, FJ %v: component %d is %.8g in %d steps, want %.8g", p.Name, m, fj, k, z[k], g.Steps(), v)
+					}
+				}
+				if g.Steps() > 2500 {
+					t.Errorf("%s, %v, FJ %v: %d steps", p.Name, m, fj, g.Steps())
+				}
+			}
+		}
+	}
+}
+
+// With noise the paths of stiff problems are solved too, and scatter about the
+// classical one by little. The scale is about what calibration gives: the
+// estimate of the local error is of order 4 and that of the method 6, and the
+// factor √(T/h) is 10⁷ where steps begin at 10⁻⁴ of a span of 10¹¹.
+func TestStiffNoise(t *testing.T) {
+	for _, c := range stiffCases() {
+		p, m := c.p, Radau{}
+		tol := probode.Tolerance{Relative: 1e-5, Absolute: c.absolute}
+		ens, err := probode.Integrate(context.Background(), p, m, 20, probode.Settings{Mesh: probode.Frozen{Tolerance: tol}, Alpha: 1e-10, Seed: 1, Times: []float64{p.Span[1]}})
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+			continue
+		}
+		if ens.Failed > 0 {
+			t.Errorf("%s: %d of 20 paths fail: %v", p.Name, ens.Failed, ens.Failure)
+		}
+		for k := range c.want {
+			sd, x := ens.SD[k][0], math.Abs(ens.Deterministic[k][0])
+			unit := x
+			if c.absolute != nil {
+				unit += c.absolute[k] / tol.Relative
+			}
+			if !(sd > 0) || sd > 0.05*unit {
+				t.Errorf("%s: component %d is %.6g ± %.2g", p.Name, k, x, sd)
+			}
+		}
+	}
+}
+
+// Z depends on (θ, ξ) alone and not on how its equations were solved: another
+// Jacobian, by differences and in full in place of exact and banded, takes other
+// iterations to the same path.
+func TestIterationsLeaveNoTrace(t *testing.T) {
+	cases := stiffCases()
+	for _, p := range []*probode.Problem{cases[1].p, cases[2].p, problems.Brusselator(10), problems.FitzHughNagumo()} {
+		other := *p
+		other.FJ, other.Band = nil, nil
+		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}} {
+			for _, rel := range []float64{1e-2, 1e-6} {
+				if _, ok := m.(Radau); !ok && rel < 1e-3 {
+					rel = 1e-4
+				}
+				g := frozen(t, p, m, probode.Tolerance{Relative: rel})
+				z, y := path(t, p, m, g, 0, nil), path(t, &other, m, g, 0, nil)
+				d := p.Dim()
+				size := make([]float64, d)
+				for i, v := range z {
+					size[i%d] = math.Max(size[i%d], math.Abs(v))
+				}
+				for i, v := range z {
+					// A path amplifies what differs in a step: van der Pol's
+					// oscillator, whose jumps move in time, without bound.
+					if p.Dim() > 2 && math.Abs(v-y[i]) > 1e-10*size[i%d] {
+						t.Errorf("%s, %v, rtol %g: component %d is off by %.2g of %.2g at step %d of %d", p.Name, m, rel, i%d, math.Abs(v-y[i]), size[i%d], i/d, g.Steps())
+						break
+					}
+				}
+				checkOneSteps(t, p, &other, m, g, z)
+			}
+		}
+	}
+}
+
+// checkOneSteps compares single steps from the states of a path.
+func checkOneSteps(t *testing.T, p, other *probode.Problem, m probode.Method, g *probode.Grid, z []float64) {
+	t.Helper()
+	a, err := m.Stepper(p, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.Stepper(other, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []probode.Stepper{a, b} {
+		if err := s.Start(0, z[:p.Dim()], p.Theta); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := p.Dim()
+	one, two := make([]float64, d), make([]float64, d)
+	for i := range g.Steps() {
+		x := z[i*d : (i+1)*d]
+		if err := a.Step(one, i, x, p.Theta, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Step(two, i, x, p.Theta, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		var size float64
+		for _, v := range one {
+			size = math.Max(size, math.Abs(v))
+		}
+		if off := distance(one, two); off > 1e-11*size {
+			t.Errorf("%s, %v: step %d moves by %.2g of %.2g with the Jacobian", p.Name, m, i, off, size)
+			return
+		}
+	}
+}
+
+// The Brusselator with diffusion, of 80 components in a band, on a frozen grid,
+// with noise and without.
+func TestStiffBanded(t *testing.T) {
+	p := problems.Brusselator(40)
+	want := end(path(t, p, Radau{}, frozen(t, p, Radau{}, probode.Tolerance{Relative: 1e-9}), 0, nil), 80)
+	for _, fj := range []bool{true, false} {
+		q := *p
+		if !fj {
+			q.FJ = nil
+		}
+		ens, err := probode.Integrate(context.Background(), &q, Radau{}, 10, probode.Settings{
+			Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-5}}, Alpha: 1e-6, Seed: 1, Times: []float64{10}})
+		if err != nil || ens.Failed > 0 {
+			t.Fatalf("FJ %v: %v, %v", fj, err, ens)
+		}
+		for k, v := range want {
+			if math.Abs(ens.Deterministic[k][0]-v) > 1e-4 || !(ens.SD[k][0] > 0) || ens.SD[k][0] > 1e-3 {
+				t.Fatalf("FJ %v: component %d is %.8g ± %.2g, want %.8g", fj, k, ens.Deterministic[k][0], ens.SD[k][0], v)
+			}
+		}
+	}
+}
+
+func TestBanded(t *testing.T) {
+	p := problems.Brusselator(20)
+	dense := *p
+	dense.Band, dense.FJ = nil, nil
+	for _, m := range []probode.Method{Radau{Stages: 2}, Radau{}, Gauss{}, Gauss{Stages: 2}} {
+		g := uniform(t, p, 0.1)
+		a, b := path(t, p, m, g, 0, nil), path(t, &dense, m, g, 0, nil)
+		if off := distance(a, b); off > 1e-11 {
+			t.Errorf("%v: banded and dense differ by %.2g", m, off)
+		}
+	}
+}
+
+// Frozen grids with events: the answer is that of a much finer grid, for
+// methods with a past as well.
+func TestFrozenWithEvents(t *testing.T) {
+	p := dosing()
+	want := end(path(t, p, Radau{}, frozen(t, p, Radau{}, probode.Tolerance{Relative: 1e-11}), 0, nil), 2)
+	for _, m := range everyMethod() {
+		if _, random := m.(RandomStep); random || m.Order() < 2 {
+			continue
+		}
+		rel := 1e-6
+		g := frozen(t, p, m, probode.Tolerance{Relative: rel})
+		if off := distance(end(path(t, p, m, g, 0, nil), 2), want); off > 200*rel {
+			t.Errorf("%v: off by %.2g in %d steps", m, off, g.Steps())
+		}
+	}
+}
+
+func TestStepAllocatesNothing(t *testing.T) {
+	for _, p := range []*probode.Problem{problems.HIRES(), problems.Brusselator(5)} {
+		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, RandomStep{Method: Radau{}}} {
+			g := uniform(t, p, p.Span[1]/500)
+			s, err := probode.NewSolver(p, m, g, 1e-12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+			solve := func() {
+				if err := s.Solve(z, p.Theta, xi); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if solve(); testing.AllocsPerRun(3, solve) > 0 {
+				t.Errorf("%s, %v: a solve allocates", p.Name, m)
+			}
+		}
+	}
+}

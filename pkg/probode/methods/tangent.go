@@ -1,0 +1,118 @@
+package methods
+
+import (
+	"errors"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// The derivatives of steps along given directions: see probode.Differentiable.
+
+// A tangent is the equations of the derivatives of the stages,
+//
+//	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
+//
+// where gⱼ is what x, θ and t contribute to the derivative of fⱼ. They are
+// linear, and solved with the factors that have solved those of the stages.
+type tangent struct {
+	at   []*probode.Differentiator // at the stages
+	g, f []float64                 // s×d
+	z    []float64
+	x    []float64 // the derivative of the state
+	h    float64   // that of the step
+}
+
+func (e *tangent) base() []float64 { return e.x }
+
+func (e *tangent) residual(s *implicit, r, z []float64) {
+	for j, at := range e.at {
+		f := s.stage(e.f, j)
+		copy(f, s.stage(e.g, j))
+		for k, v := range at.F() {
+			f[k] += e.h / s.h * v
+		}
+		at.Jacobian().AddMul(f, 1, s.stage(z, j))
+	}
+	s.collect(r, e.f, z)
+}
+
+func (e *tangent) jacobian(s *implicit, _ []float64) {
+	copy(s.jac.A, e.at[len(e.at)-1].Jacobian().A)
+}
+
+// Differentiate solves for the derivatives of the stages.
+func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
+	if s.tangent == nil {
+		n := s.table.stages * s.d
+		s.tangent = &tangent{g: make([]float64, n), f: make([]float64, n), z: make([]float64, n)}
+		for range s.table.stages {
+			s.tangent.at = append(s.tangent.at, probode.NewDifferentiator(s.p, true))
+		}
+	}
+	e := s.tangent
+	for j, c := range s.table.c {
+		for k, v := range s.stage(s.z, j) {
+			s.at[k] = x[k] + v
+		}
+		e.at[j].At(s.t+c*s.h, s.at, theta, nil)
+	}
+	for m := range tg.M {
+		dtheta, dx, dt, dh := tg.Direction(m)
+		e.x, e.h = dx, dh
+		for j, c := range s.table.c {
+			e.at[j].Along(s.stage(e.g, j), dx, dtheta, dt+c*dh)
+		}
+		clear(e.z)
+		if s.iterate(e.z, e) != nil {
+			if s.full == nil {
+				s.full = newFullNewton(s)
+			}
+			if err := s.full.tangent(s, e); err != nil {
+				return err
+			}
+		}
+		to := dnext[m*s.d : (m+1)*s.d]
+		copy(to, dx)
+		for j, d := range s.table.d {
+			for k, v := range s.stage(e.z, j) {
+				to[k] += d * v
+			}
+		}
+		tg.AddNoise(to, m, xi)
+	}
+	return nil
+}
+
+// Differentiate has the factor of a random step for a further parameter of the
+// method that it wraps.
+func (s *randomStep) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
+	inner, ok := s.inner.(probode.Differentiable)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c, err := s.factor(i, xi, scale)
+	if err != nil {
+		return err
+	}
+	wide := s.n + 1
+	if len(s.tangents.Theta) != tg.M*wide {
+		s.tangents.Theta = make([]float64, tg.M*wide)
+	}
+	w := &s.tangents
+	w.M, w.X, w.Time, w.Length = tg.M, tg.X, tg.Time, tg.Length
+	for m := range tg.M {
+		dtheta, _, _, dh := tg.Direction(m)
+		copy(w.Theta[m*wide:], dtheta)
+		dc := 0.
+		if xi != nil {
+			h := s.g.H(i)
+			dc = -(c - 1) / h * dh
+			if tg.Scale != nil {
+				dc += math.Sqrt(3) * tg.Scale[m] / h * math.Erf(xi[0]/math.Sqrt2)
+			}
+		}
+		w.Theta[m*wide+s.n] = dc
+	}
+	return inner.Differentiate(dnext, i, x, next, s.with(theta, c), nil, nil, w)
+}

@@ -1,0 +1,85 @@
+package problems
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Named returns the problem with the given name, as it is typed in a command:
+// with small letters, digits and hyphens. Beside the problems of All there are
+// those of the test set for initial value problem solvers, with its names,
+// parameters and spans: hires, rober, orego, vdpol, plei. The error lists the
+// names.
+//
+// Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
+// release 2.4.
+func Named(name string) (*probode.Problem, error) {
+	key := typed(name)
+	if p, ok := testSet[key]; ok {
+		return p(), nil
+	}
+	names := namesOfAll()
+	if i := slices.Index(names, key); i >= 0 {
+		return All()[i], nil
+	}
+	if r := []rune(name); len(r) > 40 {
+		name = string(r[:40]) + "…"
+	}
+	return nil, fmt.Errorf("no problem %q: want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// Names returns the names that Named knows.
+func Names() []string {
+	names := namesOfAll()
+	for name := range testSet {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// testSet has the problems of the test set, and short names in common use.
+var testSet = map[string]func() *probode.Problem{
+	"hires": HIRES,
+	"rober": func() *probode.Problem { return over(Robertson(), 0, 1e11) },
+	"orego": func() *probode.Problem { return over(Oregonator(), 0, 360) },
+	"vdpol": func() *probode.Problem { return over(VanDerPol(1e6), 0, 2) },
+	"plei":  Pleiades,
+	"fhn":   FitzHughNagumo,
+}
+
+// over returns p with another span.
+func over(p *probode.Problem, from, to float64) *probode.Problem {
+	p.Span = [2]float64{from, to}
+	return p
+}
+
+// namesOfAll returns the names of the problems of All, in their order.
+func namesOfAll() []string {
+	var names []string
+	for _, p := range All() {
+		name, more, _ := strings.Cut(p.Name, "(")
+		name = typed(name)
+		if slices.Contains(names, name) {
+			// Of two with one name, the second has its numbers in brackets.
+			n, _, _ := strings.Cut(typed(more), "-")
+			name += "-" + n
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// typed writes a name with small letters, digits and hyphens only.
+func typed(name string) string {
+	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return strings.Join(words, "-")
+}

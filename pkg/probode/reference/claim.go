@@ -1,0 +1,248 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+const (
+	// coarsest is the largest relative tolerance of a step that still serves.
+	coarsest = 1e-4
+	// looser is the tolerance of the first integration, in units of that of
+	// the second, so that its error is the larger of the two and their
+	// difference as large.
+	looser = 16.0
+	// looserStiff is the same where steps are implicit. Their errors depend less
+	// on the tolerance.
+	looserStiff = 64.0
+	// loosest is the largest relative tolerance of the first.
+	loosest = 1e-3
+	// doubt is the claimed error in units of the difference.
+	doubt = 10.0
+	// doubtStiff is the same where steps are implicit: their errors lose orders,
+	// and both integrations do.
+	doubtStiff = 30.0
+	// share is the part of the relative error of one component that is claimed
+	// for all.
+	share = 0.3
+	// lost is the relative difference from which on nothing is known.
+	lost = 0.1
+	// least is the smallest claim in units of the tolerance of a step.
+	least = 0.1
+	// checks is the number of times at which the integrations are compared,
+	// beside those that are asked for.
+	checks = 12
+)
+
+// checkpoints returns times between start and the last of times, where those
+// leave wide gaps.
+func checkpoints(start float64, times []float64) []float64 {
+	var out []float64
+	width := (times[len(times)-1] - start) / checks
+	for i := 1.0; i < checks; i++ {
+		at := start + i*width
+		next, _ := slices.BinarySearch(times, at) // > 0 is not sure, the last is behind
+		if times[next]-at > width/4 && (next == 0 || at-times[next-1] > width/4) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// twice integrates along c twice, and takes the second for the solution and
+// the difference for its error.
+func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
+	d := p.Dim()
+	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
+	before := sol.Implicit
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	once := func(run int, s Settings, nudge bool, out []float64) error {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped at t = %.6g: %w", c.t[0], err)
+		}
+		e := newIntegration(p, s, run, &stop)
+		if nudge {
+			e.nudge = slices.Repeat([]float64{1}, d)
+		}
+		err := e.run(c, out)
+		sol.Steps += e.steps
+		sol.Rejected += e.rejected
+		sol.Evaluations += e.evals
+		sol.Implicit += e.implicitOnes
+		if errors.Is(err, errStopped) {
+			err = fmt.Errorf("stopped at t = %.6g: %w", e.t, ctx.Err())
+		}
+		return err
+	}
+	if err := once(1, s, false, x); err != nil {
+		return err
+	}
+	loose, factor, doubt := s, looser, doubt
+	if sol.Implicit > before {
+		factor, doubt = looserStiff, doubtStiff
+	}
+	if s.Relative > 0 { // no integration is so loose that it means nothing
+		factor = min(factor, loosest/s.Relative)
+	}
+	loose.Relative = factor * s.Relative
+	loose.Absolute = scaled(s.Absolute, factor)
+	err := once(0, loose, true, other)
+	if errors.Is(err, probode.ErrField) {
+		// An argument that was moved by a rounding may have left the domain of
+		// f, as that of √(1 − x²) at x = 1.
+		err = once(0, loose, false, other)
+	}
+	if err != nil {
+		return err
+	}
+	sol.X, sol.Error = make([]float64, len(c.asked)*d), make([]float64, len(c.asked)*d)
+	claim(c, s, doubt, other, x)
+	for i, w := range c.asked {
+		copy(sol.X[i*d:(i+1)*d], x[w*d:])
+		copy(sol.Error[i*d:(i+1)*d], other[w*d:])
+	}
+	return nil
+}
+
+// claim turns other, the states that are compared with x, into what is claimed
+// for the error of x. A difference may be small by chance, where it changes its
+// sign. So the claim is made from all differences of late, and from those of
+// all components: none is thought to be much more accurate, relative to its
+// size, than the others.
+func claim(c *course, s Settings, doubt float64, other, x []float64) {
+	if len(c.index) == 0 {
+		return
+	}
+	start, d := c.t[0], len(x)/len(c.index)
+	width := (c.t[c.index[len(c.index)-1]] - start) / checks
+	differences, sizes := newRecent(d), newRecent(d)
+	worst, peak := make([]float64, d), make([]float64, d)
+	period := 0.0
+	for i, at := range c.index {
+		if now := math.Floor((c.t[at] - start) / width); now > period {
+			period = now
+			differences.shift()
+			sizes.shift()
+		}
+		for k := range d {
+			now := x[i*d+k]
+			worst[k] = differences.add(k, other[i*d+k]-now)
+			peak[k] = sizes.add(k, now)
+		}
+		var relative float64
+		for k, w := range worst {
+			if w > 0 {
+				relative = max(relative, w/peak[k])
+			}
+		}
+		for k := range d {
+			now := math.Abs(x[i*d+k])
+			e := doubt * max(worst[k], share*relative*peak[k])
+			if relative >= lost {
+				e = max(e, 2*peak[k])
+			}
+			if at > 0 {
+				e += 0x1p-52*now + least*s.permitted(k, now)
+			}
+			other[i*d+k] = e
+		}
+	}
+}
+
+// A recent has the largest |v| of each component in the present period and the
+// two before.
+type recent [3][]float64
+
+func newRecent(d int) *recent {
+	return &recent{make([]float64, d), make([]float64, d), make([]float64, d)}
+}
+
+// shift begins a new period.
+func (r *recent) shift() {
+	r[0], r[1], r[2] = r[2], r[0], r[1]
+	clear(r[0])
+}
+
+// add takes in v for component k and returns the largest |v|.
+func (r *recent) add(k int, v float64) float64 {
+	r[0][k] = max(r[0][k], math.Abs(v))
+	return max(r[0][k], r[1][k], r[2][k])
+}
+
+// global repeats the integration with smaller and smaller tolerances of a step
+// until the global error is what s asks for.
+func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
+	local := s
+	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
+	best, stalled := math.Inf(1), 0
+	for {
+		if s.Relative > 0 {
+			local.Relative = max(local.Relative, 1e-15)
+		}
+		if err := sol.twice(ctx, p, c, local); err != nil {
+			return err
+		}
+		worst, at := sol.excess(p.Dim(), s)
+		if worst <= 1 {
+			return nil
+		}
+		if stalled++; worst < best/2 {
+			best, stalled = worst, 0
+		}
+		if stalled == 2 {
+			d := p.Dim()
+			return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times what the tolerances permit, and shorter steps do not help: want larger tolerances",
+				p.StateName(at%d), sol.Times[at/d], sol.Error[at], worst)
+		}
+		// Errors go with the tolerance of a step, in the long run.
+		shrink := min(0.2, max(1e-3, 0.3/worst))
+		local.Relative *= shrink
+		local.Absolute = scaled(local.Absolute, shrink)
+	}
+}
+
+// excess returns the largest error in units of what is permitted, and where it
+// is.
+func (sol *Solution) excess(d int, s Settings) (worst float64, at int) {
+	peak := make([]float64, d)
+	for i, x := range sol.X {
+		k := i % d
+		peak[k] = max(peak[k], math.Abs(x))
+		permitted := s.permitted(k, math.Abs(x))
+		if s.Absolute == nil {
+			permitted += s.Relative / 1000 * peak[k]
+		}
+		if e := sol.Error[i]; e > worst*permitted {
+			worst, at = e/permitted, i
+		}
+	}
+	return worst, at
+}
+
+// permitted returns what the tolerances permit in component k, of size x.
+func (s *Settings) permitted(k int, x float64) float64 {
+	e := s.Relative * x
+	switch len(s.Absolute) {
+	case 0:
+	case 1:
+		e += s.Absolute[0]
+	default:
+		e += s.Absolute[k]
+	}
+	return e
+}
+
+func scaled(x []float64, c float64) []float64 {
+	var out []float64
+	for _, v := range x {
+		out = append(out, c*v)
+	}
+	return out
+}

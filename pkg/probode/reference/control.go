@@ -1,0 +1,293 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Control of order and step: the rows of the extrapolation scheme are computed
+// until two neighbouring results agree, and the number of rows of the next
+// step is the one with the least work per unit of time (Deuflhard 1983).
+const (
+	safety  = 0.94 // on the step, and
+	aim     = 0.65 // on the distance that it is to give
+	longest = 10   // growth of the step from one to the next
+)
+
+var errStopped = errors.New("stopped")
+
+// restart forgets what the past says of the steps to come, behind an event.
+func (e *integration) restart() {
+	e.fresh = false
+	for _, r := range e.rules {
+		if r != nil {
+			// Where every step is cut short by an output time, the natural step
+			// has to be measured by steps on trial, once in each length that it
+			// covers.
+			r.natural, r.renew = 0, e.t
+		}
+	}
+}
+
+// reach makes steps up to target, which is grid point i + 1.
+func (e *integration) reach(target float64, i int) error {
+	span := e.p.Span[1] - e.p.Span[0]
+	for {
+		rest := (target - e.t) - e.tLow
+		if rest <= 0 {
+			return nil
+		}
+		switch {
+		case e.stop.Load():
+			return errStopped
+		case e.steps >= e.set.MaxSteps+i:
+			return fmt.Errorf("more than %d steps at t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or MaxSteps", e.set.MaxSteps, e.t, short(e.x))
+		}
+		r := e.rule
+		if !e.fresh {
+			if err := e.differentiate(rest); err != nil {
+				return err
+			}
+		}
+		if r.natural == 0 {
+			if r.natural = 0.01 * min(span, maxAbs(e.x)/maxAbs(e.f0)); !(r.natural > 0) { // at the origin, or at rest
+				r.natural = 1e-4 * span
+			}
+		}
+		if r.natural < 1e-25*span || e.t+r.natural == e.t {
+			return e.stuck()
+		}
+
+		// A step that is cut short, by an output time or by MaxStep, may err in
+		// proportion to its length, so that many output times do no harm.
+		limit := min(rest, e.longestStep())
+		H, part, cut := r.natural, 1.0, false
+		if e.t >= r.renew {
+			H = min(H, max(rest, e.end-e.t))
+		} else if limit <= r.natural {
+			H, cut = limit, true
+			if e.divides() {
+				H *= 0.6
+			}
+			part = H / r.natural
+			if r.family == implicit {
+				// Rounding errors of stiff components do not get smaller with
+				// the step.
+				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
+			}
+		}
+		j, ok := e.try(H, part, cut, limit < rest)
+		if !ok {
+			e.rejected++
+			e.disappointed()
+			continue
+		}
+		if H <= limit {
+			e.advance(H)
+			e.divided = cut && H < limit
+			if H == rest {
+				e.t, e.tLow = target, 0
+			}
+		}
+		if !cut {
+			r.order(j)
+			r.renew = e.t + r.natural
+		}
+		if H <= limit {
+			e.consider(H)
+		}
+	}
+}
+
+// divides reports whether a step that is cut short is to be made in two. The
+// error of implicit steps may depend on nothing but their length, so that two
+// integrations with the same steps, those between output times, would agree on
+// it.
+func (e *integration) divides() bool {
+	return !e.second && e.rule.family == implicit && !e.divided
+}
+
+// longestStep is MaxStep; the second integration has steps of other and
+// differing lengths.
+func (e *integration) longestStep() float64 {
+	if e.second {
+		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
+		return e.set.MaxStep * (0.7 + 0.3*part)
+	}
+	return e.set.MaxStep
+}
+
+// try computes rows for a step H, of which the tolerance is part of the usual,
+// until one converges, whose number it returns. If none does it shortens the
+// natural step.
+func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
+	r := e.rule
+	n, k := r.n, r.k
+	e.badT = math.NaN()
+	first := k - 1
+	if cut {
+		first = 2
+	}
+	if cut && scan { // the more rows the denser the points at which f is seen
+		first = 3
+		k = max(k, 3)
+	}
+	for j := 0; ; j++ {
+		if !e.row(j, H) {
+			r.natural = min(r.natural/2, H/4)
+			return j, false
+		}
+		if j == 0 {
+			continue
+		}
+		err := e.distance(part)
+		factor := float64(longest)
+		if err > 0 {
+			factor = min(factor, max(0.02, safety*math.Pow(aim/err, 1/float64(2*j+1))))
+		}
+		r.best[j] = H * factor
+		r.cost[j] = r.work[j] / r.best[j]
+		if j >= first && err <= 1 {
+			if r.family == implicit && !r.plausible(e, H) {
+				r.natural = H / 4
+				return j, false
+			}
+			return j, true
+		}
+		// Is there hope that row k+1 converges, at the latest?
+		hope := math.Inf(1)
+		switch j {
+		case k - 1:
+			hope = float64(n[k+1]*n[k]) / float64(n[0]*n[0])
+		case k:
+			hope = float64(n[k+1]) / float64(n[0])
+		case k + 1:
+			hope = 0
+		}
+		if !(err <= hope*hope) {
+			if cut {
+				r.natural = min(r.natural/2, r.best[j]*2)
+				return j, false
+			}
+			if j > k-1 && r.k > 2 && r.cost[k-1] < 0.9*r.cost[k] {
+				r.k--
+			}
+			r.natural = min(r.best[min(j, r.k)], 0.9*H)
+			return j, false
+		}
+	}
+}
+
+// order chooses the row and the length of the next step, after one that
+// converged in row j: those with the least work per unit of time.
+func (r *rule) order(j int) {
+	last := len(r.n) - 1
+	k := r.k
+	next := k
+	switch {
+	case j < k-1: // with MaxStep
+		next = j
+	case j == k-1:
+		next = j
+		if j < 2 || r.cost[j] < 0.9*r.cost[j-1] {
+			next = k
+		}
+	default:
+		if r.cost[k-1] < 0.8*r.cost[k] {
+			next = k - 1
+		} else if j == k && r.cost[k] < 0.9*r.cost[k-1] || j == k+1 && r.cost[k+1] < 0.9*r.cost[k] {
+			next = k + 1
+		}
+	}
+	next = min(max(next, 2), last-1)
+	if next <= j {
+		r.natural = r.best[next]
+	} else {
+		r.natural = r.best[j] * r.work[next] / r.work[j]
+	}
+	r.k = next
+}
+
+// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at
+// (t, x). The last is a difference over a small part of the step, which ends
+// within rest.
+func (e *integration) differentiate(rest float64) error {
+	r := e.rule
+	copy(e.at, e.x)
+	for k, c := range e.nudge {
+		e.at[k] *= c
+	}
+	ok := true
+	if r.family == implicit {
+		r.fj.FJ(e.f0, r.jac, e.t, e.at, e.theta)
+		ok = finite(r.jac.A)
+	} else {
+		e.p.F(e.f0, e.t, e.at, e.theta)
+	}
+	if !finite(e.f0) || !ok {
+		if e.stop.Load() {
+			return errStopped
+		}
+		what := "F"
+		if finite(e.f0) {
+			if e.set.fixed == either { // the explicit rule can do without
+				e.use(explicit)
+				e.stiff.trial, e.stiff.wait = false, lastWait
+				return e.differentiate(rest)
+			}
+			what = "the Jacobian"
+		}
+		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, short(e.x), e.theta)
+	}
+	if e.move() {
+		return e.differentiate(rest)
+	}
+	e.fresh = true
+	if r.family == explicit {
+		e.gauge()
+		return nil
+	}
+	if r.ft != nil {
+		step := min(r.natural, rest)
+		if step == 0 {
+			step = rest
+		}
+		dt := 0x1p-13 * step
+		e.p.F(r.ft, e.t+(e.tLow+dt), e.at, e.theta)
+		for k, f := range e.f0 {
+			r.ft[k] = (r.ft[k] - f) / dt
+		}
+		if !finite(r.ft) {
+			clear(r.ft) // it need not be accurate
+		}
+	}
+	return nil
+}
+
+// move makes the arguments of f that a nudged integration uses differ from the
+// state, by a unit in the last place up or down, in the components that move.
+// One that rests may be a flag, for which f may ask. move reports whether it
+// changed anything.
+func (e *integration) move() bool {
+	changed := false
+	for k, c := range e.nudge {
+		if c == 1 && e.f0[k] != 0 {
+			e.nudge[k], changed = 1+0x1p-52*float64(1-k%2*2), true
+		}
+	}
+	return changed
+}
+
+// stuck says why no step is short enough.
+func (e *integration) stuck() error {
+	if e.stop.Load() {
+		return errStopped
+	}
+	if e.badT == e.badT {
+		return fmt.Errorf("%w: F is NaN or infinite at t = %.6g, x = %s, theta = %.4g, and no step from t = %.6g avoids that: the solution may end here", probode.ErrField, e.badT, short(e.badX), e.theta, e.t)
+	}
+	return fmt.Errorf("the step fell to %.2g at t = %.6g, x = %s: the solution may end here, or f may jump here: give a jump at a known time as an event; otherwise try a larger tolerance", e.rule.natural, e.t, short(e.x))
+}

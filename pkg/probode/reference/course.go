@@ -1,0 +1,117 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A course is the way of an integration: the points of a grid, which are to be
+// hit, the events between its segments, and the points whose states matter.
+type course struct {
+	g      *probode.Grid
+	t      []float64 // of the grid
+	events []happening
+	index  []int // grid points whose states are compared, in order
+	asked  []int // those of index whose states are asked for
+}
+
+// A happening is an event at a given θ.
+type happening struct {
+	event  *probode.Event
+	time   float64
+	inside bool // it is in the span; the grid has a place for it in any case
+}
+
+// newCourse returns the course on the grid g, which is at θ, that asks for the
+// states at the grid points index, in order.
+func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
+	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
+	for n := range index {
+		c.asked[n] = n
+	}
+	// The order is that of the segments of a grid.
+	for k := range p.Events {
+		h := happening{event: &p.Events[k], time: p.Events[k].Time}
+		if h.event.When != nil {
+			h.time = h.event.When(theta)
+		}
+		h.inside = h.time >= p.Span[0] && h.time <= p.Span[1]
+		if h.inside || h.event.When != nil {
+			c.events = append(c.events, h)
+		}
+	}
+	sort.SliceStable(c.events, func(a, b int) bool { return c.events[a].time < c.events[b].time })
+	return c
+}
+
+// follow integrates along c and writes the states at the points of index into out.
+func (e *integration) follow(c *course, out []float64) error {
+	e.problem.Initial(e.x, e.theta)
+	if !finite(e.x) {
+		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
+	}
+	e.t, e.tLow = c.t[0], 0
+	next, passed := 0, 0
+	for i := 0; next < len(c.index); i++ {
+		for ; next < len(c.index) && c.index[next] == i; next++ {
+			copy(out[next*len(e.x):], e.x)
+		}
+		if next == len(c.index) {
+			break
+		}
+		from, to := c.g.Segment(i)
+		if i < from {
+			if err := e.happen(c.events[passed]); err != nil {
+				return err
+			}
+			passed++
+			continue
+		}
+		if i == from {
+			e.begin(c, passed, c.t[to])
+		}
+		if c.t[i+1] > c.t[i] {
+			if err := e.reach(c.t[i+1], i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin opens the segment behind the given number of events. Within it f sees
+// no time of an event: where a step begins or ends at one, t is moved by one
+// unit in the last place into the segment.
+func (e *integration) begin(c *course, passed int, end float64) {
+	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
+	if passed > 0 && c.events[passed-1].inside {
+		e.from = math.Nextafter(c.events[passed-1].time, math.Inf(1))
+	}
+	if passed < len(c.events) && c.events[passed].inside {
+		e.to = math.Nextafter(c.events[passed].time, math.Inf(-1))
+	}
+	e.restart()
+}
+
+// happen lets an event happen to the state.
+func (e *integration) happen(h happening) error {
+	if !h.inside || h.event.Jump == nil {
+		return nil
+	}
+	after := e.at
+	copy(after, e.x)
+	h.event.Jump(after, h.time, e.theta)
+	if !finite(after) {
+		return fmt.Errorf("the state is %.4g behind the event %s at t = %.6g: want finite numbers", after, h.event.Name, h.time)
+	}
+	for k, x := range after {
+		if x != e.x[k] { // what the event leaves alone keeps its last digits
+			e.x[k], e.low[k] = x, 0
+		}
+		e.peak[k] = max(e.peak[k], math.Abs(x))
+	}
+	return nil
+}

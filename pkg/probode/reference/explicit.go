@@ -1,0 +1,63 @@
+package reference
+
+// The cheapest sequence that has even numbers; with more than eight rows its
+// weights would multiply rounding errors by hundreds.
+var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
+
+// A rule is a family of steps, with what its control of order and step
+// remembers.
+type rule struct {
+	family  family
+	n       []int     // numbers of substeps of the rows
+	work    []float64 // calls of f, or what takes as long, for the rows up to each
+	k       int       // the row that is expected to converge
+	natural float64   // the step that accuracy permits; 0 if it is not known
+	renew   float64   // the time up to which natural was measured
+	best    []float64 // the step that row j would like
+	cost    []float64 // work over step
+
+	linear // of the implicit rule
+}
+
+func newRule(f family, n []int, run int) *rule {
+	// The second integration lacks the first row, so that it is another one
+	// also where output times dictate the steps.
+	n = n[run:]
+	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
+		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
+}
+
+func (e *integration) newExplicit(run int) *rule {
+	r := newRule(explicit, explicitSubsteps, run)
+	sum := 1.0
+	for j, n := range r.n {
+		sum += float64(n)
+		r.work[j] = sum
+	}
+	return r
+}
+
+// midpoint writes the increment of x over a step H by the midpoint rule with
+// n substeps into dst, and that with a last smoothing step (Gragg 1965) into
+// smooth. Since n is even, the errors of both have only even powers of h.
+func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
+	h := H / float64(n)
+	prev := e.prev
+	for k, f := range e.f0 {
+		prev[k] = 0
+		dst[k] = h * f
+	}
+	for i := 1; i < n; i++ {
+		e.eval(e.f, dst, float64(i)*h)
+		for k, f := range e.f {
+			prev[k], dst[k] = dst[k], prev[k]+2*h*f
+		}
+	}
+	e.eval(e.f, dst, H)
+	for k, f := range e.f {
+		smooth[k] = (dst[k] + prev[k] + h*f) / 2
+	}
+	// What the stiffness is measured by.
+	copy(e.endX, e.at)
+	copy(e.endF, e.f)
+}

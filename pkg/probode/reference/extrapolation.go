@@ -1,0 +1,240 @@
+package reference
+
+import (
+	"fmt"
+	"math"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A family is one of the two basic rules that are extrapolated.
+type family int
+
+const (
+	either family = iota // as it turns out
+	explicit
+	implicit
+)
+
+// An integration is one of those that are compared. The state is held to twice
+// the working precision, as x + low, and all else as increments over the step,
+// which are small against x: the rounding errors of many steps do not add up
+// to more than those in the arguments of f.
+type integration struct {
+	problem *probode.Problem // as it was given
+	p       *probode.Problem // watched: see watch
+	theta   []float64
+	set     Settings // with the tolerance of this integration
+	second  bool
+
+	// What the functions of p look at.
+	from, to float64 // t is kept in here
+	stop     *atomic.Bool
+	evals    int
+
+	t, tLow float64
+	end     float64 // of the segment between events
+	x, low  []float64
+	peak    []float64 // largest |x| so far
+	f0      []float64 // f(t, x)
+	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
+	divided bool      // the last step was the first part of one
+	nudge   []float64 // factors of the arguments of f; nil for none
+
+	rule         *rule // the one in use
+	rules        [implicit + 1]*rule
+	stiff        stiffness
+	tab          [][]float64 // the last row of the extrapolation scheme
+	smooth       [][]float64 // that of the smoothed results of the explicit rule
+	prev, f, at  []float64
+	endX, endF   []float64 // where the last row of the explicit rule ended, and f there
+	badT         float64   // where f was last found not finite, NaN if not in this step
+	badX         []float64
+	steps        int
+	rejected     int
+	implicitOnes int
+}
+
+// newIntegration sets up integration 0 or 1.
+func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
+	d := p.Dim()
+	e := &integration{problem: p, theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
+	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.f0, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
+		*v = make([]float64, d)
+	}
+	e.p = e.watch()
+	e.rule = e.newExplicit(run)
+	e.rules[explicit] = e.rule
+	for range e.rule.n {
+		e.tab = append(e.tab, make([]float64, d))
+		e.smooth = append(e.smooth, make([]float64, d))
+	}
+	if s.fixed == implicit {
+		e.use(implicit)
+	}
+	return e
+}
+
+// watch returns a copy of the problem whose functions keep t inside of the
+// segment between events, count calls, and do nothing once the context has
+// ended: the NaN that they leave then ends the step.
+func (e *integration) watch() *probode.Problem {
+	p := e.problem
+	q := *p
+	q.F = func(dst []float64, t float64, x, theta []float64) {
+		if e.stop.Load() {
+			dst[0] = math.NaN()
+			return
+		}
+		e.evals++
+		p.F(dst, min(max(t, e.from), e.to), x, theta)
+	}
+	if p.FJ != nil {
+		q.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+			if e.stop.Load() {
+				f[0] = math.NaN()
+				return
+			}
+			e.evals++
+			p.FJ(f, jac, min(max(t, e.from), e.to), x, theta)
+		}
+	}
+	return &q
+}
+
+// run follows c; what panics is a function of the problem.
+func (e *integration) run(c *course, out []float64) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("at t = %.6g, x = %s, theta = %.4g: %w", e.t, short(e.x), e.theta, &probode.PanicError{Value: v, Stack: debug.Stack()})
+		}
+	}()
+	return e.follow(c, out)
+}
+
+// eval sets f to f(t + dt, x + dx).
+func (e *integration) eval(f, dx []float64, dt float64) {
+	for k, x := range e.x {
+		e.at[k] = x + (e.low[k] + dx[k])
+	}
+	for k, c := range e.nudge {
+		e.at[k] *= c
+	}
+	e.p.F(f, e.t+(e.tLow+dt), e.at, e.theta)
+	if !finite(f) && finite(e.at) {
+		e.badT = e.t + (e.tLow + dt)
+		copy(e.badX, e.at)
+	}
+}
+
+// row adds row j, with T_{j,1} over a step H, to the scheme, after which
+// tab[0] is T_{j,j} and tab[1] is T_{j,j−1}. It reports whether all is finite.
+func (e *integration) row(j int, H float64) bool {
+	n := e.rule.n
+	if e.rule.family == implicit {
+		if !e.rule.solve(e, e.tab[j], H, n[j]) {
+			return false
+		}
+	} else {
+		e.midpoint(e.tab[j], e.smooth[j], H, n[j])
+		extrapolate(e.smooth, n, j)
+	}
+	extrapolate(e.tab, n, j)
+	return finite(e.tab[0])
+}
+
+// extrapolate brings the scheme from row j − 1 to row j, whose T_{j,1} is
+// tab[j].
+func extrapolate(tab [][]float64, n []int, j int) {
+	for m := j - 1; m >= 0; m-- {
+		r := float64(n[j]) / float64(n[m])
+		w := 1 / (r*r - 1)
+		a, b := tab[m], tab[m+1]
+		for k, v := range b {
+			a[k] = v + (v-a[k])*w
+		}
+	}
+}
+
+// distance returns the largest component of what is known of the error of a
+// step, in units of part times the tolerance: T_{j,j} − T_{j,j−1} and, with
+// the explicit rule, the difference between the results without and with
+// smoothing. The latter is small against the former if f is smooth. Where it
+// is not, as with f = −sign(x), all rows may agree to the last bit on nonsense,
+// but not on the same before and after smoothing.
+func (e *integration) distance(part float64) float64 {
+	var largest float64
+	for k, dx := range e.tab[0] {
+		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
+	}
+	var dist float64
+	for k, dx := range e.tab[0] {
+		err := math.Abs(dx - e.tab[1][k])
+		if e.rule.family == explicit {
+			err = max(err, math.Abs(dx-e.smooth[0][k]))
+		}
+		if err == 0 { // also in a component that has been zero so far
+			continue
+		}
+		size := max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx))
+		if e.set.Absolute == nil {
+			// A component that has been zero so far has no size of its own.
+			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
+		}
+		unit := part * max(e.set.permitted(k, size), 1e-15*size)
+		// No step is so short that its increment could be had to more than
+		// the working precision.
+		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
+	}
+	return dist
+}
+
+// advance takes tab[0] as the increment over a step H.
+func (e *integration) advance(H float64) {
+	for k, dx := range e.tab[0] {
+		e.x[k], e.low[k] = twoSum(e.x[k], e.low[k]+dx)
+		e.peak[k] = max(e.peak[k], math.Abs(e.x[k]))
+	}
+	e.t, e.tLow = twoSum(e.t, e.tLow+H)
+	e.steps++
+	if e.rule.family == implicit {
+		e.implicitOnes++
+	}
+	e.fresh = false
+}
+
+// twoSum returns the rounded sum of a and b and its rounding error (Knuth).
+func twoSum(a, b float64) (sum, err float64) {
+	sum = a + b
+	v := sum - a
+	return sum, (a - (sum - v)) + (b - v)
+}
+
+func maxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// finite reports whether every element of x is a finite number.
+func finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 { // NaN for NaN and ±Inf
+			return false
+		}
+	}
+	return true
+}
+
+// short prints the first elements of x.
+func short(x []float64) string {
+	const most = 8
+	if len(x) > most {
+		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}

@@ -1,0 +1,136 @@
+package reference
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Odd multiples of 2, so that the components that are stiff beyond all bounds
+// enter each row with the same sign; the numbers grow faster than those of the
+// explicit rule, which keeps the weights small (Bader & Deuflhard 1983).
+var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
+
+// A linear is what the linearly implicit rule needs.
+type linear struct {
+	fj    *probode.Linearizer
+	jac   *probode.Matrix
+	lu    *probode.LU
+	ft    []float64 // ∂f/∂t, if f depends on t
+	delta []float64
+}
+
+// newImplicit returns the implicit rule, or nil if its matrices do not fit
+// into the memory.
+func (e *integration) newImplicit(run int) *rule {
+	d := e.p.Dim()
+	if e.p.Band == nil && memory.Check("", d, d, 4) != nil {
+		return nil
+	}
+	r := newRule(implicit, implicitSubsteps, run)
+	r.fj = probode.NewLinearizer(e.p)
+	r.jac = e.p.NewJacobian()
+	r.lu = probode.NewLU(r.jac)
+	r.delta = make([]float64, d)
+	if !e.p.Autonomous {
+		r.ft = make([]float64, d)
+	}
+	// A call of f is taken for ten operations a component.
+	lower, upper := float64(r.jac.Lower), float64(r.jac.Upper)
+	factors := max(1, lower*(upper+1)/10)
+	if e.p.Band == nil {
+		factors = max(1, float64(d)*float64(d)/15)
+	}
+	solution := (2*lower + upper + 1) / 10
+	sum := 2.0
+	if e.p.FJ == nil {
+		sum += min(lower+upper+1, float64(d))
+	}
+	for j, n := range r.n {
+		sum += factors + float64(n)*(1+solution)
+		r.work[j] = sum
+	}
+	return r
+}
+
+// solve writes the increment of x over a step H by the rule
+//
+//	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
+//
+// J = ∂f/∂x at the beginning of the step, with n substeps into dst. It is as
+// symmetric in time as the midpoint rule and so has only even powers of h in
+// its error, too. It is solved for the increments Δᵢ = y_{i+1} − yᵢ, with
+// c = 1/h:
+//
+//	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
+//	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
+//
+// The result is the mean of y_{n−1} and y_{n+1}, which damps the components
+// that the rule alone only reflects. ∂f/∂t comes in if t is taken for one more
+// component of the state, and need not be accurate. solve reports whether
+// cI − J was regular.
+func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
+	h := H / float64(n)
+	c := 1 / h
+	if !r.lu.Factorize(c, r.jac) {
+		return false
+	}
+	delta := r.delta
+	copy(delta, e.f0)
+	for k, v := range r.ft {
+		delta[k] += h * v
+	}
+	r.lu.Solve(delta)
+	copy(dst, delta)
+	for i := 1; ; i++ {
+		e.eval(e.f, dst, float64(i)*h)
+		for k := range e.f {
+			e.f[k] -= c * delta[k]
+		}
+		r.lu.Solve(e.f)
+		if i == n {
+			break
+		}
+		for k, v := range e.f {
+			delta[k] += 2 * v
+			dst[k] += delta[k]
+		}
+	}
+	for k, v := range e.f {
+		dst[k] += v
+	}
+	return true
+}
+
+// plausible looks at a step H that tab[0] says is accurate. Where f is not
+// smooth, rows may agree by chance on nonsense. So the cubic through the two
+// ends with the slopes f there is compared with f in the middle. The cubic is
+// not accurate: what is asked is that its slope differs from f by less than
+// half of the largest slope, after (I/H − J)⁻¹ has damped what is stiff.
+func (r *rule) plausible(e *integration, H float64) bool {
+	if !r.lu.Factorize(1/H, r.jac) {
+		return false
+	}
+	dx, mid, slope := e.tab[0], r.delta, e.prev
+	e.eval(e.endF, dx, H)
+	for k, f0 := range e.f0 {
+		mid[k] = dx[k]/2 + H/8*(f0-e.endF[k])
+		slope[k] = 1.5*dx[k]/H - (f0+e.endF[k])/4
+	}
+	e.eval(e.f, mid, H/2)
+	if !finite(e.f) || !finite(e.endF) {
+		return false
+	}
+	for k, f := range e.f {
+		slope[k] -= f
+	}
+	r.lu.Solve(slope)
+	for k, off := range slope {
+		largest := max(math.Abs(dx[k]), H*math.Abs(e.f0[k]), H*math.Abs(e.endF[k]), H*math.Abs(e.f[k]))
+		if math.Abs(off) > 0.5*largest {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,327 @@
+package steplaw
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"gonum.org/v1/gonum/mat"
+)
+
+// A division is a box in ζ that is divided into cells, with the exact
+// distribution on them: in ζ it is of the size of 1 wherever the approximation
+// is any good. Densities are relative to e^top.
+type division struct {
+	s          *Step
+	lo, hi     []float64 // the box
+	top        float64
+	nodes, wts []float64 // Gauss rule on (0, 1)
+	leaves     []cell
+	sums       []float64 // running sums of the masses of leaves
+	total, err float64
+	zeta       []float64
+	marks      []mark
+	slack      float64
+}
+
+type cell struct {
+	lo, width [2]float64 // second element 0 and 1 for d = 1
+	mass      float64    // ∫ over the cell, in ζ, of density / e^top
+	peak      float64    // largest value seen, computed when sampled
+}
+
+// A mark is a point that a coarse rule might miss: cells that hold it are
+// divided until they are no wider than width.
+type mark struct {
+	at    [2]float64
+	width float64
+}
+
+const (
+	gaussPoints = 6
+	maxCells    = 1 << 18
+	cellTol     = 1e-10
+)
+
+func (s *Step) divided() (*division, error) {
+	if s.d > 2 {
+		return nil, fmt.Errorf("%s: quadrature for the distribution of a step with %d components: want 1 or 2; draw an ensemble of one step for more", title(s.Problem), s.d)
+	}
+	if s.cells != nil {
+		return s.cells, nil
+	}
+	if err := s.Normalizable(); err != nil {
+		return nil, err
+	}
+	c := &division{s: s, lo: make([]float64, 2), hi: []float64{0, 1}, top: math.Inf(-1),
+		nodes: make([]float64, gaussPoints), wts: make([]float64, gaussPoints), zeta: make([]float64, s.d), slack: 1.25}
+	quad.Legendre{}.FixedLocations(c.nodes, c.wts, 0, 1)
+	if err := c.findBox(); err != nil {
+		return nil, s.fail(err)
+	}
+	if err := c.divide(); err != nil {
+		return nil, s.fail(err)
+	}
+	s.cells = c
+	return c, nil
+}
+
+// at returns the density relative to e^top at ζ.
+func (c *division) at(zeta [2]float64) float64 {
+	return math.Exp(c.log(zeta) - c.top)
+}
+
+func (c *division) log(zeta [2]float64) float64 {
+	copy(c.zeta, zeta[:])
+	return c.s.logRelative(c.zeta)
+}
+
+// findBox finds a box around all of the mass.
+func (c *division) findBox() error {
+	s, d := c.s, c.s.d
+	for k := range d {
+		c.lo[k], c.hi[k] = math.Inf(1), math.Inf(-1)
+	}
+	include := func(at [2]float64, width float64) {
+		for k := range d {
+			c.lo[k], c.hi[k] = min(c.lo[k], at[k]-width), max(c.hi[k], at[k]+width)
+		}
+	}
+	include([2]float64{}, 1)
+	c.top = c.log([2]float64{})
+	var zeta [2]float64
+	for _, z := range s.Roots() {
+		s.standardize(zeta[:d], z)
+		c.top = max(c.top, c.log(zeta))
+		c.markRoot(zeta, z)
+	}
+	for _, m := range c.marks {
+		include(m.at, m.width)
+	}
+	// Local maxima of the density that are not roots.
+	var near [][2]float64
+	var level []float64
+	for _, z := range s.around() {
+		s.standardize(zeta[:d], z)
+		v := c.log(zeta)
+		c.top = max(c.top, v)
+		near, level = append(near, zeta), append(level, v)
+	}
+	for n, at := range near {
+		if level[n] > c.top-edge {
+			include(at, 0)
+		}
+	}
+	// Each side moves out until the density there has vanished.
+	for range 400 {
+		grown := false
+		for k := range d {
+			for _, upper := range []bool{false, true} {
+				if c.sideLevel(k, upper) <= c.top-edge {
+					continue
+				}
+				grown = true
+				by := (c.hi[k] - c.lo[k]) / 8
+				if upper {
+					c.hi[k] += by
+				} else {
+					c.lo[k] -= by
+				}
+			}
+		}
+		if !grown {
+			return nil
+		}
+		if c.hi[0]-c.lo[0] > 1e12 || c.hi[1]-c.lo[1] > 1e12 {
+			break
+		}
+	}
+	return ErrImproper
+}
+
+// edge is how far ln density must fall to the edges of the box. What lies
+// beyond is of the order of e⁻⁵⁰.
+const edge = 50
+
+// sideLevel returns the largest log density on a side of the box, and raises
+// top if it finds a new maximum.
+func (c *division) sideLevel(k int, upper bool) float64 {
+	var zeta [2]float64
+	zeta[k] = c.lo[k]
+	if upper {
+		zeta[k] = c.hi[k]
+	}
+	level, n := math.Inf(-1), 256
+	if c.s.d == 1 {
+		n = 0
+	}
+	for m := range n + 1 {
+		if n > 0 {
+			o := 1 - k
+			zeta[o] = c.lo[o] + (c.hi[o]-c.lo[o])*float64(m)/float64(n)
+		}
+		level = max(level, c.log(zeta))
+	}
+	c.top = max(c.top, level)
+	return level
+}
+
+// markRoot marks a root and, around it, points of the ellipse in which the
+// distribution is about N(root, (AᵀA)⁻¹), A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
+func (c *division) markRoot(zeta [2]float64, z []float64) {
+	s, d := c.s, c.s.d
+	f, unit := make([]float64, d), make([]float64, d)
+	s.eval.FJ(f, s.moving, s.target.t, z, s.target.theta)
+	a := mat.NewDense(d, d, nil)
+	for k := range d {
+		clear(unit)
+		unit[k] = 1
+		v, w := make([]float64, d), make([]float64, d)
+		s.target.offset(v, unit)
+		for j, x := range v {
+			w[j] = s.inv * x
+		}
+		s.moving.AddMul(w, -1, v)
+		s.target.negJ.Solve(w)
+		for j, x := range w {
+			a.Set(j, k, -x/s.target.scale[j])
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDFull) {
+		return
+	}
+	var right mat.Dense
+	svd.VTo(&right)
+	values := svd.Values(nil)
+	// Where the distribution is not N(root, …) at all, as near a multiple root,
+	// a linear reach of more than 30 means nothing.
+	const farthest = 30
+	least := min(1/values[0], farthest)
+	c.marks = append(c.marks, mark{zeta, least})
+	for k := range d {
+		reach := min(1/values[k], farthest)
+		for _, r := range []float64{-4, -2, -1, 1, 2, 4} {
+			at := zeta
+			for j := range d {
+				at[j] += r * reach * right.At(j, k)
+			}
+			c.marks = append(c.marks, mark{at, least})
+		}
+	}
+}
+
+// divide makes the cells.
+func (c *division) divide() error {
+	d := c.s.d
+	n := [2]int{64, 1}
+	if d == 2 {
+		n = [2]int{16, 16}
+	}
+	var active []cell
+	for i := range n[0] {
+		for j := range n[1] {
+			q := cell{}
+			for k, m := range [2]int{i, j} {
+				q.width[k] = (c.hi[k] - c.lo[k]) / float64(n[k])
+				q.lo[k] = c.lo[k] + float64(m)*q.width[k]
+			}
+			c.integrate(&q)
+			c.total += q.mass
+			active = append(active, q)
+		}
+	}
+	for len(active) > 0 {
+		var next []cell
+		var settled float64
+		for _, q := range active {
+			parts := c.split(q)
+			var sum float64
+			for n := range parts {
+				c.integrate(&parts[n])
+				sum += parts[n].mass
+			}
+			off := math.Abs(sum - q.mass)
+			if c.marked(q) || !(off <= cellTol*c.total) {
+				next = append(next, parts...)
+			} else {
+				c.leaves = append(c.leaves, parts...)
+				c.err += off
+			}
+			settled += sum - q.mass
+		}
+		c.total += settled
+		active = next
+		if len(active)+len(c.leaves) > maxCells {
+			return fmt.Errorf("quadrature of the exact distribution did not converge with %d cells: the density has features that are too narrow", maxCells)
+		}
+	}
+	c.total = 0
+	for _, q := range c.leaves {
+		c.total += q.mass
+		c.sums = append(c.sums, c.total)
+	}
+	if !(c.total > 0) || math.IsInf(c.total, 1) {
+		return fmt.Errorf("quadrature of the exact distribution found an integral of %g", c.total)
+	}
+	c.err /= c.total
+	return nil
+}
+
+// marked reports whether q holds a mark and is wider than it allows.
+func (c *division) marked(q cell) bool {
+	for _, m := range c.marks {
+		in, wide := true, false
+		for k := range c.s.d {
+			in = in && m.at[k] >= q.lo[k] && m.at[k] <= q.lo[k]+q.width[k]
+			wide = wide || q.width[k] > m.width
+		}
+		if in && wide {
+			return true
+		}
+	}
+	return false
+}
+
+// split divides q in halves in each dimension.
+func (c *division) split(q cell) []cell {
+	parts := []cell{q}
+	for k := range c.s.d {
+		for n := range parts {
+			parts[n].width[k] /= 2
+			other := parts[n]
+			other.lo[k] += other.width[k]
+			parts = append(parts, other)
+		}
+	}
+	return parts
+}
+
+func (c *division) integrate(q *cell) {
+	q.mass = 0
+	c.eachIn(q, func(v, weight float64) { q.mass += v * weight })
+}
+
+// eachIn calls do with the density and the weight of every node in q; the
+// state of the node is in s.target.z.
+func (c *division) eachIn(q *cell, do func(v, weight float64)) {
+	for i, x := range c.nodes {
+		at := [2]float64{q.lo[0] + x*q.width[0]}
+		w := c.wts[i] * q.width[0]
+		if c.s.d == 1 {
+			do(c.at(at), w)
+			continue
+		}
+		for j, y := range c.nodes {
+			at[1] = q.lo[1] + y*q.width[1]
+			do(c.at(at), w*c.wts[j]*q.width[1])
+		}
+	}
+}
+
+// each calls do with the states of all nodes and weights that add up to 1.
+func (c *division) each(do func(z []float64, weight float64)) {
+	for n := range c.leaves {
+		c.eachIn(&c.leaves[n], func(v, weight float64) { do(c.s.target.z, v*weight/c.total) })
+	}
+}

@@ -1,0 +1,175 @@
+package steplaw
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Roots returns the solutions of r(z) = 0 that a search finds, the nearest to
+// Mean first. Newton's method starts from Zᵢ, Mean, the Adams–Bashforth value
+// and points around them; for d = 2 from 16 directions at distances from a
+// standard deviation to a hundred times the size of the state, each twice the
+// last. For d = 1 every change of sign of r over such distances, in steps of
+// 5 %, is found. More than one root means that the exact distribution may have
+// several modes, and that Newton's method may solve for the wrong one.
+func (s *Step) Roots() [][]float64 {
+	if s.roots != nil {
+		return s.roots
+	}
+	if s.d == 1 {
+		s.changesOfSign()
+	}
+	for _, z := range append([][]float64{s.Z, s.Mean, s.forecast}, s.around()...) {
+		s.newton(slices.Clone(z))
+	}
+	slices.SortStableFunc(s.roots, func(a, b []float64) int {
+		return cmp.Compare(s.distance(a, s.Mean), s.distance(b, s.Mean))
+	})
+	return s.roots
+}
+
+// size is the scale of the state and of the step.
+func (s *Step) size() float64 {
+	size := max(maxAbs(s.Z), maxAbs(s.Mean), s.distance(s.Z, s.Mean))
+	if size == 0 {
+		size = 1
+	}
+	return size
+}
+
+// around returns points that are spread out around the mean: on a spiral of
+// directions for d ≤ 2, and along at most 8 axes otherwise.
+func (s *Step) around() [][]float64 {
+	var points [][]float64
+	add := func(k int, by float64) {
+		z := slices.Clone(s.Mean)
+		z[k] += by
+		points = append(points, z)
+	}
+	size := s.size()
+	if s.d == 2 {
+		for r := 1.0; ; r *= 2 {
+			a, b := r*s.sd(0), r*s.sd(1)
+			for n := range 16 {
+				sin, cos := math.Sincos(2 * math.Pi * float64(n) / 16)
+				points = append(points, []float64{s.Mean[0] + a*cos, s.Mean[1] + b*sin})
+			}
+			if r > 1e6 || a > 100*size && b > 100*size || a == 0 || b == 0 {
+				return points
+			}
+		}
+	}
+	for k := range min(s.d, 8) {
+		for _, by := range []float64{s.sd(k), 10 * s.sd(k), size} {
+			add(k, by)
+			add(k, -by)
+		}
+	}
+	return points
+}
+
+// newton runs Newton's method from z, which it overwrites, and keeps the root
+// if it finds a new one.
+func (s *Step) newton(z []float64) {
+	f := make([]float64, s.d)
+	for range 100 {
+		s.eval.FJ(f, s.moving, s.target.t, z, s.target.theta)
+		if !s.scratch.Factorize(s.inv, s.moving) {
+			return
+		}
+		for k, v := range f {
+			s.w[k] = s.inv*z[k] - s.known[k] - v
+		}
+		s.scratch.Solve(s.w)
+		var update, size float64
+		for k, v := range s.w {
+			z[k] -= v
+			update = max(update, math.Abs(v)/(math.Abs(z[k])+s.sd(k)))
+			size = max(size, math.Abs(z[k]))
+		}
+		if update-update != 0 || size > 1e12*s.size() {
+			return
+		}
+		if update < 1e-10 {
+			s.keep(z)
+			return
+		}
+	}
+}
+
+func (s *Step) keep(z []float64) {
+	for _, r := range s.roots {
+		// Newton's method finds a double root to the square root of rounding
+		// only, and it must not be counted twice. Roots that are closer than
+		// 10⁻³ sd make no difference to the distribution.
+		same := true
+		for k, v := range r {
+			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)
+		}
+		if same {
+			return
+		}
+	}
+	s.roots = append(s.roots, z)
+}
+
+// changesOfSign finds the roots for d = 1.
+func (s *Step) changesOfSign() {
+	r := func(x float64) float64 {
+		z, v := [1]float64{x}, [1]float64{}
+		s.Residual(v[:], z[:])
+		return v[0]
+	}
+	for _, side := range []float64{-1, 1} {
+		a := s.Mean[0]
+		ra := r(a)
+		least := s.sd(0) / 64
+		if least == 0 {
+			least = 1e-9 * s.size()
+		}
+		for step := least; step < 100*(s.size()+s.sd(0)); step *= 1.05 {
+			b := s.Mean[0] + side*step
+			rb := r(b)
+			if ra*rb < 0 {
+				lo, hi, rlo := a, b, ra
+				for range 200 {
+					mid := lo + (hi-lo)/2
+					if mid == lo || mid == hi {
+						break
+					}
+					if rm := r(mid); rm*rlo > 0 {
+						lo, rlo = mid, rm
+					} else {
+						hi = mid
+					}
+				}
+				// A pole changes sign, too.
+				if math.Abs(r(lo)) < math.Abs(ra)+math.Abs(rb) {
+					s.keep([]float64{lo})
+				}
+			}
+			a, ra = b, rb
+		}
+	}
+}
+
+// sd returns a length that is natural for component k: the standard deviation
+// of the Gaussian approximation.
+func (s *Step) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
+
+func (s *Step) distance(a, b []float64) float64 {
+	var most float64
+	for k, v := range a {
+		most = max(most, math.Abs(v-b[k]))
+	}
+	return most
+}
+
+func maxAbs(x []float64) float64 {
+	var most float64
+	for _, v := range x {
+		most = max(most, math.Abs(v))
+	}
+	return most
+}

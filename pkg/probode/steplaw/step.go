@@ -1,0 +1,221 @@
+package steplaw
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
+
+// A Step is the distribution of one step of an implicit method, Z_{i+1} given
+// what came before: the exact density and its Gaussian approximation side by
+// side. It is for pictures and for tests. In one and two dimensions it has
+// moments and draws of the exact distribution by quadrature, which owe nothing
+// to the chain that Exact runs.
+//
+// A Step has its own workspace and is not for use by two goroutines at the
+// same time.
+type Step struct {
+	Problem *probode.Problem
+	Method  probode.Method
+	Scale   []float64 // of the normals: √α h^{s+1/2} for a single noise scale
+	H       float64   // step size
+	Index   int       // i
+	T       float64   // tᵢ, the beginning of the step
+	Z       []float64
+
+	// Mean and Cov are μ and LLᵀ, α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ for a single noise
+	// scale, of the Gaussian approximation [T18, §2.4].
+	Mean []float64
+	Cov  *mat.SymDense
+
+	d        int
+	grid     string
+	inv      float64   // (h β₋₁)⁻¹
+	known    []float64 // the part of r that does not move with z
+	forecast []float64 // Adams–Bashforth value, where roots are looked for
+	target   *target
+	singular error // ErrSingularH, wrapped, or nil
+	logDet   float64
+	eval     *probode.Linearizer
+	scratch  *probode.LU
+	moving   *probode.Matrix
+	w        []float64
+
+	roots [][]float64
+	cells *division
+}
+
+// New returns the distribution of the step of s from tᵢ to t_{i+1}, given the
+// states up to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step
+// method reads the last s+1 rows at most.
+//
+// The method must be an implicit one, AdamsMoulton or Exact, and step i one
+// with noise of ScaleStep: not an event, and not one of the start of a
+// multistep method. It is an error, too, if Γ is singular or Newton's method
+// does not converge, then a *probode.SolveError. New panics if a length or i is
+// wrong.
+//
+// A singular J is no error here, since the Gaussian approximation exists:
+// Normalizable reports it.
+func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
+	p, d := s.Problem(), s.Problem().Dim()
+	switch {
+	case i < 0 || i >= s.Steps():
+		panic(fmt.Sprintf("steplaw: step %d: want one in [0, %d)", i, s.Steps()))
+	case len(z) < (i+1)*d:
+		panic(fmt.Sprintf("steplaw: z has length %d: want at least (i+1)·d = %d", len(z), (i+1)*d))
+	case len(theta) != len(p.Theta):
+		panic(fmt.Sprintf("steplaw: theta has length %d: want %d, that of Problem.Theta", len(theta), len(p.Theta)))
+	}
+	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", title(p), s.Method(), why) }
+	if s.Scaling() != probode.ScaleStep {
+		return nil, refuse(errors.New("the noise is added to the state by local errors, and is Gaussian: want ScaleStep"))
+	}
+	if err := s.MoveTo(theta); err != nil {
+		return nil, err
+	}
+	if s.Times()[i] == s.Times()[i+1] {
+		return nil, refuse(fmt.Errorf("step %d at t = %g is an event: want a step of positive length", i, s.Times()[i]))
+	}
+	stepper, scale, err := s.Stepper(i, z, theta)
+	if err != nil {
+		return nil, err
+	}
+	implicit, ok := stepper.(probode.Implicit)
+	switch {
+	case !ok:
+		return nil, refuse(errors.New("want an implicit method such as AdamsMoulton, the noise of explicit methods is Gaussian"))
+	case square(scale) == 0:
+		return nil, refuse(errors.New("the noise is zero: want alpha > 0, else there is no distribution"))
+	}
+	step, err := newStep(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
+	switch {
+	case errors.Is(err, probode.ErrStarting):
+		return nil, refuse(fmt.Errorf("step %d at t = %g: %w", i, s.Times()[i], err))
+	case err != nil:
+		return nil, &probode.SolveError{Problem: title(p), Method: s.Method(), Grid: s.Grid().String(), Step: i,
+			T: s.Times()[i], H: s.Grid().H(i), X: slices.Clone(z[i*d : (i+1)*d]), Theta: slices.Clone(theta), Err: err}
+	}
+	step.Method = s.Method()
+	if step.singular != nil {
+		step.singular = step.fail(step.singular)
+	}
+	return step, nil
+}
+
+// newStep looks at step i from x of a stepper that has its past. Errors are
+// those of the step.
+func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Step, error) {
+	var m probode.ImplicitStep
+	if err := from.Implicit(&m, i, x, theta); err != nil {
+		return nil, err
+	}
+	d := p.Dim()
+	s := &Step{Problem: p, Scale: slices.Clone(scale), H: g.H(i), Index: i, T: g.Times()[i], Z: slices.Clone(x),
+		Cov: mat.NewSymDense(d, nil), d: d, grid: g.String(), inv: m.Inv, known: m.Known, forecast: m.Forecast,
+		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
+	s.scratch = probode.NewLU(s.moving)
+	if err := s.target.set(&m, slices.Clone(theta), scale); err == ErrSingularH {
+		s.singular = err
+	} else if err != nil {
+		return nil, err
+	}
+	s.Mean = s.target.mu
+	columns := mat.NewDense(d, d, nil) // row k holds column k of L
+	unit := make([]float64, d)
+	for k := range d {
+		unit[k] = 1
+		s.target.offset(columns.RawRowView(k), unit)
+		unit[k] = 0
+	}
+	s.Cov.SymOuterK(1, columns.T())
+	s.logDet = s.target.study.LogDet()
+	for _, v := range scale {
+		s.logDet += math.Log(v)
+	}
+	gamma := linalg.NewStudy(s.moving)
+	gamma.Eliminate(m.Inv, m.J)
+	s.logDet -= gamma.LogDet()
+	return s, nil
+}
+
+func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
+
+// fail says in which step err occurred.
+func (s *Step) fail(err error) error {
+	if s.Method == nil { // in a path, whose error says it
+		return err
+	}
+	return &probode.SolveError{Problem: title(s.Problem), Method: s.Method, Grid: s.grid, Step: s.Index, T: s.T, H: s.H,
+		X: s.Z, Theta: s.target.theta, Err: err}
+}
+
+// Residual writes the discrepancy in derivative space,
+//
+//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z),
+//
+// into dst. [T18, equation 9]
+func (s *Step) Residual(dst, z []float64) {
+	s.checkLen(dst)
+	s.checkLen(z)
+	s.target.p.F(dst, s.target.t, z, s.target.theta)
+	for k, f := range dst {
+		dst[k] = s.inv*z[k] - s.known[k] - f
+	}
+}
+
+// LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z), not normalised
+// (see Moments for the normaliser). It is NaN if H is singular.
+func (s *Step) LogDensity(z []float64) float64 {
+	s.checkLen(z)
+	if s.singular != nil {
+		return math.NaN()
+	}
+	s.Residual(s.w, z)
+	s.target.negJ.Solve(s.w)
+	for k, v := range s.target.scale {
+		s.w[k] /= v
+	}
+	return -square(s.w) / 2
+}
+
+// LogGaussian returns the log density of the Gaussian approximation N(Mean,
+// Cov) at z, normalised. It is NaN if Cov is singular.
+func (s *Step) LogGaussian(z []float64) float64 {
+	s.checkLen(z)
+	if s.singular != nil {
+		return math.NaN()
+	}
+	s.standardize(s.w, z)
+	return -square(s.w)/2 - float64(s.d)/2*math.Log(2*math.Pi) - s.logDet
+}
+
+// standardize writes ζ = L⁻¹(z − μ) into dst: since J and Γ commute,
+// Sζ = J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
+func (s *Step) standardize(dst, z []float64) {
+	for k, v := range s.Mean {
+		dst[k] = z[k] - v
+	}
+	s.target.negJ.Solve(dst)
+	for k, v := range s.Mean {
+		dst[k] = -(s.inv*dst[k] + (z[k] - v)) / s.target.scale[k]
+	}
+}
+
+// logRelative returns ln of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
+func (s *Step) logRelative(zeta []float64) float64 {
+	return -s.target.phi(zeta) - square(zeta)/2
+}
+
+func (s *Step) checkLen(z []float64) {
+	if len(z) != s.d {
+		panic(fmt.Sprintf("steplaw: state has length %d: want d = %d", len(z), s.d))
+	}
+}

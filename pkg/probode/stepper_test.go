@@ -1,0 +1,96 @@
+package probode_test
+
+import (
+	"slices"
+	"testing"
+
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// A forgetful is an AdamsMoulton that cannot recall a past, so that its steps
+// must be made again.
+type forgetful struct{ AdamsMoulton }
+
+func (m forgetful) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	s, err := m.AdamsMoulton.Stepper(p, g)
+	if err != nil {
+		return nil, err
+	}
+	type able interface {
+		Rememberer
+		Estimator
+	}
+	return struct{ able }{s.(able)}, nil
+}
+
+// Solver.Stepper has the past of a path: its step is the next row of the path,
+// bit for bit, before and behind an event, and so is its estimate of the error
+// whether it recalls the past or makes it again.
+func TestStepperHasPast(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	p.FJ = nil // f beside J would differ from F by rounding
+	p.Span[1] = 2
+	p.Events = Doses(0, 0.5, 1)
+	methods := []Method{RungeKutta{}, forgetful{AdamsMoulton{Steps: 3}}}
+	for s := range 5 {
+		methods = append(methods, AdamsBashforth{Steps: s + 1})
+		for _, l := range []Linearization{Newton, Current, Predictor} {
+			methods = append(methods, AdamsMoulton{Steps: s, Linearize: l})
+		}
+	}
+	for _, m := range methods {
+		s := mustSolver(t, p, m, 0.02, 1e-3)
+		z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+		if err := s.SolvePath(z, p.Theta, xi, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		other := s.Clone()
+		next, local, again := make([]float64, 2), make([]float64, 2), make([]float64, 2)
+		for _, i := range []int{0, 1, 4, 30, 49, 51, 52, 55, 90} {
+			from, _ := s.Grid().Segment(i)
+			x, n := z[2*i:2*i+2], s.Normals()
+			step, scale, err := s.Stepper(i, z[:2*i+2], p.Theta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := step.Step(next, i, x, p.Theta, xi[i*n:(i+1)*n], scale); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(next, z[2*i+2:2*i+4]) {
+				t.Errorf("%v: step %d gives %v: want %v", m, i, next, z[2*i+2:2*i+4])
+			}
+			a, ok := step.(Estimator)
+			if !ok {
+				continue
+			}
+			// The same estimate behind all steps of the segment.
+			b, _, err := other.Stepper(from, z, p.Theta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := from; j <= i; j++ {
+				if err := b.Step(next, j, z[2*j:2*j+2], p.Theta, nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := a.LocalError(local, i, x, next, p.Theta); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.(Estimator).LocalError(again, i, x, next, p.Theta); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(local, again) {
+				t.Errorf("%v: error of step %d is %v: want %v", m, i, local, again)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v: the event has a Stepper", m)
+				}
+			}()
+			s.Stepper(50, z, p.Theta)
+		}()
+	}
+}

@@ -1,0 +1,277 @@
+package probode
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// The derivative of a path. Z(θ, ξ) is smooth in θ at fixed ξ and on a grid
+// that stays, so that gradients of whatever is computed from a path, a
+// likelihood for one, are those of the path. They are carried along with the
+// steps: that of each follows from that of the one before.
+
+// A Differentiable is a Stepper that gives the derivative of its steps. Without
+// it derivatives of paths are taken by differences of whole solves.
+type Differentiable interface {
+	Stepper
+	// Differentiate writes the derivative of next, which Step with the same
+	// arguments has just made from x, along the directions of t into dnext,
+	// M×d row-major. It is called behind every step from Start on. A wrapper
+	// around a Stepper that is not Differentiable returns
+	// errors.ErrUnsupported.
+	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
+}
+
+// SolveTangents is Solve, and writes the derivative of Z along M directions in
+// θ, with ξ and α fixed, into dz. dtheta holds the directions, M×p row-major,
+// and
+//
+//	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
+//
+// The identity matrix for dtheta gives ∂Z/∂θ. Where event times depend on θ the
+// grid points between them move, and the derivative is that of the state at the
+// moving point.
+//
+// With Problem.FJ and Problem.FTheta the derivative is exact but for rounding;
+// what is missing is replaced by differences of F, good to about 10⁻⁷ of the
+// derivative. A direction takes an evaluation of F for each of those of the step,
+// none with FTheta, and two of FJ more where the Jacobian enters Z itself, as in
+// the noise of AdamsMoulton: about the cost of one more solve, and of three. (In
+// two dimensions, where Solve is at its fastest, both are some four times as
+// much.) For a method that is not Differentiable it is taken by central
+// differences of two solves a direction.
+func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
+	p, m := len(s.p.Theta), 0
+	if p > 0 {
+		m = len(dtheta) / p
+	}
+	if len(dtheta) != m*p || len(dz) != m*s.PathLen() {
+		panic(fmt.Sprintf("probode: dtheta and dz have lengths %d and %d: want M·p and (N+1)·d·M, with p = %d and (N+1)·d = %d", len(dtheta), len(dz), p, s.PathLen()))
+	}
+	if err := s.refuseStream(xi); err != nil {
+		return err
+	}
+	if m == 0 {
+		return s.Solve(z, theta, xi)
+	}
+	if _, ok := s.step.(Differentiable); !ok {
+		return s.differences(z, dz, theta, dtheta, xi, m)
+	}
+	if s.tangents == nil || s.tangents.M != m {
+		s.tangents = newTangentRun(s, m)
+	}
+	s.tangents.dz, s.tangents.Theta, s.tangents.live = dz, dtheta, true
+	err := s.run(z, nil, theta, xi, 0, s.Steps())
+	s.tangents.live = false
+	if errors.Is(err, errors.ErrUnsupported) {
+		return s.differences(z, dz, theta, dtheta, xi, m)
+	}
+	return err
+}
+
+// differences writes the central differences of two solves a direction into dz.
+func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
+	p := len(theta)
+	at, left := make([]float64, p), make([]float64, len(z))
+	for k := range m {
+		along := dtheta[k*p : (k+1)*p]
+		eps := cbrtEps * reachOf(theta, along)
+		if math.IsInf(eps, 1) {
+			for i := range z {
+				dz[i*m+k] = 0
+			}
+			continue
+		}
+		for side, to := range [2][]float64{z, left} {
+			copy(at, theta)
+			addScaled(at, eps*float64(1-2*side), along)
+			if err := s.Solve(to, at, xi); err != nil {
+				return err
+			}
+		}
+		for i := range z {
+			dz[i*m+k] = (z[i] - left[i]) / (2 * eps)
+		}
+	}
+	return s.Solve(z, theta, xi)
+}
+
+// reachOf returns the number by which along is multiplied so that the component
+// of theta that moves most moves by its own size.
+func reachOf(theta, along []float64) float64 {
+	var most float64
+	for k, v := range along {
+		size := math.Abs(theta[k])
+		if size == 0 {
+			size = 1
+		}
+		most = max(most, math.Abs(v)/size)
+	}
+	return 1 / most
+}
+
+// A tangentRun carries derivatives along with the steps of a Solver.
+type tangentRun struct {
+	Tangents
+	s     *Solver
+	live  bool
+	dz    []float64
+	next  []float64 // M×d
+	marks []float64 // derivatives of the times of events, in order of time, a row of M each
+	time  []float64 // room for Time, Length and Scale
+	len   []float64
+	scale []float64
+
+	x, theta, left, right []float64
+}
+
+func newTangentRun(s *Solver, m int) *tangentRun {
+	d, p := s.d, len(s.p.Theta)
+	return &tangentRun{Tangents: Tangents{M: m, X: make([]float64, m*d)}, s: s, next: make([]float64, m*d),
+		marks: make([]float64, m*len(s.g.events)), time: make([]float64, m), len: make([]float64, m), scale: make([]float64, m*max(d, s.noise.Normals)),
+		x: make([]float64, d), theta: make([]float64, p), left: make([]float64, d), right: make([]float64, d)}
+}
+
+// cbrtEps is ε^{1/3}, at which the errors of central differences balance.
+const cbrtEps = 6.055454452393343e-06
+
+// start sets the derivatives of the initial state and of the times of events,
+// by central differences.
+func (w *tangentRun) start(theta []float64) {
+	d := w.s.d
+	clear(w.marks)
+	for m := range w.M {
+		along, dx, _, _ := w.Direction(m)
+		clear(dx)
+		eps := cbrtEps * reachOf(theta, along)
+		if math.IsInf(eps, 1) {
+			continue
+		}
+		for _, side := range [2]float64{eps, -eps} {
+			copy(w.theta, theta)
+			addScaled(w.theta, side, along)
+			if w.s.p.Start != nil {
+				w.s.p.Initial(w.x, w.theta)
+				addScaled(dx, 0.5/side, w.x)
+			}
+			for j, e := range w.s.g.events {
+				if e.event.When != nil && e.inside {
+					w.marks[j*w.M+m] += 0.5 / side * e.event.When(w.theta)
+				}
+			}
+		}
+	}
+	w.Time, w.Length = nil, nil
+	if w.s.g.moving {
+		w.Time, w.Length = w.time, w.len
+	}
+	w.store(0, d)
+}
+
+// store writes the derivative at grid point i.
+func (w *tangentRun) store(i, d int) {
+	for m := range w.M {
+		for k := range d {
+			w.dz[(i*d+k)*w.M+m] = w.X[m*d+k]
+		}
+	}
+}
+
+// step follows step i, with the normals xi, nil if the step had none.
+func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
+	s := w.s
+	if s.g.t[i] == s.g.t[i+1] {
+		w.store(i+1, s.d)
+		return nil
+	}
+	w.Scale = nil
+	if w.Time != nil {
+		part := &s.g.seg[seg]
+		a, b := part.frac[i-part.from], part.frac[i+1-part.from]
+		for m := range w.M {
+			var from, to float64
+			if seg > 0 {
+				from = w.marks[(seg-1)*w.M+m]
+			}
+			if seg < len(s.g.events) {
+				to = w.marks[seg*w.M+m]
+			}
+			w.time[m], w.len[m] = from+a*(to-from), (b-a)*(to-from)
+		}
+		if xi != nil && s.scaling != ScaleLocal {
+			w.Scale = w.scale[:w.M*len(xi)]
+			for m := range w.M {
+				for k := range xi {
+					w.Scale[m*len(xi)+k] = s.scale[k] * s.noise.Exponent * w.len[m] / s.g.H(i)
+				}
+			}
+		}
+	}
+	var scale []float64
+	if s.scaling == ScaleLocal {
+		// The state behind the noise is not what the method has made.
+		if xi != nil {
+			copy(w.x, next)
+			for k, v := range xi {
+				w.x[k] -= s.scale[k] * v
+			}
+			next = w.x
+		}
+		xi = nil
+	}
+	if xi != nil {
+		scale = s.scale
+	}
+	if err := s.step.(Differentiable).Differentiate(w.next, i, x, next, theta, xi, scale, &w.Tangents); err != nil {
+		return err
+	}
+	w.X, w.next = w.next, w.X
+	w.store(i+1, s.d)
+	return nil
+}
+
+// jump follows event j, which takes the state x at time t to that of grid point
+// i+1.
+func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
+	s := w.s
+	e := s.g.events[j]
+	if !e.inside || e.event.Jump == nil {
+		w.store(i+1, s.d)
+		return
+	}
+	floor := 1e-3 * maxAbs(x)
+	if floor == 0 {
+		floor = 1
+	}
+	for m := range w.M {
+		along, dx, _, _ := w.Direction(m)
+		dt := w.marks[j*w.M+m]
+		most := 1 / reachOf(theta, along)
+		for k, v := range dx {
+			most = max(most, math.Abs(v)/max(math.Abs(x[k]), floor))
+		}
+		if dt != 0 {
+			most = max(most, math.Abs(dt)/(s.g.span[1]-s.g.span[0]))
+		}
+		if most == 0 {
+			continue
+		}
+		eps := cbrtEps / most
+		for _, side := range [2]float64{eps, -eps} {
+			to := w.right
+			if side < 0 {
+				to = w.left
+			}
+			copy(to, x)
+			addScaled(to, side, dx)
+			copy(w.theta, theta)
+			addScaled(w.theta, side, along)
+			e.event.Jump(to, t+side*dt, w.theta)
+		}
+		for k := range dx {
+			dx[k] = (w.right[k] - w.left[k]) / (2 * eps)
+		}
+	}
+	w.store(i+1, s.d)
+}
