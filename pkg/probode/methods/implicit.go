@@ -80,9 +80,11 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 	}
 	clear(s.z)
 	s.eq = equations{x, theta}
-	if s.iterate(s.z, &s.eq) != nil {
+	if err := s.iterate(s.z, &s.eq); err != nil {
 		if s.full == nil {
-			s.full = newFullNewton(s)
+			if s.full = newFullNewton(s); s.full == nil {
+				return err
+			}
 		}
 		clear(s.z)
 		if err := s.full.iterate(s, s.z); err != nil {
