@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -452,25 +452,23 @@ func (l binomial) tails(at float64, v int) (below, above float64) {
 
 // String returns the probabilities of P as a table for a terminal.
 func (r *SBCResult) String() string {
-	width := 0
-	for _, name := range r.Names {
-		width = max(width, utf8.RuneCountInString(name))
-	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Scheme, len(r.Ranks[0]), r.Draws)
 	if r.Redrawn > 0 {
-		fmt.Fprintf(&b, "; %d draws of the prior drawn anew", r.Redrawn)
+		fmt.Fprintf(&b, "; %d draws of the prior drawn again", r.Redrawn)
 	}
 	if r.Short > 0 {
 		fmt.Fprintf(&b, "; %d chains short of the effective sample size", r.Short)
 	}
-	fmt.Fprintf(&b, "\n%-*s  %10s  %s\n", width, "", "P", "mean rank (uniform: "+fmt.Sprint(float64(r.Draws)/2)+")")
+	b.WriteByte('\n')
+	rows := [][]string{{"", "P", fmt.Sprintf("mean rank (uniform: %v)", float64(r.Draws)/2)}}
 	for k, name := range r.Names {
 		var sum int
 		for _, rank := range r.Ranks[k] {
 			sum += rank
 		}
-		fmt.Fprintf(&b, "%-*s  %10.2g  %.2f\n", width, name, r.P(k), float64(sum)/float64(len(r.Ranks[k])))
+		rows = append(rows, []string{text.Printable(name), fmt.Sprintf("%.2g", r.P(k)), fmt.Sprintf("%.2f", float64(sum)/float64(len(r.Ranks[k])))})
 	}
+	b.WriteString(text.Table(rows, func(column int) bool { return column != 1 }))
 	return b.String()
 }

@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 		{[]string{` size="1"`, ``}, "m.xml:3: c has no value", ""},
 		{[]string{"{k*A*(1 + input)}", "{k*A*(1 + inpt)}"}, "m.xml:12: assignment r uses inpt, which is not defined", ""},
 		{[]string{"{k*A*(1 + input)}", "{A > 1}"}, "m.xml:12: <kineticLaw> holds a condition", ""},
-		{[]string{"<kineticLaw>{k*A*(1 + input)}</kineticLaw>", ""}, "m.xml:12: reaction r has no kineticLaw", ""},
+		{[]string{"<kineticLaw>{k*A*(1 + input)}</kineticLaw>", ""}, "m.xml:12: reaction without kineticLaw is not supported: reaction r", "reaction without kineticLaw"},
 		{[]string{`<reaction id="r">`, `<reaction id="r" fast="true">`}, "m.xml:12: fast reaction is not supported", "fast reaction"},
 		{[]string{"<listOfReactions>", "<listOfRules><algebraicRule>{A - k}</algebraicRule></listOfRules><listOfReactions>"}, "m.xml:11: algebraicRule is not supported", "algebraicRule"},
 		{[]string{"<listOfReactions>", `<listOfRules><assignmentRule variable="k">{A}</assignmentRule></listOfRules><listOfReactions>`}, "m.xml:11: a rule sets k, which is constant", ""},

@@ -29,11 +29,7 @@ func withMath(t testing.TB, sbml string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b strings.Builder
-		b.WriteString(`<math xmlns="` + mathML + `">`)
-		writeMathML(&b, n, func(s string) bool { return true })
-		b.WriteString(`</math>`)
-		sbml = sbml[:i] + b.String() + sbml[j+1:]
+		sbml = sbml[:i] + n.MathML() + sbml[j+1:]
 	}
 }
 
@@ -79,6 +75,16 @@ func TestSBML(t *testing.T) {
 				</reaction></listOfReactions>` + ends,
 			want:  map[string]string{"A": "-2*(3*A*A*7*2)/2", "B": "3*A*A*7*2"},
 			start: map[string]string{"A": "2", "B": "1.5"},
+		},
+		{
+			name: "a compartment without dimensions, where all are amounts",
+			sbml: level3 + `<listOfCompartments><compartment id="c" spatialDimensions="0" constant="true"/></listOfCompartments>
+				<listOfSpecies><species id="A" compartment="c" initialAmount="4" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"/></listOfSpecies>
+				<listOfReactions><reaction id="r" reversible="false" fast="false">
+				<listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/></listOfReactants>
+				<kineticLaw>{3*A}</kineticLaw></reaction></listOfReactions>` + ends,
+			want:  map[string]string{"A": "-3*A"},
+			start: map[string]string{"A": "4"},
 		},
 		{
 			name: "a condition sets sizes and initial values",
@@ -225,8 +231,8 @@ func TestSBMLEvents(t *testing.T) {
 	}{
 		{"{time >= T}", `initialValue="true"`, "", double, 5, Missed, 6, 4},
 		{"{time > T}", `initialValue="true"`, "", set, 5, AtStart, 4 * 2, 2},
-		{"{time >= T}", `initialValue="false"`, "", double, 5, Late, 6, 4},
-		{"{2*time - 4 > T - time}", `initialValue="true"`, "", set, 3, AtStart, 4 * 2, 2},
+		{"{time >= T}", `initialValue="false"`, "", set + double, 5, Late, 4 * 2, 4},
+		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, AtStart, 4 * 2, 4},
 		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, Missed, 14, 2},
 	} {
 		e, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
@@ -251,7 +257,6 @@ func TestSBMLEvents(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ trigger, attrs, more, assign, feature string }{
-		{"{time >= T}", `initialValue="true"`, "", set + double, "event that sets a concentration and the size of its compartment"},
 		{"{time >= T}", `initialValue="true"`, "<delay>{2}</delay>", set, "delay of an event"},
 		{"{time >= T && time < 8}", `initialValue="true"`, "", set, "event trigger and"},
 		{"{time^2 >= T}", `initialValue="true"`, "", set, "event that depends on the state"},

@@ -35,7 +35,7 @@ func (s *sbml) reaction(e *element) {
 	}
 	law := e.first("kineticLaw")
 	if law == nil {
-		s.failf(e.line, "reaction %s has no kineticLaw", id)
+		s.refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
 	}
 	rate := s.mathOf(law)
 	local := map[string]*expr.Node{}
@@ -146,8 +146,8 @@ func (s *sbml) speciesState(e *element) {
 		s.failf(e.line, "species %s is in the compartment %q, which is not defined", id, comp)
 	}
 	amountOnly := s.flag(e, "hasOnlySubstanceUnits", false)
-	if !amountOnly && s.compartments[comp].get("spatialDimensions") == "0" {
-		s.failf(e.line, "species %s has a concentration in the compartment %s, which has no dimensions", id, comp)
+	if s.compartments[comp].get("spatialDimensions") == "0" {
+		amountOnly = true // a point has no concentrations
 	}
 	volume := expr.Sym(comp)
 	amount, conc := s.number(e, "initialAmount"), s.number(e, "initialConcentration")
@@ -260,7 +260,8 @@ func (s *sbml) event(e *element) {
 	case strict:
 		early = AtStart
 	}
-	// Values are those just before the event.
+	// Values are those just before the event, and so is the size that makes a
+	// concentration an amount: case 01780 of the SBML test suite.
 	set := map[string]*expr.Node{}
 	var order []*element
 	for _, a := range e.list("listOfEventAssignments") {
@@ -281,11 +282,6 @@ func (s *sbml) event(e *element) {
 		x := s.out.States[i]
 		value := set[v]
 		if x.Of != "" {
-			// Simulators disagree on which size turns the concentration into
-			// an amount.
-			if size, _ := x.Volume.Symbol(); set[size] != nil {
-				s.refuse(a.line, "event that sets a concentration and the size of its compartment", "event %s sets %s and %s", id, v, size)
-			}
 			value = expr.Call("times", value, x.Volume)
 		}
 		ev.Jumps = append(ev.Jumps, Jump{x.ID, value})

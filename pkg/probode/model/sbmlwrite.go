@@ -2,12 +2,15 @@ package model
 
 import (
 	"bytes"
+	"encoding/xml"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
-// sbml writes the model as SBML Level 3 Version 1: states as species of a
+// sbml writes the model as SBML Level 3 Version 2: states as species of a
 // compartment of size 1 with rate rules, constants and the given parameters
 // (those that its formulas or conditions name) as parameters.
 func (m *Model) sbml(params []Param) []byte {
@@ -31,7 +34,7 @@ func (m *Model) sbml(params []Param) []byte {
 
 	w := &sbmlWriter{defined: func(s string) bool { return ids[s] }}
 	w.line(`<?xml version="1.0" encoding="UTF-8"?>`)
-	w.line(`<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1">`)
+	w.line(`<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2">`)
 	w.line(`<model id="model" name="%s">`, escape(m.Name))
 	w.line(`<listOfCompartments>`)
 	w.line(`<compartment id="%s" spatialDimensions="3" size="1" constant="true"/>`, compartment)
@@ -104,12 +107,16 @@ func (w *sbmlWriter) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
+// math writes a formula. A name that the model does not define is one of a
+// constant such as pi.
 func (w *sbmlWriter) math(n *expr.Node) string {
-	var b bytes.Buffer
-	b.WriteString(`<math xmlns="` + mathML + `">`)
-	writeMathML(&b, n, w.defined)
-	b.WriteString(`</math>`)
-	return b.String()
+	by := map[string]*expr.Node{}
+	for _, name := range n.Symbols() {
+		if v, ok := expr.Constant(name); ok && !w.defined(name) {
+			by[name] = expr.Num(v)
+		}
+	}
+	return n.Substitute(by).MathML()
 }
 
 // events writes events with the triggers that triggerTime reads as they are.
@@ -152,4 +159,13 @@ func nominal(q Param) *expr.Node {
 		return nil
 	}
 	return expr.Num(q.Nominal)
+}
+
+// number writes a number with as many digits as it takes to read it back.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func escape(s string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(s)) // a strings.Builder has no errors
+	return b.String()
 }

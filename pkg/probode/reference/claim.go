@@ -123,7 +123,7 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 	start, d := c.t[0], len(x)/len(c.index)
 	width := (c.t[c.index[len(c.index)-1]] - start) / checks
 	differences, sizes := newRecent(d), newRecent(d)
-	worst, peak := make([]float64, d), make([]float64, d)
+	worst, peak, ever := make([]float64, d), make([]float64, d), make([]float64, d)
 	period := 0.0
 	for i, at := range c.index {
 		if now := math.Floor((c.t[at] - start) / width); now > period {
@@ -135,11 +135,12 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 			now := x[i*d+k]
 			worst[k] = differences.add(k, other[i*d+k]-now)
 			peak[k] = sizes.add(k, now)
+			ever[k] = max(ever[k], math.Abs(now))
 		}
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
-				relative = max(relative, w/peak[k])
+				relative = max(relative, w/max(w, peak[k]))
 			}
 		}
 		for k := range d {
@@ -149,7 +150,11 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 				e = max(e, 2*peak[k])
 			}
 			if at > 0 {
-				e += 0x1p-52*now + least*s.permitted(k, now)
+				size := now
+				if s.Absolute == nil {
+					size = max(size, 1e-6*ever[k])
+				}
+				e += 0x1p-52*now + least*s.permitted(k, size)
 			}
 			other[i*d+k] = e
 		}

@@ -79,7 +79,7 @@ func (e *integration) reach(target float64, i int) error {
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
-		j, ok := e.try(H, part, cut, limit < rest)
+		j, ok := e.try(H, part, cut)
 		if !ok {
 			e.rejected++
 			e.disappointed()
@@ -123,7 +123,7 @@ func (e *integration) longestStep() float64 {
 // try computes rows for a step H, of which the tolerance is part of the usual,
 // until one converges, whose number it returns. If none does it shortens the
 // natural step.
-func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
+func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
 	e.badT = math.NaN()
@@ -131,9 +131,10 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 	if cut {
 		first = 2
 	}
-	if cut && scan { // the more rows the denser the points at which f is seen
-		first = 3
-		k = max(k, 3)
+	if H > e.set.MaxStep/2 {
+		// The more rows the denser the points at which f is seen: four have gaps
+		// of H/8 at most.
+		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
 		if !e.row(j, H) {
@@ -188,8 +189,6 @@ func (r *rule) order(j int) {
 	k := r.k
 	next := k
 	switch {
-	case j < k-1: // with MaxStep
-		next = j
 	case j == k-1:
 		next = j
 		if j < 2 || r.cost[j] < 0.9*r.cost[j-1] {

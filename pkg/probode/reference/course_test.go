@@ -125,9 +125,9 @@ func TestTrouble(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 		f(dst, t, x, theta)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
 	for _, s := range []Settings{{}, {fixed: implicit}} {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
 		begin := time.Now()
 		_, err := Solve(ctx, slow, []float64{20}, s)
 		// One call of f may be under way; a step would be 30 of them.

@@ -108,6 +108,42 @@ func TestSign(t *testing.T) {
 	}
 }
 
+// Where f has kinks and jumps that the solution crosses the error is known, or
+// it is an error: a force that only changes its sign, and a rate with a bend.
+func TestKinks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	bang := func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[1], -math.Copysign(1, x[0]) }
+	bend := func(dst []float64, _ float64, x, _ []float64) { dst[0] = math.Abs(x[0]) - 1 }
+	for range 60 {
+		s := Settings{Tolerance: relative(math.Pow(10, -14+10*rng.Float64()))}
+		a := rng.Float64()
+		quarter := math.Sqrt(2 * a) // of a period; arcs are parabolas
+		p := &probode.Problem{Name: "bang", F: bang, X0: []float64{a, 0}, Span: [2]float64{0, 3}, Autonomous: true}
+		_ = judge(t, fmt.Sprintf("bang from %g, %v", a, s.Tolerance), p, []float64{1, 2, 3}, s, func(t float64) []float64 {
+			switch t = math.Mod(t, 4*quarter); {
+			case t <= quarter:
+				return []float64{a - t*t/2, -t}
+			case t <= 3*quarter:
+				u := t - 2*quarter
+				return []float64{-a + u*u/2, u}
+			}
+			u := t - 4*quarter
+			return []float64{a - u*u/2, -u}
+		})
+		p = &probode.Problem{Name: "bend", F: bend, X0: []float64{a}, Span: [2]float64{0, 3}, Autonomous: rng.IntN(2) == 0}
+		zero := -math.Log1p(-a)
+		err := judge(t, fmt.Sprintf("bend from %g, %v", a, s.Tolerance), p, []float64{0.5, 3}, s, func(t float64) []float64 {
+			if t <= zero {
+				return []float64{1 - (1-a)*math.Exp(t)}
+			}
+			return []float64{math.Expm1(zero - t)}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A pulse in f that is not an event is found if it is longer than a thousandth
 // of the span: the answer is right, or an error says that f jumps.
 func TestPulse(t *testing.T) {

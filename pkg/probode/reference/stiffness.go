@@ -112,6 +112,14 @@ func (e *integration) consider(H float64) {
 	if s.since < s.wait || s.hits < enough && s.since < 8*s.wait {
 		return
 	}
+	if e.rule.family == explicit {
+		// A trial of large matrices has to wait for its share of the work.
+		var work [4]float64
+		e.implicitWork(work[:], implicitSubsteps[:len(work)])
+		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
+			return
+		}
+	}
 	rate := e.rule.rate()
 	if e.use(explicit + implicit - e.rule.family) {
 		s.trial, s.rate = true, rate

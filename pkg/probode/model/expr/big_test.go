@@ -332,6 +332,18 @@ func (c *calc) node(m *Node, at map[string]*big.Float, done map[*Node]*big.Float
 		return s
 	case opDiv:
 		return c.div(v[0], v[1])
+	case opQuotient, opRem:
+		q := c.div(v[0], v[1])
+		if q == nil || q.MantExp(nil) > 20 { // it would jump within a difference
+			return nil
+		}
+		i, _ := q.Int64()
+		c.trace = append(c.trace, int8(i%100))
+		q.SetInt64(i)
+		if m.op == opRem {
+			q = c.sub(v[0], c.mul(v[1], q))
+		}
+		return q
 	case opPow:
 		return c.pow(v[0], v[1])
 	case opPiecewise:

@@ -184,20 +184,9 @@ func root(a []*Node) *Node {
 	return node(opPow, a[1], recip(a[0]))
 }
 
-// quotient rounds a[0]/a[1] to a whole number, towards 0.
-func quotient(a []*Node) *Node {
-	q := node(opDiv, a[0], a[1])
-	return node(opPiecewise, node(opFloor, q), node(opGe, q, Num(0)), node(opCeil, q))
-}
-
-// rem is what quotient leaves: it has the sign of a[0].
-func rem(a []*Node) *Node {
-	return node(opAdd, a[0], neg(node(opMul, a[1], quotient(a))))
-}
-
 // heaviside is 0, ½ at 0, and 1.
 func heaviside(a []*Node) *Node {
-	return node(opPiecewise, Num(0), node(opLt, a[0], Num(0)), Num(1), node(opGt, a[0], Num(0)), Num(0.5))
+	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
 // piecewise without an otherwise is NaN where no condition holds. Pieces that
@@ -280,8 +269,8 @@ var builders = map[string]builder{
 	"log":       {1, 2, false, log, nil},
 	"min":       {1, -1, false, nary(opMin, nil), nil},
 	"max":       {1, -1, false, nary(opMax, nil), nil},
-	"quotient":  {2, 2, false, quotient, nil},
-	"rem":       {2, 2, false, rem, nil},
+	"quotient":  {2, 2, false, func(a []*Node) *Node { return node(opQuotient, a...) }, nil},
+	"rem":       {2, 2, false, func(a []*Node) *Node { return node(opRem, a...) }, nil},
 	"factorial": {1, 1, false, factorial, checkFactorial},
 	"heaviside": {1, 1, false, heaviside, nil},
 	"piecewise": {1, -1, false, piecewise, checkPiecewise},

@@ -5,7 +5,7 @@ import "math"
 // Conditions are the comparisons on which n switches, each once: those in its
 // piecewise parts, and those that stand for the kinks and jumps of other
 // functions: a <= b for min and max, x >= 0 for abs and sign, sin(πx) >= 0 for
-// floor and ceil. Only where one of them changes its truth can n fail to be
+// floor and ceil of x, and quotient and rem of which x is the quotient. Only where one of them changes its truth can n fail to be
 // smooth.
 func (n *Node) Conditions() []*Node {
 	p := newPool()
@@ -30,8 +30,12 @@ func (n *Node) Conditions() []*Node {
 			}
 		case m.op == opAbs || m.op == opSign:
 			add(p.intern(node(opGe, a[0], p.num(0))))
-		case m.op == opFloor || m.op == opCeil:
-			turns := p.intern(node(opMul, p.num(math.Pi), a[0]))
+		case m.op == opFloor || m.op == opCeil || m.op == opQuotient || m.op == opRem:
+			x := a[0]
+			if len(a) == 2 {
+				x = p.intern(node(opDiv, a[0], a[1]))
+			}
+			turns := p.intern(node(opMul, p.num(math.Pi), x))
 			add(p.intern(node(opGe, p.intern(node(opSin, turns)), p.num(0))))
 		}
 	}

@@ -241,7 +241,7 @@ func networkJacobianGenerated(dst, in []float64) {
 }
 
 func manyGenerated(dst, in []float64) {
-	_, _ = in[2], dst[72]
+	_, _ = in[2], dst[74]
 	t1 := math.Log(in[0])
 	t2 := math.Sqrt(in[0])
 	t3 := in[0]
@@ -251,92 +251,100 @@ func manyGenerated(dst, in []float64) {
 		t3 = -1
 	}
 	t4 := math.Sin(in[0])
-	t5 := math.Tan(in[0])
-	t6 := math.Atan(in[0])
-	t7 := math.Tanh(in[0])
-	t8 := math.Asinh(in[0])
-	t9 := in[0] + in[1]
-	t10 := in[0] * in[1]
-	t11 := float64(in[1] * in[2])
-	t12 := in[1] - in[2]
-	t13 := float64(in[0] * in[0])
-	t14 := in[0] * t13
-	t15 := in[0] < in[1]
-	t16 := ((in[1] <= in[0]) && (!(in[1] == in[2]))) || (in[0] != in[2])
-	t17 := in[1] < in[2]
-	t18 := float64(3)
-	if t17 {
-		t18 = in[1]
-	}
-	t19 := t18
+	t5 := math.Atan(in[0])
+	t6 := in[0] + in[1]
+	t7 := in[0] * in[1]
+	t8 := float64(in[1] * in[2])
+	t9 := in[1] / in[2]
+	t10 := in[1] - in[2]
+	t11 := float64(in[0] * in[0])
+	t12 := in[0] * t11
+	t13 := in[0] < in[1]
+	t14 := in[1] == in[2]
+	t15 := in[1] < in[2]
+	t16 := float64(3)
 	if t15 {
+		t16 = in[1]
+	}
+	t17 := t16
+	if t13 {
+		t17 = in[0]
+	}
+	t18 := float64(2)
+	if t13 {
+		t18 = 1
+	}
+	t19 := float64(2)
+	if !(in[1] <= in[2]) {
 		t19 = in[0]
 	}
-	t20 := float64(2)
-	if t15 {
-		t20 = 1
-	}
-	t21 := float64(2)
-	if !(in[1] <= in[2]) {
-		t21 = in[0]
-	}
-	t22 := float64(2 * in[0])
-	t23 := float64(1)
+	t20 := float64(2 * in[0])
+	t21 := math.Mod(in[0], in[1])
+	t22 := float64(1)
 	if (in[0] < 1) != (in[1] < 1) {
-		t23 = 0
+		t22 = 0
 	}
-	t24 := 0.5 * t4
-	t25 := in[2] + in[0]
-	t26 := float64(in[1] * in[1])
-	t27 := 0.5 * t26 * in[2]
-	t28 := 1/math.Pow(0.5+t13, in[2]) + (math.Atanh(t24) - t25) + math.Log(0.5+float64(t27*t27))/0.6931471805599453
+	t23 := 0.5 + t11
+	t24 := math.Pow(t23, in[2])
+	t25 := 0.5 * t4
+	t26 := in[2] + in[0]
+	t27 := 0.5 * (in[1] * in[1]) * in[2]
+	t28 := 1/t24 + (math.Atanh(t25) - t26) + math.Log(0.5+float64(t27*t27))/0.6931471805599453
 	t29 := t28 + math.Max(math.Max(in[1], in[1]), -2)/(2.75+in[0]+in[2])
-	t30 := math.Sqrt(in[0]-in[2]) + math.Max(math.Max(-2, in[2]-in[1]), 0)
-	t31 := in[1] + t22
-	t32 := 0.5 + t26
-	t33 := math.Acosh(0.5+float64(t26*t26)) + (t31 + 4 + in[2]/in[2]) - float64(12*in[0]*t5*math.Min(math.Min(1.75, in[1]), -2))
-	t34 := in[1]
+	t30 := math.Sqrt(in[0]-in[2]) + math.Max(math.Max(-in[1], 0.25/in[2]), in[2])
+	t31 := float64(1)
 	if in[2] < in[0] {
-		t34 = 2
+		t31 = in[2]
+	}
+	t32 := math.Acos(1 / in[0])
+	t33 := t32 * t32
+	t34 := float64(1.75)
+	if in[2] <= -2 {
+		t34 = in[2]
 	}
 	t35 := t34
-	if in[1] <= 0.25 {
+	if in[1] < 2 {
 		t35 = in[0]
 	}
-	t36 := in[2] / in[0]
-	t37 := in[1]
-	if in[2] < 2 {
-		t37 = 0
+	t36 := math.Trunc(math.Mod(in[0], in[0])/t31) + float64(t32*t33*(t33*t33))
+	t37 := math.Log(t23)
+	t38 := 0.5 * math.Sin(in[1])
+	t39 := math.Acos(t38)
+	t40 := float64(in[2] * in[2])
+	t41 := in[1]
+	if t14 {
+		t41 = float64(0.25 * in[1])
 	}
-	t38 := t37
-	if in[2] < in[1] {
-		t38 = 3
+	t42 := 0.5 + t40
+	t43 := math.Log(t42) / 2.302585092994046 / math.Pow(0.5+float64(t40*t40), in[2]+in[1])
+	t44 := in[2] + 3
+	t45 := t6
+	if t45 > 0 {
+		t45 = 1
+	} else if t45 < 0 {
+		t45 = -1
 	}
-	t39 := 4.5 * t38 * in[1] * in[0] * (3 - in[2]) / t7
-	t40 := math.Max(math.Max(math.Max(math.Max(in[1], in[0]), in[0]), 0), in[0]/in[2])
-	t41 := math.Tan(in[1])
-	t42 := (1.75 - in[0] + t8) / (math.Log(0.5+float64(t41*t41)) / 2.302585092994046)
-	t43 := float64(in[2] * in[2])
-	t44 := math.Sqrt(0.5 + t43)
-	t45 := math.Log(0.5+float64(t44*t44)) - math.Min(math.Min(t22, in[0]+2), in[1])
-	t46 := float64(2 * in[2])
-	t47 := float64(-2)
-	if 4 < in[0] {
-		t47 = in[1]
+	t46 := t45 + math.Floor(1.5+in[1]) + math.Log(0.5+float64(t2*t2))/2.302585092994046
+	t47 := -float64(math.Trunc(-2/in[1]) * math.Max(math.Max(in[0], in[1]), in[0]))
+	t48 := math.Max(in[1]/3, math.Max(math.Max(math.Max(3, in[0]), 2), in[1]))
+	t49 := 0.75 * math.Min(math.Min(t20, in[0]+2), in[1]) * math.Max(t48, -0.3981923992368647)
+	t50 := t49 * t21 * in[0] * math.Min(math.Min(math.Min(in[1]-in[0], t26), 0.25), 2)
+	t51 := t20 + in[1]
+	t52 := math.Acos(0.5 * math.Sin(2*t40))
+	t53 := float64(1.75)
+	if t13 {
+		t53 = in[1]
 	}
-	t48 := math.Max(math.Max((t46+in[1]+1.75)/t47, math.Tanh(t9)), math.Atan(0.5-in[2]))
-	t49 := math.Pow(4.5, math.Min(math.Min(math.Min(in[1]-in[0], t25), 0.25), 2))
-	t50 := math.Min(in[2]+3+in[0]+in[1], t14*(t13*t13)) / math.Tanh(math.Acos(0.5*math.Sin(in[1])))
-	t51 := math.Acos(0.5 * math.Sin(2*t43))
-	t52 := float64(1.75)
-	if t15 {
-		t52 = in[1]
-	}
-	t53 := t52
+	t54 := t53
 	if in[1] <= in[1] {
-		t53 = in[2]
+		t54 = in[2]
 	}
-	t54 := (t53 + in[2]/in[1] + (in[0] + t46) + t36) / (t6 + (in[1] + -1 + in[2]) + 0.5/in[0])
+	t55 := (t54 + in[2]/in[1] + (in[0] + float64(2*in[2])) + in[2]/in[0]) / (t5 + (in[1] + -1 + in[2]) + 0.5/in[0])
+	t56 := 2/in[1] - math.Min(math.Min(math.Min(in[0], in[0]), -2), -1.5)
+	t57 := math.Min(math.Min(math.Pow(t42, in[0]), t51), 0.25*in[2]*in[0])
+	t58 := math.Asin(t38)
+	t59 := math.Max(math.Max(math.Max(4, t37), -0.5753641449035618), in[0]+-1)
+	t60 := (in[2] + 1/in[1] + t58) * math.Acos(0.5*math.Sin(t24)) * t59 * math.Pow(t42, t58)
 	dst[0] = math.Exp(in[0])
 	dst[1] = t1
 	dst[2] = t1 / 2.302585092994046
@@ -348,80 +356,82 @@ func manyGenerated(dst, in []float64) {
 	dst[8] = math.Ceil(in[0])
 	dst[9] = t4
 	dst[10] = math.Cos(in[0])
-	dst[11] = t5
+	dst[11] = math.Tan(in[0])
 	dst[12] = math.Asin(in[0])
 	dst[13] = math.Acos(in[0])
-	dst[14] = t6
+	dst[14] = t5
 	dst[15] = math.Sinh(in[0])
 	dst[16] = math.Cosh(in[0])
-	dst[17] = t7
-	dst[18] = t8
+	dst[17] = math.Tanh(in[0])
+	dst[18] = math.Asinh(in[0])
 	dst[19] = math.Acosh(in[0])
 	dst[20] = math.Atanh(in[0])
 	dst[21] = -in[0]
-	dst[22] = t9 - in[2]
-	dst[23] = t10 / in[2]
-	dst[24] = in[0] - t11
-	dst[25] = in[0] / (in[1] / in[2])
-	dst[26] = in[0] / t11
-	dst[27] = -float64(t9 * in[2])
-	dst[28] = in[0] - t12
+	dst[22] = t6 - in[2]
+	dst[23] = t7 / in[2]
+	dst[24] = in[0] - t8
+	dst[25] = in[0] / t9
+	dst[26] = in[0] / t8
+	dst[27] = -float64(t6 * in[2])
+	dst[28] = in[0] - t10
 	dst[29] = math.Pow(in[0], in[1])
-	dst[30] = 1 / t14
-	dst[31] = t13 * t2
+	dst[30] = 1 / t12
+	dst[31] = t11 * t2
 	dst[32] = math.Min(math.Min(in[0], in[1]), in[2])
 	dst[33] = math.Max(in[0], -2)
 	dst[34] = 0
-	if t15 {
+	if t13 {
 		dst[34] = 1
 	}
 	dst[35] = 0
-	if t16 {
+	if ((in[1] <= in[0]) && (!t14)) || (in[0] != in[2]) {
 		dst[35] = 1
 	}
 	dst[36] = 0
-	if t15 != t17 {
+	if t13 != t15 {
 		dst[36] = 1
 	}
 	dst[37] = 0
-	if !t15 {
+	if !t13 {
 		dst[37] = 1
 	}
 	dst[38] = 1
-	dst[39] = t19
-	dst[40] = t20 * t21
+	dst[39] = t17
+	dst[40] = t18 * t19
 	dst[41] = math.Inf(1)
 	dst[42] = in[0] + math.Inf(-1)
 	dst[43] = math.NaN()
 	dst[44] = 0
 	dst[45] = math.Inf(1) * in[0]
-	dst[46] = float64(2*t10) - float64(in[0]*in[2])
+	dst[46] = float64(2*t7) - float64(in[0]*in[2])
 	dst[47] = -2 * in[0]
 	dst[48] = in[0]
 	dst[49] = math.Abs(t3 * math.Floor(in[1]))
 	dst[50] = 1.2345678901234567e19 + float64(1e-20*in[0])
 	dst[51] = 1
-	dst[52] = t23
-	dst[53] = t29
-	dst[54] = t30
-	dst[55] = 0
-	dst[56] = in[0]
-	dst[57] = t33 + 1.539600717839002/math.Pow(t32, in[1])
-	dst[58] = t35 + t36
-	dst[59] = math.Pow(0.5+float64(t39*t39), in[0])
-	dst[60] = math.Acosh(t32) * math.Max(t40, in[1]+-1.5)
-	dst[61] = in[2]
-	dst[62] = t42
-	dst[63] = t45
-	dst[64] = t48
-	dst[65] = t49
-	dst[66] = t50
+	dst[52] = t21 + math.Trunc(in[0]/in[2])
+	dst[53] = math.Trunc(t6 / t8)
+	dst[54] = t22
+	dst[55] = t29
+	dst[56] = t30
+	dst[57] = t36 + t35/t6 - math.Min(math.Min(1.75, in[1]), -2)
+	dst[58] = (t1 + t37/0.6931471805599453 + t39 + t40) / t41
+	dst[59] = t43
+	dst[60] = math.Sin(math.Min(math.Min(1.8874586088176875, t9), t44))
+	dst[61] = in[0] / (math.Acosh(t23) * (1 - in[1]))
+	dst[62] = t46
+	dst[63] = math.Max(t47, 0)
+	dst[64] = in[0]
+	dst[65] = t50
+	dst[66] = math.Min(t44+in[0]+in[1], t12*(t11*t11)) / math.Tanh(t39)
 	dst[67] = in[1]
-	dst[68] = math.Sqrt(math.Acos(t24) * t25 * t31)
-	dst[69] = math.Pow(0.5+float64(t51*t51), math.Min(t12, t31+3))
-	dst[70] = math.Atan(1 / (10.067661995777765 / t10))
-	dst[71] = t54
-	dst[72] = math.Acos(1 / math.Atanh(0.5*math.Sin(t25)))
+	dst[68] = math.Sqrt(math.Acos(t25) * t26 * t51)
+	dst[69] = math.Pow(0.5+float64(t52*t52), math.Min(t10, t51+3))
+	dst[70] = math.Atan(1 / (10.067661995777765 / t7))
+	dst[71] = t55
+	dst[72] = math.Acos(1 / math.Atanh(0.5*math.Sin(t26)))
+	dst[73] = t56 / math.Min(t57, in[0]/0.5)
+	dst[74] = t60
 }
 
 func manySingly(dst []float64, x, y, z float64) {
@@ -541,7 +551,9 @@ func manySingly(dst []float64, x, y, z float64) {
 	}()
 	dst[50] = 1.2345678901234567e19 + float64(1e-20*x)
 	dst[51] = 1
-	dst[52] = func() (v float64) {
+	dst[52] = math.Mod(x, y) + math.Trunc(x/z)
+	dst[53] = math.Trunc((x + y) / (y * z))
+	dst[54] = func() (v float64) {
 		t1 := float64(1)
 		if (x < 1) != (y < 1) {
 			t1 = 0
@@ -549,78 +561,72 @@ func manySingly(dst []float64, x, y, z float64) {
 		v = t1
 		return v
 	}()
-	dst[53] = func() (v float64) {
+	dst[55] = func() (v float64) {
 		t1 := 0.5 * (y * y) * z
 		t2 := 1/math.Pow(0.5+float64(x*x), z) + (math.Atanh(0.5*math.Sin(x)) - (z + x))
 		t3 := t2 + math.Log(0.5+float64(t1*t1))/0.6931471805599453 + math.Max(math.Max(y, y), -2)/(2.75+x+z)
 		v = t3
 		return v
 	}()
-	dst[54] = math.Sqrt(x-z) + math.Max(math.Max(-2, z-y), 0)
-	dst[55] = 0
-	dst[56] = x
+	dst[56] = math.Sqrt(x-z) + math.Max(math.Max(-y, 0.25/z), z)
 	dst[57] = func() (v float64) {
-		t1 := float64(y * y)
-		t2 := math.Acosh(0.5+float64(t1*t1)) + (y + float64(2*x) + 4 + z/z)
-		t3 := t2 - float64(12*x*math.Tan(x)*math.Min(math.Min(1.75, y), -2))
-		v = t3 + 1.539600717839002/math.Pow(0.5+t1, y)
+		t1 := float64(1)
+		if z < x {
+			t1 = z
+		}
+		t2 := math.Acos(1 / x)
+		t3 := t2 * t2
+		t4 := float64(1.75)
+		if z <= -2 {
+			t4 = z
+		}
+		t5 := t4
+		if y < 2 {
+			t5 = x
+		}
+		t6 := math.Trunc(math.Mod(x, x)/t1) + float64(t2*t3*(t3*t3)) + t5/(x+y)
+		v = t6 - math.Min(math.Min(1.75, y), -2)
 		return v
 	}()
 	dst[58] = func() (v float64) {
-		t1 := y
-		if z < x {
-			t1 = 2
+		t1 := math.Log(x) + math.Log(0.5+float64(x*x))/0.6931471805599453
+		t2 := y
+		if y == z {
+			t2 = float64(0.25 * y)
 		}
-		t2 := t1
-		if y <= 0.25 {
-			t2 = x
-		}
-		v = t2 + z/x
+		v = (t1 + math.Acos(0.5*math.Sin(y)) + float64(z*z)) / t2
 		return v
 	}()
 	dst[59] = func() (v float64) {
-		t1 := y
-		if z < 2 {
-			t1 = 0
-		}
-		t2 := t1
-		if z < y {
-			t2 = 3
-		}
-		t3 := 4.5 * t2 * y * x * (3 - z) / math.Tanh(x)
-		v = math.Pow(0.5+float64(t3*t3), x)
-		return v
-	}()
-	dst[60] = func() (v float64) {
-		t1 := math.Max(math.Max(math.Max(math.Max(math.Max(y, x), x), 0), x/z), y+-1.5)
-		v = math.Acosh(0.5+float64(y*y)) * t1
-		return v
-	}()
-	dst[61] = z
-	dst[62] = func() (v float64) {
-		t1 := math.Tan(y)
-		t2 := (1.75 - x + math.Asinh(x)) / (math.Log(0.5+float64(t1*t1)) / 2.302585092994046)
+		t1 := float64(z * z)
+		t2 := math.Log(0.5+t1) / 2.302585092994046 / math.Pow(0.5+float64(t1*t1), z+y)
 		v = t2
+		return v
+	}()
+	dst[60] = math.Sin(math.Min(math.Min(1.8874586088176875, y/z), z+3))
+	dst[61] = x / (math.Acosh(0.5+float64(x*x)) * (1 - y))
+	dst[62] = func() (v float64) {
+		t1 := x + y
+		if t1 > 0 {
+			t1 = 1
+		} else if t1 < 0 {
+			t1 = -1
+		}
+		t2 := math.Sqrt(x)
+		t3 := t1 + math.Floor(1.5+y) + math.Log(0.5+float64(t2*t2))/2.302585092994046
+		v = t3
 		return v
 	}()
 	dst[63] = func() (v float64) {
-		t1 := math.Sqrt(0.5 + float64(z*z))
-		t2 := math.Log(0.5+float64(t1*t1)) - math.Min(math.Min(2*x, x+2), y)
-		v = t2
-		return v
-	}()
-	dst[64] = func() (v float64) {
-		t1 := float64(-2)
-		if 4 < x {
-			t1 = y
-		}
-		t2 := math.Max(math.Max((float64(2*z)+y+1.75)/t1, math.Tanh(y+x)), math.Atan(0.5-z))
-		v = t2
-		return v
-	}()
-	dst[65] = func() (v float64) {
-		t1 := math.Pow(4.5, math.Min(math.Min(math.Min(y-x, x+z), 0.25), 2))
+		t1 := math.Max(-float64(math.Trunc(-2/y)*math.Max(math.Max(x, y), x)), 0)
 		v = t1
+		return v
+	}()
+	dst[64] = x
+	dst[65] = func() (v float64) {
+		t1 := math.Max(math.Max(y/3, math.Max(math.Max(math.Max(3, x), 2), y)), -0.3981923992368647)
+		t2 := 0.75 * math.Min(math.Min(2*x, x+2), y) * t1 * math.Mod(x, y) * x * math.Min(math.Min(math.Min(y-x, x+z), 0.25), 2)
+		v = t2
 		return v
 	}()
 	dst[66] = func() (v float64) {
@@ -656,4 +662,18 @@ func manySingly(dst []float64, x, y, z float64) {
 		return v
 	}()
 	dst[72] = math.Acos(1 / math.Atanh(0.5*math.Sin(z+x)))
+	dst[73] = func() (v float64) {
+		t1 := math.Min(math.Min(math.Pow(0.5+float64(z*z), x), float64(2*x)+y), 0.25*z*x)
+		t2 := (2/y - math.Min(math.Min(math.Min(x, x), -2), -1.5)) / math.Min(t1, x/0.5)
+		v = t2
+		return v
+	}()
+	dst[74] = func() (v float64) {
+		t1 := math.Asin(0.5 * math.Sin(y))
+		t2 := 0.5 + float64(x*x)
+		t3 := math.Max(math.Max(math.Max(4, math.Log(t2)), -0.5753641449035618), x+-1)
+		t4 := (z + 1/y + t1) * math.Acos(0.5*math.Sin(math.Pow(t2, z))) * t3 * math.Pow(0.5+float64(z*z), t1)
+		v = t4
+		return v
+	}()
 }

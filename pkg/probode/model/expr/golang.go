@@ -232,8 +232,10 @@ func (g *goWriter) instr(in *instr) goText {
 		return goText{"-" + g.term(in.a, goAtom), goUnary}
 	case codeSqrt:
 		return goText{"math.Sqrt(" + g.arg(in.a, goLogic) + ")", goAtom}
-	case codePow, codeMin, codeMax:
-		f := map[code]string{codePow: "Pow", codeMin: "Min", codeMax: "Max"}[in.code]
+	case codeQuotient:
+		return goText{"math.Trunc(" + g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary) + ")", goAtom}
+	case codePow, codeMin, codeMax, codeRem:
+		f := map[code]string{codePow: "Pow", codeMin: "Min", codeMax: "Max", codeRem: "Mod"}[in.code]
 		return goText{fmt.Sprintf("math.%s(%s, %s)", f, g.arg(in.a, goLogic), g.arg(in.b, goLogic)), goAtom}
 	case codeLt, codeLe:
 		o := map[code]string{codeLt: " < ", codeLe: " <= "}[in.code]

@@ -137,7 +137,7 @@ func many(t testing.TB) []*Node {
 		"-x", "x + y - z", "x*y/z", "x - y*z", "x/(y/z)", "x/(y*z)", "-(x + y)*z", "x - (y - z)", "x^y", "x^-3", "x^2.5", "min(x, y, z)", "max(x, -2)",
 		"x < y", "(x >= y && !(y == z)) || x != z", "xor(x < y, y < z)", "xor(x < y, true)", "true", "piecewise(x, x < y, y, y < z, 3)",
 		"piecewise(1, x < y, 2)*piecewise(x, !(y <= z), 2)", "inf", "-inf + x", "nan", "-0.0*x", "1e300*x*1e300", "x*y + y*x - x*z", "2*-x", "--x", "abs(sign(x)*floor(y))",
-		"1/3 + 1e-20*x + 12345678901234567890", "sign(2)", "piecewise(0, xor(x<1, y<1), 1)",
+		"1/3 + 1e-20*x + 12345678901234567890", "sign(2)", "x % y + quotient(x, z)", "quotient(x + y, y*z)", "piecewise(0, xor(x<1, y<1), 1)",
 	} {
 		list = append(list, mustParse(t, src))
 	}

@@ -2,7 +2,7 @@ package expr
 
 // Operator is the operator that n consists of at its top, with its arguments:
 // "number" and "name" without arguments, the name of a function as [Parse]
-// reads it, or plus, minus (of one argument), times, divide, pow, piecewise,
+// reads it, or plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise,
 // lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false, lambda. A call of
 // a function that the model defines is "call". args must not be changed.
 func (n *Node) Operator() (name string, args []*Node) {
@@ -28,7 +28,7 @@ func (n *Node) Operator() (name string, args []*Node) {
 }
 
 var operatorNames = [numOps]string{
-	opNeg: "minus", opAdd: "plus", opMul: "times", opDiv: "divide", opPow: "pow",
+	opNeg: "minus", opAdd: "plus", opMul: "times", opDiv: "divide", opPow: "pow", opQuotient: "quotient", opRem: "rem",
 	opMin: "min", opMax: "max", opPiecewise: "piecewise",
 	opLt: "lt", opLe: "leq", opGt: "gt", opGe: "geq", opEq: "eq", opNe: "neq",
 	opNot: "not", opAnd: "and", opOr: "or", opXor: "xor",

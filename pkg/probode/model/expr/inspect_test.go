@@ -10,7 +10,7 @@ import (
 // operator.
 func TestOperator(t *testing.T) {
 	for _, src := range []string{
-		"2.5", "x", "-x", "x + y + 2", "x*y*z", "x/y", "x^y", "min(x, y)", "max(x, y, z)", "piecewise(x, x < y, z)",
+		"2.5", "x", "-x", "x + y + 2", "x*y*z", "x/y", "x^y", "quotient(x, y)", "rem(x, y)", "min(x, y)", "max(x, y, z)", "piecewise(x, x < y, z)",
 		"exp(x)", "ln(x)", "log10(x)", "log2(x)", "sqrt(x)", "abs(x)", "sign(x)", "floor(x)", "ceil(x)", "sin(x)", "atanh(x)",
 		"x < y", "x <= y", "x > y", "x >= y", "x == y", "x != y", "!(x < y)", "x < y && y < z", "x < y || y < z", "xor(x < y, y < z)",
 	} {

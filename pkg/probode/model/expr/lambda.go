@@ -40,10 +40,13 @@ const expandMost = 500_000
 // defined, calls itself, is called with the wrong number of arguments or with
 // a condition for a number, and a result of more than half a million operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
+	if len(n.Functions()) == 0 {
+		return n, nil
+	}
 	e := &expander{functions: functions, open: map[string]*Node{}}
 	r, err := e.expand(n)
 	if err != nil {
-		return nil, err
+		return nil, err // r is half done
 	}
 	return r, nil
 }

@@ -62,7 +62,7 @@ func (latexStyle) level(n *Node) int {
 }
 
 var latexNames = map[op]string{
-	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opMin: `\min`, opMax: `\max`,
+	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opQuotient: `\operatorname{quotient}`, opRem: `\operatorname{rem}`, opMin: `\min`, opMax: `\max`,
 	opSin: `\sin`, opCos: `\cos`, opTan: `\tan`, opAsin: `\arcsin`, opAcos: `\arccos`, opAtan: `\arctan`,
 	opSinh: `\sinh`, opCosh: `\cosh`, opTanh: `\tanh`,
 	opAsinh: `\operatorname{arsinh}`, opAcosh: `\operatorname{arcosh}`, opAtanh: `\operatorname{artanh}`,

@@ -15,7 +15,7 @@ var latexWords = strings.NewReplacer(
 	`\left(`, "(", `\right)`, ")", `\,`, "*", ` \cdot `, "*", `\left| `, "abs(", `\right|`, ")", `\left\lfloor `, "floor(", `\right\rfloor`, ")",
 	`\left\lceil `, "ceil(", `\right\rceil`, ")", `\log_{10}`, "log10", `\log_{2}`, "log2", `\infty`, "inf", `\mathrm{undefined}`, "nan", `\pi`, "3.141592653589793",
 	`\mathrm{true}`, "true", `\mathrm{false}`, "false", `\le `, "<=", `\ge `, ">=", `\ne `, "!=", ` = `, " == ", `\land`, "&&", `\lor`, "||", `\lnot `, "!", `\oplus`, "!=",
-	`\operatorname{sign}`, "sign", `\operatorname{arsinh}`, "asinh", `\operatorname{arcosh}`, "acosh", `\operatorname{artanh}`, "atanh",
+	`\operatorname{quotient}`, "quotient", `\operatorname{rem}`, "rem", `\operatorname{sign}`, "sign", `\operatorname{arsinh}`, "asinh", `\operatorname{arcosh}`, "acosh", `\operatorname{artanh}`, "atanh",
 	`\arcsin`, "asin", `\arccos`, "acos", `\arctan`, "atan", `\sinh`, "sinh", `\cosh`, "cosh", `\tanh`, "tanh", `\sin`, "sin", `\cos`, "cos", `\tan`, "tan",
 	`\ln`, "ln", `\min`, "min", `\max`, "max")
 

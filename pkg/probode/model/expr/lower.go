@@ -20,6 +20,8 @@ const (
 	codePow
 	codeMin
 	codeMax
+	codeQuotient
+	codeRem
 	codeSelect // a is the condition, b the value if it holds, c the other
 	codeLt
 	codeLe
@@ -204,6 +206,10 @@ func (l *lowering) node(n *Node) int32 {
 		return l.fold(codeMin, n.args)
 	case opMax:
 		return l.fold(codeMax, n.args)
+	case opQuotient:
+		return l.emit(codeQuotient, arg(0), arg(1))
+	case opRem:
+		return l.emit(codeRem, arg(0), arg(1))
 	case opPiecewise:
 		v := arg(len(n.args) - 1)
 		for i := len(n.args) - 3; i >= 0; i -= 2 {

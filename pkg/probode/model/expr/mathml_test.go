@@ -63,6 +63,7 @@ func TestMathML(t *testing.T) {
 		{app("ceiling", x), "ceil(x)"},
 		{app("max", x, y), "max(x, y)"},
 		{app("rem", "<cn>-7</cn>", "<cn>3</cn>"), "-7 % 3"},
+		{app("quotient", x, y), "quotient(x, y)"},
 		{lt, "x < y"},
 		{app("leq", x, y, two), "x <= y && y <= 2"},
 		{app("eq", "<true/>", lt), "!xor(true, x < y)"},

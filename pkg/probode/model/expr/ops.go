@@ -22,6 +22,8 @@ const (
 	opPow
 	opMin
 	opMax
+	opQuotient  // of two, rounded towards 0
+	opRem       // what opQuotient leaves, with the sign of the first
 	opPiecewise // value, condition, …, otherwise
 
 	opExp
@@ -142,6 +144,10 @@ func apply1(o op, v []float64) float64 {
 			s = math.Max(s, x)
 		}
 		return s
+	case opQuotient:
+		return math.Trunc(v[0] / v[1])
+	case opRem:
+		return math.Mod(v[0], v[1])
 	case opPiecewise:
 		for i := 0; i+1 < len(v); i += 2 {
 			if v[i+1] != 0 {

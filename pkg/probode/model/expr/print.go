@@ -133,6 +133,10 @@ func opName(o op) string {
 		return "min"
 	case opMax:
 		return "max"
+	case opQuotient:
+		return "quotient"
+	case opRem:
+		return "rem"
 	case opPiecewise:
 		return "piecewise"
 	case opLt:

@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Program evaluates a list of expressions at given inputs. It computes every
@@ -36,9 +37,14 @@ func Compile(inputs []string, outputs []*Node) (*Program, error) {
 
 // Clone is a program that another goroutine may use.
 func (p *Program) Clone() *Program {
-	q := &Program{line: p.line, runs: p.runs}
+	q := &Program{line: p.line, runs: slices.Clone(p.runs)}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
 	copy(q.regs[p.line.inputs:], p.line.consts)
+	values := q.regs[p.line.first():]
+	for i := range q.runs {
+		n := len(q.runs[i].instrs)
+		q.runs[i].values, values = values[:n], values[n:]
+	}
 	return q
 }
 
@@ -148,13 +154,10 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 	r := p.regs
 	copy(r, in)
-	values := r[p.line.first():]
-	at := int32(0)
-	for _, run := range p.runs {
-		code := p.line.code[at:run.end]
-		v := values[at:run.end]
-		v = v[:len(code)]
-		at = run.end
+	for i := range p.runs {
+		run := &p.runs[i]
+		code := run.instrs
+		v := run.values[:len(code)]
 		switch run.code {
 		case codeAdd:
 			for i, c := range code {
@@ -235,11 +238,12 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 }
 
-// A run is a stretch of one code that ends before instruction end. The switch
-// over codes is made once for it.
+// A run is a stretch of instructions of one code, and where its values go. The
+// switch over codes is made once for it.
 type run struct {
-	code code
-	end  int32
+	code   code
+	instrs []instr
+	values []float64
 }
 
 // schedule brings instructions of one code together: of those that have their
@@ -266,6 +270,7 @@ func (s *straightLine) schedule() []run {
 	}
 	var order []int32
 	var runs []run
+	sorted := make([]instr, n) // filled when all have their places
 	for len(order) < n {
 		best := 0
 		for c := range ready {
@@ -273,6 +278,7 @@ func (s *straightLine) schedule() []run {
 				best = c
 			}
 		}
+		begin := len(order)
 		for k := 0; k < len(ready[best]); k++ {
 			i := ready[best][k]
 			order = append(order, i)
@@ -284,13 +290,12 @@ func (s *straightLine) schedule() []run {
 			}
 		}
 		ready[best] = ready[best][:0]
-		runs = append(runs, run{code(best), int32(len(order))})
+		runs = append(runs, run{code: code(best), instrs: sorted[begin:len(order)]})
 	}
 	at := make([]int32, n)
 	for k, i := range order {
 		at[i] = first + int32(k)
 	}
-	sorted := make([]instr, n)
 	for k, i := range order {
 		in := s.code[i]
 		for _, o := range in.operands() {
@@ -316,6 +321,10 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 		return math.Min(a, b)
 	case codeMax:
 		return math.Max(a, b)
+	case codeQuotient:
+		return math.Trunc(a / b)
+	case codeRem:
+		return math.Mod(a, b)
 	case codeEq:
 		return truth(a == b)
 	case codeNe:

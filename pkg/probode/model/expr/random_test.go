@@ -43,6 +43,9 @@ func (g gen) number(depth int) *Node {
 	case 6, 7:
 		return Call("divide", sub(), sub())
 	case 8:
+		if g.IntN(2) == 0 {
+			return Call([]string{"quotient", "rem"}[g.IntN(2)], sub(), sub())
+		}
 		return Call("minus", sub())
 	case 9:
 		return Call("pow", sub(), Num([]float64{0, 1, 2, 3, -1, -2, 0.5, 1.5, 7, 20, -0.5}[g.IntN(11)]))
