@@ -227,6 +227,46 @@ func TestFrozenWithEvents(t *testing.T) {
 	}
 }
 
+// Linear systems whose eigenvectors are nearly parallel round by more than
+// updates may be left over: they are solved all the same, as well as rounding
+// lets them.
+func TestNotNormal(t *testing.T) {
+	for _, skew := range []float64{1, 1e3, 1e5} {
+		rates := []float64{1, 1e4, 1e8}
+		// J = S·diag(−rates)·S⁻¹ for S = I + skew·(superdiagonal).
+		state := func(c []float64) []float64 { return []float64{c[0] + skew*c[1], c[1] + skew*c[2], c[2]} }
+		p := &probode.Problem{
+			Name: "skewed decay",
+			F: func(dst []float64, _ float64, x, _ []float64) {
+				c2 := x[2]
+				c1 := x[1] - skew*c2
+				c0 := x[0] - skew*c1
+				copy(dst, state([]float64{-rates[0] * c0, -rates[1] * c1, -rates[2] * c2}))
+			},
+			X0: state([]float64{1, 1, 1}), Span: [2]float64{0, 1}, Autonomous: true,
+		}
+		p.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+			p.F(f, t, x, theta)
+			unit, col := make([]float64, 3), make([]float64, 3)
+			for j := range 3 {
+				clear(unit)
+				unit[j] = 1
+				p.F(col, t, unit, theta)
+				for i := range 3 {
+					jac[3*i+j] = col[i]
+				}
+			}
+		}
+		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}} {
+			g := frozen(t, p, m, probode.Tolerance{Relative: 1e-6})
+			z := end(path(t, p, m, g, 0, nil), 3)
+			if off := math.Abs(z[0] - math.Exp(-1)); off > 1e-5*skew {
+				t.Errorf("%v, skew %g: off by %.2g", m, skew, off)
+			}
+		}
+	}
+}
+
 func TestStepAllocatesNothing(t *testing.T) {
 	for _, p := range []*probode.Problem{problems.HIRES(), problems.Brusselator(5)} {
 		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, RandomStep{Method: Radau{}}} {
