@@ -4,6 +4,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -160,7 +161,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 // solve solves p along the course that set out returns for θ.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
 	if ctx == nil {
-		panic("reference: Solve with a nil context: want context.Background() at least")
+		return nil, errors.New("reference: the context is nil")
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
