@@ -15,12 +15,12 @@ type Assignment struct {
 
 // GoStatements writes Go statements that compute the values of assignments,
 // with common parts in variables t1, t2, …, one statement a line, each with
-// the given indentation. The Go expression of an input is name(input), and
-// must be of type float64; ok is false for a name that is not defined. Values
-// of conditions are 0 and 1. The numbers are those of [Program.Eval], to the
-// last bit: products are kept from being fused with sums. The statements use
-// the package math if they contain "math.". What is assigned to must not be an
-// input. The error names what cannot be evaluated.
+// the given indentation. The Go expression of an input is name(input): of type
+// float64, and none of those variables; ok is false for a name that is not
+// defined. Values of conditions are 0 and 1. The numbers are those of
+// [Program.Eval], to the last bit: products are kept from being fused with
+// sums. The statements use the package math if they contain "math.". What is
+// assigned to must not be an input. The error names what cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
