@@ -117,7 +117,7 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	case opLog2:
 		return over(p.mul(p.num(math.Ln2), x))
 	case opSqrt:
-		return over(p.mul(p.num(2), m))
+		return p.guard(d[0], over(p.mul(p.num(2), m)))
 	case opAbs:
 		return p.mul(p.fn(opSign, x), d[0])
 	case opSign, opFloor, opCeil, opQuotient:
@@ -131,9 +131,9 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	case opTan:
 		return p.mul(p.add(one, sq(m)), d[0])
 	case opAsin:
-		return over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x))))
+		return p.guard(d[0], over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x)))))
 	case opAcos:
-		return p.neg(over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x)))))
+		return p.neg(p.guard(d[0], over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x))))))
 	case opAtan:
 		return over(p.add(one, sq(x)))
 	case opSinh:
@@ -145,7 +145,7 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	case opAsinh:
 		return over(p.fn(opSqrt, p.add(one, sq(x))))
 	case opAcosh:
-		return over(p.mul(p.fn(opSqrt, p.sub(x, one)), p.fn(opSqrt, p.add(x, one))))
+		return p.guard(d[0], over(p.mul(p.fn(opSqrt, p.sub(x, one)), p.fn(opSqrt, p.add(x, one)))))
 	case opAtanh:
 		return over(p.mul(p.sub(one, x), p.add(one, x)))
 	}
@@ -182,13 +182,65 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	if !isZero(d[0]) {
 		slope := p.mul(y, p.pow(x, p.sub(y, p.num(1))))
 		slope = p.piecewise([]*Node{zero, p.cmp(opEq, y, zero), slope})
-		terms = append(terms, p.mul(slope, d[0]))
+		term := p.mul(slope, d[0])
+		if y.op != opNum || y.val < 1 {
+			term = p.guard(d[0], term)
+		}
+		terms = append(terms, term)
 	}
 	if !isZero(d[1]) {
 		slope := p.mul(m, p.fn(opLn, x))
 		limit := p.logic(node(opAnd), []*Node{p.cmp(opEq, x, zero), p.cmp(opGt, y, zero)})
 		slope = p.piecewise([]*Node{zero, limit, slope})
-		terms = append(terms, p.mul(slope, d[1]))
+		terms = append(terms, p.guard(d[1], p.mul(slope, d[1])))
 	}
 	return p.add(terms...)
+}
+
+// guard is the product of an inner derivative d with a slope that can be
+// infinite or NaN where the function has a value. Where d is 0 because a piece
+// is constant, as in sqrt(max(0, x)) for x < 0, so is the product.
+func (p *pool) guard(d, product *Node) *Node {
+	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
+		return p.piecewise([]*Node{p.num(0), c, product})
+	}
+	return product
+}
+
+// vanishes is the condition under which d is 0 by its form: a piece that is
+// the number 0. A d that happens to be 0 does not count: (x²)^¼ has no slope at
+// 0. It looks only a few levels deep.
+func (p *pool) vanishes(d *Node, levels int) *Node {
+	never := p.bool(false)
+	if levels == 0 {
+		return never
+	}
+	all := func(o op, list []*Node) *Node {
+		c := make([]*Node, len(list))
+		for i, a := range list {
+			c[i] = p.vanishes(a, levels-1)
+		}
+		return p.logic(node(o), c)
+	}
+	switch d.op {
+	case opNum:
+		return p.bool(d.val == 0)
+	case opNeg, opDiv:
+		return p.vanishes(d.args[0], levels-1)
+	case opMul:
+		return all(opOr, d.args)
+	case opAdd:
+		return all(opAnd, d.args)
+	case opPiecewise:
+		last := len(d.args) - 1
+		c := p.vanishes(d.args[last], levels-1)
+		for i := last - 2; i >= 0; i -= 2 { // if taken then this piece, else what follows
+			taken := d.args[i+1]
+			not := p.logic(node(opNot, taken), []*Node{taken})
+			here := p.logic(node(opAnd), []*Node{taken, p.vanishes(d.args[i], levels-1)})
+			c = p.logic(node(opOr), []*Node{here, p.logic(node(opAnd), []*Node{not, c})})
+		}
+		return c
+	}
+	return never
 }

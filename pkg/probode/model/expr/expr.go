@@ -5,8 +5,8 @@
 //
 // An expression has a type, number or condition, and mixing the two is an
 // error where the expression is made. Expressions may share parts: every
-// operation visits a shared part once, and none recurses over the depth of an
-// expression, so size and nesting cost time in proportion and no stack.
+// operation but printing visits a shared part once. Only the parsers recurse,
+// to a limited depth, so size and nesting cost time in proportion and no stack.
 //
 // # Derivatives
 //
@@ -19,8 +19,10 @@
 // x^y is differentiated so that no NaN appears where the derivative is finite:
 // x^n gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the
 // derivative for y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and
-// is NaN. A composed function of which a
-// part has an infinite slope (the square root of x⁴ at 0) still gives NaN.
+// is NaN. Where the inner derivative is 0 because a piece is constant, so is
+// the whole, also under an infinite slope: sqrt(max(0, x)) has the slope 0 for
+// x < 0. Other composed functions of which a part has an infinite slope (the
+// square root of x⁴ at 0) still give NaN.
 //
 // # Simplification
 //

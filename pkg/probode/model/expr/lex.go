@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -77,7 +78,11 @@ func scan(src string, pos int) (token, error) {
 		if end <= 0 {
 			return token{}, syntaxError(src, pos, "found a ` that quotes nothing: want `name`")
 		}
-		return token{kind: 'q', text: src[pos+1 : pos+1+end], pos: pos}, nil
+		name := src[pos+1 : pos+1+end]
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return token{}, syntaxError(src, pos, "found a name %q: want one that can be printed", name)
+		}
+		return token{kind: 'q', text: name, pos: pos}, nil
 	}
 	if pos+1 < len(src) {
 		switch two := src[pos : pos+2]; two {

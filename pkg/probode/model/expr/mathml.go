@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Time is the name of the symbol that stands for the time symbol of SBML. A
@@ -218,7 +219,7 @@ func (m *mathML) identifier(s xml.StartElement) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(parts) != 1 || parts[0] == "" || strings.ContainsAny(parts[0], "` \t\r\n") {
+	if len(parts) != 1 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r == '`' || r == ' ' || !unicode.IsPrint(r) }) {
 		return "", m.errorf("<%s> holds %q: want one identifier", s.Name.Local, clip(strings.Join(parts, " ")))
 	}
 	return parts[0], nil
