@@ -33,7 +33,7 @@ import (
 // Cost: Particles solves and as many times N·d normals a draw. It is the check
 // on PCNWithinGibbs that shares nothing with it, and an alternative where the
 // noise of the solver is large against that of the data and the joint moves of
-// that scheme do not help. Where the variance of log p̂ is very different at
+// that sampler do not help. Where the variance of log p̂ is very different at
 // different θ, as with σ unknown and small, a chain is caught now and then by an
 // estimate that is far too high: see that R̂ is small, or raise Particles.
 //
@@ -82,9 +82,9 @@ func (s PseudoMarginal) String() string {
 	return "pseudo-marginal"
 }
 
-func (s PseudoMarginal) proposal() mcmc.Rule { return s.Proposal }
+func (s PseudoMarginal) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s PseudoMarginal) validate(p *Posterior) error {
+func (s PseudoMarginal) Check(p *Posterior) error {
 	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 {
 		return fmt.Errorf("bayes: PseudoMarginal with Correlation %g and Particles %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
 	}
@@ -101,7 +101,12 @@ const (
 	pairs           = 40
 )
 
-func (s PseudoMarginal) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+// Target returns p(θ | Y); each draw comes with a path drawn from p(Z | θ, Y).
+func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, Reweightable: true} }
+
+// Kernel returns the kernel of one chain.
+func (s PseudoMarginal) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
 	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
 	k.estimator = newEstimator(k.state, !s.Importance)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
@@ -248,8 +253,8 @@ func (k *pseudoMarginal) State(a *mcmc.Archive) {
 	a.Floats(k.pairs[:])
 }
 
-func (k *pseudoMarginal) learned() (what, value string) {
-	return "paths of an estimate, by chain:", fmt.Sprint(k.particles)
+func (k *pseudoMarginal) Tuned() (what, value string) {
+	return "paths of an estimate", fmt.Sprint(k.particles)
 }
 
 // An estimator estimates the likelihood p(Y | θ) without bias, and leaves in
@@ -382,7 +387,7 @@ func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64,
 			m.chance.draw(xi, m.latent)
 		}
 		m.stats.Latent.Proposed++
-		m.e.steps += r.solver.Steps()
+		*m.e.work += r.solver.Steps()
 		if r.solver.Solve(r.z, r.theta, xi) != nil {
 			m.stats.Latent.Failed++
 			continue
@@ -441,7 +446,7 @@ func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []floa
 				m.chance.draw(xi[from*each:s.to*each], m.latent)
 			}
 			m.stats.Latent.Proposed++
-			m.e.steps += s.to - from
+			*m.e.work += s.to - from
 			if r.solver.SolveFrom(w.z[j], w.memory[j], r.theta, xi, from, s.to) != nil {
 				m.stats.Latent.Failed++
 				m.logw[j] = math.Inf(-1)

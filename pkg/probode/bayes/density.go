@@ -2,27 +2,37 @@ package bayes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An evaluator is a Posterior at work in one chain: it owns a solver for each
+// A Density is a Posterior at work in one chain: it owns a solver for each
 // experiment, with the path that was solved last, and what the model expects of
-// the data there.
-type evaluator struct {
+// the data there. It allocates nothing once it is made, and serves one goroutine.
+//
+// When a function of the model panics, that is a failed solve, and so is every
+// later one: see Err.
+type Density struct {
 	p          *Posterior
 	transforms []transform
 	alpha      int // index of the parameter that is α, −1 if it is known
 	runs       []*run
-	noise      int       // length of ξ, all experiments together
-	fit        []float64 // expected values of the data, by experiment, row and column
-	steps      int       // steps that the solvers have taken, the measure of work
+	noise      int             // length of ξ, all experiments together
+	theta      []float64       // of LogPosterior
+	fit        []float64       // expected values of the data, by experiment, row and column
+	work       *int            // steps that the solvers have taken
+	accurate   *AccurateSolver // solves in the place of the posterior's method; may be nil
+	ctx        context.Context // that solves end with
+	broken     bool            // a solve was broken off, as the context had ended
+	fault      error           // what panicked
 }
 
-// A run is one experiment in an evaluator.
+// A run is one experiment in a Density.
 type run struct {
 	x      *Experiment
 	solver *probode.Solver
@@ -31,7 +41,8 @@ type run struct {
 	state  []float64 // at the times of the data
 	param  []int     // index in θ of each element of the problem's θ, −1 if known
 	theta  []float64 // of the problem
-	fit    []float64 // view of evaluator.fit
+	fit    []float64 // view of Density.fit
+	row0   int       // of the data that is being looked at
 	pick   []int     // components observed, if x.Observe is nil
 	laws   []law     // of the columns
 }
@@ -43,12 +54,18 @@ type law struct {
 	own   []float64
 }
 
-// newEvaluator checks p and returns its evaluator.
-func newEvaluator(p *Posterior) (*evaluator, error) {
+// NewDensity checks p and returns its density, that of the path with the noise ξ
+// of p.Method.
+func NewDensity(p *Posterior) (*Density, error) { return newDensity(p) }
+
+func newDensity(p *Posterior) (*Density, error) {
+	if p == nil {
+		return nil, errors.New("bayes: the Posterior is nil")
+	}
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	e := &evaluator{p: p, alpha: -1}
+	e := &Density{p: p, alpha: -1, work: new(int), ctx: context.Background()}
 	if p.Alpha.Name != "" {
 		e.alpha = p.index(p.Alpha.Name)
 	}
@@ -81,7 +98,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	grid, err := p.grid(x)
+	grid, err := p.grid(context.Background(), x)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +138,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 }
 
 // grid returns the grid that an experiment is solved on.
-func (p *Posterior) grid(x *Experiment) (*probode.Grid, error) {
+func (p *Posterior) grid(ctx context.Context, x *Experiment) (*probode.Grid, error) {
 	if g, ok := p.grids[x]; ok {
 		return g, nil
 	}
@@ -133,7 +150,7 @@ func (p *Posterior) grid(x *Experiment) (*probode.Grid, error) {
 		}
 	}
 	if p.Mesh != nil {
-		return p.Mesh.Grid(context.Background(), problem, p.Method, theta, x.Data.T)
+		return p.Mesh.Grid(ctx, problem, p.Method, theta, x.Data.T)
 	}
 	h, length := p.StepSize, problem.Span[1]-problem.Span[0]
 	if !(h > 0) || h > length*(1+1e-9) {
@@ -148,12 +165,21 @@ func (p *Posterior) grid(x *Experiment) (*probode.Grid, error) {
 }
 
 // withGrids returns p with its grids made, so that all chains share them.
-func (p *Posterior) withGrids() (*Posterior, error) {
+func (p *Posterior) withGrids(ctx context.Context) (*Posterior, error) {
+	if p == nil {
+		return nil, errors.New("bayes: the Posterior is nil")
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
 	q := *p
 	q.grids = make(map[*Experiment]*probode.Grid)
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
-		g, err := p.grid(x)
+		if err := x.Problem.Validate(); err != nil {
+			return nil, fmt.Errorf("bayes: %s: %w", x.title(i), err)
+		}
+		g, err := p.grid(ctx, x)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: %s: %w", x.title(i), err)
 		}
@@ -164,7 +190,7 @@ func (p *Posterior) withGrids() (*Posterior, error) {
 
 // setFit makes fit the place for what is expected of the data. Kernels swap it
 // for another one to keep what belongs to the position of their chain.
-func (e *evaluator) setFit(fit []float64) {
+func (e *Density) setFit(fit []float64) {
 	e.fit = fit
 	for _, r := range e.runs {
 		n := len(r.x.Data.T) * r.x.Data.columns()
@@ -172,9 +198,9 @@ func (e *evaluator) setFit(fit []float64) {
 	}
 }
 
-// constrain writes the parameters at the unconstrained u to theta and returns
+// Constrain writes the parameters at the unconstrained u to theta and returns
 // the log prior density of u, with the Jacobian of the transformation.
-func (e *evaluator) constrain(theta, u []float64) float64 {
+func (e *Density) Constrain(theta, u []float64) float64 {
 	var lp float64
 	for k, t := range e.transforms {
 		var jacobian float64
@@ -191,8 +217,9 @@ func (e *evaluator) constrain(theta, u []float64) float64 {
 	return lp
 }
 
-// unconstrain is the inverse of constrain.
-func (e *evaluator) unconstrain(u, theta []float64) error {
+// Unconstrain is the inverse of Constrain. It is an error if theta is not inside
+// the support of the prior.
+func (e *Density) Unconstrain(u, theta []float64) error {
 	for k, t := range e.transforms {
 		u[k] = t.from(theta[k])
 		if math.IsNaN(u[k]) || math.IsInf(u[k], 0) {
@@ -202,40 +229,160 @@ func (e *evaluator) unconstrain(u, theta []float64) error {
 	return nil
 }
 
-// logLikelihood solves for (θ, ξ), leaves in fit what is expected of the data,
-// and returns log p(Y | Z(θ, ξ)). xi nil stands for ξ = 0. The error is that of
-// a failed solve.
-func (e *evaluator) logLikelihood(theta, xi []float64) (float64, error) {
-	var sum float64
-	for _, r := range e.runs {
-		var err error
+// LogLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)); what is
+// expected of the data there is in Expected. xi, of length NoiseLen, nil for
+// ξ = 0, is not used where an accurate solver takes the method's place. The error
+// is that of a failed solve, and the log likelihood then −∞.
+func (e *Density) LogLikelihood(theta, xi []float64) (ll float64, err error) {
+	if e.fault != nil {
+		return math.Inf(-1), e.fault
+	}
+	at := 0 // experiment
+	defer func() {
+		if v := recover(); v != nil {
+			e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.runs[at].describe(theta))
+			ll, err = math.Inf(-1), e.fault
+		}
+	}()
+	for i, r := range e.runs {
+		at = i
 		if xi, err = e.solve(r, theta, xi); err != nil {
 			return math.Inf(-1), err
 		}
-		sum += r.logLikelihood(theta)
+		ll += r.logLikelihood(theta)
 	}
-	return sum, nil
+	return ll, nil
+}
+
+// fail makes what panicked the fault of the density.
+func (e *Density) fail(p *probode.PanicError, where string) {
+	if e.fault == nil {
+		e.fault = fmt.Errorf("bayes: %s: %w\n%s", where, p, p.Stack)
+	}
+}
+
+// describe says where r is in its data.
+func (r *run) describe(theta []float64) string {
+	d := r.solver.Problem().Dim()
+	n := min(r.row0, len(r.x.Data.T)-1)
+	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
+}
+
+// Err returns what a function of the model panicked with, and nil if none did:
+// which, where, and the stack.
+func (e *Density) Err() error { return e.fault }
+
+// Bind makes solves end soon after ctx does, with its error.
+func (e *Density) Bind(ctx context.Context) (release func()) {
+	e.ctx = ctx
+	var all []func()
+	for _, r := range e.runs {
+		all = append(all, r.solver.Bind(ctx))
+	}
+	return func() {
+		for _, f := range all {
+			f()
+		}
+	}
+}
+
+// With returns the density of the same data with another solver, that of p, whose
+// work counts for e and which ends when e does.
+func (e *Density) With(p *Posterior) (*Density, error) {
+	d, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	d.work = e.work
+	d.Bind(e.ctx)
+	return d, nil
+}
+
+// Posterior returns what e is the density of.
+func (e *Density) Posterior() *Posterior { return e.p }
+
+// Dim returns the number of parameters θ.
+func (e *Density) Dim() int { return len(e.p.Params) }
+
+// NoiseLen returns the length of ξ, that of all experiments together.
+func (e *Density) NoiseLen() int { return e.noise }
+
+// Work returns the number of steps that solvers have taken.
+func (e *Density) Work() int { return *e.work }
+
+// Expected returns what is expected of each value of the data, by experiment, row
+// and column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the
+// next one.
+func (e *Density) Expected() []float64 { return e.fit }
+
+// States returns the states at the times of the data of experiment i, row-major,
+// at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
+func (e *Density) States(i int) []float64 { return e.runs[i].state }
+
+// Grid returns the grid that experiment i is solved on.
+func (e *Density) Grid(i int) *probode.Grid { return e.runs[i].solver.Grid() }
+
+// LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
+// parameters and p(u) their prior density; the density of ξ, N(0, I), is not in
+// it. Where the prior is zero it is −∞ and nothing is solved. The error is that
+// of a failed solve.
+func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
+	if e.theta == nil {
+		e.theta = make([]float64, len(e.p.Params))
+	}
+	lp := e.Constrain(e.theta, u)
+	if math.IsInf(lp, -1) {
+		return lp, nil
+	}
+	ll, err := e.LogLikelihood(e.theta, xi)
+	return lp + ll, err
+}
+
+// Generate writes the quantities that Sample lists for a draw: its log density,
+// what is expected of the data, and the log probability of these.
+func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
+	dst[0] = logp
+	copy(dst[1:], expected)
+	e.pointwise(dst[1+len(expected):], expected, theta)
 }
 
 // solve brings a run to its states at the times of the data, with the noise at
 // the head of xi, and returns what is left of xi for the runs behind it.
-func (e *evaluator) solve(r *run, theta, xi []float64) (rest []float64, err error) {
+func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
+	if e.accurate != nil {
+		return nil, e.note(e.accurate.solve(e.ctx, r))
+	}
 	var noise []float64
 	if xi != nil {
 		n := r.solver.NoiseLen()
 		noise, xi = xi[:n], xi[n:]
 	}
-	e.steps += r.solver.Steps()
-	if err := r.solver.Solve(r.z, r.theta, noise); err != nil {
+	*e.work += r.solver.Steps()
+	if err := e.note(r.solver.Solve(r.z, r.theta, noise)); err != nil {
 		return nil, err
 	}
 	r.at.At(r.state, r.z)
 	return xi, nil
 }
 
+// note takes down what kind of failure this is, and returns it.
+func (e *Density) note(err error) error {
+	var p *probode.PanicError
+	switch {
+	case err == nil:
+	case errors.As(err, &p):
+		if e.fault == nil {
+			e.fault = err
+		}
+	case e.ctx.Err() != nil:
+		e.broken = true
+	}
+	return err
+}
+
 // bind tells a run its part of θ.
-func (e *evaluator) bind(r *run, theta []float64) {
+func (e *Density) bind(r *run, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
 			r.theta[k] = theta[i]
@@ -258,6 +405,7 @@ func (e *evaluator) bind(r *run, theta []float64) {
 func (r *run) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {
+		r.row0 = n
 		sum += r.row(n, theta)
 	}
 	return sum
@@ -287,7 +435,7 @@ func (r *run) row(n int, theta []float64) float64 {
 // failure says why the posterior density at (θ, ξ) is not a positive number: in
 // the words of a failed solve, or with the first value of the data whose log
 // probability is not finite. It is nil where nothing is wrong.
-func (e *evaluator) failure(theta, xi []float64) error {
+func (e *Density) failure(theta, xi []float64) error {
 	for i, r := range e.runs {
 		var err error
 		if xi, err = e.solve(r, theta, xi); err != nil {
@@ -312,7 +460,7 @@ func (e *evaluator) failure(theta, xi []float64) error {
 
 // likelihoodOf returns the log probability of the data given what fit expects of
 // them.
-func (e *evaluator) likelihoodOf(fit, theta []float64) float64 {
+func (e *Density) likelihoodOf(fit, theta []float64) float64 {
 	var sum float64
 	for _, r := range e.runs {
 		e.bind(r, theta)
@@ -330,7 +478,7 @@ func (e *evaluator) likelihoodOf(fit, theta []float64) float64 {
 }
 
 // observed returns the number of values of the data that are not missing.
-func (e *evaluator) observed() int {
+func (e *Density) observed() int {
 	n := 0
 	for _, r := range e.runs {
 		for _, row := range r.x.Data.Y {
@@ -346,7 +494,7 @@ func (e *evaluator) observed() int {
 
 // pointwise writes the log probability of each value of the data that is not
 // missing, given what fit expects of it.
-func (e *evaluator) pointwise(dst, fit, theta []float64) {
+func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.runs {
 		e.bind(r, theta)

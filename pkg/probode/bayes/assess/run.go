@@ -1,4 +1,4 @@
-package bayes
+package assess
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -32,15 +32,15 @@ import (
 // has a Monte Carlo error that vanishes with the bias, where the difference of
 // two chains would be lost in their noise.
 
-// AssessSettings says what Assess is to do. The zero value is ready for use.
-type AssessSettings struct {
+// Settings says what Assess is to do. The zero value is ready for use.
+type Settings struct {
 	// Steps are the sizes of step to be assessed, in any order; nil means
 	// Posterior.StepSize and its half, quarter and eighth.
 	Steps []float64
 
-	// Scheme is the inference with the solver's error in the model; nil
+	// Sampler is the inference with the solver's error in the model; nil
 	// means PCNWithinGibbs.
-	Scheme Scheme
+	Sampler bayes.Sampler
 
 	// Threshold is the size of an error that does not matter: a bias below
 	// Threshold standard deviations of the accurate posterior, and a standard
@@ -60,7 +60,7 @@ type AssessSettings struct {
 	Weighed int
 
 	// Accurate says how. Its Workers and Progress have no meaning here.
-	Accurate AccurateSolver
+	Accurate bayes.AccurateSolver
 
 	// Calibrate says how α is found. Zero Paths means 400.
 	Calibrate probode.CalibrateSettings
@@ -70,25 +70,25 @@ type AssessSettings struct {
 	Progress func(done, total int, doing string)
 }
 
-// An Assessment is the answer of Assess. After an interruption it holds what had
+// An Report is the answer of Assess. After an interruption it holds what had
 // been done.
-type Assessment struct {
+type Report struct {
 	Model     string // names of the problems
 	Method    probode.Method
 	Threshold float64
 
 	// Params are the parameters that are assessed: those of the model but
 	// for an unknown α, which has no accurate value.
-	Params []AccurateMarginal
+	Params []Parameter
 
-	// AccurateBy says in words from which draws the accurate posterior was
+	// ReferenceBy says in words from which draws the accurate posterior was
 	// had, and KHat is the k̂ of their weights: above 0.7 they cannot be
 	// trusted.
-	AccurateBy string
-	KHat       float64
+	ReferenceBy string
+	KHat        float64
 
 	// Steps are the sizes of step, the largest first.
-	Steps []StepAssessment
+	Steps []Step
 
 	// Largest is the largest step with which the solver's error does not
 	// matter for a parameter of those it was asked for, nor does it with any
@@ -100,8 +100,8 @@ type Assessment struct {
 	Warnings []string
 }
 
-// An AccurateMarginal is a parameter in the accurate posterior.
-type AccurateMarginal struct {
+// An Parameter is a parameter in the accurate posterior.
+type Parameter struct {
 	Name           string
 	Mean, SD       float64
 	MeanSE, SDSE   float64 // Monte Carlo standard errors
@@ -109,8 +109,8 @@ type AccurateMarginal struct {
 	UndecidedAbove bool    // whether it matters at the next larger step is not known
 }
 
-// A StepAssessment is what was found for one step.
-type StepAssessment struct {
+// A Step is what was found for one step.
+type Step struct {
 	StepSize float64
 	Exact    bool // every observation is at a grid point
 	Err      string
@@ -142,9 +142,9 @@ type StepAssessment struct {
 
 // An Inference is a run at one step, set against the accurate posterior.
 type Inference struct {
-	Scheme  string
+	Sampler string
 	Summary diag.Summary // of all parameters, an unknown α included
-	Effects []Effect     // in the order of Assessment.Params
+	Effects []Effect     // in the order of Report.Params
 
 	Draws, Chains int
 	// Solves is the work, burn-in included: the steps that solvers took, in
@@ -201,22 +201,25 @@ const (
 	mixed, fewest = 1.05, 50
 )
 
-// Assess answers whether the numerical error of p.Method matters for the
+// Run answers whether the numerical error of p.Method matters for the
 // posterior, and at which step. At each of s.Steps it
 //
 //   - finds the mode of the deterministic posterior and calibrates α there, and
 //     at three draws, unless p.Alpha is a parameter, which is then sampled, or
 //     known and not zero;
-//   - samples by Deterministic and by s.Scheme;
+//   - samples by Deterministic and by s.Sampler;
 //   - sets means and standard deviations against those of the accurate posterior,
 //     of probode.Reference: the deterministic draws of the smallest step,
 //     weighed. If they are too far off for that (k̂ > 0.7), other solvers are
-//     tried; see Assessment.AccurateBy.
+//     tried; see Report.ReferenceBy.
 //
 // All numbers but times are decided by s.Chains.Seed. The error says what is
 // wrong with p or s, that nothing could be sampled at the smallest step, or that
-// ctx ended; the Assessment then holds what had been done, nil if nothing.
-func Assess(ctx context.Context, p *Posterior, s AssessSettings) (*Assessment, error) {
+// ctx ended; the Report then holds what had been done, nil if nothing.
+func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
+	if ctx == nil {
+		return nil, errors.New("assess: the context is nil")
+	}
 	a, err := newAssessor(ctx, p, s)
 	if err != nil {
 		return nil, err
@@ -235,38 +238,40 @@ func Assess(ctx context.Context, p *Posterior, s AssessSettings) (*Assessment, e
 // An assessor is an assessment under way.
 type assessor struct {
 	ctx         context.Context
-	p           *Posterior
-	s           AssessSettings
-	out         *Assessment
+	p           *bayes.Posterior
+	s           Settings
+	out         *Report
 	assessed    []int // indices of the assessed parameters
-	modes       []*Mode
+	modes       []*bayes.Mode
 	paired      [][]shift
 	notes       [][]string // of the calibrations, by step
 	source      *draws     // that the accurate posterior was had from
 	done, total int
 }
 
-func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor, error) {
+func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor, error) {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
-		panic(fmt.Sprintf("bayes: Threshold of AssessSettings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
+		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
 	}
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
-		panic(fmt.Sprintf("bayes: Weighed of AssessSettings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
+		panic(fmt.Sprintf("assess: Weighed of Settings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
+	}
+	if p == nil {
+		return nil, errors.New("assess: the Posterior is nil")
 	}
 	if p.StepSize == 0 && len(s.Steps) > 0 {
 		q := *p
 		q.StepSize = s.Steps[0]
 		p = &q
 	}
-	e, err := newEvaluator(p)
-	if err != nil {
+	if _, err := bayes.NewDensity(p); err != nil {
 		return nil, err
 	}
 	if s.Threshold == 0 {
 		s.Threshold = 0.1
 	}
-	if s.Scheme == nil {
-		s.Scheme = PCNWithinGibbs{}
+	if s.Sampler == nil {
+		s.Sampler = bayes.PCNWithinGibbs{}
 	}
 	if s.Steps == nil {
 		s.Steps = []float64{p.StepSize, p.StepSize / 2, p.StepSize / 4, p.StepSize / 8}
@@ -282,12 +287,12 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	}
 	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
 	s.Accurate.Workers, s.Accurate.Progress = s.Chains.Workers, nil
-	if _, err := s.Accurate.evaluator(p); err != nil {
+	if _, err := s.Accurate.Density(p); err != nil {
 		return nil, err
 	}
 	s.Calibrate.Seed, s.Calibrate.Workers, s.Calibrate.Progress = s.Chains.Seed, s.Chains.Workers, nil
 
-	a := &assessor{ctx: ctx, p: p, s: s, out: &Assessment{Method: p.Method, Threshold: s.Threshold, KHat: math.NaN()}}
+	a := &assessor{ctx: ctx, p: p, s: s, out: &Report{Method: p.Method, Threshold: s.Threshold, KHat: math.NaN()}}
 	var titles []string
 	for _, x := range p.Experiments {
 		if !slices.Contains(titles, x.Problem.Name) {
@@ -296,38 +301,38 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 	}
 	a.out.Model = strings.Join(titles, ", ")
 	for k, q := range p.Params {
-		if k != e.alpha {
+		if q.Name != p.Alpha.Name {
 			a.assessed = append(a.assessed, k)
-			a.out.Params = append(a.out.Params, AccurateMarginal{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
+			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
 		}
 	}
 
 	// The steps that divide the span.
 	for _, h := range slices.Backward(slices.Sorted(slices.Values(s.Steps))) {
 		q := a.at(h)
-		e, err := newEvaluator(q)
+		e, err := bayes.NewDensity(q)
 		if err != nil {
 			return nil, fmt.Errorf("%w (in Steps)", err)
 		}
-		if u, ok := e.runs[0].solver.Grid().Uniform(); ok {
+		if u, ok := e.Grid(0).Uniform(); ok {
 			h = u
 		}
 		if n := len(a.out.Steps); n > 0 && math.Abs(a.out.Steps[n-1].StepSize-h) < 1e-9*h {
 			continue
 		}
 		exact := true
-		for _, r := range e.runs {
-			if _, err := r.solver.Grid().Index(r.x.Data.T); err != nil {
+		for i, x := range p.Experiments {
+			if _, err := e.Grid(i).Index(x.Data.T); err != nil {
 				exact = false
 			}
 		}
 		nan := math.NaN()
-		a.out.Steps = append(a.out.Steps, StepAssessment{StepSize: h, Exact: exact, Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan})
+		a.out.Steps = append(a.out.Steps, Step{StepSize: h, Exact: exact, Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan})
 	}
 	if len(a.out.Steps) == 0 {
-		return nil, errors.New("bayes: no Steps to assess")
+		return nil, errors.New("assess: no Steps to assess")
 	}
-	a.modes = make([]*Mode, len(a.out.Steps))
+	a.modes = make([]*bayes.Mode, len(a.out.Steps))
 	a.paired = make([][]shift, len(a.out.Steps))
 	a.notes = make([][]string, len(a.out.Steps))
 	a.total = 5*len(a.out.Steps) + 1
@@ -337,7 +342,7 @@ func newAssessor(ctx context.Context, p *Posterior, s AssessSettings) (*assessor
 func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
 
 // at returns the posterior with the step h.
-func (a *assessor) at(h float64) *Posterior {
+func (a *assessor) at(h float64) *bayes.Posterior {
 	q := *a.p
 	q.StepSize = h
 	return &q
@@ -437,7 +442,7 @@ func (a *assessor) findModes() error {
 
 // draws are those of one deterministic run.
 type draws struct {
-	p      *Posterior
+	p      *bayes.Posterior
 	summed *Inference
 	few    *mcmc.Chains // evenly spaced ones, to be weighed
 	three  [][]float64
@@ -448,35 +453,33 @@ type draws struct {
 	mean, log [][][]float64
 }
 
-// sample runs one scheme and keeps of its draws what is needed.
-func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, error) {
+// sample runs one sampler and keeps of its draws what is needed.
+func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
 	s := a.s.Chains
 	s.Seed = seed
-	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", scheme, p.StepSize, g) }
-	begin := time.Now()
-	job, err := prepare(a.ctx, p, scheme, s)
+	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", sampler, p.StepSize, g) }
+	r, err := bayes.Measure(a.ctx, p, sampler, s)
 	if err != nil {
-		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.StepSize, err)
+		return nil, fmt.Errorf("%v, h = %.4g: %w", sampler, p.StepSize, err)
 	}
-	c, err := job.run(a.ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%v, h = %.4g: %w", scheme, p.StepSize, err)
+	c := r.Chains
+	d := &draws{p: p, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}, summed: &Inference{
+		Sampler: sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
+		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
+	}}
+	var failed, proposed int
+	for _, st := range c.Stats {
+		failed += st.Failed + st.Latent.Failed
+		proposed += st.Proposed + st.Latent.Proposed
 	}
-	seconds := time.Since(begin).Seconds()
-	inf := &Inference{Scheme: scheme.String(), Summary: c.Summary(), Chains: len(c.Draws), Draws: len(c.Draws[0]), Solves: int(math.Round(job.solves())), Seconds: seconds}
-	var failed, kept int
-	for _, t := range c.Stats {
-		failed += t.Failed + t.Latent.Failed
-		kept += t.Proposed + t.Latent.Proposed
+	if proposed > 0 {
+		d.summed.Failed = float64(failed) / float64(proposed)
 	}
-	inf.Failed = float64(failed) / float64(max(1, kept))
-	least := math.Inf(1)
+	ess := math.Inf(1)
 	for _, k := range a.assessed {
-		least = math.Min(least, inf.Summary[k].BulkESS)
+		ess = math.Min(ess, d.summed.Summary[k].BulkESS)
 	}
-	inf.ESSPerSecond = least / seconds
-
-	d := &draws{p: p, summed: inf, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}}
+	d.summed.ESSPerSecond = ess / d.summed.Seconds
 	n := min(len(c.Draws[0]), max(8, a.s.Weighed/len(c.Draws)))
 	for i := range c.Draws {
 		var x, g [][]float64
@@ -495,20 +498,6 @@ func (a *assessor) sample(p *Posterior, scheme Scheme, seed uint64) (*draws, err
 		d.three = append(d.three, slices.Clone(chain[(k+1)*len(chain)/3-1]))
 	}
 	return d, nil
-}
-
-// solves returns the steps that the solvers of all chains took, in units of
-// those of one solution of all the equations. The counts of a kernel will not
-// do: some schemes solve for pieces of a path, or with other steps, or not at all
-// where a prior forbids.
-func (j *job) solves() float64 {
-	steps := 0
-	for _, k := range j.kernels {
-		if w, ok := k.(interface{ work() int }); ok {
-			steps += w.work()
-		}
-	}
-	return float64(steps) / float64(j.full)
 }
 
 // influence cuts each chain of x into n stretches and returns what each of them
@@ -544,8 +533,8 @@ func (a *assessor) seed(key ...uint64) uint64 {
 func (a *assessor) deterministic(i int) (*draws, error) {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.mode = a.modes[i]
-	d, err := a.sample(p, Deterministic{}, a.seed(uint64(i)))
+	p.Mode = a.modes[i]
+	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
 		return nil, err
 	}
@@ -565,22 +554,21 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 
 	if a.p.Alpha.Name == "" {
 		a.say("alpha, h = %.4g", st.StepSize)
-		alpha, se, notes, err := a.alpha(p, st.Mode)
+		c, err := p.CalibrateAlpha(a.ctx, st.Mode, a.s.Calibrate)
 		if err != nil {
 			return d, err
 		}
-		a.notes[i] = notes
-		st.AlphaStar, st.AlphaSE, st.Alpha = alpha, se, alpha
+		a.notes[i] = c.Warnings
+		st.AlphaStar, st.AlphaSE, st.Alpha = c.Alpha, c.SE, c.Alpha
 		if v := a.p.Alpha.Value; v > 0 {
 			st.Alpha = v
 		}
 		for _, theta := range d.three {
-			v, _, _, err := a.alpha(p, theta)
-			if err != nil {
-				if a.ctx.Err() != nil {
-					return d, err
-				}
-				v = math.NaN()
+			v := math.NaN()
+			if c, err := p.CalibrateAlpha(a.ctx, theta, a.s.Calibrate); err == nil {
+				v = c.Alpha
+			} else if a.ctx.Err() != nil {
+				return d, err
 			}
 			st.AlphaAt = append(st.AlphaAt, v)
 		}
@@ -588,48 +576,24 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	return d, a.step()
 }
 
-// alpha returns α* at theta, and its standard error: of several experiments the
-// geometric mean, as the method wants one α for all. The notes are the warnings
-// of the calibrations.
-func (a *assessor) alpha(p *Posterior, theta []float64) (alpha, se float64, notes []string, err error) {
-	cs, err := p.CalibrateAlpha(a.ctx, theta, a.s.Calibrate)
-	if err != nil {
-		return 0, 0, nil, err
-	}
-	var sum, square float64
-	n := float64(len(cs))
-	for i, c := range cs {
-		for _, w := range c.Warnings {
-			if len(cs) > 1 {
-				w = p.Experiments[i].title(i) + ": " + w
-			}
-			notes = append(notes, w)
-		}
-		sum += math.Log(c.Alpha)
-		square += (c.SE / c.Alpha) * (c.SE / c.Alpha)
-	}
-	alpha = math.Exp(sum / n)
-	return alpha, alpha * math.Sqrt(square) / n, notes, nil
-}
-
 // probabilistic samples at step i with the solver's error in the model.
 func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.mode = a.modes[i]
+	p.Mode = a.modes[i]
 	if a.p.Alpha.Name == "" {
 		if math.IsNaN(st.Alpha) {
 			a.done += 2
 			return nil // α could not be calibrated, which Err says
 		}
-		p.Alpha = Known(st.Alpha)
+		p.Alpha = bayes.Known(st.Alpha)
 	}
-	d, err := a.sample(p, a.s.Scheme, a.seed(uint64(i), 1))
+	d, err := a.sample(p, a.s.Sampler, a.seed(uint64(i), 1))
 	if err != nil {
 		return err
 	}
 	if a.p.Alpha.Name != "" {
-		st.Alpha = d.summed.Summary[p.index(a.p.Alpha.Name)].Mean
+		st.Alpha = d.summed.Summary[slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == a.p.Alpha.Name })].Mean
 	}
 	st.Probabilistic = d.summed
 	a.done = min(a.done+1, a.total)
@@ -639,7 +603,7 @@ func (a *assessor) probabilistic(i int) error {
 // weigh solves accurately at few draws of d and returns what the weights say of
 // its error.
 func (a *assessor) weigh(d *draws) ([]shift, float64, error) {
-	w, err := Reweight(a.ctx, d.p, d.few, a.s.Accurate)
+	w, err := bayes.Reweight(a.ctx, d.p, d.few, a.s.Accurate)
 	if err != nil {
 		return nil, math.Inf(1), err
 	}
@@ -744,7 +708,7 @@ func (a *assessor) accurate(fine *draws) error {
 		h float64
 	}
 	use := func(d *draws, effects []shift, khat float64, by string) {
-		a.out.KHat, a.out.AccurateBy, a.source = khat, by, d
+		a.out.KHat, a.out.ReferenceBy, a.source = khat, by, d
 		for j, k := range a.assessed {
 			// The mean of all draws, less the bias that the weighed ones show.
 			q, m, e := &a.out.Params[j], d.summed.Summary[k], effects[j]
@@ -785,10 +749,10 @@ func (a *assessor) accurate(fine *draws) error {
 			return err
 		}
 		var err error
-		if q.mode, err = q.FindMode(a.ctx, a.s.Chains.Seed, a.out.Steps[f].Mode); err != nil {
+		if q.Mode, err = q.FindMode(a.ctx, a.s.Chains.Seed, a.out.Steps[f].Mode); err != nil {
 			continue
 		}
-		d, err := a.sample(q, Deterministic{}, a.seed(1000+uint64(n)))
+		d, err := a.sample(q, bayes.Deterministic{}, a.seed(1000+uint64(n)))
 		if err != nil {
 			if a.ctx.Err() != nil {
 				return err
@@ -827,33 +791,35 @@ func (a *assessor) errors() error {
 }
 
 // pathError returns the error of the classical solution at theta and the times
-// of the data: see StepAssessment.Error. It is NaN if one of the solvers fails.
-func pathError(ctx context.Context, p *Posterior, theta []float64, by AccurateSolver) float64 {
-	coarse, err := newEvaluator(p)
+// of the data: see Step.Error. It is NaN if one of the solvers fails.
+func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by bayes.AccurateSolver) float64 {
+	coarse, err := bayes.NewDensity(p)
 	if err != nil {
 		return math.NaN()
 	}
-	fine, err := by.evaluator(p)
+	defer coarse.Bind(ctx)()
+	fine, err := by.Density(p)
 	if err != nil {
 		return math.NaN()
 	}
-	if _, err := coarse.logLikelihood(theta, nil); err != nil {
+	defer fine.Bind(ctx)()
+	if _, err := coarse.LogLikelihood(theta, nil); err != nil {
 		return math.NaN()
 	}
-	if _, err := by.logLikelihood(ctx, fine, theta); err != nil {
+	if _, err := fine.LogLikelihood(theta, nil); err != nil {
 		return math.NaN()
 	}
 	var sum float64
 	n := 0
-	for i, r := range coarse.runs {
-		d, exact := r.x.Problem.Dim(), fine.runs[i].state
+	for i, x := range p.Experiments {
+		d, state, exact := x.Problem.Dim(), coarse.States(i), fine.States(i)
 		scale := make([]float64, d)
 		for k, x := range exact {
 			scale[k%d] = max(scale[k%d], math.Abs(x))
 		}
 		for k, x := range exact {
 			if c := scale[k%d]; c > 0 {
-				e := (r.state[k] - x) / c
+				e := (state[k] - x) / c
 				sum += e * e
 				n++
 			}
@@ -958,7 +924,7 @@ func (inf *Inference) Verdict() Verdict {
 }
 
 // largest finds the largest steps that are small enough.
-func (a *Assessment) largest() {
+func (a *Report) largest() {
 	for j := range a.Params {
 		q := &a.Params[j]
 		for i := len(a.Steps) - 1; i >= 0; i-- {

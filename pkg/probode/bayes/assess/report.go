@@ -1,4 +1,4 @@
-package bayes
+package assess
 
 import (
 	"encoding/csv"
@@ -9,20 +9,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// What an Assessment says in words: warnings, the answer, tables.
-
-// nominal returns the order that the method is chosen for: for Adams–Moulton
-// that of the implicit equation, solved in whatever way.
-func nominal(m probode.Method) int {
-	if am, ok := m.(probode.AdamsMoulton); ok {
-		return probode.AdamsMoulton{Steps: am.Steps}.Order()
-	}
-	return m.Order()
-}
+// What an Report says in words: warnings, the answer, tables.
 
 // warn says what is to be known beside the numbers, and what to do about it.
 func (as *assessor) warn() {
@@ -31,7 +22,7 @@ func (as *assessor) warn() {
 	say := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
 
 	if !(a.KHat <= khatLimit) {
-		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.1f, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.AccurateBy, khatLimit)
+		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.1f, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, khatLimit)
 	}
 	for _, st := range a.Steps {
 		if st.Err != "" {
@@ -41,7 +32,7 @@ func (as *assessor) warn() {
 	for i, st := range a.Steps {
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf != nil {
-				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Scheme, st.StepSize), say)
+				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Sampler, st.StepSize), say)
 			}
 		}
 		if i == as.finest() && as.source != nil {
@@ -58,7 +49,7 @@ func (as *assessor) warn() {
 
 	// An unknown σ fits the solver's error as if it were the data's.
 	var taken, names []string
-	spreads := p.spreads()
+	spreads := p.Spreads()
 	for j, q := range a.Params {
 		sign, ok := spreads[q.Name]
 		if !ok {
@@ -89,35 +80,6 @@ func (as *assessor) warn() {
 		say("with h = %s some observations lie between grid points, where the path is a polynomial through %d of them, with an error of its own that falls like h^%d, the method's like h^%d: that is part of the error assessed; a step that divides the times of the data does without",
 			strings.Join(off, ", "), a.Method.Order()+2, a.Method.Order()+2, a.Method.Order())
 	}
-}
-
-// spreads returns the parameters that say how large the errors of observation are,
-// which can take the solver's error upon themselves: 1 for one that grows with
-// them, −1 for one that falls. What the parameters of a law of the caller's own
-// mean is not known.
-func (p *Posterior) spreads() map[string]float64 {
-	out := map[string]float64{}
-	for i := range p.Experiments {
-		x := &p.Experiments[i]
-		for k := range x.Data.columns() {
-			l := x.errors(k)
-			var signs []float64 // of Own
-			switch l.(type) {
-			case Gaussian, LogNormal:
-				signs = []float64{1}
-			case StudentT:
-				signs = []float64{-1, 1} // the tails fall with ν
-			case NegativeBinomial:
-				signs = []float64{-1} // the variance falls with φ
-			}
-			for n, sign := range signs {
-				if v := l.Own()[n]; v.Name != "" {
-					out[v.Name] = sign
-				}
-			}
-		}
-	}
-	return out
 }
 
 // warn says what is wrong with the chains of a run.
@@ -165,8 +127,8 @@ func (as *assessor) warnSource(say func(string, ...any)) {
 	}
 }
 
-func (a *Assessment) warnOrder(say func(string, ...any)) {
-	want := nominal(a.Method)
+func (a *Report) warnOrder(say func(string, ...any)) {
+	want := a.Method.Order()
 	// Between the two smallest steps of which both errors are clear of the
 	// accurate solution's own.
 	for i := len(a.Steps) - 2; i >= 0; i-- {
@@ -179,9 +141,6 @@ func (a *Assessment) warnOrder(say func(string, ...any)) {
 			say("at h = %.4g the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α to mean anything; add smaller steps", c.StepSize, 100*c.Error)
 		case c.Order < float64(want)-0.5:
 			cure := "take smaller steps; if the order stays away, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-			if am, ok := a.Method.(probode.AdamsMoulton); ok && am.Linearize == probode.Current && am.Steps > 1 {
-				cure = "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
-			}
 			say("order lost: from h = %.4g to %.4g the error of the path falls like h^%.1f, where %v should give h^%d: %s", c.StepSize, f.StepSize, c.Order, a.Method, want, cure)
 		}
 		break
@@ -200,7 +159,7 @@ func (a *Assessment) warnOrder(say func(string, ...any)) {
 // and its Monte Carlo standard error; NaN if there are none. Of shifts above
 // one standard deviation, or ones that are less than three standard errors from
 // zero, no order is taken.
-func (a *Assessment) ShiftOrder() (order, se float64, i int) {
+func (a *Report) ShiftOrder() (order, se float64, i int) {
 	norm := func(inf *Inference) (b, se float64) {
 		var v float64
 		for _, e := range inf.Effects {
@@ -233,7 +192,7 @@ const (
 	alphaSteps, alphaTheta = 2, 4
 )
 
-func (a *Assessment) warnAlpha(p *Posterior, say func(string, ...any)) {
+func (a *Report) warnAlpha(p *bayes.Posterior, say func(string, ...any)) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i := range len(a.Steps) - 1 {
 		c, f := a.Steps[i], a.Steps[i+1]
@@ -268,7 +227,7 @@ func nanOr(v, other float64) float64 {
 }
 
 // Answer returns the verdict in a few sentences.
-func (a *Assessment) Answer() string {
+func (a *Report) Answer() string {
 	var b strings.Builder
 	limit := fmt.Sprintf("bias below %.3g posterior sd, sd within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
 	top := a.Steps[0].StepSize
@@ -422,7 +381,7 @@ func plusMinus(v, se float64, signed bool) string {
 }
 
 // String returns the answer, the tables and the warnings.
-func (a *Assessment) String() string {
+func (a *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v on %s\n\n%s\n%s", a.Method, a.Model, a.Answer(), a.Tables())
 	if a.Warnings != nil {
@@ -436,7 +395,7 @@ func (a *Assessment) String() string {
 
 // Tables returns the numbers as tables for a terminal: of the steps, of the
 // effects on each parameter, and of the accurate posterior.
-func (a *Assessment) Tables() string {
+func (a *Report) Tables() string {
 	var b strings.Builder
 	rows := [][]string{{"h", "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}}
 	for _, st := range a.Steps {
@@ -445,7 +404,7 @@ func (a *Assessment) Tables() string {
 			if inf == nil {
 				continue
 			}
-			rows = append(rows, append(head, inf.Scheme, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict().String()))
+			rows = append(rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict().String()))
 			head = make([]string, 5)
 		}
 		if st.Deterministic == nil {
@@ -473,19 +432,19 @@ func (a *Assessment) Tables() string {
 		}
 		for j, q := range a.Params {
 			name := q.Name
-			for _, pick := range []func(StepAssessment) *Inference{
-				func(st StepAssessment) *Inference { return st.Deterministic },
-				func(st StepAssessment) *Inference { return st.Probabilistic },
+			for _, pick := range []func(Step) *Inference{
+				func(st Step) *Inference { return st.Deterministic },
+				func(st Step) *Inference { return st.Probabilistic },
 			} {
-				row, scheme := []string{name, ""}, ""
+				row, sampler := []string{name, ""}, ""
 				for _, st := range a.Steps {
 					cell := "–"
 					if inf := pick(st); inf != nil {
-						cell, scheme = kind.of(inf.Effects[j]), inf.Scheme
+						cell, sampler = kind.of(inf.Effects[j]), inf.Sampler
 					}
 					row = append(row, cell)
 				}
-				if row[1] = scheme; scheme == "" {
+				if row[1] = sampler; sampler == "" {
 					continue
 				}
 				rows = append(rows, row)
@@ -502,13 +461,13 @@ func (a *Assessment) Tables() string {
 	}
 	b.WriteByte('\n')
 	writeTable(&b, rows)
-	fmt.Fprintf(&b, "from %s; k̂ = %.2f\n", a.AccurateBy, a.KHat)
+	fmt.Fprintf(&b, "from %s; k̂ = %.2f\n", a.ReferenceBy, a.KHat)
 	return b.String()
 }
 
 // alphas returns a table of α* at the mode, with its standard error, and at three
 // draws of the posterior; nil if nothing was calibrated.
-func (a *Assessment) alphas() [][]string {
+func (a *Report) alphas() [][]string {
 	rows := [][]string{{"calibrated α*"}, {"at the mode"}, {"at three draws"}}
 	known := false
 	for _, st := range a.Steps {
@@ -533,7 +492,7 @@ func (a *Assessment) alphas() [][]string {
 
 // LargestStep returns the largest step that is small enough for the parameter: a
 // number, with ≥ before it where a larger one may do, "undecided", or "none".
-func (q AccurateMarginal) LargestStep() string {
+func (q Parameter) LargestStep() string {
 	switch {
 	case q.UndecidedAbove && q.Largest > 0:
 		return fmt.Sprintf("≥ %.4g", q.Largest)
@@ -585,9 +544,9 @@ func writeTable(b *strings.Builder, rows [][]string) {
 }
 
 // WriteCSV writes a row for each step, inference and parameter.
-func (a *Assessment) WriteCSV(w io.Writer) error {
+func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"step", "scheme", "parameter", "alpha", "alpha_star", "alpha_star_at_draws", "mean", "sd", "accurate_mean", "accurate_sd",
+	out.Write([]string{"step", "sampler", "parameter", "alpha", "alpha_star", "alpha_star_at_draws", "mean", "sd", "accurate_mean", "accurate_sd",
 		"bias", "bias_se", "sd_ratio", "sd_ratio_se", "verdict", "rhat", "bulk_ess", "draws", "solves", "failed", "seconds", "path_error", "khat"})
 	for _, st := range a.Steps {
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
@@ -601,7 +560,7 @@ func (a *Assessment) WriteCSV(w io.Writer) error {
 			for j, q := range a.Params {
 				e := inf.Effects[j]
 				m := inf.marginal(q.Name)
-				row := []string{fmt.Sprint(st.StepSize), inf.Scheme, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
+				row := []string{fmt.Sprint(st.StepSize), inf.Sampler, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
 				for _, v := range []float64{m.Mean, m.SD, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
 					row = append(row, fmt.Sprintf("%.6g", v))
 				}

@@ -1,4 +1,4 @@
-package bayes
+package assess
 
 import (
 	"context"
@@ -11,12 +11,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // If θ is a draw of the prior and Y of the model given θ, then θ is also a draw
 // of the posterior given Y. Among L independent draws of that posterior its rank
-// is uniform on 0, …, L. So ranks from many data sets show whether a scheme draws
+// is uniform on 0, …, L. So ranks from many data sets show whether a sampler draws
 // from the posterior that it claims to, whatever that looks like.
 
 // SBCSettings says how simulation-based calibration is done. All fields have
@@ -53,10 +55,10 @@ type SBCSettings struct {
 
 // An SBCResult holds the ranks that simulation-based calibration found.
 type SBCResult struct {
-	Scheme Scheme
+	Sampler bayes.Sampler
 
 	// Names are those of the parameters, and log_lik for the log likelihood
-	// p(Y | Z(θ, ξ)): without a quantity that depends on the data, a scheme
+	// p(Y | Z(θ, ξ)): without a quantity that depends on the data, a sampler
 	// that takes no notice of them and draws from the prior would not be found
 	// out [Modrák et al. 2023].
 	Names []string
@@ -72,12 +74,12 @@ type SBCResult struct {
 	Redrawn, Short int
 }
 
-// SBC makes simulation-based calibration of a scheme [Talts et al. 2018]: it
+// SBC makes simulation-based calibration of a sampler [Talts et al. 2018]: it
 // draws θ from the priors of p and data from the model, in place of those of p
-// and with the same times and missing values, has the scheme draw from the
+// and with the same times and missing values, has the sampler draw from the
 // posterior, and ranks θ among those draws.
 //
-// The data are drawn with the law that the scheme takes the posterior of: with
+// The data are drawn with the law that the sampler takes the posterior of: with
 // the noise of the solver; for Deterministic and DelayedAcceptance without Noise
 // by the classical solution; and for Reweighted by the accurate one, the draws
 // being drawn again in proportion to their weights.
@@ -89,9 +91,9 @@ type SBCResult struct {
 //
 // If ctx ends first, the result holds the data sets done by then, and the error
 // is ctx.Err().
-func SBC(ctx context.Context, p *Posterior, scheme Scheme, s SBCSettings) (*SBCResult, error) {
+func SBC(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s SBCSettings) (*SBCResult, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
-		panic("bayes: negative count in SBCSettings")
+		panic("assess: negative count in SBCSettings")
 	}
 	if s.Sets == 0 {
 		s.Sets = 200
@@ -102,16 +104,19 @@ func SBC(ctx context.Context, p *Posterior, scheme Scheme, s SBCSettings) (*SBCR
 	if s.Independent == 0 {
 		s.Independent = 4
 	}
-	if _, err := newEvaluator(p); err != nil {
+	if ctx == nil || sampler == nil {
+		return nil, errors.New("assess: SBC wants a context and a sampler, not nil")
+	}
+	if _, err := bayes.NewDensity(p); err != nil {
 		return nil, err
 	}
-	if err := scheme.validate(p); err != nil {
+	if err := sampler.Check(p); err != nil {
 		return nil, err
 	}
-	out := &SBCResult{Scheme: scheme, Names: append(p.names(), "log_lik"), Draws: s.Ranks}
+	out := &SBCResult{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}
 	sets := make([]calibrationSet, s.Sets)
-	done, err := each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
-		return func(i int) error { return sets[i].run(ctx, p, scheme, &s, uint64(i)) }
+	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
+		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
 	})
 	for range out.Names {
 		out.Ranks = append(out.Ranks, nil)
@@ -141,9 +146,9 @@ type calibrationSet struct {
 // redraws is the number of draws of θ in a row that may fail.
 const redraws = 1000
 
-func (set *calibrationSet) run(ctx context.Context, p *Posterior, scheme Scheme, s *SBCSettings, i uint64) error {
+func (set *calibrationSet) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s *SBCSettings, i uint64) error {
 	rng := probode.Stream(s.Seed, 0x736263, i)
-	var q *Posterior
+	var q *bayes.Posterior
 	var theta []float64
 	var ll float64
 	for {
@@ -151,15 +156,15 @@ func (set *calibrationSet) run(ctx context.Context, p *Posterior, scheme Scheme,
 			return err
 		}
 		var err error
-		if q, theta, ll, err = simulate(ctx, p, scheme, rng); err == nil {
+		if q, theta, ll, err = p.Simulate(ctx, sampler.Target(), rng); err == nil {
 			break
 		}
 		if set.redrawn++; set.redrawn == redraws {
-			return fmt.Errorf("bayes: calibration: no data from %d draws of the prior, at last: %w", redraws, err)
+			return fmt.Errorf("assess: calibration: no data from %d draws of the prior, at last: %w", redraws, err)
 		}
 	}
 	const least = 100 // draws before the effective sample size is looked at
-	chains, err := Sample(ctx, q, scheme, mcmc.Settings{
+	chains, err := bayes.Sample(ctx, q, sampler, mcmc.Settings{
 		Chains: 1, Draws: max(least, 2*s.Ranks), MinESS: s.Independent * float64(s.Ranks), BurnIn: s.BurnIn,
 		Seed: rng.Uint64(), Workers: 1,
 		Start: func(int, *rand.Rand) []float64 { return slices.Clone(theta) },
@@ -168,21 +173,14 @@ func (set *calibrationSet) run(ctx context.Context, p *Posterior, scheme Scheme,
 		return err
 	}
 	set.short = chains.Capped
-	e, err := newEvaluator(q)
-	if err != nil {
-		return err
-	}
-	lik, err := e.column(chains, "log_lik.1")
-	if err != nil {
-		return err
-	}
+	lik := slices.Index(chains.Quantities, "log_lik.1")
 	set.rank = make([]int, len(theta)+1)
-	for _, n := range resample(chains, s.Ranks, rng) {
+	for _, n := range bayes.Resample(chains, s.Ranks, rng) {
 		for k, v := range chains.Draws[0][n] {
 			set.rank[k] += below(v, theta[k], rng)
 		}
 		var sum float64
-		for _, l := range chains.Generated[0][n][lik : lik+e.observed()] {
+		for _, l := range chains.Generated[0][n][lik:] {
 			sum += l
 		}
 		set.rank[len(theta)] += below(sum, ll, rng)
@@ -196,68 +194,6 @@ func below(a, b float64, rng *rand.Rand) int {
 		return 1
 	}
 	return 0
-}
-
-// simulate returns p with data drawn from the model, the draw of the prior
-// behind them, and the log likelihood there.
-func simulate(ctx context.Context, p *Posterior, scheme Scheme, rng *rand.Rand) (*Posterior, []float64, float64, error) {
-	e, err := newEvaluator(p)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	theta, xi := p.DrawPrior(rng), make([]float64, e.noise)
-	normals(xi, rng)
-	switch s := scheme.(type) {
-	case Deterministic:
-		_, err = e.logLikelihood(theta, nil)
-	case DelayedAcceptance:
-		if !s.Noise {
-			xi = nil
-		}
-		_, err = e.logLikelihood(theta, xi)
-	case Reweighted:
-		if e, err = s.Accurate.evaluator(p); err == nil {
-			_, err = s.Accurate.logLikelihood(ctx, e, theta)
-		}
-	default:
-		_, err = e.logLikelihood(theta, xi)
-	}
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	new := e.predictions()
-	e.predict(new, theta, e.fit, rng)
-	q := *p
-	q.Experiments = slices.Clone(p.Experiments)
-	for i := range q.Experiments {
-		data := *q.Experiments[i].Data
-		y := new[i].Y[0]
-		for n, row := range data.Y {
-			for k, v := range row {
-				if math.IsNaN(v) {
-					y[n][k] = v
-				} else if math.IsNaN(y[n][k]) {
-					return nil, nil, 0, fmt.Errorf("the value %g is expected at t = %g, column %d: there is no law of errors", new[i].Fit[0][n][k], data.T[n], k+1)
-				}
-			}
-		}
-		data.Y = y
-		q.Experiments[i].Data = &data
-	}
-	// The density of the data, which must not be zero: the chain begins here.
-	terms := make([]float64, e.observed())
-	for i, r := range e.runs {
-		r.x = &q.Experiments[i]
-	}
-	e.pointwise(terms, e.fit, theta)
-	var ll float64
-	for _, l := range terms {
-		ll += l
-	}
-	if math.IsNaN(ll) || math.IsInf(ll, 0) {
-		return nil, nil, 0, errors.New("the density of data drawn from the model is zero")
-	}
-	return &q, theta, ll, nil
 }
 
 // Histogram returns how many data sets have each of the L+1 ranks of quantity k,
@@ -324,10 +260,10 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the probability with which ranks of a correct scheme would deviate
+// P returns the probability with which ranks of a correct sampler would deviate
 // from the uniform law at least as much as those of quantity k do, at the point
 // where that is least likely. It is exact for independent draws. A P below
-// 10⁻⁴ or so says that the scheme is wrong, or that its draws depend too much on
+// 10⁻⁴ or so says that the sampler is wrong, or that its draws depend too much on
 // each other.
 func (r *SBCResult) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
@@ -457,7 +393,7 @@ func (r *SBCResult) String() string {
 		width = max(width, utf8.RuneCountInString(name))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Scheme, len(r.Ranks[0]), r.Draws)
+	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Sampler, len(r.Ranks[0]), r.Draws)
 	if r.Redrawn > 0 {
 		fmt.Fprintf(&b, "; %d draws of the prior drawn anew", r.Redrawn)
 	}
@@ -473,4 +409,13 @@ func (r *SBCResult) String() string {
 		fmt.Fprintf(&b, "%-*s  %10.2g  %.2f\n", width, name, r.P(k), float64(sum)/float64(len(r.Ranks[k])))
 	}
 	return b.String()
+}
+
+// names returns those of the parameters.
+func names(p *bayes.Posterior) []string {
+	var out []string
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	return out
 }
