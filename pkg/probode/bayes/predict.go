@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -162,6 +163,9 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 
 // column returns the position of a quantity among those that chains hold.
 func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
+	if chains == nil {
+		return 0, errors.New("bayes: the Chains are nil")
+	}
 	want := quantities(e)
 	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.names(), chains.Names) {
 		return 0, fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",

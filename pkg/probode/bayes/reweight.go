@@ -123,8 +123,11 @@ func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
 // that have been weighed by then, and the error is ctx.Err().
 func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a AccurateSolver) (*mcmc.Chains, error) {
 	e, err := a.Density(p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case ctx == nil || chains == nil:
+		return nil, errors.New("bayes: Reweight wants a context and Chains, not nil")
 	}
 	if chains.LogWeights != nil {
 		return nil, errors.New("bayes: the chains have weights already: reweight the draws that they were made of")

@@ -570,7 +570,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 }
 
 // Is forward Euler with h = 1/4 good enough for the rate of a decay?
-func ExampleAssess() {
+func ExampleRun() {
 	decay := &probode.Problem{
 		Name: "decay", Params: []string{"rate"}, Theta: []float64{1}, X0: []float64{1}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },

@@ -45,3 +45,6 @@ func ExampleSBC() {
 	fmt.Println(r.Names, "wrong:", wrong)
 	// Output: [rate sigma log_lik] wrong: false
 }
+
+// standardLog is the prior of a parameter whose logarithm is N(0, 1).
+var standardLog = distuv.LogNormal{Sigma: 1}

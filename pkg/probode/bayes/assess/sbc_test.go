@@ -32,7 +32,7 @@ func calibrationModel() *bayes.Posterior {
 			{Name: "x1_0", Prior: distuv.Normal{Mu: 1, Sigma: 0.3}},
 			{Name: "sigma", Prior: distuv.Uniform{Min: 0.05, Max: 0.4}},
 		},
-		Experiments: []bayes.Experiment{{Problem: decay().UnknownStart(), Data: d,
+		Experiments: []bayes.Experiment{{Problem: assessPosterior(0).Experiments[0].Problem.UnknownStart(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
