@@ -31,7 +31,6 @@ var commands = []command{
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
 	{"sbc", "simulation-based calibration of a scheme", sbc},
-	{"speed", "effective draws per second of every scheme", speed},
 }
 
 // stopped says in words how far a command had come when it was interrupted.
