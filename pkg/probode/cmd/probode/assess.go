@@ -156,7 +156,7 @@ func parseSteps(text string) ([]float64, error) {
 func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 	line, begin := progress.NewLine(f), time.Now()
 	return func(done, total int, doing string) {
-		if elapsed := time.Since(begin); elapsed >= time.Second/10 {
+		if elapsed := time.Since(begin); elapsed >= time.Second { // short work needs no line
 			line.Show(elapsed, fmt.Sprintf("%d of %d · %s", done, total, doing))
 		}
 	}, line.Erase
