@@ -30,6 +30,9 @@ type Density struct {
 	ctx        context.Context // that solves end with
 	broken     bool            // a solve was broken off, as the context had ended
 	fault      error           // what panicked
+	at         *run            // that is being evaluated
+	ll         float64         // of evaluate
+	err        error
 }
 
 // A run is one experiment in a Density.
@@ -182,25 +185,36 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 // expected of the data there is in Expected. xi, of length NoiseLen, nil for
 // ξ = 0, is not used where an accurate solver takes the method's place. The error
 // is that of a failed solve, and the log likelihood then −∞.
-func (e *Density) LogLikelihood(theta, xi []float64) (ll float64, err error) {
-	if e.fault != nil {
-		return math.Inf(-1), e.fault
+func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
+	e.ll, e.err = math.Inf(-1), e.fault
+	if e.fault == nil {
+		e.evaluate(theta, xi)
 	}
-	at := 0 // experiment
-	defer func() {
-		if v := recover(); v != nil {
-			e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.runs[at].describe(theta))
-			ll, err = math.Inf(-1), e.fault
+	return e.ll, e.err
+}
+
+// evaluate sets ll and err, which as results would have to be allocated to be set
+// where a panic is recovered.
+func (e *Density) evaluate(theta, xi []float64) {
+	e.at = e.runs[0]
+	defer e.recovered(theta)
+	var sum float64
+	for _, r := range e.runs {
+		e.at = r
+		if xi, e.err = e.solve(r, theta, xi); e.err != nil {
+			return
 		}
-	}()
-	for i, r := range e.runs {
-		at = i
-		if xi, err = e.solve(r, theta, xi); err != nil {
-			return math.Inf(-1), err
-		}
-		ll += r.logLikelihood(theta)
+		sum += r.logLikelihood(theta)
 	}
-	return ll, nil
+	e.ll = sum
+}
+
+// recovered takes down what panicked in a likelihood or Observe.
+func (e *Density) recovered(theta []float64) {
+	if v := recover(); v != nil {
+		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
+		e.err = e.fault
+	}
 }
 
 // fail makes what panicked the fault of the density.
