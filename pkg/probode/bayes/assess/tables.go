@@ -17,7 +17,7 @@ func (a *Report) String() string {
 		b.WriteByte('\n')
 	}
 	for _, w := range a.Warnings {
-		fmt.Fprintf(&b, "caution: %s\n", w)
+		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
 }

@@ -119,7 +119,7 @@ func (as *assessor) warnSource(say func(string, ...any)) {
 		}
 	}
 	if lost != nil {
-		say("no verdict is given on %s: the chains behind the accurate posterior are too far from a law that they agree on (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(lost, ", "), mixed, fewest)
+		say("no verdict is given on %s: the chains behind the accurate posterior are too far from a distribution that they agree on (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(lost, ", "), mixed, fewest)
 	}
 }
 
