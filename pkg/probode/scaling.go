@@ -1,0 +1,143 @@
+package probode
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scaling chooses how the size of the noise goes with the step.
+type Scaling int
+
+const (
+	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
+	// run, and ScaleStep on all others and for a method with a Streamer.
+	ScaleDefault Scaling = iota
+	// ScaleStep is the noise of the method itself, of scale √α h^p.
+	ScaleStep
+	// ScaleLocal adds √α l √(T/h) ξ to the state after each step, where l is
+	// the size of the local error of the step and component on the classical
+	// path at the θ for which the Solver was made, h the step and T the span:
+	// with α = 1 as much as the local errors would sum up to if they all had
+	// the same sign. It serves any method.
+	ScaleLocal
+)
+
+// Alpha returns the noise scale α, that of the first component if they differ.
+func (s *Solver) Alpha() float64 { return s.alpha[0] }
+
+// SetAlpha changes the noise scale: one number ≥ 0 for all components of the
+// state, or one for each. It panics at another number of them, and where the
+// normals of the method do not belong to components and more than one is
+// given.
+func (s *Solver) SetAlpha(alpha ...float64) {
+	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
+		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
+	}
+	s.alpha = append(s.alpha[:0], alpha...)
+	s.rescale()
+}
+
+// SetScaling changes how the size of the noise goes with the step. For
+// ScaleLocal on a grid that has no local errors of its own they are measured
+// along the classical path at θ, which may fail as a solve may.
+func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
+	if scaling == ScaleDefault {
+		scaling = s.byDefault()
+	}
+	if scaling == ScaleLocal && s.Streams() {
+		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
+	}
+	if scaling == ScaleLocal && s.unit == nil {
+		local := s.g.local
+		if local == nil {
+			var err error
+			if local, err = s.localErrors(theta); err != nil {
+				return err
+			}
+		}
+		s.setUnit(local)
+	}
+	s.scaling = scaling
+	s.rescale()
+	return nil
+}
+
+// Scaling returns how the size of the noise goes with the step: ScaleStep or
+// ScaleLocal.
+func (s *Solver) Scaling() Scaling {
+	if s.scaling == ScaleLocal {
+		return ScaleLocal
+	}
+	return ScaleStep
+}
+
+// byDefault is what ScaleDefault stands for.
+func (s *Solver) byDefault() Scaling {
+	if s.Streams() || s.g.local == nil {
+		return ScaleStep
+	}
+	return ScaleLocal
+}
+
+// setUnit sets the scales of ScaleLocal for α = 1.
+func (s *Solver) setUnit(local []float64) {
+	span := s.g.span[1] - s.g.span[0]
+	s.unit = make([]float64, len(local))
+	for i := range s.g.Steps() {
+		if h := s.g.H(i); h > 0 {
+			c := math.Sqrt(span / h)
+			for k := i * s.d; k < (i+1)*s.d; k++ {
+				s.unit[k] = c * local[k]
+			}
+		}
+	}
+}
+
+// rescale follows a change of α or of the kind of scaling.
+func (s *Solver) rescale() {
+	if n := s.normals(); len(s.scale) != n {
+		s.scale = make([]float64, n)
+	}
+	if s.fixed = false; s.scaling == ScaleLocal {
+		return
+	}
+	if h, ok := s.g.Uniform(); ok {
+		s.fixed = true
+		s.noise.scales(s.scale, s.alpha, h)
+	} else if !s.g.moving && s.powers == nil {
+		s.powers = make([]float64, s.g.Steps())
+		for i := range s.powers {
+			s.powers[i] = math.Pow(s.g.H(i), s.noise.Exponent)
+		}
+	}
+}
+
+// scaleAt sets scale for step i.
+func (s *Solver) scaleAt(i int) {
+	switch {
+	case s.fixed:
+	case s.scaling == ScaleLocal:
+		root := math.Sqrt(s.alpha[0])
+		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
+			if len(s.alpha) > 1 {
+				root = math.Sqrt(s.alpha[k])
+			}
+			s.scale[k] = root * u
+		}
+	case s.powers != nil && len(s.alpha) == 1:
+		v := math.Sqrt(s.alpha[0]) * s.powers[i]
+		for k := range s.scale {
+			s.scale[k] = v
+		}
+	default:
+		s.noise.scales(s.scale, s.alpha, s.g.H(i))
+	}
+}
+
+// normals is n, the number of normals a step.
+func (s *Solver) normals() int {
+	if s.scaling == ScaleLocal {
+		return s.d
+	}
+	return s.noise.Normals
+}
