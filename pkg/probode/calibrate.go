@@ -202,6 +202,9 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	if math.IsNaN(top.se) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))
 	}
+	if top.se > 0.3 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known to some %.0f %% only: a few paths that go far astray decide on it, and the score may have several maxima; a smaller step gives a more stable method", out.Alpha, 100*top.se))
+	}
 	if s.Progress != nil {
 		s.Progress(c.total, c.total)
 	}

@@ -95,7 +95,7 @@ type optimum struct {
 }
 
 // A parabola interpolates logarithms of variances in log α from those at −δ, 0
-// and δ.
+// and δ, and goes on straight beyond.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -104,8 +104,14 @@ type parabola struct {
 func (p *parabola) at(x float64, logv []float64) {
 	u := x / p.delta
 	for k, m := range p.mid {
-		l, r := p.left[k], p.right[k]
-		logv[k] = m + u*(r-l)/2 + u*u*(r-2*m+l)/2
+		switch l, r := p.left[k], p.right[k]; {
+		case u < -1:
+			logv[k] = l + (u+1)*(m-l)
+		case u > 1:
+			logv[k] = r + (u-1)*(r-m)
+		default:
+			logv[k] = m + u*(r-l)/2 + u*u*(r-2*m+l)/2
+		}
 	}
 }
 
@@ -202,11 +208,11 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 
 // errors returns the standard errors of log α* from the variances at three places delta apart: by the jackknife over groups of paths
 // and over tenths of the points in time. The optimum is sought again for each,
-// within a factor of five or so: where the score is flat or has kinks, as with a
+// within a factor of two or so: where the score is flat or has kinks, as with a
 // few paths that go far astray, a parabola through it may have its vertex
 // anywhere.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
-	const reach, tol = 1.6, 1e-3
+	const reach, tol = 0.8, 1e-3
 	thin := c.thin()
 	loge2 := make([]float64, len(mid.without[0]))
 	for k := range loge2 {
