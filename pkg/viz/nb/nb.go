@@ -36,16 +36,15 @@ import (
 const echarts = "environment/echarts/echarts.min.js"
 
 // Show shows each graphic as one output: interactive where scripts run and
-// ECharts is found, otherwise its own static picture, which exporters that know
-// no HTML find beside it. A graphic that cannot be drawn ends the cell with an
-// error.
+// ECharts is found, otherwise its own static picture. The picture is in the HTML,
+// and only there, so that a notebook holds it once. A graphic that cannot be drawn
+// ends the cell with an error.
 func Show(graphics ...viz.Graphic) {
 	for _, g := range graphics {
-		fragment, picture, err := viz.Bundle(g)
+		fragment, err := viz.HTML(g)
 		Check(err)
 		send(bundle{
 			protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
-			protocol.MIMEImagePNG:  picture,
 			protocol.MIMETextPlain: "Figure: " + title(g),
 		}, "")
 		synchronise()
