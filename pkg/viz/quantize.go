@@ -42,7 +42,16 @@ func quantized(img *image.RGBA) *image.Paletted {
 		}
 	}
 
-	boxes := []colours{all}
+	// Letters and axes are grey, and stay so whatever is near them in colour.
+	var grey, tinted colours
+	for _, c := range all {
+		if c.rgb[0] == c.rgb[1] && c.rgb[1] == c.rgb[2] {
+			grey = append(grey, c)
+		} else {
+			tinted = append(tinted, c)
+		}
+	}
+	boxes := slices.DeleteFunc([]colours{grey, tinted}, func(q colours) bool { return len(q) == 0 })
 	for len(boxes) < paletteSize {
 		widest, size := -1, 0.0
 		for i, q := range boxes {
@@ -79,20 +88,6 @@ type counted struct {
 	number int
 }
 
-// channel returns the lightness or one of two differences of colour, which count
-// more: a letter whose grey has a tint is seen sooner than one that is a little
-// too light.
-func (c counted) channel(k int) float64 {
-	r, g, b := float64(c.rgb[0]), float64(c.rgb[1]), float64(c.rgb[2])
-	switch k {
-	case 0:
-		return (r + g + b) / 3
-	case 1:
-		return 2 * (r - g)
-	}
-	return 2 * (b - g)
-}
-
 type colours []counted
 
 func (q colours) total() (n int) {
@@ -112,7 +107,7 @@ func (q colours) spread() (channel int, size float64) {
 	for k := range 3 {
 		var n, mean, s float64
 		for _, c := range q {
-			w, v := weight(c.n), c.channel(k)
+			w, v := weight(c.n), float64(c.rgb[k])
 			n += w
 			d := v - mean
 			mean += d * w / n
@@ -127,7 +122,7 @@ func (q colours) spread() (channel int, size float64) {
 
 func (q colours) cut() (lo, hi colours) {
 	k, _ := q.spread()
-	slices.SortStableFunc(q, func(a, b counted) int { return cmp.Compare(a.channel(k), b.channel(k)) })
+	slices.SortStableFunc(q, func(a, b counted) int { return cmp.Compare(a.rgb[k], b.rgb[k]) })
 	var total, sum float64
 	for _, c := range q {
 		total += weight(c.n)
