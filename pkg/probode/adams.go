@@ -89,8 +89,9 @@ func (m *past) Recall(from, i int, z, theta []float64) {
 	}
 }
 
-// starting reports whether step i is one that Runge–Kutta takes.
-func (m *past) starting(i int) bool { return i < m.begin+m.first }
+// starting reports whether step i is one that Runge–Kutta takes. A one-step
+// method has no start, and no memory of where its segment began.
+func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
 // quiet reports whether a starting step carries no noise. At the start of the
 // path it does not, which is the convention of the paper's experiments; behind

@@ -161,8 +161,13 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	// entry is wrong if no way of taking differences gives it.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
+	rounding := 4 * epsilon // of f, which increments that are very small must not blame
 	wrong := func(i, j int, row float64) bool {
-		return !(math.Abs(m.At(i, j)-fd.At(i, j)) <= tol*row+1e-9*(1+math.Abs(fx[i])))
+		allowed := tol*row + 1e-9*(1+math.Abs(fx[i]))
+		if math.Abs(diff.scale) >= 1e-2 {
+			allowed += rounding * math.Abs(fx[i]/diff.step[j])
+		}
+		return !(math.Abs(m.At(i, j)-fd.At(i, j)) <= allowed)
 	}
 	type entry struct{ i, j int }
 	var suspects map[entry]float64

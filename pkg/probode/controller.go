@@ -157,7 +157,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			to = t + rest/2
 		}
 		if !(to > t+8*epsilon*math.Abs(t)) && to != end {
-			return 0, 0, fmt.Errorf("%w, at t = %.6g", errTooShort, t)
+			return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(nil, t, to))
 		}
 		if r, ok := c.step.(Rememberer); ok {
 			r.Save(c.memory)
@@ -178,11 +178,8 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			} else {
 				h *= min(0.8, max(0.1, 0.9*math.Pow(size, -1/c.q)))
 			}
-			if rejected > 200 || t+h <= t {
-				if err == nil {
-					err = errTooShort
-				}
-				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, err)
+			if rejected > 200 || t+h <= t+8*epsilon*math.Abs(t) {
+				return 0, 0, fmt.Errorf("at t = %.6g: %w", t, c.reason(err, t, to))
 			}
 			continue
 		}
@@ -201,6 +198,20 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			h = max(h, min(full, h*c.most))
 		}
 	}
+}
+
+// reason says why no step from t is short enough, err being what the last one
+// failed with, if it did.
+func (c *controller) reason(err error, t, to float64) error {
+	for _, at := range [2]float64{t, to} {
+		if c.p.F(c.next, at, c.x, c.theta); !finite(c.next) {
+			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, short(c.next), at)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return errTooShort
 }
 
 // try makes step i and returns its error in units of the tolerance.

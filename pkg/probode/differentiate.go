@@ -48,6 +48,7 @@ type Differentiator struct {
 
 	t           float64
 	x, theta, f []float64 // the point, and f there
+	inverse     []float64 // of the size of each component of theta
 	x1, theta1  []float64 // a point nearby
 	f1, f2, u   []float64
 	jac1        *Matrix
@@ -68,7 +69,10 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	for _, v := range []*[]float64{&e.x, &e.f, &e.x1, &e.f1, &e.f2, &e.u} {
 		*v = make([]float64, d)
 	}
-	e.theta, e.theta1 = make([]float64, n), make([]float64, n)
+	e.theta, e.theta1, e.inverse = make([]float64, n), make([]float64, n), make([]float64, n)
+	for k := range e.theta {
+		e.inverse[k] = 1 // of a parameter that is zero
+	}
 	return e
 }
 
@@ -76,7 +80,15 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t = t
 	copy(e.x, x)
-	copy(e.theta, theta)
+	for k, v := range theta {
+		if v == e.theta[k] {
+			continue // as for most points of a path
+		}
+		e.theta[k], e.inverse[k] = v, 1
+		if v != 0 {
+			e.inverse[k] = 1 / math.Abs(v)
+		}
+	}
 	switch {
 	case e.lin != nil:
 		e.lin.FJ(e.f, e.jac, t, x, theta)
@@ -100,11 +112,14 @@ func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 // Along writes the derivative of f for a movement of x by dx, of θ by dtheta and
 // of t by dt into dst.
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
-	const sqrtEps = 1.4901161193847656e-08
+	// An increment of ε^{1/2} balances truncation against rounding. In θ alone
+	// a larger one is better: f is linear in most parameters, and often the
+	// small difference of large terms.
+	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
 		e.jac.AddMul(dst, 1, dx)
-		dx = nil
+		dx, eps = nil, 0x1p-22
 	}
 	if e.ftheta != nil {
 		n := len(dtheta)
@@ -118,7 +133,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	if e.p.Autonomous {
 		dt = 0
 	}
-	eps := sqrtEps * e.reach(dx, dtheta, dt)
+	eps *= e.reach(dx, dtheta, dt)
 	if math.IsInf(eps, 1) {
 		return // nothing moves
 	}
@@ -129,8 +144,9 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 		}
 	}
 	e.field(e.f1, eps, dx, dtheta, dt)
+	per := 1 / eps
 	for i := range dst {
-		dst[i] += (e.f1[i] - e.f[i]) / eps
+		dst[i] += (e.f1[i] - e.f[i]) * per
 	}
 }
 
@@ -183,20 +199,17 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 // reach returns the number by which a movement is multiplied so that what moves
 // most moves by its own size; +Inf if nothing moves.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
-	floor := 1e-3 * maxAbs(e.x)
-	if floor == 0 {
-		floor = 1
+	var most, floor float64
+	if len(dx) > 0 {
+		if floor = 1e-3 * maxAbs(e.x); floor == 0 {
+			floor = 1
+		}
 	}
-	var most float64
 	for k, v := range dx {
 		most = max(most, math.Abs(v)/max(math.Abs(e.x[k]), floor))
 	}
 	for k, v := range dtheta {
-		size := math.Abs(e.theta[k])
-		if size == 0 {
-			size = 1
-		}
-		most = max(most, math.Abs(v)/size)
+		most = max(most, math.Abs(v)*e.inverse[k])
 	}
 	if dt != 0 {
 		span := e.p.Span[1] - e.p.Span[0]
@@ -208,17 +221,29 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 // field writes f at the point moved by eps times the movement into dst.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
-	e.p.F(dst, e.t+eps*dt, e.x1, e.theta1)
+	x, theta := e.x1, e.theta1
+	if dx == nil {
+		x = e.x
+	}
+	if dtheta == nil {
+		theta = e.theta
+	}
+	e.p.F(dst, e.t+eps*dt, x, theta)
 	restore.back(e.p)
 }
 
 // move sets x1 and theta1, and the ends of the segment that F may see to those
 // at theta1, so that a condition on t in F keeps its side where the event moves.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
-	copy(e.x1, e.x)
-	addScaled(e.x1[:len(dx)], eps, dx)
-	copy(e.theta1, e.theta)
-	addScaled(e.theta1[:len(dtheta)], eps, dtheta)
+	for k, v := range e.theta {
+		e.theta1[k] = v
+	}
+	for k, v := range dtheta {
+		e.theta1[k] += eps * v
+	}
+	if copy(e.x1, e.x); dx != nil {
+		addScaled(e.x1, eps, dx)
+	}
 	w := e.p.window
 	if w == nil {
 		return moved{}

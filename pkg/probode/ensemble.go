@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/internal/moments"
 	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
@@ -119,6 +120,9 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err := s.fits(p, n, nt, d); err != nil {
 		return nil, err
 	}
+	if err := solver.fitsWorkers(min(n, workerCount(s.Workers))); err != nil {
+		return nil, err
+	}
 	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
 	for _, i := range index {
 		e.T = append(e.T, solver.g.t[i])
@@ -134,7 +138,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 
 	const block = 16
 	type result struct {
-		m      moments
+		m      moments.Vector
 		values [][]float64 // one a path, nil for a failed one
 		err    error
 		record Record
@@ -142,7 +146,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	workers := make([]*worker, workerCount(s.Workers))
 	blocks := (n + block - 1) / block
 	keep := s.KeepPaths || s.Quantiles != nil
-	total := newMoments(nt * d)
+	total := moments.NewVector(nt * d)
 	var sketch *quantile.Sketch
 	if s.Quantiles != nil {
 		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
@@ -154,7 +158,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			workers[w] = newWorker(solver)
 		}
 		wk := workers[w]
-		r.m = newMoments(nt * d)
+		r.m = moments.NewVector(nt * d)
 		if x, ok := wk.solver.step.(Recorder); ok {
 			r.record = x.Record()
 		}
@@ -171,7 +175,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 				continue
 			}
 			at = gather(at[:0], wk.z, index, d)
-			r.m.add(at)
+			r.m.Add(at)
 			if keep {
 				r.values = append(r.values, slices.Clone(at))
 			} else {
@@ -180,11 +184,11 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		}
 		return r
 	}, func(r result) {
-		if r.m.mean == nil || stopped {
+		if r.m.Mean == nil || stopped {
 			stopped = true // what comes behind a block that was not finished is left out
 			return
 		}
-		total.merge(&r.m)
+		total.Merge(&r.m)
 		for _, v := range r.values {
 			done++
 			if v == nil {
@@ -211,8 +215,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if refused != nil {
 		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
 	}
-	e.N = total.n
-	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
+	e.N = total.N
+	e.Mean, e.SD = series(total.Mean, d), series(total.SD(), d)
 	if sketch != nil {
 		for _, q := range sketch.Quantiles() {
 			e.Quantile = append(e.Quantile, series(q, d))
@@ -315,6 +319,14 @@ func newWorker(s *Solver) *worker {
 	return &worker{s.Clone(), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())}
 }
 
+// fitsWorkers refuses more paths at a time than can be held.
+func (s *Solver) fitsWorkers(n int) error {
+	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, s.PathLen()+s.NoiseLen()); err != nil {
+		return fmt.Errorf("%s: %w", s.p.title(), err)
+	}
+	return nil
+}
+
 func workerCount(n int) int {
 	if n > 0 {
 		return n
@@ -399,57 +411,4 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// moments are running means and sums of squared deviations of vectors
-// (Welford 1962), which merge without loss of accuracy (Chan, Golub & LeVeque
-// 1983).
-type moments struct {
-	n        int
-	mean, m2 []float64
-}
-
-func newMoments(size int) moments {
-	return moments{mean: make([]float64, size), m2: make([]float64, size)}
-}
-
-func (m *moments) add(x []float64) {
-	m.n++
-	inv := 1 / float64(m.n)
-	for k, v := range x {
-		delta := v - m.mean[k]
-		m.mean[k] += delta * inv
-		m.m2[k] += delta * (v - m.mean[k])
-	}
-}
-
-func (m *moments) clone() moments {
-	return moments{m.n, slices.Clone(m.mean), slices.Clone(m.m2)}
-}
-
-func (m *moments) merge(o *moments) {
-	if o.n == 0 {
-		return
-	}
-	n := m.n + o.n
-	share := float64(o.n) / float64(n)
-	cross := float64(m.n) * share
-	for k, v := range o.mean {
-		delta := v - m.mean[k]
-		m.mean[k] += delta * share
-		m.m2[k] += o.m2[k] + delta*delta*cross
-	}
-	m.n = n
-}
-
-// sd returns the sample standard deviations; NaN for fewer than two vectors.
-func (m *moments) sd() []float64 {
-	out := make([]float64, len(m.m2))
-	for k, v := range m.m2 {
-		out[k] = math.NaN()
-		if m.n > 1 {
-			out[k] = math.Sqrt(v / float64(m.n-1))
-		}
-	}
-	return out
 }

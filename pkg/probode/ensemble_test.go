@@ -82,6 +82,46 @@ func TestEnsembleWorkers(t *testing.T) {
 	}
 }
 
+// Nor does it where event times depend on θ, away from where the grid was made,
+// and with noise that goes with the local errors; and one Solver that has been
+// elsewhere finds the same paths.
+func TestEnsembleWorkersWithEvents(t *testing.T) {
+	p := problems.FitzHughNagumo()
+	p.Span[1] = 5
+	p.Events = []Event{{When: func(theta []float64) float64 { return theta[2] / 2 }, Jump: plus(0.5)}, {Time: 2, Jump: plus(-0.2)}}
+	theta := []float64{0.21, 0.19, 3.4}
+	for _, mesh := range []Mesh{Uniform(0.05), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Theta: p.Theta}} {
+		for _, m := range []Method{AdamsBashforth{Steps: 3}, AdamsMoulton{Steps: 2}} {
+			var first *Ensemble
+			for _, workers := range []int{1, 2, 7} {
+				e, err := Integrate(ctx(), p, m, 75, Settings{Mesh: mesh, Alpha: 1e-3, Theta: theta, Seed: 3, Workers: workers, KeepPaths: true, Quantiles: []float64{0.5}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = e
+				} else if !reflect.DeepEqual(e.Paths, first.Paths) || !reflect.DeepEqual(e.Mean, first.Mean) || !reflect.DeepEqual(e.Quantile, first.Quantile) {
+					t.Errorf("%v, %v: %d workers change the result", m, mesh, workers)
+				}
+			}
+			g, err := mesh.Grid(ctx(), p, m, p.Theta, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := mustSolverOn(t, p, m, g, 1e-3)
+			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+			for _, at := range [][]float64{p.Theta, {0.2, 0.2, 2.5}, theta} {
+				if err := s.SolvePath(z, at, xi, 3, 40); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, uniform := mesh.(Uniform); !uniform && !slices.Equal(z, first.Paths[40]) { // that is made at θ
+				t.Errorf("%v, %v: a Solver that was elsewhere has another path", m, mesh)
+			}
+		}
+	}
+}
+
 // The linear problem x′ = −x by forward Euler has, at step n, mean (1−h)ⁿ and
 // variance α h³ (1−a²ⁿ)/(1−a²), a = 1−h, exactly. With 40 000 paths the mean
 // and the variance are tested at 4.5 standard errors and three quantiles at 4.5
@@ -155,7 +195,7 @@ func TestEnsembleCancel(t *testing.T) {
 				cancel()
 			}
 		}})
-	if !errors.Is(err, context.Canceled) || e == nil || e.N < 64 || e.N > 1000 || e.N != last {
+	if !errors.Is(err, context.Canceled) || e == nil || e.N < 64 || e.N > 1000 || e.N != last || e.N%16 != 0 {
 		t.Fatalf("error %v, ensemble of %v paths, last report %d", err, e, last)
 	}
 	want, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{}, e.N, Settings{StepSize: 0.1, Alpha: 0.2})

@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // Verlet is the method of Störmer and Verlet for q″ = a(q), with x = (q, q′),
@@ -94,4 +99,36 @@ func ExampleMethod() {
 	// Output:
 	// q(10) = 0.38 ± 0.01
 	// q(10) = 0.41, its derivative in omega -9.1
+}
+
+// And inference: a chain over (θ, ξ), and the answer whether its error matters.
+func ExampleMethod_inference() {
+	ctx := context.Background()
+	post := &bayes.Posterior{
+		Params: []bayes.Param{{Name: "omega", Prior: distuv.LogNormal{Mu: 0.7, Sigma: 0.2}}},
+		Experiments: []bayes.Experiment{{
+			Problem: oscillator(),
+			Data: &bayes.Data{ // of ω = 2 with errors of 0.1
+				T: []float64{0.5, 1, 1.5, 2, 2.5, 3},
+				Y: [][]float64{{0.45}, {-0.35}, {-1.1}, {-0.6}, {0.2}, {1.05}},
+			},
+			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
+			Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: Verlet{}, StepSize: 0.1, Alpha: bayes.Known(1),
+	}
+	chains, err := bayes.Sample(ctx, post, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 500, Chains: 2, Seed: 1})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
+	found, err := assess.Run(ctx, post, assess.Settings{
+		Steps: []float64{0.05, 0.025}, Chains: mcmc.Settings{Draws: 1000, Chains: 2, Seed: 1}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("the error does not matter up to h =", found.Largest)
+	// Output:
+	// [omega] 2 chains of 500
+	// the error does not matter up to h = 0.05
 }

@@ -100,6 +100,48 @@ func TestUnknownStartKeepsTheta(t *testing.T) {
 	}
 }
 
+// Events and derivatives of f see their own θ, too: a problem with unknown
+// initial values has the same path, and the columns of ∂f/∂θ stay in place.
+func TestUnknownStartWithEvents(t *testing.T) {
+	p := problems.LotkaVolterra20()
+	p.Span[1] = p.Span[0] + 1
+	n := len(p.Theta)
+	own := func(theta []float64) {
+		if len(theta) != n || cap(theta) != n {
+			t.Errorf("θ of length %d and capacity %d is seen, want %d", len(theta), cap(theta), n)
+		}
+	}
+	p.Events = []Event{{
+		When: func(theta []float64) float64 { own(theta); return p.Span[0] + theta[0]/2 },
+		Jump: func(x []float64, _ float64, theta []float64) { own(theta); x[0] += theta[1] }}}
+	p.FTheta = func(dst []float64, _ float64, x, theta []float64) {
+		own(theta)
+		for i := range dst {
+			dst[i] = float64(i + 1)
+		}
+	}
+	q := p.UnknownStart(1)
+	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Steps: 2}} {
+		want := solve(t, mustSolver(t, p, m, 1./16, 0), nil)
+		if got := solve(t, mustSolver(t, q, m, 1./16, 0), nil); !slices.Equal(got, want) {
+			t.Errorf("%v: the path differs by %g", m, maxDiff(got, want))
+		}
+	}
+	dst := make([]float64, 2*(n+1))
+	q.FTheta(dst, 0, q.X0, q.Theta)
+	for i := range 2 {
+		for j := range n + 1 {
+			want := float64(i*n + j + 1)
+			if j == n {
+				want = 0
+			}
+			if dst[i*(n+1)+j] != want {
+				t.Errorf("∂f[%d]/∂θ[%d] is %g, want %g", i, j, dst[i*(n+1)+j], want)
+			}
+		}
+	}
+}
+
 func TestUnknownStartPanics(t *testing.T) {
 	p := problems.SIR()
 	p.States = []string{"S (thousands)", "I", "beta"}

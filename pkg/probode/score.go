@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sync/atomic"
+
+	"github.com/probode/probode/pkg/internal/moments"
 )
 
 // The score of a noise scale: ensembles at different α with the same noise, and
@@ -67,6 +69,9 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	grid := Settings{StepSize: s.StepSize, Mesh: s.Mesh, Scaling: s.Scaling, Theta: s.Theta}
 	solver, theta, err := grid.solver(ctx, p, m)
 	if err != nil {
+		return nil, err
+	}
+	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
 		return nil, err
 	}
 	release := solver.Bind(ctx)
@@ -162,34 +167,34 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 		return evaluation{score: math.Inf(-1), width: 1}, err
 	}
 	e := evaluation{ok: true, logv: make([]float64, len(c.used))}
-	score := func(m *moments) (float64, float64) {
-		for k, m2 := range m.m2 {
-			e.logv[k] = math.Log(m2 / float64(m.n-1))
+	score := func(m *moments.Vector) (float64, float64) {
+		for k, m2 := range m.M2 {
+			e.logv[k] = math.Log(m2 / float64(m.N-1))
 		}
 		return c.match(e.logv)
 	}
 	if n == c.s.Paths {
 		// behind[g] holds the groups g, g+1, …
-		behind := make([]moments, len(groups)+1)
-		behind[len(groups)] = newMoments(len(c.used))
+		behind := make([]moments.Vector, len(groups)+1)
+		behind[len(groups)] = moments.NewVector(len(c.used))
 		for g := len(groups) - 1; g >= 0; g-- {
-			behind[g] = behind[g+1].clone()
-			behind[g].merge(&groups[g])
+			behind[g] = behind[g+1].Clone()
+			behind[g].Merge(&groups[g])
 		}
-		before := newMoments(len(c.used))
+		before := moments.NewVector(len(c.used))
 		for g := range groups {
-			rest := before.clone()
-			rest.merge(&behind[g+1])
+			rest := before.Clone()
+			rest.Merge(&behind[g+1])
 			v, _ := score(&rest)
 			e.without = append(e.without, v)
-			before.merge(&groups[g])
+			before.Merge(&groups[g])
 		}
 		e.score, e.width = score(&before)
 		return e, nil
 	}
-	all := newMoments(len(c.used))
+	all := moments.NewVector(len(c.used))
 	for g := range groups {
-		all.merge(&groups[g])
+		all.Merge(&groups[g])
 	}
 	e.score, e.width = score(&all)
 	return e, nil
@@ -197,17 +202,17 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 
 // groups returns the moments at the used points of the paths 0, …, n−1 in
 // groups, and false if a path failed.
-func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments, bool, error) {
-	var out []moments
+func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
+	var out []moments.Vector
 	var failed atomic.Bool // of one is enough
 	many := min(jackknifeGroups, n)
-	err := Ordered(ctx, many, len(c.workers), func(w, g int) moments {
+	err := Ordered(ctx, many, len(c.workers), func(w, g int) moments.Vector {
 		if c.workers[w] == nil {
 			c.workers[w] = newWorker(c.solver)
 		}
 		wk := c.workers[w]
 		wk.solver.SetAlpha(alpha)
-		m := newMoments(len(c.used))
+		m := moments.NewVector(len(c.used))
 		at := make([]float64, len(c.used))
 		for path := g * n / many; path < (g+1)*n/many; path++ {
 			if failed.Load() {
@@ -220,10 +225,10 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 			for k, i := range c.used {
 				at[k] = wk.z[i]
 			}
-			m.add(at)
+			m.Add(at)
 		}
 		return m
-	}, func(m moments) { out = append(out, m) })
+	}, func(m moments.Vector) { out = append(out, m) })
 	if err == nil && ctx.Err() != nil { // paths that were stopped are not failures
 		err = context.Cause(ctx)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/probode/probode/pkg/internal/moments"
 )
 
 // How α* is found. A scan over many decades with few paths finds its
@@ -172,12 +174,12 @@ func (c *calibrator) maximum(reach float64, set func(logv []float64, at float64)
 // places delta apart, of ensembles with one group of paths left out. Each is a
 // parabola near α*.
 func jackknife(delta float64, left, mid, right []float64) float64 {
-	x := newMoments(1)
+	x := moments.NewVector(1)
 	for g := range mid {
-		x.add([]float64{vertex(delta, left[g], mid[g], right[g])})
+		x.Add([]float64{vertex(delta, left[g], mid[g], right[g])})
 	}
-	n := float64(x.n)
-	return math.Sqrt((n - 1) / n * x.m2[0])
+	n := float64(x.N)
+	return math.Sqrt((n - 1) / n * x.M2[0])
 }
 
 // vertex returns where the parabola with the values l, m, r at −h, 0, h has its

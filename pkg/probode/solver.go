@@ -681,7 +681,13 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 		}
 		clear(s.jac.A)
 		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
-			e.Err = fmt.Errorf("%w: FJ is NaN or infinite", ErrField)
+			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
 		}
 	}
 	return e

@@ -35,10 +35,12 @@ type Differentiable interface {
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact but for rounding;
 // what is missing is replaced by differences of F, good to about 10⁻⁷ of the
-// derivative. It costs about as much as one more solve a direction, and up to
-// three where the Jacobian enters Z itself, as in the noise of AdamsMoulton. For
-// a method that is not Differentiable it is taken by central differences of two
-// solves a direction.
+// derivative. A direction takes an evaluation of F for each of those of the step,
+// none with FTheta, and two of FJ more where the Jacobian enters Z itself, as in
+// the noise of AdamsMoulton: about the cost of one more solve, and of three. (In
+// two dimensions, where Solve is at its fastest, both are some four times as
+// much.) For a method that is not Differentiable it is taken by central
+// differences of two solves a direction.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {

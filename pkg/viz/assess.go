@@ -5,7 +5,7 @@ import (
 	"image/color"
 	"math"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 )
 
 // Assessment returns a figure of what the error of the solver does to a
@@ -15,7 +15,7 @@ import (
 // line goes through the parameter that is worst off, and a ring is a bias within
 // two Monte Carlo standard errors of zero. Then comes for each parameter its mean and
 // standard deviation over a band that shows those of the accurate posterior.
-func Assessment(a *bayes.Assessment) Figure {
+func Assessment(a *assess.Report) Figure {
 	f := Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, st := range a.Steps {
@@ -30,10 +30,10 @@ func Assessment(a *bayes.Assessment) Figure {
 		marker Marker
 		dash   Dash
 		shift  float64 // of the points along the axis, so that they do not cover each other
-		of     func(bayes.StepAssessment) *bayes.Inference
+		of     func(assess.Step) *assess.Inference
 	}{
-		{"deterministic: solver trusted", Blue, Disc, Solid, 1 / 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Deterministic }},
-		{"probabilistic: solver's error in the model", Vermillion, Square, Dashed, 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Probabilistic }},
+		{"deterministic: solver trusted", Blue, Disc, Solid, 1 / 1.05, func(st assess.Step) *assess.Inference { return st.Deterministic }},
+		{"probabilistic: solver's error in the model", Vermillion, Square, Dashed, 1.05, func(st assess.Step) *assess.Inference { return st.Probabilistic }},
 	}
 
 	bias := Panel{Title: "bias (rings: not told from zero)", X: x, Y: Axis{Label: "|bias| / accurate sd", Log: true}}
@@ -49,7 +49,7 @@ func Assessment(a *bayes.Assessment) Figure {
 	}
 	for _, r := range runs {
 		var steps []float64
-		var infs []*bayes.Inference
+		var infs []*assess.Inference
 		for _, st := range a.Steps {
 			if inf := r.of(st); inf != nil {
 				steps, infs = append(steps, st.StepSize), append(infs, inf)

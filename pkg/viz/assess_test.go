@@ -6,28 +6,28 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // assessment is one of two steps and two parameters, of which the second step was
 // interrupted before its probabilistic run.
-func assessment() *bayes.Assessment {
-	inference := func(scheme string, bias float64) *bayes.Inference {
-		return &bayes.Inference{
-			Scheme: scheme,
+func assessment() *assess.Report {
+	inference := func(scheme string, bias float64) *assess.Inference {
+		return &assess.Inference{
+			Sampler: scheme,
 			Summary: diag.Summary{
 				{Name: "alpha", Mean: 9, SD: 9}, // not assessed
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
 			},
-			Effects: []bayes.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
+			Effects: []assess.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
 		}
 	}
-	return &bayes.Assessment{
+	return &assess.Report{
 		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
-		Params: []bayes.AccurateMarginal{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
-		Steps: []bayes.StepAssessment{
+		Params: []assess.Parameter{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
+		Steps: []assess.Step{
 			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
 			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
 		},
@@ -74,12 +74,12 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 		a.Params[i].Mean, a.Params[i].SD = nan, nan
 	}
 	for _, st := range a.Steps {
-		for _, inf := range []*bayes.Inference{st.Deterministic, st.Probabilistic} {
+		for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
 			if inf == nil {
 				continue
 			}
 			for j := range inf.Effects {
-				inf.Effects[j] = bayes.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+				inf.Effects[j] = assess.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
 			}
 		}
 	}

@@ -3,16 +3,16 @@ package viz
 import (
 	"fmt"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 )
 
 // Calibration returns what simulation-based calibration found, a column of panels
 // for each quantity: for each scheme a row of histograms of the ranks, and below
 // it a row with their distribution function less the uniform one, in which slight
 // deviations show sooner. The grey bands hold all bars of a panel, and all of its
-// curve, with probability 0.95 if the scheme is right; [bayes.SBCResult] says what
+// curve, with probability 0.95 if the scheme is right; [assess.SBCResult] says what
 // a deviation means. The results must be of the same quantities.
-func Calibration(results ...*bayes.SBCResult) Figure {
+func Calibration(results ...*assess.SBCResult) Figure {
 	if len(results) == 0 {
 		panic("viz: no results of a calibration")
 	}
@@ -24,7 +24,7 @@ func Calibration(results ...*bayes.SBCResult) Figure {
 	}
 	for _, r := range results {
 		if len(r.Names) != n {
-			panic(fmt.Sprintf("viz: calibration of %v for %d quantities and of %v for %d", results[0].Scheme, n, r.Scheme, len(r.Names)))
+			panic(fmt.Sprintf("viz: calibration of %v for %d quantities and of %v for %d", results[0].Sampler, n, r.Sampler, len(r.Names)))
 		}
 		edges := make([]float64, r.Draws+2)
 		for i := range edges {
@@ -43,7 +43,7 @@ func Calibration(results ...*bayes.SBCResult) Figure {
 			bars.Color = Blue
 			ends := []float64{edges[0], edges[len(edges)-1]}
 			f.Panels = append(f.Panels, Panel{
-				Title: fmt.Sprintf("%v: %s", r.Scheme, name),
+				Title: fmt.Sprintf("%v: %s", r.Sampler, name),
 				X:     Axis{Label: "rank", Min: ends[0], Max: ends[1]},
 				Y:     Axis{Label: "data sets", Max: 1.05 * top},
 				Layers: []Layer{

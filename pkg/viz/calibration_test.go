@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 )
 
 // Every quantity has its histogram, whose bars are the counts of its ranks, and
 // below it the curve that ends at zero, both in their bands.
 func TestCalibration(t *testing.T) {
-	r := &bayes.SBCResult{
-		Scheme: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
+	r := &assess.SBCResult{
+		Sampler: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
 		Ranks: [][]int{{0, 1, 2, 3, 0, 1, 2, 3}, {3, 3, 3, 3, 3, 3, 3, 0}},
 	}
 	f := Calibration(r, r)

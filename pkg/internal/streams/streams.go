@@ -2,8 +2,6 @@
 // block): the same on every machine and for any number of workers.
 package streams
 
-import "math/rand/v2"
-
 // Mix is the finaliser of splitmix64, a bijection of 64-bit words whose every
 // output bit depends on every input bit [Steele, Lea & Flood 2014].
 func Mix(z uint64) uint64 {
@@ -16,14 +14,14 @@ func Mix(z uint64) uint64 {
 // Mix(z + Gamma) is the output of splitmix64 at the state z.
 const Gamma = 0x9e3779b97f4a7c15
 
-// Seed places pcg at the state that belongs to the key. The 128-bit state is a
-// hash of the whole key, so that streams of different keys are different stretches
-// of the generator's period.
-func Seed(pcg *rand.PCG, seed uint64, key ...uint64) {
-	hi, lo := Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
+// Seed returns the state at which the generator of the key begins, rand.PCG's. Its
+// 128 bits are a hash of the whole key, so that streams of different keys are
+// different stretches of the generator's period.
+func Seed(seed uint64, key ...uint64) (hi, lo uint64) {
+	hi, lo = Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {
 		hi = Mix(hi ^ Mix(k+0x8cb92ba72f3d8dd7))
 		lo = Mix(lo + Mix(k^0xa24baed4963ee407))
 	}
-	pcg.Seed(hi, lo)
+	return hi, lo
 }

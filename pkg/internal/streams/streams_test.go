@@ -31,9 +31,7 @@ func TestSeedIsFrozen(t *testing.T) {
 		{0x1, []uint64{0x2, 0x3}, 0x48bfb858ee142166},
 		{0x8000000000000000, []uint64{0x10000000000, 0x0}, 0x9c47f273150b6776},
 	} {
-		var pcg rand.PCG
-		Seed(&pcg, c.seed, c.key...)
-		if got := pcg.Uint64(); got != c.want {
+		if got := rand.NewPCG(Seed(c.seed, c.key...)).Uint64(); got != c.want {
 			t.Errorf("seed %d, key %d: the first number is %#x, want %#x", c.seed, c.key, got, c.want)
 		}
 	}
@@ -47,12 +45,9 @@ func TestSeedAvalanche(t *testing.T) {
 	changed := 0
 	for i := range 1000 {
 		seed, key := rng.Uint64(), rng.Uint64N(1000)
-		var a, b rand.PCG
-		Seed(&a, seed, key)
+		a, b := rand.NewPCG(Seed(seed, key)), rand.NewPCG(Seed(seed, key^1<<rng.UintN(64)))
 		if i%2 == 0 {
-			Seed(&b, seed, key^1<<rng.UintN(64))
-		} else {
-			Seed(&b, seed^1<<rng.UintN(64), key)
+			b = rand.NewPCG(Seed(seed^1<<rng.UintN(64), key))
 		}
 		changed += bits.OnesCount64(a.Uint64() ^ b.Uint64())
 	}

@@ -38,3 +38,22 @@ func FuzzClip(f *testing.F) {
 		}
 	})
 }
+
+func TestTable(t *testing.T) {
+	rows := [][]string{{"", "R̂", "note"}, {"θ₁", "1.01", "a"}, {"log σ", "12", ""}, {"x"}}
+	want := "" +
+		"          R̂  note\n" +
+		"θ₁     1.01  a\n" +
+		"log σ    12\n" +
+		"x\n"
+	if got := Table(rows, func(i int) bool { return i != 1 }); got != want {
+		t.Errorf("\n%swant\n%s", got, want)
+	}
+	if got := Table(nil, First); got != "" {
+		t.Errorf("no rows are %q", got)
+	}
+	// Only the first column of numbers is flush left.
+	if got, want := Table([][]string{{"a", "b"}, {"aa", "bb"}}, First), "a    b\naa  bb\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -12,14 +12,14 @@
 // A Posterior names the parameters with their priors, and holds one or more
 // Experiments: an equation, its data, what of the state is observed, and the
 // law of the errors. FindMode and CalibrateAlpha find the noise scale of the
-// solver where the posterior is; Sample draws by a Scheme; Predict tells what
+// solver where the posterior is; Sample draws by a Sampler; Predict tells what
 // new data would look like. Assess does all that over a ladder of step sizes
 // and says whether the solver's error matters. Stream is Sample for runs too
 // long for one sitting or one machine.
 //
-// # Which scheme
+// # Which sampler
 //
-//	scheme               stationary law             solves a draw       use it
+//	sampler               stationary law             solves a draw       use it
 //	PCNWithinGibbs       p(θ, ξ | Y)                2                   by default
 //	PseudoMarginal       p(θ | Y)                   N                   where the noise is so large that θ and ξ are moved together badly
 //	DelayedAcceptance    p₀(θ | Y) of the fine      1 coarse, and fine  where the fine step is expensive

@@ -35,17 +35,22 @@ type ExpectedLikelihood struct {
 	Paths int
 }
 
-func (ExpectedLikelihood) String() string        { return "expected likelihood" }
-func (s ExpectedLikelihood) proposal() mcmc.Rule { return s.Proposal }
+func (ExpectedLikelihood) String() string         { return "expected likelihood" }
+func (s ExpectedLikelihood) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s ExpectedLikelihood) validate(p *Posterior) error {
+func (s ExpectedLikelihood) Check(p *Posterior) error {
 	if s.Paths < 0 {
 		return fmt.Errorf("bayes: ExpectedLikelihood with %d Paths: want a positive number, or 0 for 10", s.Paths)
 	}
 	return noisy(s, p)
 }
 
-func (s ExpectedLikelihood) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+// Target returns none: the distribution depends on the proposal.
+func (s ExpectedLikelihood) Target() Target { return Target{} }
+
+// Kernel returns the kernel of one chain.
+func (s ExpectedLikelihood) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
 	k := &expected{state: newState(e, rule, burnIn, false)}
 	m := newEstimator(k.state, false)
 	if s.Paths == 0 {

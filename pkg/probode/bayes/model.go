@@ -41,9 +41,12 @@ type Posterior struct {
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
 
+	// Mode, if not nil, is that of the deterministic posterior, as FindMode
+	// returns it: chains start around it, and it is not looked for again.
+	Mode *Mode
+
 	grids map[*Experiment]*probode.Grid // that have been made
 
-	mode *Mode // of the deterministic posterior, if it has been found
 }
 
 // A Param is an unknown number with its prior.
@@ -128,8 +131,11 @@ func (p *Posterior) index(name string) int {
 var errMissing = errors.New("bayes: want Params, Experiments and Method in a Posterior")
 
 // validate reports the first thing that is wrong with the model, leaving to
-// newEvaluator what needs a solver.
+// newDensity what needs a solver.
 func (p *Posterior) validate() error {
+	if p == nil {
+		return errors.New("bayes: the Posterior is nil")
+	}
 	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil {
 		return errMissing
 	}
@@ -223,28 +229,28 @@ func (p *Posterior) validate() error {
 			if law == nil {
 				return fmt.Errorf("bayes: %s: the law in Errors of column %d is nil", title, k+1)
 			}
-			own, support, builtIn := wants(law)
+			about, described := description(law)
 			for i, v := range law.Own() {
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
 				}
-				if !builtIn {
+				if !described {
 					continue
 				}
 				name := strings.TrimPrefix(fmt.Sprintf("%T", law), "bayes.")
 				if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
-					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, own[i], v.Value)
+					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, about.Own[i].Name, v.Value)
 				}
-				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", own[i], name)); err != nil {
+				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", about.Own[i].Name, name)); err != nil {
 					return err
 				}
 			}
-			if !builtIn {
+			if !described {
 				continue
 			}
 			for n, row := range x.Data.Y {
-				if y := row[k]; !math.IsNaN(y) && math.IsInf(law.LogProb(y, 1, halves[:len(own)]), -1) {
-					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, law, support)
+				if y := row[k]; !math.IsNaN(y) && math.IsInf(law.LogProb(y, 1, halves[:len(about.Own)]), -1) {
+					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, law, about.Y)
 				}
 			}
 		}
@@ -412,6 +418,30 @@ func (p *Posterior) describe() [][2]string {
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},
 			[2]string{key("errors"), strings.Join(laws, ", ")},
 			[2]string{key("data"), fmt.Sprintf("%d rows of %d, hash %016x", len(x.Data.T), x.Data.columns(), h.Sum64())})
+	}
+	return out
+}
+
+// Spreads returns the parameters that say how large the errors of observation are,
+// which can take the solver's error upon themselves: 1 for one that grows with
+// them, −1 for one that falls. What the parameters of a likelihood of the caller's
+// own mean is known if it is a Describer.
+func (p *Posterior) Spreads() map[string]float64 {
+	out := map[string]float64{}
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		for k := range x.Data.columns() {
+			l := x.errors(k)
+			about, ok := description(l)
+			if !ok {
+				continue
+			}
+			for n, v := range l.Own() {
+				if s := about.Own[n].Spread; v.Name != "" && s != 0 {
+					out[v.Name] = s
+				}
+			}
+		}
 	}
 	return out
 }

@@ -1,8 +1,7 @@
-// Package mcmc draws from a probability density that is known up to a
-// constant, by Markov chain Monte Carlo, and says how far the draws can be
-// trusted.
+// Package mcmc draws from a probability density that is known up to a constant, by
+// Markov chain Monte Carlo.
 //
-// It has three parts, each of use without the others:
+// It has two parts, each of use without the other:
 //
 //   - transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is
 //     that of Metropolis and Hastings. Its proposals follow a [Rule]:
@@ -10,10 +9,13 @@
 //     of the target; [AdaptiveMetropolis] is the random walk of Haario et al. A
 //     [Proposal] can be had alone, for kernels that move more than the parameters;
 //   - chains: [Run] advances any number of chains on all cores and returns
-//     [Chains], the same to the last bit for any number of workers;
-//   - diagnostics: [RHat], [BulkESS], [TailESS] and the Monte Carlo standard
-//     errors, on draws from any source; [ParetoSmooth] for draws with weights; and
-//     [Chains.Warnings], which says in words what they show.
+//     [Chains], the same to the last bit for any number of workers. Their
+//     [Chains.Summary] holds means, quantiles and diagnostics, and
+//     [Chains.Warnings] says in words what these show.
+//
+// How far draws can be trusted is computed by mcmc/diag, on draws from any source.
+// Runs to files, which can be stopped, resumed and extended, are those of
+// mcmc/store.
 //
 // The package knows nothing of differential equations. A density that rests on
 // a numerical solution enters as a [Target], whose evaluations may fail.
@@ -33,16 +35,6 @@
 //   - Kamatani, K. (2018). Efficient strategy for the Markov chain Monte Carlo in
 //     high-dimension with heavy-tailed target probability distribution. Bernoulli
 //     24(4B), 3711–3750.
-//   - Geyer, C. J. (1992). Practical Markov chain Monte Carlo. Statistical
-//     Science 7(4), 473–483.
-//   - Vehtari, A., Gelman, A., Simpson, D., Carpenter, B., Bürkner, P.-C.
-//     (2021). Rank-normalization, folding, and localization: an improved R̂ for
-//     assessing convergence of MCMC. Bayesian Analysis 16(2), 667–718.
-//   - Vehtari, A., Simpson, D., Gelman, A., Yao, Y., Gabry, J. (2024). Pareto
-//     smoothed importance sampling. Journal of Machine Learning Research 25(72),
-//     1–58.
-//   - Zhang, J., Stephens, M. A. (2009). A new and efficient estimation method for
-//     the generalized Pareto distribution. Technometrics 51(3), 316–325.
 package mcmc
 
 import "math/rand/v2"
@@ -91,6 +83,15 @@ type Kernel interface {
 type Generator interface {
 	// Generate writes the quantities at the present position to dst.
 	Generate(dst []float64)
+}
+
+// Interruptible is a Kernel whose Step or Generate may break off before its end,
+// as when a context ends within a long evaluation.
+type Interruptible interface {
+	Kernel
+	// Interrupted reports whether Step or Generate broke off. The iteration
+	// then does not count, and the chain makes no other.
+	Interrupted() bool
 }
 
 // A Rule says how a chain in d dimensions proposes its moves.

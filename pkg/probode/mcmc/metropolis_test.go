@@ -13,22 +13,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A law is a target with an exact sampler, and with a map of its coordinates to
+// A distribution is a target with an exact sampler, and with a map of its coordinates to
 // numbers that are uniform on (0, 1) under it.
-type law struct {
+type distribution struct {
 	dim      int
 	target   Target
 	draw     func(dst []float64, rng *rand.Rand)
 	uniforms func(x []float64) []float64
 }
 
-// gaussian is the law of
+// gaussian is the distribution of
 //
 //	xᵢ = (i+1) (zᵢ + Σ_{j<i} zⱼ),  i = 0, …, d−1
 //
 // with z standard normal: correlated, of unequal scales, and with ever narrower
 // ridges as d grows.
-func gaussian(d int) law {
+func gaussian(d int) distribution {
 	solve := func(z, x []float64) {
 		var sum float64
 		for i := range d {
@@ -37,7 +37,7 @@ func gaussian(d int) law {
 		}
 	}
 	work := make([]float64, d)
-	return law{
+	return distribution{
 		dim: d,
 		target: func(x []float64) (float64, error) {
 			solve(work, x)
@@ -74,10 +74,10 @@ func gaussian(d int) law {
 // variables zₖ, k ≤ j, enter both.
 func gaussianCov(i, j int) float64 { return float64((i + 1) * (j + 1) * (j + 1)) }
 
-// banana is the law of (z₁, z₂ + b(z₁² − 1)), a Gaussian twisted by a map of
+// banana is the distribution of (z₁, z₂ + b(z₁² − 1)), a Gaussian twisted by a map of
 // Jacobian 1 (Haario, Saksman and Tamminen 2001).
-func banana(b float64) law {
-	return law{
+func banana(b float64) distribution {
+	return distribution{
 		dim: 2,
 		target: func(x []float64) (float64, error) {
 			z := x[1] - b*(x[0]*x[0]-1)
@@ -96,9 +96,9 @@ func banana(b float64) law {
 
 // gamma is the Gamma distribution of shape 3 and rate 1, of which half the walk
 // of a chain near zero falls outside the support.
-func gamma() law {
+func gamma() distribution {
 	g := distuv.Gamma{Alpha: 3, Beta: 1}
-	return law{
+	return distribution{
 		dim: 1,
 		target: func(x []float64) (float64, error) {
 			if x[0] <= 0 {
@@ -117,9 +117,9 @@ var errBeyondOne = errors.New("no solution beyond 1")
 
 // failing is a standard normal that cannot be evaluated above 1: by an error, NaN
 // or an infinite density. What is left is the normal below 1.
-func failing() law {
+func failing() distribution {
 	below := distuv.UnitNormal.CDF(1)
-	return law{
+	return distribution{
 		dim: 1,
 		target: func(x []float64) (float64, error) {
 			switch {
@@ -151,7 +151,7 @@ func failing() law {
 // Dvoretzky, Kiefer, Wolfowitz and Massart, for any n
 //
 //	P(λ > c) ≤ 2 exp(−2c²).
-func afterSteps(l law, target Target, proposal Rule, n, k int) (lambda []float64, rate float64) {
+func afterSteps(l distribution, target Target, proposal Rule, n, k int) (lambda []float64, rate float64) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	kernel := &Metropolis{Target: target, Proposal: proposal}
 	x := make([]float64, l.dim)
@@ -187,9 +187,9 @@ func afterSteps(l law, target Target, proposal Rule, n, k int) (lambda []float64
 func TestMetropolisLeavesTargetInvariant(t *testing.T) {
 	const bound = 2.8
 	for _, c := range []struct {
-		name  string
-		law   law
-		scale []float64
+		name         string
+		distribution distribution
+		scale        []float64
 	}{
 		{"Gaussian 1", gaussian(1), nil},
 		{"Gaussian 2", gaussian(2), nil},
@@ -198,12 +198,12 @@ func TestMetropolisLeavesTargetInvariant(t *testing.T) {
 		{"Gamma", gamma(), nil},
 		{"failing", failing(), nil},
 	} {
-		lambda, rate := afterSteps(c.law, c.law.target, AdaptiveMetropolis{Scale: c.scale, AdaptAfter: -1}, 10000, 12)
+		lambda, rate := afterSteps(c.distribution, c.distribution.target, AdaptiveMetropolis{Scale: c.scale, AdaptAfter: -1}, 10000, 12)
 		t.Logf("%-10s accepted %.2f, λ = %.2f", c.name, rate, lambda)
 		if slices.Max(lambda) > bound {
-			t.Errorf("%s: the law has changed, λ = %.2f", c.name, lambda)
+			t.Errorf("%s: the distribution has changed, λ = %.2f", c.name, lambda)
 		}
-		// A kernel that hardly moves leaves every law as it is.
+		// A kernel that hardly moves leaves every distribution as it is.
 		if rate < 0.1 {
 			t.Errorf("%s: accepted only %.3f", c.name, rate)
 		}
@@ -221,7 +221,7 @@ func TestMetropolisLeavesTargetInvariant(t *testing.T) {
 }
 
 // Detailed balance: from an exact draw X₀, one step to X₁, the pairs (X₀, X₁) and
-// (X₁, X₀) have one law. With n_ij the number of chains that went from cell i to
+// (X₁, X₀) have one distribution. With n_ij the number of chains that went from cell i to
 // cell j, of n_ij + n_ji exchanges each goes either way with probability ½, so
 //
 //	Σ (n_ij − n_ji)² / (n_ij + n_ji),  i < j,
@@ -298,18 +298,18 @@ func TestAdaptiveMetropolisMoments(t *testing.T) {
 	bounded := []moment{first(0, 3), second(0, 0, 12)} // shape 3: mean 3, variance 3
 
 	for _, c := range []struct {
-		name    string
-		law     func() law
-		scale   float64
-		moments []moment
+		name         string
+		distribution func() distribution
+		scale        float64
+		moments      []moment
 	}{
-		{"Gaussian", func() law { return gaussian(d) }, 0.05, normal},
-		{"banana", func() law { return banana(b) }, 0.05, twisted},
+		{"Gaussian", func() distribution { return gaussian(d) }, 0.05, normal},
+		{"banana", func() distribution { return banana(b) }, 0.05, twisted},
 		{"Gamma", gamma, 0.05, bounded},
 	} {
-		dim := c.law().dim
+		dim := c.distribution().dim
 		chains, err := Run(context.Background(), func(int) Kernel {
-			return &Metropolis{Target: c.law().target, Proposal: AdaptiveMetropolis{Scale: slices.Repeat([]float64{c.scale}, dim)}}
+			return &Metropolis{Target: c.distribution().target, Proposal: AdaptiveMetropolis{Scale: slices.Repeat([]float64{c.scale}, dim)}}
 		}, Settings{Draws: 10000, BurnIn: 5000, Thin: 3, Seed: 5, Start: func(_ int, rng *rand.Rand) []float64 {
 			x := make([]float64, dim)
 			for i := range x {

@@ -22,8 +22,8 @@ type learned struct{ Proposal }
 
 func (l learned) New(int, int) Proposal { return l.Proposal }
 
-// learn returns what the rule learns of l from one chain that begins in the law.
-func learn(l law, rule Rule, burnIn int) learned {
+// learn returns what the rule learns of l from one chain that begins in the distribution.
+func learn(l distribution, rule Rule, burnIn int) learned {
 	rng := rand.New(rand.NewPCG(3, 1))
 	kernel := &Metropolis{Target: l.target, Proposal: rule, BurnIn: burnIn}
 	x := make([]float64, l.dim)
@@ -54,9 +54,9 @@ func wrongCov(d int) *mat.SymDense {
 	return cov
 }
 
-// student is the law of z √(ν/χ²), of two dimensions.
-func student(nu float64) law {
-	return law{
+// student is the distribution of z √(ν/χ²), of two dimensions.
+func student(nu float64) distribution {
+	return distribution{
 		dim: 2,
 		target: func(x []float64) (float64, error) {
 			return -(nu + 2) / 2 * math.Log1p((x[0]*x[0]+x[1]*x[1])/nu), nil
@@ -75,10 +75,10 @@ func student(nu float64) law {
 	}
 }
 
-// skewed is the law of (u, v + u) with exp(u) and exp(v) of Gamma(1) laws: long
+// skewed is the distribution of (u, v + u) with exp(u) and exp(v) of Gamma(1) distributions: long
 // tails to the left, steep walls to the right.
-func skewed() law {
-	return law{
+func skewed() distribution {
+	return distribution{
 		dim: 2,
 		target: func(x []float64) (float64, error) {
 			u, v := x[0], x[1]-x[0]
@@ -102,16 +102,16 @@ func onlyMove(p Proposal, kind int) {
 	m.chance[kind] = 1
 }
 
-// What has been learned leaves the law as it is, all moves together and the pull
+// What has been learned leaves the distribution as it is, all moves together and the pull
 // alone, the one that is not symmetric. The bound c = 2.8 on λ; 2·(3 + 4 + 22 + 4 +
 // 3 + 3) = 78 statistics: 78·2·exp(−2·2.8²) = 2e-5.
 func TestAdaptiveMixtureLeavesTargetInvariant(t *testing.T) {
 	const bound = 2.8
 	for _, c := range []struct {
-		name string
-		law  law
-		rule AdaptiveMixture
-		n    int
+		name         string
+		distribution distribution
+		rule         AdaptiveMixture
+		n            int
 	}{
 		{"Gaussian 1", gaussian(1), AdaptiveMixture{}, 10000},
 		{"Gaussian 2", gaussian(2), AdaptiveMixture{}, 10000},
@@ -120,13 +120,13 @@ func TestAdaptiveMixtureLeavesTargetInvariant(t *testing.T) {
 		{"skewed", skewed(), AdaptiveMixture{}, 10000},
 		{"banana", banana(0.8), AdaptiveMixture{}, 10000},
 	} {
-		p := learn(c.law, c.rule, 6000)
-		lambda, rate := afterSteps(c.law, c.law.target, p, c.n, 12)
+		p := learn(c.distribution, c.rule, 6000)
+		lambda, rate := afterSteps(c.distribution, c.distribution.target, p, c.n, 12)
 		onlyMove(p.Proposal, pull)
-		pulled, pullRate := afterSteps(c.law, c.law.target, p, c.n, 6)
+		pulled, pullRate := afterSteps(c.distribution, c.distribution.target, p, c.n, 6)
 		t.Logf("%-11s accepted %.2f, λ = %.2f; of the pull %.2f, %.2f", c.name, rate, slices.Max(lambda), pullRate, slices.Max(pulled))
 		if slices.Max(lambda) > bound || slices.Max(pulled) > bound {
-			t.Errorf("%s: the law has changed, λ = %.2f, by the pull alone %.2f", c.name, lambda, pulled)
+			t.Errorf("%s: the distribution has changed, λ = %.2f, by the pull alone %.2f", c.name, lambda, pulled)
 		}
 		if rate < 0.1 || pullRate < 0.1 {
 			t.Errorf("%s: accepted only %.3f, of the pull %.3f", c.name, rate, pullRate)
@@ -156,12 +156,12 @@ func (s symmetric) Propose(dst, x []float64, rng *rand.Rand) float64 {
 //
 //	t(x) q(y | x) = t(y) q(x | y)
 //
-// for the Student t law, and Propose returns log q(x | y) − log q(y | x). That the
+// for the Student t distribution, and Propose returns log q(x | y) − log q(y | x). That the
 // moves have this density is the inequality of Dvoretzky et al. at c = 2.8 for the
 // distribution function, by quadrature too: six of them, 6·2·exp(−2·2.8²) = 2e-6.
 func TestPullIsReversible(t *testing.T) {
 	const nu, m, sd = 5., 1.5, 0.7
-	law := distuv.StudentsT{Mu: m, Sigma: sd, Nu: nu}
+	distribution := distuv.StudentsT{Mu: m, Sigma: sd, Nu: nu}
 	chi2 := distuv.ChiSquared{K: nu + 1}
 	// Over c, where beyond 80 the mass is 4e-15; f is smooth in √c.
 	average := func(f func(c float64) float64) float64 {
@@ -194,7 +194,7 @@ func TestPullIsReversible(t *testing.T) {
 				if want := math.Log(from / to); !(math.Abs(ratio-want) < 1e-8) {
 					t.Fatalf("b = %v, from %v to %v: log ratio %v, want %v", b, x, y[0], ratio, want)
 				}
-				if l, r := law.Prob(x)*to, law.Prob(y[0])*from; !(math.Abs(l-r) < 1e-8*l) {
+				if l, r := distribution.Prob(x)*to, distribution.Prob(y[0])*from; !(math.Abs(l-r) < 1e-8*l) {
 					t.Fatalf("b = %v: %v to %v and back: %v and %v", b, x, y[0], l, r)
 				}
 			}
@@ -205,7 +205,7 @@ func TestPullIsReversible(t *testing.T) {
 				sup = math.Max(sup, math.Max(u-float64(j)/n, float64(j+1)/n-u))
 			}
 			if lambda := math.Sqrt(n) * sup; lambda > 2.8 {
-				t.Errorf("b = %v: moves from %v are of another law, λ = %.2f", b, x, lambda)
+				t.Errorf("b = %v: moves from %v are of another distribution, λ = %.2f", b, x, lambda)
 			}
 		}
 	}

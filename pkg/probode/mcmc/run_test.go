@@ -158,7 +158,7 @@ func TestRunCountsFailures(t *testing.T) {
 }
 
 func TestRunStart(t *testing.T) {
-	// A start that is refused is drawn anew.
+	// A start that is refused is drawn again.
 	tries := 0
 	k := &counter{refusals: 99}
 	s := Settings{Draws: 1, Chains: 1, BurnIn: -1, Start: func(int, *rand.Rand) []float64 {
@@ -304,7 +304,7 @@ func TestRunChainsThatDoNotMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Ranks tell only that two chains lie below the other two: their normal
-	// scores are the halves of a normal law, with means ±√(2/π) and variance
+	// scores are the halves of a normal distribution, with means ±√(2/π) and variance
 	// 1 − 2/π. Of eight half-chains B/n is then 8/7 · 2/π, and
 	//	R̂ = √(1 + (16/7π)/(1 − 2/π)) = 1.73.
 	if s := c.Summary()[0]; !(math.Abs(s.RHat-1.73) < 0.1) || !(s.BulkESS < 20) {

@@ -58,12 +58,57 @@ func pendulum() *probode.Problem {
 func TestOrders(t *testing.T) {
 	p := pendulum()
 	want := end(path(t, p, Radau{}, uniform(t, p, 1./512), 0, nil), 2)
-	for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}} {
-		h := 1. / 4
+	for _, m := range everyMethod() {
+		if _, random := m.(RandomStep); random {
+			continue
+		}
+		h := 1. / 16
+		switch m.(type) {
+		case Gauss, Radau:
+			h = 1. / 4
+		}
 		coarse := distance(end(path(t, p, m, uniform(t, p, h), 0, nil), 2), want)
 		fine := distance(end(path(t, p, m, uniform(t, p, h/4), 0, nil), 2), want)
 		if order := math.Log2(coarse/fine) / 2; math.Abs(order-float64(m.Order())) > 0.25 {
 			t.Errorf("%v: order %.2f, want %d (errors %.2g, %.2g)", m, order, m.Order(), coarse, fine)
+		}
+	}
+}
+
+// The weights of Radau5's error estimate are those of Hairer and Wanner, up to
+// the factor γ/h of the filter, and the estimates have the orders 4 and 3.
+func TestErrorEstimate(t *testing.T) {
+	root := math.Sqrt(6)
+	for j, want := range []float64{-(13 + 7*root) / 3, (-13 + 7*root) / 3, -1. / 3} {
+		if e := radau3().e[j]; math.Abs(e-want) > 1e-13 {
+			t.Errorf("weight %d is %.15g, want %.15g", j, e, want)
+		}
+	}
+	p := pendulum()
+	for _, m := range []Radau{{Stages: 2}, {Stages: 3}} {
+		estimate := func(h float64) (estimated, made float64) {
+			p.Span[1] = h
+			g := uniform(t, p, h)
+			s, err := m.Stepper(p, g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, errs := make([]float64, 2), make([]float64, 2)
+			if err := s.Step(next, 0, p.X0, p.Theta, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.(probode.Estimator).LocalError(errs, 0, p.X0, next, p.Theta); err != nil {
+				t.Fatal(err)
+			}
+			return math.Hypot(errs[0], errs[1]), distance(next, end(path(t, p, m, uniform(t, p, h/32), 0, nil), 2))
+		}
+		one, made := estimate(0.1)
+		two, _ := estimate(0.05)
+		if order := math.Log2(one / two); math.Abs(order-float64(m.stages()+1)) > 0.3 {
+			t.Errorf("%v: the estimate goes with h to the %.2f, want %d", m, order, m.stages()+1)
+		}
+		if !(one > made) {
+			t.Errorf("%v: estimated error %.2g, made %.2g", m, one, made)
 		}
 	}
 }

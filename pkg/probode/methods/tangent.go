@@ -65,7 +65,14 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 		}
 		clear(e.z)
 		if err := s.iterate(e.z, e); err != nil {
-			return err
+			if s.full == nil {
+				if s.full = newFullNewton(s); s.full == nil {
+					return err
+				}
+			}
+			if err := s.full.tangent(s, e); err != nil {
+				return err
+			}
 		}
 		to := dnext[m*s.d : (m+1)*s.d]
 		copy(to, dx)

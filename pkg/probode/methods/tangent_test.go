@@ -1,11 +1,14 @@
 package methods
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // differences returns ∂Z/∂θⱼ by central differences of whole solves with two
@@ -21,7 +24,7 @@ func differences(t testing.TB, s *probode.Solver, theta, xi []float64, j int) []
 		}
 		return z
 	}
-	h := 2e-3 * math.Max(math.Abs(theta[j]), 0.1)
+	h := 2e-3 * math.Abs(theta[j])
 	a, b, c, d, e, f := solve(h), solve(-h), solve(h/2), solve(-h/2), solve(h/4), solve(-h/4)
 	for i := range a {
 		d0, d1, d2 := (a[i]-b[i])/(2*h), (c[i]-d[i])/h, (e[i]-f[i])/(h/2)
@@ -100,7 +103,7 @@ func TestTangents(t *testing.T) {
 	}{
 		// Where J is taken by differences it has a rounding of 1e-8, which the
 		// increments of differences of paths, down to 5e-4, make 1e-5 of.
-		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 3e-7}, {"FJ and FTheta", withFJ(base, true), 3e-7},
+		{"F", base, 2e-5}, {"FJ", withFJ(base, false), 1e-6}, {"FJ and FTheta", withFJ(base, true), 3e-7},
 	} {
 		for _, m := range everyMethod() {
 			for _, alpha := range []float64{0, 0.5} {
@@ -115,14 +118,21 @@ func checkTangents(t *testing.T, p *probode.Problem, m probode.Method, alpha, to
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := len(p.Theta)
+	theta := append([]float64(nil), p.Theta...)
+	theta[1] += 0.02 // not where the grid was made
+	compareTangents(t, s, theta, tol)
+}
+
+// compareTangents compares ∂Z/∂θ with differences of paths, with noise unless α
+// is zero.
+func compareTangents(t *testing.T, s *probode.Solver, theta []float64, tol float64, nothing ...int) {
+	t.Helper()
+	n, m := len(theta), s.Method()
 	var xi []float64
-	if alpha > 0 {
+	if s.Alpha() > 0 {
 		xi = make([]float64, s.NoiseLen())
 		probode.DrawNoise(xi, 1, 0)
 	}
-	theta := append([]float64(nil), p.Theta...)
-	theta[1] += 0.02 // not where the grid was made
 	z, dz := make([]float64, s.PathLen()), make([]float64, s.PathLen()*n)
 	identity := make([]float64, n*n)
 	for j := range n {
@@ -144,8 +154,112 @@ func checkTangents(t *testing.T, p *probode.Problem, m probode.Method, alpha, to
 		for i, v := range want {
 			worst, size = math.Max(worst, math.Abs(v-dz[i*n+j])), math.Max(size, math.Abs(v))
 		}
-		if !(worst <= tol*size) || size == 0 {
+		if !(worst <= tol*size) || (size == 0) != slices.Contains(nothing, j) {
 			t.Errorf("%v: derivative in θ%d is off by %.2g of %.3g", m, j, worst, size)
+		}
+	}
+}
+
+// On a grid from an error-controlled run, where noise goes with local errors,
+// and of stiff problems.
+func TestTangentsOnFrozenGrids(t *testing.T) {
+	p := withFJ(dosing(), true)
+	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2"} {
+		m, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := probode.NewSolver(p, m, frozen(t, p, m, probode.Tolerance{Relative: 1e-4}), 1e-3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareTangents(t, s, p.Theta, 1e-6)
+	}
+	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson()} {
+		m := Radau{}
+		g := frozen(t, p, m, probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-9}})
+		s, err := probode.NewSolver(p, m, g, 1e-10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// f of HIRES is the difference of terms a thousand times as large.
+		compareTangents(t, s, p.Theta, 1e-5)
+	}
+}
+
+// A dose outside of the span, two events at one time, and no events at all.
+func TestTangentsElsewhere(t *testing.T) {
+	p := withFJ(dosing(), true)
+	fhn := problems.FitzHughNagumo()
+	fhn.Span[1] = 5
+	for _, m := range everyMethod() {
+		for _, theta := range [][]float64{{0.8, 1.9, 1.2, 1.1, 0.9}, {0.8, 1, 1.2, 1.1, 0.9}} {
+			s, err := probode.NewSolver(p, m, uniform(t, p, 0.13), 0.3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if theta[1] == 1 { // the moving dose falls on the fixed one, where Z has a kink
+				z, dz := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+				if err := s.SolveTangents(z, dz, theta, []float64{0, 1, 0, 0, 0}, nil); err != nil {
+					t.Errorf("%v: %v", m, err)
+				}
+				continue
+			}
+			compareTangents(t, s, theta, 1e-6, 1)
+		}
+		s, err := probode.NewSolver(fhn, m, uniform(t, fhn, 0.02), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareTangents(t, s, fhn.Theta, 2e-6)
+	}
+}
+
+// A method without Differentiate is taken by differences, also inside of
+// RandomStep.
+func TestTangentsByDifferences(t *testing.T) {
+	p := dosing()
+	for _, m := range []probode.Method{plainMethod{Gauss{Stages: 2}}, RandomStep{Method: plainMethod{Gauss{}}}} {
+		s, err := probode.NewSolver(p, m, uniform(t, p, 0.13), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareTangents(t, s, p.Theta, 1e-6)
+	}
+}
+
+// A plainMethod hides what a Stepper can do beyond its steps.
+type plainMethod struct{ probode.Method }
+
+func (m plainMethod) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+	s, err := m.Method.Stepper(p, g)
+	return struct{ probode.Stepper }{s}, err
+}
+
+// What a path cannot be solved for its derivative cannot either, with the same
+// error.
+func TestTangentsFail(t *testing.T) {
+	p := dosing()
+	for _, m := range everyMethod() {
+		s, err := probode.NewSolver(p, m, uniform(t, p, 0.13), 0.1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, dz := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+		theta := append([]float64(nil), p.Theta...)
+		theta[0] = math.NaN()
+		if err := s.SolveTangents(z, dz, theta, make([]float64, 5), nil); !errors.Is(err, probode.ErrParameter) {
+			t.Errorf("%v: NaN in θ: %v", m, err)
+		}
+		// A direction of zeros has a derivative of zeros.
+		if err := s.SolveTangents(z, dz, p.Theta, make([]float64, 5), nil); err != nil {
+			t.Errorf("%v: %v", m, err)
+		}
+		for _, v := range dz {
+			if v != 0 {
+				t.Errorf("%v: derivative %g along nothing", m, v)
+				break
+			}
 		}
 	}
 }

@@ -12,15 +12,25 @@ import (
 )
 
 const (
+	// coarsest is the largest relative tolerance of a step that still serves.
+	coarsest = 1e-4
 	// looser is the tolerance of the first integration, in units of that of
 	// the second, so that its error is the larger of the two and their
 	// difference as large.
-	looser = 8
+	looser = 16.0
+	// looserStiff is the same where steps are implicit. Their errors depend less
+	// on the tolerance.
+	looserStiff = 64.0
+	// loosest is the largest relative tolerance of the first.
+	loosest = 1e-3
 	// doubt is the claimed error in units of the difference.
-	doubt = 8
+	doubt = 10.0
+	// doubtStiff is the same where steps are implicit: their errors lose orders,
+	// and both integrations do.
+	doubtStiff = 30.0
 	// share is the part of the relative error of one component that is claimed
 	// for all.
-	share = 0.1
+	share = 0.3
 	// lost is the relative difference from which on nothing is known.
 	lost = 0.1
 	// least is the smallest claim in units of the tolerance of a step.
@@ -50,6 +60,7 @@ func checkpoints(start float64, times []float64) []float64 {
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
+	before := sol.Implicit
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	once := func(run int, s Settings, nudge bool, out []float64) error {
@@ -70,9 +81,18 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 		}
 		return err
 	}
-	loose := s
-	loose.Relative *= looser
-	loose.Absolute = scaled(s.Absolute, looser)
+	if err := once(1, s, false, x); err != nil {
+		return err
+	}
+	loose, factor, doubt := s, looser, doubt
+	if sol.Implicit > before {
+		factor, doubt = looserStiff, doubtStiff
+	}
+	if s.Relative > 0 { // no integration is so loose that it means nothing
+		factor = min(factor, loosest/s.Relative)
+	}
+	loose.Relative = factor * s.Relative
+	loose.Absolute = scaled(s.Absolute, factor)
 	err := once(0, loose, true, other)
 	if errors.Is(err, probode.ErrField) {
 		// An argument that was moved by a rounding may have left the domain of
@@ -82,11 +102,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	if err != nil {
 		return err
 	}
-	if err := once(1, s, false, x); err != nil {
-		return err
-	}
 	sol.X, sol.Error = make([]float64, len(c.asked)*d), make([]float64, len(c.asked)*d)
-	claim(c, s, other, x, d)
+	claim(c, s, doubt, other, x)
 	for i, w := range c.asked {
 		copy(sol.X[i*d:(i+1)*d], x[w*d:])
 		copy(sol.Error[i*d:(i+1)*d], other[w*d:])
@@ -99,14 +116,14 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // sign. So the claim is made from all differences of late, and from those of
 // all components: none is thought to be much more accurate, relative to its
 // size, than the others.
-func claim(c *course, s Settings, other, x []float64, d int) {
+func claim(c *course, s Settings, doubt float64, other, x []float64) {
 	if len(c.index) == 0 {
 		return
 	}
-	start := c.t[0]
+	start, d := c.t[0], len(x)/len(c.index)
 	width := (c.t[c.index[len(c.index)-1]] - start) / checks
 	differences, sizes := newRecent(d), newRecent(d)
-	worst, peak := make([]float64, d), make([]float64, d)
+	worst, peak, ever := make([]float64, d), make([]float64, d), make([]float64, d)
 	period := 0.0
 	for i, at := range c.index {
 		if now := math.Floor((c.t[at] - start) / width); now > period {
@@ -118,11 +135,12 @@ func claim(c *course, s Settings, other, x []float64, d int) {
 			now := x[i*d+k]
 			worst[k] = differences.add(k, other[i*d+k]-now)
 			peak[k] = sizes.add(k, now)
+			ever[k] = max(ever[k], math.Abs(now))
 		}
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
-				relative = max(relative, w/peak[k])
+				relative = max(relative, w/max(w, peak[k]))
 			}
 		}
 		for k := range d {
@@ -132,7 +150,11 @@ func claim(c *course, s Settings, other, x []float64, d int) {
 				e = max(e, 2*peak[k])
 			}
 			if at > 0 {
-				e += 0x1p-52*now + least*s.permitted(k, now)
+				size := now
+				if s.Absolute == nil {
+					size = max(size, 1e-6*ever[k])
+				}
+				e += 0x1p-52*now + least*s.permitted(k, size)
 			}
 			other[i*d+k] = e
 		}
@@ -163,7 +185,7 @@ func (r *recent) add(k int, v float64) float64 {
 // until the global error is what s asks for.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	local := s
-	local.Relative, local.Absolute = s.Relative/10, scaled(s.Absolute, 0.1)
+	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
 	best, stalled := math.Inf(1), 0
 	for {
 		if s.Relative > 0 {

@@ -69,6 +69,9 @@ func (e *integration) reach(target float64, i int) error {
 			H = min(H, max(rest, e.end-e.t))
 		} else if limit <= r.natural {
 			H, cut = limit, true
+			if e.divides() {
+				H *= 0.6
+			}
 			part = H / r.natural
 			if r.family == implicit {
 				// Rounding errors of stiff components do not get smaller with
@@ -76,7 +79,7 @@ func (e *integration) reach(target float64, i int) error {
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
-		j, ok := e.try(H, part, cut, limit < rest)
+		j, ok := e.try(H, part, cut)
 		if !ok {
 			e.rejected++
 			e.disappointed()
@@ -84,6 +87,7 @@ func (e *integration) reach(target float64, i int) error {
 		}
 		if H <= limit {
 			e.advance(H)
+			e.divided = cut && H < limit
 			if H == rest {
 				e.t, e.tLow = target, 0
 			}
@@ -93,9 +97,17 @@ func (e *integration) reach(target float64, i int) error {
 			r.renew = e.t + r.natural
 		}
 		if H <= limit {
-			e.consider(H)
+			e.consider(H, cut)
 		}
 	}
+}
+
+// divides reports whether a step that is cut short is to be made in two. The
+// error of implicit steps may depend on nothing but their length, so that two
+// integrations with the same steps, those between output times, would agree on
+// it.
+func (e *integration) divides() bool {
+	return !e.second && e.rule.family == implicit && !e.divided
 }
 
 // longestStep is MaxStep; the second integration has steps of other and
@@ -111,7 +123,7 @@ func (e *integration) longestStep() float64 {
 // try computes rows for a step H, of which the tolerance is part of the usual,
 // until one converges, whose number it returns. If none does it shortens the
 // natural step.
-func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
+func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
 	e.badT = math.NaN()
@@ -119,9 +131,10 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 	if cut {
 		first = 2
 	}
-	if cut && scan { // the more rows the denser the points at which f is seen
-		first = 3
-		k = max(k, 3)
+	if H > e.set.MaxStep/2 {
+		// The more rows the denser the points at which f is seen: four have gaps
+		// of H/8 at most.
+		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
 		if !e.row(j, H) {
@@ -140,9 +153,6 @@ func (e *integration) try(H, part float64, cut, scan bool) (int, bool) {
 		r.cost[j] = r.work[j] / r.best[j]
 		if j >= first && err <= 1 {
 			if r.family == implicit && !r.plausible(e, H) {
-				if dbg {
-					println("implausible", e.t, H)
-				}
 				r.natural = H / 4
 				return j, false
 			}
@@ -179,8 +189,6 @@ func (r *rule) order(j int) {
 	k := r.k
 	next := k
 	switch {
-	case j < k-1: // with MaxStep
-		next = j
 	case j == k-1:
 		next = j
 		if j < 2 || r.cost[j] < 0.9*r.cost[j-1] {
@@ -224,6 +232,11 @@ func (e *integration) differentiate(rest float64) error {
 		}
 		what := "F"
 		if finite(e.f0) {
+			if e.set.fixed == either { // the explicit rule can do without
+				e.use(explicit)
+				e.stiff.trial, e.stiff.wait = false, lastWait
+				return e.differentiate(rest)
+			}
 			what = "the Jacobian"
 		}
 		return fmt.Errorf("%w: %s is NaN or infinite at t = %.6g, x = %s, theta = %.4g", probode.ErrField, what, e.t, short(e.x), e.theta)

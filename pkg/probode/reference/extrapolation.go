@@ -40,6 +40,7 @@ type integration struct {
 	peak    []float64 // largest |x| so far
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
+	divided bool      // the last step was the first part of one
 	nudge   []float64 // factors of the arguments of f; nil for none
 
 	rule         *rule // the one in use

@@ -29,6 +29,7 @@ func (e *integration) newImplicit(run int) *rule {
 		return nil
 	}
 	r := newRule(implicit, implicitSubsteps, run)
+	e.implicitWork(r.work, r.n)
 	r.fj = probode.NewLinearizer(e.p)
 	r.jac = e.p.NewJacobian()
 	r.lu = probode.NewLU(r.jac)
@@ -36,22 +37,29 @@ func (e *integration) newImplicit(run int) *rule {
 	if !e.p.Autonomous {
 		r.ft = make([]float64, d)
 	}
-	// A call of f is taken for ten operations a component.
-	lower, upper := float64(r.jac.Lower), float64(r.jac.Upper)
-	factors := max(1, lower*(upper+1)/10)
-	if e.p.Band == nil {
-		factors = max(1, float64(d)*float64(d)/15)
+	return r
+}
+
+// implicitWork sets work to that of rows with n substeps: calls of f, the
+// Jacobian, factors and solutions, a call being taken for ten operations a
+// component.
+func (e *integration) implicitWork(work []float64, n []int) {
+	d := float64(e.p.Dim())
+	lower, upper := d-1, d-1
+	factors := d * d / 15
+	if b := e.p.Band; b != nil {
+		lower, upper = float64(b.Lower), float64(b.Upper)
+		factors = lower * (lower + upper + 1) / 10
 	}
 	solution := (2*lower + upper + 1) / 10
 	sum := 2.0
 	if e.p.FJ == nil {
-		sum += min(lower+upper+1, float64(d))
+		sum += min(lower+upper+1, d)
 	}
-	for j, n := range r.n {
-		sum += factors + float64(n)*(1+solution)
-		r.work[j] = sum
+	for j, n := range n {
+		sum += max(1, factors) + float64(n)*(1+solution)
+		work[j] = sum
 	}
-	return r
 }
 
 // solve writes the increment of x over a step H by the rule

@@ -4,6 +4,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,8 +18,9 @@ import (
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The
 	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits. Where Absolute is nil, Relative refers to 10⁻⁶ of the
-	// largest size of a component so far at least.
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is
+	// nil, Relative refers to 10⁻⁶ of the largest size of a component so far at
+	// least.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound of Solution.Error in place of that of a
@@ -30,10 +32,11 @@ type Settings struct {
 	// stands for Relative/1000 times the largest |X| of a component so far.
 	Global bool
 
-	// MaxStep bounds the length of a step. Zero means 1/128 of the span for a
-	// problem whose f may depend on t, so that no input of at least 1/1000 of
-	// the span remains unseen, and no bound for one that is Autonomous.
-	// math.Inf(1) means no bound: faster, and blind to short inputs in f.
+	// MaxStep bounds the length of a step; f is called at least once in each
+	// eighth of that. Zero means 1/128 of the span for a problem whose f may
+	// depend on t, so that a pulse of 1/1000 of the span is seen, and no bound
+	// for one that is Autonomous. math.Inf(1) means no bound: faster, and blind
+	// to short inputs in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means the problem's own.
@@ -78,30 +81,32 @@ type Solution struct {
 //
 // gains two orders with each column. The number of rows, and with it the
 // order, and the step H are chosen as they go, for the least work. Where the
-// problem is stiff the rule is linearly implicit, which Solve finds out by
-// trying both.
+// problem is stiff the rule is linearly implicit, with Problem.FJ or with
+// differences of F, which Solve finds out by trying both.
 //
-// # What the error is, and what it is not
+// # What the claimed error is, and what it is not
 //
-// The integration is done twice: with Tolerance, which is what is returned, and
-// with eight times that, other numbers nⱼ, other step lengths, and arguments of
-// f that are moved by one unit in the last place, which shows what rounding
-// errors grow to. Error[i*d+k] is a multiple of the largest difference of the
-// two in component k over the times up to Times[i], and a rounding of X. It
-// holds for problems that amplify errors, up to where both integrations have
-// lost all digits, and then shows that.
+// The integration is done twice. What is returned comes from the one with
+// Tolerance; the other has sixteen times that, 64 times if the problem is stiff,
+// other numbers nⱼ, other step lengths, and arguments of f that are moved by
+// one unit in the last place, which shows what rounding errors grow to. Error
+// is ten times the difference of the two, thirty times if the problem is stiff:
+// the largest over the last sixth of the way from t₀ at least, and no less than
+// .3 of that of any other component relative to its size, since a difference
+// may be small by chance. So it is mostly far above the error, and it is above it
+// for problems that amplify errors too; where all digits are lost it says so. At
+// t₀ it is zero.
 //
-// A solver knows f at the points at which it has called it. An input that is
-// over between two of them, or a change of f in a region of the state that
-// neither integration has entered, leaves no trace in X or in Error. Solve
-// calls f of a problem that is not Autonomous more than a thousand times over
-// the span, so that a pulse as long as a thousandth of it is found. Shorter
-// ones must be given as Problem.Events, or MaxStep as less than their length.
-// An f that jumps, where it is not an event, makes the step shrink to nothing;
-// Solve then says so rather than to guess on which side the solution goes on.
-// Error is no proof either: both integrations could err in the same way by
-// chance. It says nothing of an error in f, as of a formula that cancels all
-// digits: two computations of the same wrong number agree.
+// It is no proof. A solver knows f where it has called it: an input that is over
+// between two calls, or a change of f in a region of the state that neither
+// integration has entered, leaves no trace in X or in Error. With the default
+// MaxStep a pulse in f(t) that is as long as 1/1000 of the span is found.
+// Shorter ones must be given as Problem.Events, or MaxStep as at most eight
+// times their length. Where f jumps, and not at an event, no step is short
+// enough for a tight tolerance, and Solve returns an error rather than to guess
+// on which side the solution goes on. Nor does Error know of an error in f
+// itself, such as a formula that cancels all digits but for a few, a wrong
+// Autonomous, or a parameter that is not known.
 //
 // The error names the time and what to try if the step size falls below what
 // rounding permits, if f is not finite or panics, or after too many steps; it
@@ -157,7 +162,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 // solve solves p along the course that set out returns for θ.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
 	if ctx == nil {
-		panic("reference: Solve with a nil context: want context.Background() at least")
+		return nil, errors.New("reference: the context is nil")
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -189,6 +194,9 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
+	}
+	if !s.Global && s.Relative < 1 {
+		s.Relative = min(s.Relative, coarsest)
 	}
 	if s.MaxSteps == 0 {
 		s.MaxSteps = 1e6

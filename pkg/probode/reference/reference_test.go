@@ -152,8 +152,8 @@ func TestFitzHughNagumo(t *testing.T) {
 			}
 		}
 		for k := range 2 {
-			if e := r.Error[2*n-2+k]; !(e > 0 && e <= 10*tol) { // an upper one
-				t.Errorf("%d times: estimate of component %d is %g: want it in (0, %g]", n, k, e, 10*tol)
+			if e := r.Error[2*n-2+k]; !(e > 0 && e <= 100*tol) { // an upper one
+				t.Errorf("%d times: estimate of component %d is %g: want it in (0, %g]", n, k, e, 100*tol)
 			}
 		}
 		// Rows of 2, 4 and 6 substeps are enough where the output is dense, or
@@ -233,16 +233,23 @@ func TestStiff(t *testing.T) {
 		// of 1e-12 in some thousands of steps, which the problems damp or
 		// multiply; after 1e11, y₁ and y₂ of Robertson's problem are so far
 		// below their largest values that they are accurate in absolute terms.
-		{vdp, 2, []float64{0.1706167732170483e1, -0.8928097010247975}, 1e-10},
+		{vdp, 2, []float64{0.1706167732170483e1, -0.8928097010247975}, 1e-9},
 		{orego, 360, []float64{0.1000814870318523e1, 0.1228178521549917e4, 0.1320554942846706e3}, 1e-10},
 		{problems.HIRES(), 321.8122, []float64{0.7371312573325668e-3, 0.1442485726316185e-3, 0.5888729740967575e-4, 0.1175651343283149e-2, 0.2386356198831331e-2, 0.6238968252742796e-2, 0.2849998395185769e-2, 0.2850001604814231e-2}, 1e-11},
 		{rober, 1e11, []float64{0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050}, 1e-7},
 	} {
-		r := accurate(t, test.p, []float64{test.time}, Settings{Tolerance: relative(1e-12), fixed: implicit})
-		for k, want := range test.want {
-			if !(math.Abs(r.X[k]-want) <= test.tol*math.Abs(want)) {
-				t.Errorf("%s: %s = %.16g at t = %g, want %.16g: error %.2g, estimate %.2g",
-					test.p.Name, test.p.StateName(k), r.X[k], test.time, want, math.Abs(r.X[k]-want), r.Error[k])
+		for _, fj := range []bool{true, false} {
+			p := *test.p
+			if !fj {
+				p.FJ = nil
+			}
+			r := accurate(t, &p, []float64{test.time}, Settings{Tolerance: relative(1e-12)})
+			for k, want := range test.want {
+				e := math.Abs(r.X[k] - want)
+				if !(e <= test.tol*math.Abs(want)) || !(e <= r.Error[k]+1e-12*math.Abs(want)) {
+					t.Errorf("%s, FJ %t: %s = %.16g at t = %g, want %.16g: error %.2g, estimate %.2g",
+						p.Name, fj, p.StateName(k), r.X[k], test.time, want, e, r.Error[k])
+				}
 			}
 		}
 	}

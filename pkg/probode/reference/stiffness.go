@@ -2,8 +2,6 @@ package reference
 
 import "math"
 
-var dbg = false
-
 // Which family of steps is the better one is found by trying the other where
 // there is reason to: an explicit rule pays for stiffness by steps of a few
 // times 1/ρ, ρ the spectral radius of the Jacobian, whatever the accuracy; an
@@ -82,9 +80,14 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// consider looks after a step H whether to change the family.
-func (e *integration) consider(H float64) {
+// consider looks after a step H whether to change the family. An explicit step
+// that was cut short by an output time could have been longer: stiffness is not what
+// limits it.
+func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
+	if cut && e.rule.family == explicit && !s.trial {
+		return
+	}
 	s.since++
 	s.bad = 0
 	if e.set.fixed != either {
@@ -114,6 +117,14 @@ func (e *integration) consider(H float64) {
 	if s.since < s.wait || s.hits < enough && s.since < 8*s.wait {
 		return
 	}
+	if e.rule.family == explicit {
+		// A trial of large matrices has to wait for its share of the work.
+		var work [4]float64
+		e.implicitWork(work[:], implicitSubsteps[:len(work)])
+		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
+			return
+		}
+	}
 	rate := e.rule.rate()
 	if e.use(explicit + implicit - e.rule.family) {
 		s.trial, s.rate = true, rate
@@ -140,16 +151,12 @@ func (e *integration) disappointed() {
 // that lost is tried again later.
 func (e *integration) decide() {
 	s := &e.stiff
-	if dbg {
-		println("trial of", e.rule.family, "t", e.t, "rate", e.rule.rate(), "old", s.rate, "nat", e.rule.natural, "k", e.rule.k, "since", s.since, "bad", s.bad, "steps", e.steps)
-	}
 	s.trial = false
 	if e.rule.rate() > 1.2*s.rate {
 		s.hits, s.since, s.wait = 0, 0, firstWait
 		return
 	}
-	work := e.rule.work[e.rule.k]
 	e.use(explicit + implicit - e.rule.family)
-	e.rule.natural = max(e.rule.natural, min(s.rate*e.rule.work[e.rule.k], work*s.rate))
+	e.rule.natural = s.rate * e.rule.work[e.rule.k] // as it was before
 	s.wait = min(2*s.wait, lastWait)
 }

@@ -6,9 +6,10 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // Table shows rows under a header. Floating-point numbers are rounded to four
@@ -97,31 +98,6 @@ func htmlTable(header []string, cells [][]string, right []bool) string {
 }
 
 func plainTable(header []string, cells [][]string, right []bool) string {
-	width := make([]int, len(header))
 	all := append([][]string{header}, cells...)
-	for _, row := range all {
-		for j, s := range row {
-			width[j] = max(width[j], utf8.RuneCountInString(s))
-		}
-	}
-	var b strings.Builder
-	for i, row := range all {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		var line strings.Builder
-		for j, s := range row {
-			if j > 0 {
-				line.WriteString("  ")
-			}
-			fill := strings.Repeat(" ", width[j]-utf8.RuneCountInString(s))
-			if right[j] {
-				line.WriteString(fill + s)
-			} else {
-				line.WriteString(s + fill)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " "))
-	}
-	return b.String()
+	return strings.TrimSuffix(text.Table(all, func(j int) bool { return !right[j] }), "\n")
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/progress"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -36,13 +36,13 @@ The flags:
 
 `
 
-// assess answers whether the solver's error matters.
-func assess(ctx context.Context, args []string, out io.Writer) error {
+// assessVerb answers whether the solver's error matters.
+func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
 	ladder := flags.String("steps", "", "`list` of step sizes; none: -step and its half, quarter and eighth")
-	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+schemeNames())
+	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
@@ -52,7 +52,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err
 	}
-	s := bayes.AssessSettings{
+	s := assess.Settings{
 		Threshold: *threshold, Weighed: *weighed,
 		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
@@ -75,7 +75,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if *page != "" && sameFile(tableOf(*page), m.data) {
 		return fmt.Errorf("-out %s: the numbers would take the place of -data %s: want another name", *page, m.data)
 	}
-	if s.Scheme, err = schemeNamed(*name); err != nil {
+	if s.Sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
 	if s.Steps, err = parseSteps(*ladder); err != nil {
@@ -96,7 +96,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 			line(done, total, doing)
 		}
 	}
-	a, failed := bayes.Assess(ctx, p, s)
+	a, failed := assess.Run(ctx, p, s)
 	if !*quiet {
 		erase()
 	}
@@ -164,7 +164,7 @@ func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 
 // assessPage returns the page: the answer, the figure, what to beware of, and
 // the tables.
-func assessPage(a *bayes.Assessment, title string) (string, error) {
+func assessPage(a *assess.Report, title string) (string, error) {
 	figure, err := viz.HTML(viz.Assessment(a))
 	if err != nil {
 		return "", err

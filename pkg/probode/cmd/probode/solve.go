@@ -82,7 +82,10 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if *file == "" {
 		return write(out)
 	}
-	return atomicfile.Write(*file, write)
+	if err := atomicfile.Write(*file, write); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
 }
 
 // A solution is what the flags of solve say.

@@ -51,17 +51,17 @@ func speed(ctx context.Context, args []string, out io.Writer) error {
 	if !*quiet {
 		show, erase = tell(os.Stderr)
 	}
-	done, total := 0, len(models)*(len(everyScheme())+turns)
+	done, total := 0, len(models)*(len(everySampler())+turns)
 	working := func(m speedModel, what string) {
 		show(done, total, m.short+", "+what)
 		done++
 	}
 	for _, m := range models {
 		var table bayes.Comparison
-		for _, s := range everyScheme() {
+		for _, s := range everySampler() {
 			working(m, s.String())
 			var r bayes.Comparison
-			if r, err = bayes.Compare(ctx, m.p, []bayes.Scheme{s}, mcmc.Settings{Draws: *draws, Seed: *seed}); err != nil {
+			if r, err = bayes.Compare(ctx, m.p, []bayes.Sampler{s}, mcmc.Settings{Draws: *draws, Seed: *seed}); err != nil {
 				break
 			}
 			table = append(table, r...)
@@ -121,25 +121,19 @@ func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
 		return nil, err
 	}
 	lynx.Method, lynx.StepSize, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
-	mode, err := lynx.FindMode(ctx, seed)
-	if err != nil {
+	if lynx, _, err = lynx.Calibrated(ctx, probode.CalibrateSettings{Seed: seed}); err != nil {
 		return nil, err
 	}
-	c, err := lynx.CalibrateAlpha(ctx, mode.Theta, probode.CalibrateSettings{Seed: seed})
-	if err != nil {
-		return nil, err
-	}
-	lynx.Alpha = bayes.Known(c[0].Alpha)
 	described := func(short string, p *bayes.Posterior) speedModel {
 		return speedModel{short, fmt.Sprintf("%s (%v, h = %g, α = %.3g)", short, p.Method, p.StepSize, p.Alpha.Value), p}
 	}
 	return []speedModel{described("FitzHugh–Nagumo", fhn), described("lynx and hare", lynx)}, nil
 }
 
-// everyScheme returns all schemes with their usual settings, save the number of
+// everySampler returns all schemes with their usual settings, save the number of
 // paths of the costly ones.
-func everyScheme() []bayes.Scheme {
-	return append(schemes[:len(schemes):len(schemes)], bayes.Reweighted{})
+func everySampler() []bayes.Sampler {
+	return append(samplers[:len(samplers):len(samplers)], bayes.Reweighted{})
 }
 
 // turns is the number of measurements of each ratio.
@@ -151,15 +145,15 @@ const turns = 15
 // second and then no more, so what is compared is measured at once, and the
 // middle of many turns is what counts. Next is called before each.
 func ratios(ctx context.Context, p *bayes.Posterior, next func()) (cost, gain []float64, err error) {
-	seconds := func(s bayes.Scheme, workers int) float64 {
+	seconds := func(s bayes.Sampler, workers int) float64 {
 		if err != nil {
 			return 0
 		}
 		var out bayes.Comparison
-		if out, err = bayes.Compare(ctx, p, []bayes.Scheme{s}, mcmc.Settings{Draws: 400, Workers: workers, Seed: 1}); err != nil {
+		if out, err = bayes.Compare(ctx, p, []bayes.Sampler{s}, mcmc.Settings{Draws: 400, Workers: workers, Seed: 1}); err != nil {
 			return 0
 		}
-		return out[0].Seconds
+		return out[0].Drawing
 	}
 	for range turns {
 		next()

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -166,19 +164,12 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 
 // String returns the summary as a table for a terminal.
 func (s Summary) String() string {
-	width := 0
+	rows := [][]string{{"", "mean", "sd", "2.5%", "50%", "97.5%", "mcse", "bulk ESS", "tail ESS", "R̂"}}
 	for _, m := range s {
-		width = max(width, utf8.RuneCountInString(text.Printable(m.Name)))
+		rows = append(rows, []string{text.Printable(m.Name), m.format(m.Mean), m.format(m.SD), m.format(m.Q025), m.format(m.Median), m.format(m.Q975),
+			fmt.Sprintf("%.2g", m.MCSE), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprintf("%.0f", m.TailESS), fmt.Sprintf("%.3f", m.RHat)})
 	}
-	var b strings.Builder
-	// The hat of R̂ is a combining character, which takes no room.
-	fmt.Fprintf(&b, "%-*s %10s %10s %10s %10s %10s %10s %8s %8s %8s\n", width, "",
-		"mean", "sd", "2.5%", "50%", "97.5%", "mcse", "bulk ESS", "tail ESS", "R̂")
-	for _, m := range s {
-		fmt.Fprintf(&b, "%-*s %10s %10s %10s %10s %10s %10.2g %8.0f %8.0f %7.3f\n", width, text.Printable(m.Name),
-			m.format(m.Mean), m.format(m.SD), m.format(m.Q025), m.format(m.Median), m.format(m.Q975), m.MCSE, m.BulkESS, m.TailESS, m.RHat)
-	}
-	return b.String()
+	return text.Table(rows, text.First)
 }
 
 // format writes a value of the parameter with the decimals that give its standard

@@ -189,8 +189,8 @@ func (t *table) interpret() error {
 	}
 	t.samples = int64(samples)
 	t.draws = samples / thin
-	if t.stats+t.params > len(t.columns) {
-		return fmt.Errorf("%d columns, want at least %d", len(t.columns), t.stats+t.params)
+	if t.stats > len(t.columns) || t.params > len(t.columns)-t.stats { // the sum may be beyond an int
+		return fmt.Errorf("%d columns, want at least %d and %d", len(t.columns), t.stats, t.params)
 	}
 	t.names = slices.Clone(t.columns)
 	for _, f := range t.header {

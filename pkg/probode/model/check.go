@@ -1,0 +1,145 @@
+package model
+
+import (
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// check stops at names that are defined twice, or used and not defined, where
+// writing the model out would not find it.
+func (p *Problem) check() {
+	params := map[string]Where{}
+	for _, q := range p.Params {
+		params[q.ID] = q.Where
+	}
+	used := map[string]bool{}
+	for _, m := range p.Models {
+		m.check(params)
+		m.uses(used)
+	}
+	for _, q := range p.Params {
+		if q.Estimate && !used[q.ID] {
+			q.Where.failf("parameter %s is estimated, yet nothing uses it", q.ID)
+		}
+	}
+}
+
+func (m *Model) check(params map[string]Where) {
+	known := map[string]string{} // what an ID of the model is
+	name := func(id, kind string, w Where) {
+		if other, twice := known[id]; twice {
+			w.failf("%s %s has the ID of a %s", kind, id, other)
+		}
+		known[id] = kind
+	}
+	for _, s := range m.States {
+		name(s.ID, "state", s.Where)
+	}
+	for _, k := range m.Constants {
+		name(k.ID, "constant", k.Where)
+	}
+	for _, a := range m.Assignments {
+		name(a.ID, "assignment", a.Where)
+	}
+	for id, w := range params {
+		if kind := known[id]; kind != "" && kind != "constant" {
+			w.failf("parameter %s is a %s of the model: want a constant, or an ID of its own", id, kind)
+		}
+	}
+	observables := map[string]Where{}
+	for _, o := range m.Observables {
+		if at, twice := observables[o.ID]; twice {
+			o.Where.failf("observable %s appears twice: first in line %d of %s", o.ID, at.Line, at.File)
+		}
+		observables[o.ID] = o.Where
+		for _, n := range []*expr.Node{o.Formula, o.Noise} {
+			for _, s := range n.Symbols() {
+				_, param := params[s]
+				if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
+					o.Where.failf("observable %s uses %s, which is not defined", o.ID, s)
+				}
+			}
+		}
+	}
+	conditions := map[string]Where{}
+	for _, c := range m.Conditions {
+		if at, twice := conditions[c.ID]; twice {
+			c.Where.failf("condition %s appears twice: first in line %d of %s", c.ID, at.Line, at.File)
+		}
+		conditions[c.ID] = c.Where
+		for _, s := range c.Set {
+			_, param := params[s.ID]
+			if known[s.ID] == "" && !param {
+				c.Where.failf("condition %s sets %s, which is not defined", c.ID, s.ID)
+			}
+			if v, ok := s.Value.Symbol(); ok {
+				if _, param := params[v]; !param && known[v] == "" {
+					c.Where.failf("condition %s sets %s to %s, which is not defined", c.ID, s.ID, v)
+				}
+			}
+		}
+	}
+	for i := range m.Data {
+		d := &m.Data[i]
+		for _, id := range []string{d.Condition, d.Preequilibration} {
+			if _, ok := conditions[id]; !ok && id != "" {
+				d.Where.failf("condition %s is not defined", id)
+			}
+		}
+		for _, list := range [][]*expr.Node{d.ObservableParams, d.NoiseParams} {
+			for _, n := range list {
+				if v, ok := n.Symbol(); ok {
+					if _, param := params[v]; !param && known[v] == "" {
+						d.Where.failf("%s is not defined: want a number or the ID of a parameter", v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// uses notes every name that something in the model uses.
+func (m *Model) uses(used map[string]bool) {
+	add := func(list ...*expr.Node) {
+		for _, n := range list {
+			if n != nil {
+				for _, s := range n.Symbols() {
+					used[s] = true
+				}
+			}
+		}
+	}
+	for _, s := range m.States {
+		add(s.Init, s.Rate)
+	}
+	for _, k := range m.Constants {
+		used[k.ID] = true
+		add(k.Value)
+	}
+	for _, a := range m.Assignments {
+		add(a.Formula)
+	}
+	for _, e := range m.Events {
+		add(e.Time)
+		for _, j := range e.Jumps {
+			add(j.Value)
+		}
+	}
+	for _, o := range m.Observables {
+		add(o.Formula, o.Noise)
+	}
+	for _, c := range m.Conditions {
+		for _, s := range c.Set {
+			add(s.Value)
+		}
+	}
+	for i := range m.Data {
+		add(m.Data[i].ObservableParams...)
+		add(m.Data[i].NoiseParams...)
+	}
+}
+
+// builtIn says whether a name has a meaning without a definition.
+func builtIn(name string) bool {
+	_, ok := expr.Constant(name)
+	return ok || name == TimeSymbol
+}

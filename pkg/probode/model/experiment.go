@@ -1,0 +1,148 @@
+package model
+
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// An Experiment is everything that one condition makes of a model, after
+// preequilibration at another condition where the data ask for it.
+//
+// Its expressions are over the time ([TimeSymbol]), the IDs of the states of
+// System, and those of the problem's parameters.
+type Experiment struct {
+	Model            *Model
+	Condition        string
+	Preequilibration string // "" if there is none
+
+	// Pre, if not nil, is run from its initial values to its steady state
+	// before System starts at time 0. It does not depend on the time, has no
+	// events, and is the same pointer wherever it is the same system.
+	Pre *System
+	System
+	Rows []Row // by time, those of one time as in the file
+}
+
+// A System is a model at one condition: an initial value problem from time 0.
+type System struct {
+	States []string
+
+	// Initial are the values at time 0. After preequilibration they are
+	// over the states, too, whose values are then those of the steady state.
+	Initial []*expr.Node
+	Rates   []*expr.Node
+	Events  []Event // over parameters (Time) and time, states, parameters (Jumps)
+
+	// Switches are the times over parameters at which a condition of the
+	// right-hand sides changes: a step should not cross them. Unlocated are
+	// conditions whose time is not known beforehand, as they depend on
+	// states or not linearly on time.
+	Switches  []*expr.Node
+	Unlocated []*expr.Node
+}
+
+// A Row is a measurement with its formulas written out.
+type Row struct {
+	Observable     string
+	Time           float64 // +Inf: at the steady state
+	Value          float64
+	Formula, Noise *expr.Node // as in Observable, over time, states and parameters
+	Scale          Scale
+	Distribution   Distribution
+	Index          int // of the measurement in Model.Data
+}
+
+// TimeSymbol is the name of the time in all expressions of a model.
+const TimeSymbol = "time"
+
+// Experiments writes the models of p out for every pair of preequilibration and
+// condition of the data, in the order in which they first appear. A model
+// without data gives one experiment for each of its conditions; without
+// conditions, one whose Condition is "".
+func (p *Problem) Experiments() (list []*Experiment, err error) {
+	defer catch(&err)
+	params := map[string]bool{}
+	for _, q := range p.Params {
+		params[q.ID] = true
+	}
+	for _, m := range p.Models {
+		list = append(list, m.experiments(params)...)
+	}
+	return list, nil
+}
+
+func (m *Model) experiments(params map[string]bool) []*Experiment {
+	type pair struct{ pre, cond string }
+	var order []pair
+	rows := map[pair][]int{}
+	for i := range m.Data {
+		d := &m.Data[i]
+		k := pair{d.Preequilibration, d.Condition}
+		if _, ok := rows[k]; !ok {
+			order = append(order, k)
+		}
+		rows[k] = append(rows[k], i)
+	}
+	if len(m.Data) == 0 {
+		for _, c := range m.Conditions {
+			order = append(order, pair{"", c.ID})
+		}
+		if len(order) == 0 {
+			order = append(order, pair{})
+		}
+	}
+	ix := m.newIndex(params)
+	systems := map[string]*lowering{}
+	var list []*Experiment
+	for _, k := range order {
+		e := &Experiment{Model: m, Condition: k.cond, Preequilibration: k.pre}
+		var l *lowering
+		if k.pre == "" {
+			if l = systems[k.cond]; l == nil {
+				l = ix.lower(m.condition(k.cond), nil)
+				systems[k.cond] = l
+			}
+		} else {
+			pre := systems[k.pre]
+			if pre == nil {
+				pre = ix.lower(m.condition(k.pre), nil)
+				systems[k.pre] = pre
+			}
+			pre.steady(k.pre)
+			pre.autonomous(k.pre)
+			e.Pre = &pre.System
+			l = ix.lower(m.condition(k.cond), m.condition(k.pre))
+		}
+		e.System = l.System
+		for _, i := range rows[k] {
+			e.Rows = append(e.Rows, l.row(i))
+			if math.IsInf(m.Data[i].Time, 1) {
+				l.steady(k.cond)
+				l.timeless(e.Rows[len(e.Rows)-1], &m.Data[i])
+			}
+		}
+		slices.SortStableFunc(e.Rows, func(a, b Row) int {
+			switch {
+			case a.Time < b.Time:
+				return -1
+			case a.Time > b.Time:
+				return 1
+			}
+			return 0
+		})
+		list = append(list, e)
+	}
+	return list
+}
+
+// condition returns the condition of that ID; "" is the model as it is.
+func (m *Model) condition(id string) *Condition {
+	for i := range m.Conditions {
+		if m.Conditions[i].ID == id {
+			return &m.Conditions[i]
+		}
+	}
+	return &Condition{ID: id}
+}

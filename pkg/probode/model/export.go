@@ -1,0 +1,312 @@
+package model
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// WritePEtab writes the problem as PEtab 1 into a folder, which it makes if
+// need be, and returns the name of the YAML file in it: SBML, the tables of
+// parameters, observables, conditions and measurements.
+//
+// The error says what PEtab has no words for: a parameter that is estimated and
+// yet set by a condition, one that is estimated without bounds, a condition
+// that sets a concentration in a compartment that changes its size, events at the
+// same time that depend on each other.
+func (p *Problem) WritePEtab(dir string) (name string, err error) {
+	write := func(name string, data []byte) {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), data, 0o666)
+		}
+	}
+	inTable, err := p.tableParams()
+	if err != nil {
+		return "", err
+	}
+	list, err := p.Experiments()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		if a, b := entangled(e.Events); a != nil {
+			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot say in which order", a.ID, b.ID)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", err
+	}
+	var y strings.Builder
+	y.WriteString("format_version: 1\nparameter_file: parameters.tsv\nproblems:\n")
+	write("parameters.tsv", parameterRows(p.Params, inTable))
+	for i, m := range p.Models {
+		suffix := ""
+		if len(p.Models) > 1 {
+			suffix = fmt.Sprintf("_%d", i+1)
+		}
+		conditions, err := m.conditionRows()
+		if err != nil {
+			return "", err
+		}
+		write("model"+suffix+".xml", m.sbml(m.modelParams(p.Params)))
+		write("observables"+suffix+".tsv", m.observableRows())
+		write("conditions"+suffix+".tsv", conditions)
+		var data bytes.Buffer
+		m.writeRows(&data, "measurement", nil)
+		write("measurements"+suffix+".tsv", data.Bytes())
+		fmt.Fprintf(&y, "- sbml_files: [model%s.xml]\n  observable_files: [observables%[1]s.tsv]\n  condition_files: [conditions%[1]s.tsv]\n  measurement_files: [measurements%[1]s.tsv]\n", suffix)
+	}
+	write("problem.yaml", []byte(y.String()))
+	return filepath.Join(dir, "problem.yaml"), err
+}
+
+// WriteSimulations writes the table of simulations of PEtab: the rows of m.Data
+// with values, of the same length, in the place of the measurements.
+func (m *Model) WriteSimulations(w io.Writer, values []float64) error {
+	if len(values) != len(m.Data) {
+		panic(fmt.Sprintf("model: WriteSimulations of %d values: want %d, one for each measurement", len(values), len(m.Data)))
+	}
+	return m.writeRows(w, "simulation", values)
+}
+
+// writeRows writes measurements, or values in their place. Columns that would
+// be empty are left out.
+func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
+	type col struct {
+		name string
+		get  func(i int) string
+		all  bool
+	}
+	cols := []col{
+		{"observableId", func(i int) string { return m.Data[i].Observable }, true},
+		{"preequilibrationConditionId", func(i int) string { return m.Data[i].Preequilibration }, false},
+		{"simulationConditionId", func(i int) string {
+			if c := m.Data[i].Condition; c != "" {
+				return c
+			}
+			return onlyCondition
+		}, true},
+		{column, func(i int) string {
+			if values != nil {
+				return number(values[i])
+			}
+			return number(m.Data[i].Value)
+		}, true},
+		{"time", func(i int) string {
+			if math.IsInf(m.Data[i].Time, 1) {
+				return "inf"
+			}
+			return number(m.Data[i].Time)
+		}, true},
+		{"observableParameters", func(i int) string { return overrideText(m.Data[i].ObservableParams) }, false},
+		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].NoiseParams) }, false},
+		{"datasetId", func(i int) string { return m.Data[i].Dataset }, false},
+		{"replicateId", func(i int) string { return m.Data[i].Replicate }, false},
+	}
+	cols = slices.DeleteFunc(cols, func(c col) bool {
+		for i := range m.Data {
+			if c.get(i) != "" {
+				return false
+			}
+		}
+		return !c.all
+	})
+	t := newTSV(w)
+	for _, c := range cols {
+		t.cell(c.name)
+	}
+	t.end()
+	for i := range m.Data {
+		for _, c := range cols {
+			t.cell(c.get(i))
+		}
+		t.end()
+	}
+	return t.flush()
+}
+
+// onlyCondition is the condition of a model that has none.
+const onlyCondition = "condition1"
+
+func overrideText(list []*expr.Node) string {
+	var out []string
+	for _, n := range list {
+		out = append(out, settingText(n))
+	}
+	return strings.Join(out, ";")
+}
+
+// settingText is a number or an ID.
+func settingText(n *expr.Node) string {
+	if v, ok := n.Const(); ok {
+		return number(v)
+	}
+	id, _ := n.Symbol()
+	return id
+}
+
+// tableParams says which parameters go into the parameter table: all but those
+// that a condition sets.
+func (p *Problem) tableParams() (map[string]bool, error) {
+	in := map[string]bool{}
+	for _, q := range p.Params {
+		in[q.ID] = true
+	}
+	for _, m := range p.Models {
+		for _, c := range m.Conditions {
+			for _, s := range c.Set {
+				delete(in, s.ID)
+			}
+		}
+	}
+	for _, q := range p.Params {
+		switch {
+		case !q.Estimate:
+		case !in[q.ID]:
+			return nil, fmt.Errorf("model: parameter %s is estimated, yet a condition sets it: PEtab has no words for that", q.ID)
+		case math.IsNaN(q.Lower) || math.IsNaN(q.Upper):
+			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab wants them", q.ID)
+		}
+	}
+	return in, nil
+}
+
+// modelParams are the parameters that the model needs: those that its formulas
+// use or its conditions set.
+func (m *Model) modelParams(params []Param) []Param {
+	bare := *m
+	bare.Observables, bare.Data = nil, nil
+	used := map[string]bool{}
+	bare.uses(used)
+	for _, c := range m.Conditions {
+		for _, s := range c.Set {
+			used[s.ID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(params), func(q Param) bool { return !used[q.ID] })
+}
+
+func parameterRows(params []Param, in map[string]bool) []byte {
+	var b bytes.Buffer
+	t := newTSV(&b)
+	t.row("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
+		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
+	for _, q := range params {
+		if !in[q.ID] {
+			continue
+		}
+		estimate := "0"
+		if q.Estimate {
+			estimate = "1"
+		}
+		t.row(q.ID, q.Name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
+			q.Prior.Type, q.Prior.text(), q.Start.Type, q.Start.text())
+	}
+	t.flush()
+	return b.Bytes()
+}
+
+func optional(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return number(v)
+}
+
+func (q Prior) text() string {
+	if q.Type == "" {
+		return ""
+	}
+	return number(q.A) + ";" + number(q.B)
+}
+
+func (m *Model) observableRows() []byte {
+	var b bytes.Buffer
+	t := newTSV(&b)
+	t.row("observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
+	for _, o := range m.Observables {
+		t.row(o.ID, o.Name, o.Formula.String(), string(o.Scale), o.Noise.String(), string(o.Distribution))
+	}
+	t.flush()
+	return b.Bytes()
+}
+
+func (m *Model) conditionRows() ([]byte, error) {
+	amounts := map[string]bool{}
+	for _, s := range m.States {
+		if s.Of != "" {
+			amounts[s.Of] = true
+		}
+	}
+	var columns []string
+	for _, c := range m.Conditions {
+		for _, s := range c.Set {
+			if amounts[s.ID] {
+				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment that changes its size: PEtab cannot set its amount", c.ID, s.ID)
+			}
+			if !slices.Contains(columns, s.ID) {
+				columns = append(columns, s.ID)
+			}
+		}
+	}
+	var b bytes.Buffer
+	t := newTSV(&b)
+	t.row(append([]string{"conditionId", "conditionName"}, columns...)...)
+	for _, c := range m.Conditions {
+		t.cell(c.ID)
+		t.cell(c.Name)
+		for _, col := range columns {
+			i := slices.IndexFunc(c.Set, func(s Setting) bool { return s.ID == col })
+			if i < 0 {
+				t.cell("")
+			} else {
+				t.cell(settingText(c.Set[i].Value))
+			}
+		}
+		t.end()
+	}
+	if len(m.Conditions) == 0 {
+		t.row(onlyCondition, "")
+	}
+	t.flush()
+	return b.Bytes(), nil
+}
+
+// A tsv writes a table row by row.
+type tsv struct {
+	w     *csv.Writer
+	cells []string
+}
+
+func newTSV(w io.Writer) *tsv {
+	c := csv.NewWriter(w)
+	c.Comma = '\t'
+	return &tsv{w: c}
+}
+
+func (t *tsv) cell(s string) { t.cells = append(t.cells, oneLine(s)) }
+
+func (t *tsv) end() {
+	t.w.Write(t.cells) // kept, and returned by flush
+	t.cells = t.cells[:0]
+}
+
+func (t *tsv) row(cells ...string) {
+	for _, c := range cells {
+		t.cell(c)
+	}
+	t.end()
+}
+
+func (t *tsv) flush() error {
+	t.w.Flush()
+	return t.w.Error()
+}

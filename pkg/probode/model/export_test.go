@@ -1,0 +1,63 @@
+package model
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// A problem that is written as PEtab and read back is the same.
+func TestWritePEtab(t *testing.T) {
+	for _, w := range twins {
+		p := load(t, w.file)
+		dir := t.TempDir()
+		if d := os.Getenv("PETAB_OUT"); d != "" {
+			dir = filepath.Join(d, strings.TrimSuffix(w.file, ".yaml"))
+		}
+		name, err := p.WritePEtab(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(q.Warnings) > 0 {
+			t.Errorf("%s: %v", w.file, q.Warnings)
+		}
+		sameExperiments(t, p, q)
+		params := map[string]Param{}
+		for _, x := range p.Params {
+			x.Where = Where{}
+			params[x.ID] = x
+		}
+		for _, x := range q.Params {
+			x.Where = Where{}
+			if want := params[x.ID]; x.Estimate && !reflect.DeepEqual(x, want) {
+				t.Errorf("%s: parameter %+v: want %+v", w.file, x, want)
+			}
+			delete(params, x.ID)
+		}
+		for _, x := range params {
+			if x.Estimate {
+				t.Errorf("%s: parameter %s is lost", w.file, x.ID)
+			}
+		}
+	}
+}
+
+// PEtab as it was checked by petablint, reactions, compartments and events of
+// SBML written by hand among it (pk, influenza), comes to the same
+// as the model files.
+func TestReactions(t *testing.T) {
+	for _, name := range []string{"pk", "influenza", "lynx", "cascade"} {
+		p := load(t, name+".yaml")
+		q := load(t, "petab-"+name+"/problem.yaml")
+		if len(q.Warnings) > 0 {
+			t.Errorf("%s: %v", name, q.Warnings)
+		}
+		sameExperiments(t, p, q)
+	}
+}

@@ -1,0 +1,391 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A builder makes the node of an operator or function that users may name.
+type builder struct {
+	min, max int                   // number of arguments; max < 0: any number
+	bool     bool                  // the arguments are conditions
+	build    func(a []*Node) *Node // of arguments that are right in number and type
+	check    func(a []*Node) error // where number and type do not say it all
+}
+
+// An argError is what is wrong with an argument; arg counts from 0, or is −1
+// if it is their number.
+type argError struct {
+	arg int
+	msg string
+}
+
+func (e *argError) Error() string { return e.msg }
+
+func kind(n *Node) string {
+	switch {
+	case n.op == opLambda:
+		return "a lambda"
+	case n.Boolean():
+		return "a condition"
+	}
+	return "a number"
+}
+
+// fits tells whether n can stand where a condition or a number is wanted; a
+// call of a function not yet known can be either.
+func fits(n *Node, condition bool) bool {
+	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
+}
+
+func wantKind(name string, i int, n *Node, condition bool) error {
+	if fits(n, condition) {
+		return nil
+	}
+	want := "a number (piecewise(1, condition, 0) makes one)"
+	if condition {
+		want = "a condition (such as x > 0)"
+	}
+	return &argError{i, fmt.Sprintf("argument %d of %s is %s: want %s", i+1, name, kind(n), want)}
+}
+
+func (b builder) apply(name string, args []*Node) (*Node, error) {
+	if len(args) < b.min || b.max >= 0 && len(args) > b.max {
+		want := fmt.Sprint(b.min)
+		switch {
+		case b.max < 0:
+			want += " or more"
+		case b.max == b.min+1:
+			want += fmt.Sprintf(" or %d", b.max)
+		case b.max > b.min:
+			want += fmt.Sprintf(" to %d", b.max)
+		}
+		return nil, &argError{-1, fmt.Sprintf("%s has %s: want %s", name, arguments(len(args)), want)}
+	}
+	if b.check != nil {
+		if err := b.check(args); err != nil {
+			return nil, err
+		}
+	} else {
+		for i, a := range args {
+			if err := wantKind(name, i, a, b.bool); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.build(slices.Clone(args)), nil // the caller may use args again
+}
+
+func arguments(n int) string {
+	if n == 1 {
+		return "1 argument"
+	}
+	return fmt.Sprintf("%d arguments", n)
+}
+
+func node(o op, args ...*Node) *Node { return &Node{op: o, args: args} }
+
+func neg(a *Node) *Node {
+	if a.op == opNum {
+		return Num(-a.val)
+	}
+	return node(opNeg, a)
+}
+
+// nary folds an operator of any number of arguments: of one it is the argument.
+func nary(o op, empty *Node) func([]*Node) *Node {
+	return func(a []*Node) *Node {
+		switch len(a) {
+		case 0:
+			return empty
+		case 1:
+			return a[0]
+		}
+		return &Node{op: o, args: slices.Clone(a)}
+	}
+}
+
+// chain is a comparison of two or more: a < b < c is a < b and b < c.
+func chain(o op) func([]*Node) *Node {
+	return func(a []*Node) *Node {
+		var parts []*Node
+		for i := 1; i < len(a); i++ {
+			parts = append(parts, node(o, a[i-1], a[i]))
+		}
+		return nary(opAnd, Bool(true))(parts)
+	}
+}
+
+// equality of numbers, or of conditions: those are equal if not either-or.
+func equality(o op) builder {
+	name := map[op]string{opEq: "==", opNe: "!="}[o]
+	b := builder{min: 2, max: 2, check: func(a []*Node) error {
+		for i := range a {
+			if err := wantKind(name, i, a[i], a[0].Boolean()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	b.build = func(a []*Node) *Node {
+		var parts []*Node
+		for i := 1; i < len(a); i++ {
+			e := node(o, a[i-1], a[i])
+			if a[i-1].Boolean() && a[i].Boolean() {
+				if e = node(opXor, a[i-1], a[i]); o == opEq {
+					e = node(opNot, e)
+				}
+			}
+			parts = append(parts, e)
+		}
+		return nary(opAnd, Bool(true))(parts)
+	}
+	if o == opEq {
+		b.max = -1
+	}
+	return b
+}
+
+func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
+
+// log is the natural logarithm of one argument, or that of the first to the
+// base of the second: the order of PEtab, not that of the infix formulas of
+// SBML.
+func log(a []*Node) *Node {
+	if len(a) == 1 {
+		return node(opLn, a[0])
+	}
+	if a[1].op == opNum {
+		switch a[1].val {
+		case 10:
+			return node(opLog10, a[0])
+		case 2:
+			return node(opLog2, a[0])
+		case math.E:
+			return node(opLn, a[0])
+		}
+	}
+	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
+}
+
+// root is the a[0]-th root of a[1], the square root of one argument.
+func root(a []*Node) *Node {
+	if len(a) == 1 {
+		return node(opSqrt, a[0])
+	}
+	if a[0].op == opNum {
+		if a[0].val == 2 {
+			return node(opSqrt, a[1])
+		}
+		return node(opPow, a[1], Num(1/a[0].val))
+	}
+	return node(opPow, a[1], recip(a[0]))
+}
+
+// heaviside is 0, ½ at 0, and 1.
+func heaviside(a []*Node) *Node {
+	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
+}
+
+// piecewise without an otherwise is NaN where no condition holds. Pieces that
+// are conditions make a condition, without a piecewise in it.
+func piecewise(a []*Node) *Node {
+	condition := false
+	for i := 0; i < len(a); i++ {
+		if i%2 == 0 && a[i].Boolean() {
+			condition = true
+		}
+	}
+	if !condition {
+		a = slices.Clone(a)
+		if len(a)%2 == 0 {
+			a = append(a, Num(math.NaN()))
+		}
+		if len(a) == 1 {
+			return a[0]
+		}
+		return &Node{op: opPiecewise, args: a}
+	}
+	rest := Bool(false)
+	if len(a)%2 == 1 {
+		rest = a[len(a)-1]
+		a = a[:len(a)-1]
+	}
+	for i := len(a) - 2; i >= 0; i -= 2 {
+		v, c := a[i], a[i+1]
+		rest = node(opOr, node(opAnd, c, v), node(opAnd, node(opNot, c), rest))
+	}
+	return rest
+}
+
+func checkPiecewise(a []*Node) error {
+	condition := -1
+	for i, n := range a {
+		if i%2 == 1 && i < len(a) {
+			if err := wantKind("piecewise", i, n, true); err != nil {
+				return err
+			}
+			continue
+		}
+		if n.op == opUser {
+			continue
+		}
+		if condition < 0 {
+			condition = i
+		}
+		if err := wantKind("piecewise", i, n, a[condition].Boolean()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func factorial(a []*Node) *Node { return Num(math.Round(math.Gamma(a[0].val + 1))) }
+
+func checkFactorial(a []*Node) error {
+	if a[0].op != opNum || a[0].val < 0 || a[0].val > 170 || a[0].val != math.Trunc(a[0].val) {
+		return &argError{0, "argument of factorial is not a whole number from 0 to 170: no other has a factorial here"}
+	}
+	return nil
+}
+
+// builders are all names that users may call. Those of one function in the
+// core language are added by init.
+var builders = map[string]builder{
+	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
+	"times": {0, -1, false, nary(opMul, Num(1)), nil},
+	"minus": {1, 2, false, func(a []*Node) *Node {
+		if len(a) == 1 {
+			return neg(a[0])
+		}
+		return node(opAdd, a[0], neg(a[1]))
+	}, nil},
+	"divide":    {2, 2, false, func(a []*Node) *Node { return node(opDiv, a...) }, nil},
+	"pow":       {2, 2, false, func(a []*Node) *Node { return node(opPow, a...) }, nil},
+	"sqr":       {1, 1, false, func(a []*Node) *Node { return node(opPow, a[0], Num(2)) }, nil},
+	"root":      {1, 2, false, root, nil},
+	"log":       {1, 2, false, log, nil},
+	"min":       {1, -1, false, nary(opMin, nil), nil},
+	"max":       {1, -1, false, nary(opMax, nil), nil},
+	"quotient":  {2, 2, false, func(a []*Node) *Node { return node(opQuotient, a...) }, nil},
+	"rem":       {2, 2, false, func(a []*Node) *Node { return node(opRem, a...) }, nil},
+	"factorial": {1, 1, false, factorial, checkFactorial},
+	"heaviside": {1, 1, false, heaviside, nil},
+	"piecewise": {1, -1, false, piecewise, checkPiecewise},
+
+	"sec":     {1, 1, false, func(a []*Node) *Node { return recip(node(opCos, a[0])) }, nil},
+	"csc":     {1, 1, false, func(a []*Node) *Node { return recip(node(opSin, a[0])) }, nil},
+	"cot":     {1, 1, false, func(a []*Node) *Node { return recip(node(opTan, a[0])) }, nil},
+	"sech":    {1, 1, false, func(a []*Node) *Node { return recip(node(opCosh, a[0])) }, nil},
+	"csch":    {1, 1, false, func(a []*Node) *Node { return recip(node(opSinh, a[0])) }, nil},
+	"coth":    {1, 1, false, func(a []*Node) *Node { return recip(node(opTanh, a[0])) }, nil},
+	"asec":    {1, 1, false, func(a []*Node) *Node { return node(opAcos, recip(a[0])) }, nil},
+	"acsc":    {1, 1, false, func(a []*Node) *Node { return node(opAsin, recip(a[0])) }, nil},
+	"acot":    {1, 1, false, func(a []*Node) *Node { return node(opAtan, recip(a[0])) }, nil},
+	"asech":   {1, 1, false, func(a []*Node) *Node { return node(opAcosh, recip(a[0])) }, nil},
+	"acsch":   {1, 1, false, func(a []*Node) *Node { return node(opAsinh, recip(a[0])) }, nil},
+	"acoth":   {1, 1, false, func(a []*Node) *Node { return node(opAtanh, recip(a[0])) }, nil},
+	"lt":      {2, -1, false, chain(opLt), nil},
+	"leq":     {2, -1, false, chain(opLe), nil},
+	"gt":      {2, -1, false, chain(opGt), nil},
+	"geq":     {2, -1, false, chain(opGe), nil},
+	"eq":      equality(opEq),
+	"neq":     equality(opNe),
+	"not":     {1, 1, true, func(a []*Node) *Node { return node(opNot, a[0]) }, nil},
+	"and":     {0, -1, true, nary(opAnd, Bool(true)), nil},
+	"or":      {0, -1, true, nary(opOr, Bool(false)), nil},
+	"xor":     {0, -1, true, xor, nil},
+	"implies": {2, 2, true, func(a []*Node) *Node { return node(opOr, node(opNot, a[0]), a[1]) }, nil},
+}
+
+func xor(a []*Node) *Node {
+	if len(a) == 0 {
+		return Bool(false)
+	}
+	n := a[0]
+	for _, b := range a[1:] {
+		n = node(opXor, n, b)
+	}
+	return n
+}
+
+// aliases are other names of the same: those of MathML, of the infix formulas
+// of SBML and of SymPy.
+var aliases = map[string]string{
+	"power": "pow", "ceiling": "ceil", "signum": "sign",
+	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsec": "asec", "arccsc": "acsc", "arccot": "acot",
+	"arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "arcsech": "asech", "arccsch": "acsch", "arccoth": "acoth",
+	"Abs": "abs", "Min": "min", "Max": "max", "Heaviside": "heaviside", "Pow": "pow", "le": "leq", "ge": "geq", "ne": "neq",
+}
+
+func init() {
+	for o := opExp; o <= opAtanh; o++ {
+		builders[functions[o].name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return node(o, a[0]) }}
+	}
+	for name, of := range aliases {
+		builders[name] = builders[of]
+	}
+}
+
+// refused are names that mean something in SBML or SymPy that is not done.
+var refused = map[string]string{
+	"delay":     "delay equations are not supported",
+	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side",
+	"rateof":    "the rate of change of a variable is not supported: write the right-hand side",
+	"Piecewise": "write piecewise(value, condition, ..., otherwise)",
+	"gamma":     "the gamma function is not supported",
+	"erf":       "the error function is not supported",
+}
+
+func unknownFunction(name string, more []string) error {
+	if why, ok := refused[name]; ok {
+		return fmt.Errorf("function %s: %s", name, why)
+	}
+	names := slices.Clone(more)
+	for k := range builders {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	best := nearest(name, names)
+	if best != "" {
+		return fmt.Errorf("function %s is not known: did you mean %s?", name, best)
+	}
+	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
+}
+
+// nearest is the candidate within one or two changed letters, if there is one.
+func nearest(name string, names []string) string {
+	best, dist := "", 1+min(2, len(name)/3)
+	for _, c := range names {
+		if d := edits(strings.ToLower(name), strings.ToLower(c)); d < dist {
+			best, dist = c, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of two short words.
+func edits(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

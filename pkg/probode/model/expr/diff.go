@@ -1,0 +1,246 @@
+package expr
+
+import "math"
+
+// Diff is the exact derivative of n for a name, simplified. What it is at
+// kinks is said in the documentation of the package. It panics if n is a
+// condition, a lambda, or calls a function that has not been expanded.
+func (n *Node) Diff(name string) *Node {
+	p := newPool()
+	return p.diff(p.simplify(n), name, map[*Node]*Node{})
+}
+
+// Jacobian differentiates each of fs for each of names: the result has a row
+// for each f, and nil where the derivative is zero whatever the values are.
+// Its entries share their common parts. It panics like [Node.Diff].
+func Jacobian(fs []*Node, names []string) [][]*Node {
+	p := newPool()
+	simple := make([]*Node, len(fs))
+	jac := make([][]*Node, len(fs))
+	for i, f := range fs {
+		simple[i] = p.simplify(f)
+		jac[i] = make([]*Node, len(names))
+	}
+	uses := map[string][]int{}
+	for i, f := range simple {
+		for _, s := range f.Symbols() {
+			uses[s] = append(uses[s], i)
+		}
+	}
+	for j, name := range names {
+		done := map[*Node]*Node{}
+		for _, i := range uses[name] {
+			if d := p.diff(simple[i], name, done); !isZero(d) {
+				jac[i][j] = d
+			}
+		}
+	}
+	return jac
+}
+
+// diff fills done with the derivatives of the nodes below n, which is
+// simplified and in the pool.
+func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
+	if n.Boolean() || n.op == opLambda {
+		panic("expr: derivative of " + kind(n) + ": want a number")
+	}
+	var d []*Node
+	for _, m := range postorder(n) {
+		if done[m] != nil || m.Boolean() {
+			continue
+		}
+		d = d[:0]
+		zero := true
+		for _, a := range m.args {
+			da := done[a] // nil for a condition
+			d = append(d, da)
+			zero = zero && (da == nil || isZero(da))
+		}
+		switch {
+		case m.op == opUser:
+			panic("expr: derivative of the function " + m.name + ": expand it first")
+		case m.op == opSym && m.name == name:
+			done[m] = p.num(1)
+		case zero: // numbers and other names too
+			done[m] = p.num(0)
+		default:
+			done[m] = p.chainRule(m, d)
+		}
+	}
+	return done[n]
+}
+
+// chainRule is the derivative of m whose arguments have the derivatives d.
+func (p *pool) chainRule(m *Node, d []*Node) *Node {
+	one := p.num(1)
+	a := m.args
+	x := a[0]
+	sq := func(x *Node) *Node { return p.pow(x, p.num(2)) }
+	over := func(below *Node) *Node { return p.div(d[0], below) }
+	switch m.op {
+	case opNeg:
+		return p.neg(d[0])
+	case opAdd:
+		return p.add(d...)
+	case opMul:
+		return p.diffProduct(a, d)
+	case opDiv: // (u/v)' = (u' − (u/v) v')/v needs no v², which can overflow
+		return p.div(p.sub(d[0], p.mul(m, d[1])), a[1])
+	case opPow:
+		return p.diffPower(m, d)
+	case opMin, opMax:
+		o := opLe
+		if m.op == opMax {
+			o = opGe
+		}
+		best, slope := x, d[0]
+		for i := 1; i < len(a); i++ {
+			slope = p.piecewise([]*Node{slope, p.cmp(o, best, a[i]), d[i]})
+			best = p.make(node(m.op, best, a[i]), []*Node{best, a[i]})
+		}
+		return slope
+	case opPiecewise:
+		args := make([]*Node, len(a))
+		for i := range a {
+			args[i] = a[i]
+			if i%2 == 0 || i == len(a)-1 {
+				args[i] = d[i]
+			}
+		}
+		return p.piecewise(args)
+	case opExp:
+		return p.mul(m, d[0])
+	case opLn:
+		return over(x)
+	case opLog10:
+		return over(p.mul(p.num(math.Ln10), x))
+	case opLog2:
+		return over(p.mul(p.num(math.Ln2), x))
+	case opSqrt:
+		return p.guard(d[0], over(p.mul(p.num(2), m)))
+	case opAbs:
+		return p.mul(p.fn(opSign, x), d[0])
+	case opSign, opFloor, opCeil, opQuotient:
+		return p.num(0)
+	case opRem: // x − quotient(x, y) y
+		return p.sub(d[0], p.mul(p.make(node(opQuotient, a...), a), d[1]))
+	case opSin:
+		return p.mul(p.fn(opCos, x), d[0])
+	case opCos:
+		return p.neg(p.mul(p.fn(opSin, x), d[0]))
+	case opTan:
+		return p.mul(p.add(one, sq(m)), d[0])
+	case opAsin:
+		return p.guard(d[0], over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x)))))
+	case opAcos:
+		return p.neg(p.guard(d[0], over(p.fn(opSqrt, p.mul(p.sub(one, x), p.add(one, x))))))
+	case opAtan:
+		return over(p.add(one, sq(x)))
+	case opSinh:
+		return p.mul(p.fn(opCosh, x), d[0])
+	case opCosh:
+		return p.mul(p.fn(opSinh, x), d[0])
+	case opTanh: // 1 − tanh² would lose its digits for large x
+		return over(sq(p.fn(opCosh, x)))
+	case opAsinh:
+		return over(p.fn(opSqrt, p.add(one, sq(x))))
+	case opAcosh:
+		return p.guard(d[0], over(p.mul(p.fn(opSqrt, p.sub(x, one)), p.fn(opSqrt, p.add(x, one)))))
+	case opAtanh:
+		return over(p.mul(p.sub(one, x), p.add(one, x)))
+	}
+	panic("expr: no derivative for an operator") // the switch is complete
+}
+
+// diffProduct sums, over the factors that move, their derivative times the
+// other factors. Products from the left and from the right are shared between
+// the terms, so that n factors cost of the order of n.
+func (p *pool) diffProduct(a, d []*Node) *Node {
+	one := p.num(1)
+	right := make([]*Node, len(a)+1)
+	right[len(a)] = one
+	for i := len(a) - 1; i > 0; i-- {
+		right[i] = p.mul(a[i], right[i+1])
+	}
+	left := one
+	var terms []*Node
+	for i := range a {
+		if !isZero(d[i]) {
+			terms = append(terms, p.mul(left, d[i], right[i+1]))
+		}
+		left = p.mul(left, a[i])
+	}
+	return p.add(terms...)
+}
+
+// diffPower is (x^y)' = y x^(y−1) x' + x^y ln(x) y', with the values that the
+// two parts have where they are finite although a factor is not.
+func (p *pool) diffPower(m *Node, d []*Node) *Node {
+	x, y := m.args[0], m.args[1]
+	zero := p.num(0)
+	var terms []*Node
+	if !isZero(d[0]) {
+		slope := p.mul(y, p.pow(x, p.sub(y, p.num(1))))
+		slope = p.piecewise([]*Node{zero, p.cmp(opEq, y, zero), slope})
+		term := p.mul(slope, d[0])
+		if y.op != opNum || y.val < 1 {
+			term = p.guard(d[0], term)
+		}
+		terms = append(terms, term)
+	}
+	if !isZero(d[1]) {
+		slope := p.mul(m, p.fn(opLn, x))
+		limit := p.logic(node(opAnd), []*Node{p.cmp(opEq, x, zero), p.cmp(opGt, y, zero)})
+		slope = p.piecewise([]*Node{zero, limit, slope})
+		terms = append(terms, p.guard(d[1], p.mul(slope, d[1])))
+	}
+	return p.add(terms...)
+}
+
+// guard is the product of an inner derivative d with a slope that can be
+// infinite or NaN where the function has a value. Where d is 0 because a piece
+// is constant, as in sqrt(max(0, x)) for x < 0, so is the product.
+func (p *pool) guard(d, product *Node) *Node {
+	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
+		return p.piecewise([]*Node{p.num(0), c, product})
+	}
+	return product
+}
+
+// vanishes is the condition under which d is 0 by its form: a piece that is
+// the number 0. A d that happens to be 0 does not count: (x²)^¼ has no slope at
+// 0. It looks only a few levels deep.
+func (p *pool) vanishes(d *Node, levels int) *Node {
+	never := p.bool(false)
+	if levels == 0 {
+		return never
+	}
+	all := func(o op, list []*Node) *Node {
+		c := make([]*Node, len(list))
+		for i, a := range list {
+			c[i] = p.vanishes(a, levels-1)
+		}
+		return p.logic(node(o), c)
+	}
+	switch d.op {
+	case opNum:
+		return p.bool(d.val == 0)
+	case opNeg, opDiv:
+		return p.vanishes(d.args[0], levels-1)
+	case opMul:
+		return all(opOr, d.args)
+	case opAdd:
+		return all(opAnd, d.args)
+	case opPiecewise:
+		last := len(d.args) - 1
+		c := p.vanishes(d.args[last], levels-1)
+		for i := last - 2; i >= 0; i -= 2 { // if taken then this piece, else what follows
+			taken := d.args[i+1]
+			not := p.logic(node(opNot, taken), []*Node{taken})
+			here := p.logic(node(opAnd), []*Node{taken, p.vanishes(d.args[i], levels-1)})
+			c = p.logic(node(opOr), []*Node{here, p.logic(node(opAnd), []*Node{not, c})})
+		}
+		return c
+	}
+	return never
+}

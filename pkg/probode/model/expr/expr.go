@@ -1,0 +1,296 @@
+// Package expr holds the formulas of a model as immutable expressions: it
+// reads them from text and from MathML, simplifies and differentiates them
+// exactly, prints them as text, LaTeX and Go, and compiles them to programs
+// that evaluate without allocating.
+//
+// An expression has a type, number or condition, and mixing the two is an
+// error where the expression is made. Expressions may share parts: every
+// operation but printing visits a shared part once. Only the parsers recurse,
+// to a limited depth, so size and nesting cost time in proportion and no stack.
+//
+// # Derivatives
+//
+// [Node.Diff] is the derivative wherever there is one. At a kink it is that of
+// the branch whose value is taken: abs has the slope 0 at 0 (that of sign), the
+// first of equal arguments of min and max counts, piecewise has the derivative
+// of the piece it takes, floor, ceil and sign have the slope 0 everywhere. The
+// jump of a state at a switching time is no part of it: see [Node.Conditions].
+//
+// x^y is differentiated so that no NaN appears where the derivative is finite:
+// x^n gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the
+// derivative for y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and
+// is NaN. Where the inner derivative is 0 because a piece is constant, so is
+// the whole, also under an infinite slope: sqrt(max(0, x)) has the slope 0 for
+// x < 0. Other composed functions of which a part has an infinite slope (the
+// square root of x⁴ at 0) still give NaN.
+//
+// # Simplification
+//
+// [Node.Simplify] keeps the value, up to rounding, wherever the original is
+// finite: 0·x is 0 and x − x is 0, although they are NaN for an infinite x.
+// What divides is never cancelled: x/x stays, because its 0/0 says something
+// about the model. Numbers are combined only if the result neither overflows
+// nor underflows, and x^a·x^b only for positive whole a and b. Brackets in
+// sums and products stay unless terms or factors are joined across them;
+// there, results between, of 1e±300 and more, can arise or go away.
+package expr
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// A Node is an immutable expression: a number, a name, or an operator with its
+// arguments. Any number of goroutines may use it. Make one with [Parse],
+// [ParseMathML], [Num], [Sym], [Bool] and [Call].
+type Node struct {
+	op   op
+	val  float64 // opNum; opBool: 1 is true
+	name string  // opSym, opUser; opLambda: the parameters, separated by spaces
+	args []*Node
+}
+
+var canonicalNaN = math.NaN()
+
+// Num is the number v.
+func Num(v float64) *Node {
+	if math.IsNaN(v) {
+		v = canonicalNaN // one NaN, so that equal means equal
+	}
+	return &Node{op: opNum, val: v}
+}
+
+// Bool is the condition that is always v.
+func Bool(v bool) *Node {
+	if v {
+		return &Node{op: opBool, val: 1}
+	}
+	return &Node{op: opBool}
+}
+
+// Sym is the name of a number. It panics on an empty name and on one that
+// holds a backquote, in which String puts odd names.
+func Sym(name string) *Node {
+	if name == "" || strings.Contains(name, "`") {
+		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and without backquotes", name))
+	}
+	return &Node{op: opSym, name: name}
+}
+
+// Call is the operator or function of the given name applied to args. The
+// names are those that [Parse] takes in calls, and those of MathML: plus,
+// minus (of one or two arguments), times, divide, power, sin, piecewise, lt and so on. It
+// panics if there is no such operator or if the arguments do not fit it: use
+// [Apply] for what users wrote.
+func Call(name string, args ...*Node) *Node {
+	n, err := Apply(name, args...)
+	if err != nil {
+		panic("expr: " + err.Error())
+	}
+	return n
+}
+
+// Apply is [Call] with an error in place of a panic.
+func Apply(name string, args ...*Node) (*Node, error) {
+	b, ok := builders[name]
+	if !ok {
+		return nil, unknownFunction(name, nil)
+	}
+	return b.apply(name, args)
+}
+
+// Constant is the value of a name that stands for a constant unless the model
+// defines it: pi, e and exponentiale, avogadro (the value of SBML). Expressions
+// keep such a name; [Compile] and [Node.Value] put the number in if nothing
+// else is given for it.
+func Constant(name string) (float64, bool) {
+	switch name {
+	case "pi":
+		return math.Pi, true
+	case "e", "exponentiale":
+		return math.E, true
+	case "avogadro":
+		return avogadro, true
+	}
+	return 0, false
+}
+
+// avogadro is what SBML says it is, before the kilogram was defined by it.
+const avogadro = 6.02214179e23
+
+// Boolean tells whether n is a condition, not a number.
+func (n *Node) Boolean() bool { return n.op.isBool() }
+
+// Const is the value of n if it is a number, after evaluation of operators on
+// numbers. A condition is 0 or 1.
+func (n *Node) Const() (float64, bool) {
+	if n.op != opNum && n.op != opBool {
+		n = n.Simplify()
+	}
+	return n.val, n.op == opNum || n.op == opBool
+}
+
+// Op is the outermost operator of n, by the name that [Call] takes, or
+// "number", "boolean", "symbol", "lambda", or "call" of a function that the
+// model defines. With [Node.Args] it lets others walk an expression.
+func (n *Node) Op() string {
+	switch n.op {
+	case opNum:
+		return "number"
+	case opBool:
+		return "boolean"
+	case opSym:
+		return "symbol"
+	case opUser:
+		return "call"
+	case opLambda:
+		return "lambda"
+	}
+	return opName(n.op)
+}
+
+// Args are the arguments of the outermost operator: Call(n.Op(), n.Args()...)
+// is n again.
+func (n *Node) Args() []*Node { return slices.Clone(n.args) }
+
+// Symbol is the name that n consists of, if it is nothing but a name.
+func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
+
+// Symbols lists the names in n, sorted, without those that a lambda binds.
+func (n *Node) Symbols() []string {
+	seen := map[string]bool{}
+	for _, m := range postorder(n) {
+		if m.op == opSym {
+			seen[m.name] = true
+		}
+	}
+	if n.op == opLambda {
+		for _, p := range n.params() {
+			delete(seen, p)
+		}
+	}
+	names := make([]string, 0, len(seen))
+	for s := range seen {
+		names = append(names, s)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Functions lists the names of the functions called in n that are not of this
+// package (calls that [Node.Expand] replaces), sorted.
+func (n *Node) Functions() []string {
+	var names []string
+	for _, m := range postorder(n) {
+		if m.op == opUser {
+			names = append(names, m.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Substitute replaces names by expressions, all at once: what is put in is not
+// searched again. A name stands for a number, so it panics if a replacement is
+// a condition.
+func (n *Node) Substitute(by map[string]*Node) *Node {
+	if len(by) == 0 {
+		return n
+	}
+	for name, m := range by {
+		if m.Boolean() || m.op == opLambda {
+			panic(fmt.Sprintf("expr: replacement of %s is a condition or a lambda: want a number", name))
+		}
+	}
+	return rebuild(n, func(m *Node, args []*Node) *Node {
+		if m.op == opSym {
+			if r, ok := by[m.name]; ok {
+				return r
+			}
+		}
+		return m.with(args)
+	})
+}
+
+// Equal tells whether n and m are the same expression: the same operators in
+// the same order on the same numbers and names. It does not simplify.
+func (n *Node) Equal(m *Node) bool {
+	if n == m {
+		return true
+	}
+	p := newPool()
+	return p.adopt(n) == p.adopt(m)
+}
+
+// Len counts the operators, numbers and names in n, a shared one once.
+func (n *Node) Len() int {
+	p := newPool()
+	p.adopt(n)
+	return p.len()
+}
+
+// params are the names that a lambda binds.
+func (n *Node) params() []string { return strings.Fields(n.name) }
+
+// with is n with other arguments; n itself if they are the same.
+func (n *Node) with(args []*Node) *Node {
+	if slices.Equal(n.args, args) {
+		return n
+	}
+	if n.op == opNeg {
+		return neg(args[0]) // keeps −(number) a number
+	}
+	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
+}
+
+// postorder lists the nodes below the roots, each once, arguments before what
+// uses them. It keeps its own stack: expressions may be deeper than the
+// machine's.
+func postorder(roots ...*Node) []*Node {
+	type frame struct {
+		n    *Node
+		next int
+	}
+	var list []*Node
+	seen := map[*Node]bool{}
+	var stack []frame
+	for _, r := range roots {
+		if seen[r] {
+			continue
+		}
+		seen[r] = true
+		stack = append(stack, frame{n: r})
+		for len(stack) > 0 {
+			top := &stack[len(stack)-1]
+			if top.next == len(top.n.args) {
+				list = append(list, top.n)
+				stack = stack[:len(stack)-1]
+				continue
+			}
+			a := top.n.args[top.next]
+			top.next++
+			if !seen[a] {
+				seen[a] = true
+				stack = append(stack, frame{n: a})
+			}
+		}
+	}
+	return list
+}
+
+// rebuild makes a new expression from n: f gets every node with its arguments
+// as already replaced, and must not keep that slice.
+func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
+	done := map[*Node]*Node{}
+	var args []*Node
+	for _, m := range postorder(n) {
+		args = args[:0]
+		for _, a := range m.args {
+			args = append(args, done[a])
+		}
+		done[m] = f(m, args)
+	}
+	return done[n]
+}

@@ -1,0 +1,290 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An Assignment is a statement of a generated function: the value of an
+// expression goes To a Go variable or element, such as dst[3].
+type Assignment struct {
+	To    string
+	Value *Node
+}
+
+// GoStatements writes Go statements that compute the values of assignments,
+// with common parts in variables t1, t2, …, one statement a line, each with
+// the given indentation. The Go expression of an input is name(input): of type
+// float64, and none of those variables; ok is false for a name that is not
+// defined. Values of conditions are 0 and 1. The numbers are those of
+// [Program.Eval], to the last bit: products are kept from being fused with
+// sums. The statements use the package math if they contain "math.". What is
+// assigned to must not be an input. The error names what cannot be evaluated.
+func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
+	var inputs []string
+	var outputs []*Node
+	seen := map[string]bool{}
+	text := []string{}
+	for _, a := range assignments {
+		outputs = append(outputs, a.Value)
+		for _, s := range a.Value.Symbols() {
+			if seen[s] {
+				continue
+			}
+			seen[s] = true
+			if code, ok := name(s); ok {
+				inputs = append(inputs, s)
+				text = append(text, code)
+			}
+		}
+	}
+	line, err := lower(inputs, outputs)
+	if err != nil {
+		return "", err
+	}
+	g := &goWriter{line: line, indent: indent, text: make([]goText, int(line.first())+len(line.code))}
+	for i, t := range text {
+		g.text[i] = goText{t, goAtom}
+	}
+	for k, v := range line.consts {
+		g.text[line.inputs+k] = goNumber(v)
+	}
+	g.write(assignments)
+	return g.b.String(), nil
+}
+
+// Levels of binding of Go expressions.
+const (
+	goLogic = iota
+	goCompare
+	goSum
+	goProduct
+	goUnary
+	goAtom
+)
+
+type goText struct {
+	s     string
+	level int
+}
+
+func goNumber(v float64) goText {
+	s := number(v)
+	switch s {
+	case "nan":
+		return goText{"math.NaN()", goAtom}
+	case "inf":
+		return goText{"math.Inf(1)", goAtom}
+	case "-inf":
+		return goText{"math.Inf(-1)", goAtom}
+	case "-0":
+		return goText{"math.Copysign(0, -1)", goAtom}
+	}
+	if v < 0 {
+		return goText{s, goUnary}
+	}
+	return goText{s, goAtom}
+}
+
+type goWriter struct {
+	line   *straightLine
+	indent string
+	b      strings.Builder
+	text   []goText // of each value
+	temps  int
+}
+
+// inlineMost is the longest text that is written into the expression that
+// uses it, in place of a variable of its own.
+const inlineMost = 60
+
+func (g *goWriter) statement(format string, args ...any) {
+	g.b.WriteString(g.indent)
+	fmt.Fprintf(&g.b, format, args...)
+	g.b.WriteByte('\n')
+}
+
+func (g *goWriter) arg(v int32, level int) string {
+	t := g.text[v]
+	if t.level < level {
+		return "(" + t.s + ")"
+	}
+	return t.s
+}
+
+// term is an operand of a sum: a product says that it is rounded first.
+func (g *goWriter) term(v int32, level int) string {
+	t := g.text[v]
+	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
+		return "float64(" + t.s + ")"
+	}
+	return g.arg(v, level)
+}
+
+// cond is a value as a Go condition.
+func (g *goWriter) cond(v int32, level int) string {
+	if g.isBool(v) {
+		return g.arg(v, level)
+	}
+	t := goText{g.arg(v, goSum) + " != 0", goCompare}
+	if t.level < level {
+		return "(" + t.s + ")"
+	}
+	return t.s
+}
+
+func (g *goWriter) isBool(v int32) bool {
+	i := v - g.line.first()
+	return i >= 0 && g.line.code[i].code.isBool()
+}
+
+func (g *goWriter) write(assignments []Assignment) {
+	first := g.line.first()
+	uses := make([]int, len(g.line.code))
+	inSum := make([]bool, len(g.line.code))
+	for _, in := range g.line.code {
+		for _, o := range in.operands() {
+			if *o >= first {
+				uses[*o-first]++
+				switch {
+				case in.code == codeAdd, in.code == codeSub, g.doubles(&in),
+					in.code == codeNeg, in.code == codeSelect: // what a sum may reach through
+					inSum[*o-first] = true
+				}
+			}
+		}
+	}
+	for _, o := range g.line.outputs {
+		if o >= first {
+			uses[o-first]++
+		}
+	}
+	for i, in := range g.line.code {
+		v := first + int32(i)
+		if in.code == codeSelect {
+			g.temps++
+			t := "t" + strconv.Itoa(g.temps)
+			g.statement("%s := %s", t, g.float(in.c))
+			g.statement("if %s {", g.cond(in.a, goLogic))
+			g.statement("\t%s = %s", t, g.term(in.b, goLogic))
+			g.statement("}")
+			g.text[v] = goText{t, goAtom}
+			continue
+		}
+		if in.code == codeFunc+code(opSign) {
+			g.temps++
+			t := "t" + strconv.Itoa(g.temps)
+			g.statement("%s := %s", t, g.float(in.a))
+			g.statement("if %s > 0 {", t)
+			g.statement("\t%s = 1", t)
+			g.statement("} else if %s < 0 {", t)
+			g.statement("\t%s = -1", t)
+			g.statement("}")
+			g.text[v] = goText{t, goAtom}
+			continue
+		}
+		text := g.instr(&in)
+		g.text[v] = text
+		if uses[i] > 1 || len(text.s) > inlineMost {
+			g.temps++
+			t := "t" + strconv.Itoa(g.temps)
+			if in.code == codeMul && inSum[i] {
+				text.s = "float64(" + text.s + ")" // fused also across statements
+			}
+			g.statement("%s := %s", t, text.s)
+			g.text[v] = goText{t, goAtom}
+		}
+	}
+	for i, a := range assignments {
+		o := g.line.outputs[i]
+		if g.isBool(o) {
+			g.statement("%s = 0", a.To)
+			g.statement("if %s {", g.cond(o, goLogic))
+			g.statement("\t%s = 1", a.To)
+			g.statement("}")
+			continue
+		}
+		g.statement("%s = %s", a.To, g.arg(o, goLogic))
+	}
+}
+
+// float is a value to begin a variable with: a number alone would make an int.
+func (g *goWriter) float(v int32) string {
+	t := g.text[v]
+	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
+		return "float64(" + t.s + ")"
+	}
+	return g.term(v, goLogic)
+}
+
+// doubles tells that in is a product with 2, which compilers turn into a sum.
+func (g *goWriter) doubles(in *instr) bool {
+	two := func(v int32) bool {
+		k := v - int32(g.line.inputs)
+		return k >= 0 && int(k) < len(g.line.consts) && g.line.consts[k] == 2
+	}
+	return in.code == codeMul && (two(in.a) || two(in.b))
+}
+
+// instr is the Go expression of an instruction.
+func (g *goWriter) instr(in *instr) goText {
+	switch in.code {
+	case codeAdd:
+		return goText{g.term(in.a, goSum) + " + " + g.term(in.b, goProduct), goSum}
+	case codeSub:
+		return goText{g.term(in.a, goSum) + " - " + g.term(in.b, goProduct), goSum}
+	case codeMul:
+		if g.doubles(in) {
+			return goText{g.term(in.a, goProduct) + "*" + g.term(in.b, goUnary), goProduct}
+		}
+		return goText{g.arg(in.a, goProduct) + "*" + g.arg(in.b, goUnary), goProduct}
+	case codeDiv:
+		return goText{g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary), goProduct}
+	case codeNeg:
+		return goText{"-" + g.term(in.a, goAtom), goUnary}
+	case codeSqrt:
+		return goText{"math.Sqrt(" + g.arg(in.a, goLogic) + ")", goAtom}
+	case codeQuotient:
+		return goText{"math.Trunc(" + g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary) + ")", goAtom}
+	case codePow, codeMin, codeMax, codeRem:
+		f := map[code]string{codePow: "Pow", codeMin: "Min", codeMax: "Max", codeRem: "Mod"}[in.code]
+		return goText{fmt.Sprintf("math.%s(%s, %s)", f, g.arg(in.a, goLogic), g.arg(in.b, goLogic)), goAtom}
+	case codeLt, codeLe:
+		o := map[code]string{codeLt: " < ", codeLe: " <= "}[in.code]
+		return goText{g.arg(in.a, goSum) + o + g.arg(in.b, goSum), goCompare}
+	case codeEq, codeNe:
+		o := map[code]string{codeEq: " == ", codeNe: " != "}[in.code]
+		if g.isBool(in.a) || g.isBool(in.b) {
+			return goText{g.cond(in.a, goAtom) + o + g.cond(in.b, goAtom), goCompare}
+		}
+		return goText{g.arg(in.a, goSum) + o + g.arg(in.b, goSum), goCompare}
+	case codeNot:
+		return goText{"!" + g.cond(in.a, goAtom), goUnary}
+	case codeAnd:
+		return goText{g.cond(in.a, goAtom) + " && " + g.cond(in.b, goAtom), goLogic}
+	case codeOr:
+		return goText{g.cond(in.a, goAtom) + " || " + g.cond(in.b, goAtom), goLogic}
+	}
+	return goText{functions[in.code-codeFunc].golang + "(" + g.arg(in.a, goLogic) + ")", goAtom}
+}
+
+// Go writes n as one Go expression of type float64, with name giving the Go
+// expression of a name. Where n has common parts or needs an if, it is a call
+// of a function literal. It panics on what cannot be evaluated.
+func (n *Node) Go(name func(string) string) string {
+	code, err := GoStatements([]Assignment{{"v", n}}, func(s string) (string, bool) {
+		if _, isConst := Constant(s); isConst && name(s) == s {
+			return "", false
+		}
+		return name(s), true
+	}, "")
+	if err != nil {
+		panic("expr: Go code: " + err.Error())
+	}
+	code = strings.TrimSuffix(code, "\n")
+	if v, ok := strings.CutPrefix(code, "v = "); ok && !strings.Contains(v, "\n") {
+		return v
+	}
+	return "func() (v float64) {\n" + code + "\nreturn v\n}()"
+}

@@ -1,0 +1,64 @@
+package expr
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+)
+
+// A node that is taken apart and put together again is the same, whatever the
+// operator.
+func TestOperator(t *testing.T) {
+	for _, src := range []string{
+		"2.5", "x", "-x", "x + y + 2", "x*y*z", "x/y", "x^y", "quotient(x, y)", "rem(x, y)", "min(x, y)", "max(x, y, z)", "piecewise(x, x < y, z)",
+		"exp(x)", "ln(x)", "log10(x)", "log2(x)", "sqrt(x)", "abs(x)", "sign(x)", "floor(x)", "ceil(x)", "sin(x)", "atanh(x)",
+		"x < y", "x <= y", "x > y", "x >= y", "x == y", "x != y", "!(x < y)", "x < y && y < z", "x < y || y < z", "xor(x < y, y < z)",
+	} {
+		n, err := Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, args := n.Operator()
+		switch name {
+		case "number", "name":
+			if len(args) != 0 {
+				t.Errorf("%s: %s with %d arguments", src, name, len(args))
+			}
+			continue
+		}
+		again, err := Apply(name, args...)
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+		} else if !again.Equal(n) {
+			t.Errorf("%s: %s of its arguments is %s", src, name, again)
+		}
+	}
+	if name, _ := Bool(true).Operator(); name != "true" {
+		t.Errorf("true is %s", name)
+	}
+	call, err := Parse("f(x)", "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, args := call.Operator(); name != "call" || len(args) != 1 {
+		t.Errorf("call is %s", name)
+	}
+}
+
+func TestApplyAsBrackets(t *testing.T) {
+	read := func(src string) (*Node, error) {
+		d := xml.NewDecoder(strings.NewReader(src))
+		tok, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ParseMathML(d, tok.(xml.StartElement))
+	}
+	n, err := read(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci><cn>1</cn></apply></apply></math>`)
+	if err != nil || n.String() != "x + 1" {
+		t.Errorf("%v, %v", n, err)
+	}
+	if _, err := read(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci></apply><ci>y</ci></apply></math>`); err == nil {
+		t.Error("an <apply> in the place of an operator, with an argument: no error")
+	}
+}

@@ -1,0 +1,182 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Lambda is a function that a model defines: a body with named parameters.
+// The error names a parameter that is empty, holds a space or appears twice.
+func Lambda(params []string, body *Node) (*Node, error) {
+	for i, p := range params {
+		if p == "" || len(strings.Fields(p)) != 1 || strings.Fields(p)[0] != p {
+			return nil, fmt.Errorf("parameter %d of a function is %q: want a name", i+1, p)
+		}
+		if slices.Contains(params[:i], p) {
+			return nil, fmt.Errorf("parameter %s of a function appears twice", p)
+		}
+	}
+	if body.op == opLambda {
+		return nil, fmt.Errorf("body of a function is a lambda: want an expression")
+	}
+	return &Node{op: opLambda, name: strings.Join(params, " "), args: []*Node{body}}, nil
+}
+
+// Lambda returns the parameters and the body of n, if it is a lambda.
+func (n *Node) Lambda() (params []string, body *Node, ok bool) {
+	if n.op != opLambda {
+		return nil, nil, false
+	}
+	return n.params(), n.args[0], true
+}
+
+// expandMost bounds what Expand makes: functions that call each other twice
+// could otherwise double the expression at each level.
+const expandMost = 500_000
+
+// Expand replaces the calls of functions that a model defines by their bodies.
+// The values of functions are lambdas. An error names a function that is not
+// defined, calls itself, is called with the wrong number of arguments or with
+// a condition for a number, and a result of more than half a million operators.
+func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
+	if len(n.Functions()) == 0 {
+		return n, nil
+	}
+	e := &expander{functions: functions, open: map[string]*Node{}}
+	r, err := e.expand(n)
+	if err != nil {
+		return nil, err // r is half done
+	}
+	return r, nil
+}
+
+type expander struct {
+	functions map[string]*Node
+	open      map[string]*Node // bodies without calls; nil while being made
+	path      []string
+	made      int
+}
+
+// body is the function of that name with the calls in it expanded.
+func (e *expander) body(name string) (*Node, error) {
+	if l, ok := e.open[name]; ok {
+		if l == nil {
+			i := slices.Index(e.path, name)
+			return nil, fmt.Errorf("function %s calls itself: %s", name, strings.Join(append(e.path[i:], name), ", "))
+		}
+		return l, nil
+	}
+	l, ok := e.functions[name]
+	if !ok {
+		return nil, unknownFunction(name, mapNames(e.functions))
+	}
+	if l.op != opLambda {
+		return nil, fmt.Errorf("function %s is %s: want a lambda", name, kind(l))
+	}
+	if len(e.path) >= 1000 {
+		return nil, fmt.Errorf("function %s: functions call each other more than 1000 deep", name)
+	}
+	e.open[name] = nil
+	e.path = append(e.path, name)
+	body, err := e.expand(l.args[0])
+	e.path = e.path[:len(e.path)-1]
+	if err != nil {
+		return nil, err
+	}
+	r := &Node{op: opLambda, name: l.name, args: []*Node{body}}
+	e.open[name] = r
+	return r, nil
+}
+
+func mapNames(m map[string]*Node) []string {
+	names := make([]string, 0, len(m))
+	for k := range m {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (e *expander) expand(n *Node) (*Node, error) {
+	var err error
+	r := rebuild(n, func(m *Node, args []*Node) *Node {
+		if err != nil {
+			return m
+		}
+		if e.made++; e.made > expandMost {
+			err = fmt.Errorf("expression has more than %d operators after its functions are put in", expandMost)
+			return m
+		}
+		var r *Node
+		if m.op == opUser {
+			r, err = e.call(m.name, args)
+		} else {
+			r, err = checked(m, args)
+		}
+		if err != nil {
+			return m
+		}
+		return r
+	})
+	return r, err
+}
+
+func (e *expander) call(name string, args []*Node) (*Node, error) {
+	l, err := e.body(name)
+	if err != nil {
+		return nil, err
+	}
+	params := l.params()
+	if len(args) != len(params) {
+		return nil, fmt.Errorf("function %s has %s: want %d", name, arguments(len(args)), len(params))
+	}
+	by := map[string]*Node{}
+	for i, p := range params {
+		if args[i].Boolean() {
+			return nil, fmt.Errorf("argument %d of function %s is a condition: want a number", i+1, name)
+		}
+		by[p] = args[i]
+	}
+	r := rebuild(l.args[0], func(m *Node, args []*Node) *Node {
+		e.made++
+		if a, ok := by[m.name]; ok && m.op == opSym {
+			return a
+		}
+		return m.with(args)
+	})
+	return r, nil
+}
+
+// checked is m with new arguments, whose types are looked at again: a call may
+// have turned out to be a condition.
+func checked(m *Node, args []*Node) (*Node, error) {
+	changed := false
+	for i, a := range args {
+		changed = changed || a.Boolean() != m.args[i].Boolean()
+	}
+	name := ""
+	switch m.op {
+	case opLambda:
+		return m.with(args), nil
+	case opEq:
+		name = "eq"
+	case opNe:
+		name = "neq"
+	case opPiecewise:
+		name = "piecewise"
+	}
+	if !changed && !(m.op == opAnd || m.op == opOr || m.op == opXor || m.op == opNot || m.op == opPiecewise) {
+		return m.with(args), nil
+	}
+	if name != "" {
+		return builders[name].apply(name, args)
+	}
+	condition := opNot <= m.op && m.op <= opXor
+	for i, a := range args {
+		if err := wantKind(opName(m.op), i, a, condition); err != nil {
+			return nil, err
+		}
+	}
+	return m.with(args), nil
+}

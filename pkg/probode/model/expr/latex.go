@@ -1,0 +1,199 @@
+package expr
+
+import (
+	"math"
+	"strings"
+)
+
+var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
+
+// LaTeX writes n in the math mode of LaTeX, with name giving the LaTeX of a
+// name; nil writes a name upright, its underscores protected.
+func (n *Node) LaTeX(name func(string) string) string {
+	if name == nil {
+		name = func(s string) string {
+			return `\mathrm{` + latexEscapes.Replace(s) + "}"
+		}
+	}
+	s := latexStyle{name}
+	if n.op == opLambda {
+		var names []string
+		for _, p := range n.params() {
+			names = append(names, name(p))
+		}
+		return `\left(` + strings.Join(names, ", ") + `\right) \mapsto ` + write(s, n.args[0])
+	}
+	return write(s, n)
+}
+
+// afterSign is the level that n needs behind a sign: what begins with one too
+// stands in brackets.
+func afterSign(n *Node) int {
+	for m := n; ; m = m.args[0] {
+		if negative(m) {
+			return levelAtom
+		}
+		if m.op != opMul {
+			return levelProduct
+		}
+	}
+}
+
+type latexStyle struct{ name func(string) string }
+
+func (latexStyle) brackets() (open, end string) { return `\left(`, `\right)` }
+
+func (latexStyle) level(n *Node) int {
+	switch n.op {
+	case opDiv, opSqrt: // the line shows how far they reach
+		return levelPower
+	case opExp:
+		return levelPower
+	case opNum:
+		if strings.ContainsAny(number(n.val), "e") && n.val != math.E {
+			return min(textLevel(n), levelProduct)
+		}
+	case opPiecewise:
+		return levelLogic
+	case opXor:
+		return levelLogic
+	}
+	return textLevel(n)
+}
+
+var latexNames = map[op]string{
+	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opQuotient: `\operatorname{quotient}`, opRem: `\operatorname{rem}`, opMin: `\min`, opMax: `\max`,
+	opSin: `\sin`, opCos: `\cos`, opTan: `\tan`, opAsin: `\arcsin`, opAcos: `\arccos`, opAtan: `\arctan`,
+	opSinh: `\sinh`, opCosh: `\cosh`, opTanh: `\tanh`,
+	opAsinh: `\operatorname{arsinh}`, opAcosh: `\operatorname{arcosh}`, opAtanh: `\operatorname{artanh}`,
+	opLt: ` < `, opLe: ` \le `, opGt: ` > `, opGe: ` \ge `, opEq: ` = `, opNe: ` \ne `, opAnd: ` \land `, opOr: ` \lor `, opXor: ` \oplus `,
+}
+
+func latexNumber(v float64) string {
+	switch v {
+	case math.E:
+		return `\mathrm{e}`
+	case math.Pi:
+		return `\pi`
+	}
+	s := number(v)
+	switch s {
+	case "inf":
+		return `\infty`
+	case "-inf":
+		return `-\infty`
+	case "nan":
+		return `\mathrm{undefined}`
+	}
+	if m, e, ok := strings.Cut(s, "e"); ok {
+		switch m {
+		case "1":
+			return "10^{" + e + "}"
+		case "-1":
+			return "-10^{" + e + "}"
+		}
+		return m + ` \cdot 10^{` + e + "}"
+	}
+	return s
+}
+
+func (s latexStyle) layout(n *Node, l *layout) {
+	a := n.args
+	switch n.op {
+	case opNum:
+		l.text(latexNumber(n.val))
+	case opBool:
+		l.text(map[bool]string{true: `\mathrm{true}`, false: `\mathrm{false}`}[n.val != 0])
+	case opSym:
+		l.text(s.name(n.name))
+	case opUser:
+		l.text(s.name(n.name) + `\left(`)
+		l.list(a, ", ", 0)
+		l.text(`\right)`)
+	case opNeg:
+		l.text("-")
+		l.arg(a[0], afterSign(a[0]))
+	case opNot:
+		l.text(`\lnot `)
+		l.arg(a[0], levelAtom)
+	case opAdd:
+		l.arg(a[0], levelSum)
+		for _, t := range a[1:] {
+			switch {
+			case t.op == opNeg:
+				l.text(" - ")
+				l.arg(t.args[0], afterSign(t.args[0]))
+			case t.op == opNum && negative(t):
+				l.text(" - " + latexNumber(-t.val))
+			case t.op == opMul && t.args[0].op == opNum && negative(t.args[0]):
+				l.text(" - ")
+				l.arg(node(opMul, append([]*Node{neg(t.args[0])}, t.args[1:]...)...), levelProduct)
+			default:
+				l.text(" + ")
+				l.arg(t, afterSign(t))
+			}
+		}
+	case opMul:
+		for i, f := range a {
+			if i > 0 {
+				between := `\,`
+				if f.op == opNum || f.op == opPow && f.args[0].op == opNum {
+					between = ` \cdot `
+				}
+				l.text(between)
+			}
+			level := levelPower // a sign inside of a product stands in brackets
+			if i == 0 {
+				level = levelSign
+			}
+			if f.op == opNum && !negative(f) || f.op == opNum && i == 0 {
+				level = 0 // also with a power of ten
+			}
+			l.arg(f, level)
+		}
+	case opDiv:
+		l.text(`\frac{`)
+		l.arg(a[0], 0)
+		l.text("}{")
+		l.arg(a[1], 0)
+		l.text("}")
+	case opPow:
+		l.arg(a[0], levelAtom)
+		l.text("^{")
+		l.arg(a[1], 0)
+		l.text("}")
+	case opExp:
+		l.text(`\mathrm{e}^{`)
+		l.arg(a[0], 0)
+		l.text("}")
+	case opSqrt:
+		l.text(`\sqrt{`)
+		l.arg(a[0], 0)
+		l.text("}")
+	case opAbs, opFloor, opCeil:
+		b := map[op][2]string{opAbs: {"|", "|"}, opFloor: {`\lfloor`, `\rfloor`}, opCeil: {`\lceil`, `\rceil`}}[n.op]
+		l.text(`\left` + b[0] + " ")
+		l.arg(a[0], 0)
+		l.text(`\right` + b[1])
+	case opLt, opLe, opGt, opGe, opEq, opNe:
+		l.list(a, latexNames[n.op], levelSum)
+	case opAnd, opOr:
+		l.list(a, latexNames[n.op], levelNot)
+	case opXor:
+		l.list(a, latexNames[n.op], levelAtom)
+	case opPiecewise:
+		l.text(`\begin{cases} `)
+		for i := 0; i+1 < len(a); i += 2 {
+			l.arg(a[i], 0)
+			l.text(` & \text{if } `)
+			l.arg(a[i+1], 0)
+			l.text(` \\ `)
+		}
+		l.arg(a[len(a)-1], 0)
+		l.text(` & \text{otherwise} \end{cases}`)
+	default:
+		l.text(latexNames[n.op] + `\left(`)
+		l.list(a, ", ", 0)
+		l.text(`\right)`)
+	}
+}

@@ -1,0 +1,138 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A token of the text of an expression.
+type token struct {
+	kind rune // '0' a number, 'a' a name, 'q' a quoted name, 'o' an operator or bracket, 0 the end
+	text string
+	val  float64
+	pos  int // in bytes
+}
+
+func (t token) String() string {
+	switch t.kind {
+	case 0:
+		return "the end"
+	case '0':
+		return "number " + t.text
+	case 'a', 'q':
+		return "name " + t.text
+	}
+	return strconv.Quote(t.text)
+}
+
+// A SyntaxError is what is wrong with the text of an expression, and where.
+type SyntaxError struct {
+	Column int    // counting letters from 1
+	Line   int    // counting from 1; 0 if the text has one line only
+	Msg    string // what was found, and what was wanted
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
+	}
+	return fmt.Sprintf("column %d: %s", e.Column, e.Msg)
+}
+
+func syntaxError(src string, pos int, format string, args ...any) *SyntaxError {
+	e := &SyntaxError{Msg: fmt.Sprintf(format, args...)}
+	before := src[:pos]
+	if strings.Contains(strings.TrimRight(src, "\r\n"), "\n") {
+		e.Line = 1 + strings.Count(before, "\n")
+	}
+	e.Column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	return e
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+
+// scan reads the token at or after pos.
+func scan(src string, pos int) (token, error) {
+	for pos < len(src) && strings.IndexByte(" \t\r\n", src[pos]) >= 0 {
+		pos++
+	}
+	if pos == len(src) {
+		return token{pos: pos}, nil
+	}
+	c := src[pos]
+	switch {
+	case isLetter(c):
+		end := pos + 1
+		for end < len(src) && (isLetter(src[end]) || isDigit(src[end])) {
+			end++
+		}
+		return token{kind: 'a', text: src[pos:end], pos: pos}, nil
+	case isDigit(c) || c == '.' && pos+1 < len(src) && isDigit(src[pos+1]):
+		return scanNumber(src, pos)
+	case c == '`':
+		end := strings.IndexByte(src[pos+1:], '`')
+		if end <= 0 {
+			return token{}, syntaxError(src, pos, "found a ` that quotes nothing: want `name`")
+		}
+		name := src[pos+1 : pos+1+end]
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return token{}, syntaxError(src, pos, "found a name %q: want one that can be printed", name)
+		}
+		return token{kind: 'q', text: name, pos: pos}, nil
+	}
+	if pos+1 < len(src) {
+		switch two := src[pos : pos+2]; two {
+		case "**", "<=", ">=", "==", "!=", "&&", "||":
+			return token{kind: 'o', text: two, pos: pos}, nil
+		}
+	}
+	if strings.IndexByte("+-*/%^()<>!,", c) >= 0 {
+		return token{kind: 'o', text: src[pos : pos+1], pos: pos}, nil
+	}
+	switch c {
+	case '=':
+		return token{}, syntaxError(src, pos, `found "=": want "==" to compare`)
+	case '&', '|':
+		return token{}, syntaxError(src, pos, `found "%c": want "%c%c"`, c, c, c)
+	}
+	r, _ := utf8.DecodeRuneInString(src[pos:])
+	return token{}, syntaxError(src, pos, "found %q: want numbers, names of letters, digits and _, and operators", r)
+}
+
+func scanNumber(src string, pos int) (token, error) {
+	end := pos
+	for end < len(src) && isDigit(src[end]) {
+		end++
+	}
+	if end < len(src) && src[end] == '.' {
+		end++
+		for end < len(src) && isDigit(src[end]) {
+			end++
+		}
+	}
+	if end < len(src) && (src[end] == 'e' || src[end] == 'E') {
+		exp := end + 1
+		if exp < len(src) && (src[exp] == '+' || src[exp] == '-') {
+			exp++
+		}
+		if exp < len(src) && isDigit(src[exp]) {
+			for exp < len(src) && isDigit(src[exp]) {
+				exp++
+			}
+			end = exp
+		}
+	}
+	text := src[pos:end]
+	if end < len(src) && (isLetter(src[end]) || src[end] == '.') {
+		return token{}, syntaxError(src, end, "found %q after number %s: want an operator (names begin with a letter)", src[end], text)
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return token{}, syntaxError(src, pos, "number %s is too large: want at most 1.8e308", text)
+	}
+	return token{kind: '0', text: text, val: v, pos: pos}, nil
+}

@@ -1,0 +1,320 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+)
+
+// A code is an instruction of the machine. Those of the functions of one
+// number have the number of their operator behind codeFunc.
+type code uint8
+
+const (
+	codeNone code = iota
+	codeAdd
+	codeSub
+	codeMul
+	codeDiv
+	codeNeg
+	codeSqrt
+	codePow
+	codeMin
+	codeMax
+	codeQuotient
+	codeRem
+	codeSelect // a is the condition, b the value if it holds, c the other
+	codeLt
+	codeLe
+	codeEq
+	codeNe // also of conditions
+	codeNot
+	codeAnd
+	codeOr
+
+	// fused by Compile, each with the roundings of its parts
+	codeMul3   // (a b) c
+	codeMulAdd // a b + c
+	codeMulSub // a b − c
+	codeSubMul // c − a b
+	codeAdd3   // (a + b) + c
+	codeDivAdd // a/(b + c)
+
+	codeFunc
+)
+
+func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
+
+// An instr computes a value from the values a, b and c. Values are numbered:
+// inputs, then constants, then instructions in their order.
+type instr struct {
+	code    code
+	a, b, c int32
+}
+
+// operands are the values that an instruction uses.
+func (in *instr) operands() []*int32 {
+	switch {
+	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
+		return []*int32{&in.a, &in.b, &in.c}
+	case in.code == codeNeg, in.code == codeNot, in.code == codeSqrt, in.code >= codeFunc:
+		return []*int32{&in.a}
+	}
+	return []*int32{&in.a, &in.b}
+}
+
+// straightLine is a list of instructions that computes outputs from inputs,
+// every common part once, and nothing that is not needed.
+type straightLine struct {
+	inputs  int
+	consts  []float64
+	code    []instr
+	outputs []int32
+}
+
+// first is the number of the value that the first instruction makes.
+func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
+
+// lowering makes a straightLine. While it runs, constant k is value −1−k.
+type lowering struct {
+	line   straightLine
+	consts map[uint64]int32
+	have   map[instr]int32
+	value  map[*Node]int32
+}
+
+// lower translates outputs. The error names what cannot be evaluated.
+func lower(inputs []string, outputs []*Node) (*straightLine, error) {
+	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
+	l.line.inputs = len(inputs)
+	index := map[string]int32{}
+	for i, name := range inputs {
+		if _, ok := index[name]; ok {
+			return nil, fmt.Errorf("input %s appears twice", name)
+		}
+		index[name] = int32(i)
+	}
+	p := newPool()
+	roots := make([]*Node, len(outputs))
+	for i, n := range outputs {
+		roots[i] = p.simplify(n)
+	}
+	for _, n := range postorder(roots...) {
+		switch n.op {
+		case opSym:
+			i, ok := index[n.name]
+			if !ok {
+				v, isConst := Constant(n.name)
+				if !isConst {
+					return nil, fmt.Errorf("%s is not defined", n.name)
+				}
+				i = l.num(v)
+			}
+			l.value[n] = i
+		case opUser:
+			return nil, fmt.Errorf("function %s is not defined", n.name)
+		case opLambda:
+			return nil, fmt.Errorf("a lambda cannot be evaluated: want an expression")
+		default:
+			l.value[n] = l.node(n)
+		}
+	}
+	for _, n := range roots {
+		l.line.outputs = append(l.line.outputs, l.value[n])
+	}
+	return l.finish(), nil
+}
+
+func (l *lowering) num(v float64) int32 {
+	bits := math.Float64bits(v)
+	k, ok := l.consts[bits]
+	if !ok {
+		k = int32(len(l.line.consts))
+		l.line.consts = append(l.line.consts, v)
+		l.consts[bits] = k
+	}
+	return -1 - k
+}
+
+// emit is the value of an instruction, the old one if there has been the same.
+func (l *lowering) emit(c code, operands ...int32) int32 {
+	in := instr{code: c}
+	constant := true
+	var v [3]float64
+	for i, o := range operands {
+		*[]*int32{&in.a, &in.b, &in.c}[i] = o
+		if constant = constant && o < 0; constant {
+			v[i] = l.line.consts[-1-o]
+		}
+	}
+	if constant {
+		return l.num(in.eval(v[0], v[1], v[2]))
+	}
+	if at, ok := l.have[in]; ok {
+		return at
+	}
+	switch c {
+	case codeAdd, codeMul, codeEq, codeNe, codeAnd, codeOr: // a and b may change places
+		if at, ok := l.have[instr{c, in.b, in.a, 0}]; ok {
+			return at
+		}
+	}
+	at := int32(l.line.inputs + len(l.line.code))
+	l.line.code = append(l.line.code, in)
+	l.have[in] = at
+	return at
+}
+
+func (l *lowering) fold(c code, args []*Node) int32 {
+	v := l.value[args[0]]
+	for _, a := range args[1:] {
+		v = l.emit(c, v, l.value[a])
+	}
+	return v
+}
+
+func (l *lowering) node(n *Node) int32 {
+	arg := func(i int) int32 { return l.value[n.args[i]] }
+	switch n.op {
+	case opNum, opBool:
+		return l.num(n.val)
+	case opNeg:
+		if a := n.args[0]; a.op == opMul && a.args[0].op == opNum { // −(2 x y) is (−2) x y
+			v := l.num(-a.args[0].val)
+			for _, f := range a.args[1:] {
+				v = l.emit(codeMul, v, l.value[f])
+			}
+			return v
+		}
+		return l.emit(codeNeg, arg(0))
+	case opAdd:
+		v := arg(0)
+		for _, t := range n.args[1:] {
+			if t.op == opNeg {
+				v = l.emit(codeSub, v, l.value[t.args[0]])
+			} else {
+				v = l.emit(codeAdd, v, l.value[t])
+			}
+		}
+		return v
+	case opMul:
+		return l.fold(codeMul, n.args)
+	case opDiv:
+		return l.emit(codeDiv, arg(0), arg(1))
+	case opPow:
+		return l.pow(arg(0), arg(1))
+	case opMin:
+		return l.fold(codeMin, n.args)
+	case opMax:
+		return l.fold(codeMax, n.args)
+	case opQuotient:
+		return l.emit(codeQuotient, arg(0), arg(1))
+	case opRem:
+		return l.emit(codeRem, arg(0), arg(1))
+	case opPiecewise:
+		v := arg(len(n.args) - 1)
+		for i := len(n.args) - 3; i >= 0; i -= 2 {
+			v = l.emit(codeSelect, arg(i+1), arg(i), v)
+		}
+		return v
+	case opLog10:
+		return l.emit(codeDiv, l.emit(codeFunc+code(opLn), arg(0)), l.num(math.Ln10))
+	case opLog2:
+		return l.emit(codeDiv, l.emit(codeFunc+code(opLn), arg(0)), l.num(math.Ln2))
+	case opSqrt:
+		return l.emit(codeSqrt, arg(0))
+	case opLt:
+		return l.emit(codeLt, arg(0), arg(1))
+	case opLe:
+		return l.emit(codeLe, arg(0), arg(1))
+	case opGt:
+		return l.emit(codeLt, arg(1), arg(0))
+	case opGe:
+		return l.emit(codeLe, arg(1), arg(0))
+	case opEq:
+		return l.emit(codeEq, arg(0), arg(1))
+	case opNe, opXor:
+		return l.emit(codeNe, arg(0), arg(1))
+	case opNot:
+		return l.emit(codeNot, arg(0))
+	case opAnd:
+		return l.fold(codeAnd, n.args)
+	case opOr:
+		return l.fold(codeOr, n.args)
+	}
+	return l.emit(codeFunc+code(n.op), arg(0))
+}
+
+// pow multiplies for the powers of powNumber. Their squares are shared with
+// other powers of the same number.
+func (l *lowering) pow(x, y int32) int32 {
+	if y >= 0 {
+		return l.emit(codePow, x, y)
+	}
+	e := l.line.consts[-1-y]
+	v, ok := powerBy(x, e, l.num(1), func(c code, operands ...int32) int32 { return l.emit(c, operands...) })
+	if !ok {
+		return l.emit(codePow, x, y)
+	}
+	return v
+}
+
+// finish drops what no output needs and gives the values their final numbers.
+func (l *lowering) finish() *straightLine {
+	s := &l.line
+	base := int32(s.inputs)
+	need := make([]bool, len(s.code))
+	needConst := make([]bool, len(s.consts))
+	mark := func(v int32) {
+		switch {
+		case v < 0:
+			needConst[-1-v] = true
+		case v >= base:
+			need[v-base] = true
+		}
+	}
+	for _, o := range s.outputs {
+		mark(o)
+	}
+	for i := len(s.code) - 1; i >= 0; i-- {
+		if need[i] {
+			for _, o := range s.code[i].operands() {
+				mark(*o)
+			}
+		}
+	}
+	constAt := make([]int32, len(s.consts))
+	var consts []float64
+	for k, v := range s.consts {
+		if needConst[k] {
+			constAt[k] = base + int32(len(consts))
+			consts = append(consts, v)
+		}
+	}
+	s.consts = consts
+	at := make([]int32, len(s.code))
+	final := func(v int32) int32 {
+		switch {
+		case v < 0:
+			return constAt[-1-v]
+		case v >= base:
+			return at[v-base]
+		}
+		return v
+	}
+	kept := s.code[:0]
+	for i, in := range s.code {
+		if !need[i] {
+			continue
+		}
+		for _, o := range in.operands() {
+			*o = final(*o)
+		}
+		at[i] = s.first() + int32(len(kept))
+		kept = append(kept, in)
+	}
+	s.code = kept
+	for i, o := range s.outputs {
+		s.outputs[i] = final(o)
+	}
+	return s
+}

@@ -1,0 +1,309 @@
+package expr
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Time is the name of the symbol that stands for the time symbol of SBML. A
+// model that uses both that symbol and an identifier "time" for something else
+// cannot be told apart: refuse it.
+const Time = "time"
+
+const mathMLSpace = "http://www.w3.org/1998/Math/MathML"
+
+// ParseMathML reads one expression from the content MathML of SBML, Levels 2
+// and 3. The decoder stands behind the start element, either <math> or the
+// element that is the expression itself, and is left behind its end.
+//
+// A lambda gives a node of which [Node.Lambda] returns parameters and body;
+// calls of functions that the model defines remain, for [Node.Expand]. The
+// symbols time and avogadro become [Time] and the number; delay, rateOf,
+// and what SBML does not allow is refused by its name. The error is of one
+// line and begins with the line and column in the file.
+func ParseMathML(d *xml.Decoder, start xml.StartElement) (*Node, error) {
+	m := &mathML{d: d}
+	if start.Name.Local != "math" {
+		return m.element(start)
+	}
+	if err := m.space(start); err != nil {
+		return nil, err
+	}
+	var n *Node
+	err := m.children(start, func(s xml.StartElement) error {
+		if n != nil {
+			return m.errorf("<%s> follows an expression: want one in <math>", s.Name.Local)
+		}
+		var err error
+		n, err = m.element(s)
+		return err
+	})
+	if err == nil && n == nil {
+		err = m.errorf("<math> is empty: want an expression")
+	}
+	return n, err
+}
+
+type mathML struct {
+	d     *xml.Decoder
+	depth int
+}
+
+func (m *mathML) errorf(format string, args ...any) error {
+	line, col := m.d.InputPos()
+	return fmt.Errorf("line %d, column %d: %s", line, col, fmt.Sprintf(format, args...))
+}
+
+func (m *mathML) space(s xml.StartElement) error {
+	if s.Name.Space != "" && s.Name.Space != mathMLSpace {
+		return m.errorf("<%s> is of the namespace %q: want %s", s.Name.Local, s.Name.Space, mathMLSpace)
+	}
+	return nil
+}
+
+// token is the next one that says something; comments do not.
+func (m *mathML) token() (xml.Token, error) {
+	for {
+		t, err := m.d.Token()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errors.New("the file ends inside of an expression")
+			}
+			return nil, m.errorf("%s", strings.ReplaceAll(err.Error(), "\n", " "))
+		}
+		switch t := t.(type) {
+		case xml.Comment, xml.ProcInst:
+			continue
+		case xml.Directive:
+			return nil, m.errorf("found a <!...> directive: want MathML")
+		case xml.CharData:
+			if len(strings.TrimSpace(string(t))) == 0 {
+				continue
+			}
+		}
+		return t, nil
+	}
+}
+
+// children calls f for each element in s, and reads the end of s.
+func (m *mathML) children(s xml.StartElement, f func(xml.StartElement) error) error {
+	for {
+		t, err := m.token()
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if err := f(t); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			return nil
+		case xml.CharData:
+			return m.errorf("found %q in <%s>: want elements only", clip(string(t)), s.Name.Local)
+		}
+	}
+}
+
+func clip(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 40 {
+		s = strings.ToValidUTF8(s[:40], "") + "…"
+	}
+	return s
+}
+
+// content is the text of s, in parts separated by <sep/>.
+func (m *mathML) content(s xml.StartElement) ([]string, error) {
+	parts := []string{""}
+	for {
+		t, err := m.token()
+		if err != nil {
+			return nil, err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			parts[len(parts)-1] += string(t)
+		case xml.StartElement:
+			if t.Name.Local != "sep" {
+				return nil, m.errorf("<%s> in <%s>: want text", t.Name.Local, s.Name.Local)
+			}
+			if err := m.d.Skip(); err != nil {
+				return nil, m.errorf("%v", err)
+			}
+			parts = append(parts, "")
+		case xml.EndElement:
+			for i := range parts {
+				parts[i] = strings.TrimSpace(parts[i])
+			}
+			return parts, nil
+		}
+	}
+}
+
+func attribute(s xml.StartElement, name string) string {
+	for _, a := range s.Attr {
+		if a.Name.Local == name && a.Name.Space == "" {
+			return strings.TrimSpace(a.Value)
+		}
+	}
+	return ""
+}
+
+// element reads the expression that s begins.
+func (m *mathML) element(s xml.StartElement) (*Node, error) {
+	if err := m.space(s); err != nil {
+		return nil, err
+	}
+	if m.depth++; m.depth > nestMost {
+		return nil, m.errorf("elements are nested more than %d deep", nestMost)
+	}
+	defer func() { m.depth-- }()
+	name := s.Name.Local
+	switch name {
+	case "cn":
+		return m.cn(s)
+	case "ci":
+		id, err := m.identifier(s)
+		if err != nil {
+			return nil, err
+		}
+		return Sym(id), nil
+	case "csymbol":
+		url, err := m.csymbol(s)
+		if err != nil {
+			return nil, err
+		}
+		switch url {
+		case "time":
+			return Sym(Time), nil
+		case "avogadro":
+			return Num(avogadro), nil
+		}
+		return nil, m.errorf("symbol %s is not supported here: want time or avogadro", url)
+	case "apply":
+		return m.apply(s)
+	case "piecewise":
+		return m.piecewise(s)
+	case "lambda":
+		return m.lambda(s)
+	case "semantics":
+		return m.semantics(s)
+	}
+	var n *Node
+	switch name {
+	case "true", "false":
+		n = Bool(name == "true")
+	case "pi":
+		n = Num(math.Pi)
+	case "exponentiale":
+		n = Num(math.E)
+	case "infinity":
+		n = Num(math.Inf(1))
+	case "notanumber":
+		n = Num(math.NaN())
+	default:
+		return nil, m.errorf("<%s> is not supported: want apply, cn, ci, csymbol, piecewise, lambda or a constant", name)
+	}
+	return n, m.children(s, func(c xml.StartElement) error { return m.errorf("<%s> in <%s>", c.Name.Local, name) })
+}
+
+func (m *mathML) identifier(s xml.StartElement) (string, error) {
+	parts, err := m.content(s)
+	if err != nil {
+		return "", err
+	}
+	if len(parts) != 1 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r == '`' || r == ' ' || !unicode.IsPrint(r) }) {
+		return "", m.errorf("<%s> holds %q: want one identifier", s.Name.Local, clip(strings.Join(parts, " ")))
+	}
+	return parts[0], nil
+}
+
+// csymbol is the last part of the address that names the symbol.
+func (m *mathML) csymbol(s xml.StartElement) (string, error) {
+	if _, err := m.content(s); err != nil {
+		return "", err
+	}
+	url := attribute(s, "definitionURL")
+	const base = "http://www.sbml.org/sbml/symbols/"
+	switch url {
+	case base + "time", base + "delay", base + "avogadro", base + "rateOf":
+		return strings.TrimPrefix(url, base), nil
+	}
+	return "", m.errorf("csymbol with definitionURL %q is not supported: want %stime or %[2]savogadro", clip(url), base)
+}
+
+func (m *mathML) cn(s xml.StartElement) (*Node, error) {
+	parts, err := m.content(s)
+	if err != nil {
+		return nil, err
+	}
+	kind := attribute(s, "type")
+	want := 1
+	switch kind {
+	case "", "real", "integer":
+	case "rational", "e-notation":
+		want = 2
+	default:
+		return nil, m.errorf("<cn> has the type %q: want real, integer, rational or e-notation", clip(kind))
+	}
+	bad := func() error {
+		return m.errorf("<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
+	}
+	if len(parts) != want {
+		return nil, bad()
+	}
+	if kind == "e-notation" {
+		parts = []string{parts[0] + "e" + parts[1]}
+	}
+	var v [2]float64
+	for i, p := range parts {
+		if strings.Trim(p, "0123456789.eE+-") != "" { // Go reads more than that
+			return nil, bad()
+		}
+		if v[i], err = strconv.ParseFloat(p, 64); err != nil {
+			return nil, bad()
+		}
+		if kind == "integer" && v[i] != math.Trunc(v[i]) {
+			return nil, bad()
+		}
+	}
+	if kind == "rational" {
+		if v[1] == 0 {
+			return nil, bad()
+		}
+		v[0] /= v[1]
+	}
+	return Num(v[0]), nil
+}
+
+// semantics is its first child; annotations say nothing about the value.
+func (m *mathML) semantics(s xml.StartElement) (*Node, error) {
+	var n *Node
+	err := m.children(s, func(c xml.StartElement) error {
+		if n == nil {
+			m.depth-- // not a level of its own: a lambda may stand here
+			var err error
+			n, err = m.element(c)
+			m.depth++
+			return err
+		}
+		if c.Name.Local != "annotation" && c.Name.Local != "annotation-xml" {
+			return m.errorf("<%s> in <semantics>: want an expression and annotations", c.Name.Local)
+		}
+		if err := m.d.Skip(); err != nil {
+			return m.errorf("%v", err)
+		}
+		return nil
+	})
+	if err == nil && n == nil {
+		err = m.errorf("<semantics> is empty: want an expression")
+	}
+	return n, err
+}

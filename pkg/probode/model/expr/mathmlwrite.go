@@ -1,0 +1,104 @@
+package expr
+
+import (
+	"encoding/xml"
+	"strings"
+)
+
+// MathML writes n as the content MathML of SBML, Level 3 Version 2 (earlier
+// ones lack min and max), as one <math> element that [ParseMathML] reads back.
+// The name [Time] becomes the time symbol. SBML has no sign function: it
+// becomes a piecewise. What is too long for [Node.String] is cut here too, so
+// that it is not well-formed.
+func (n *Node) MathML() string {
+	return `<math xmlns="` + mathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
+}
+
+type mathMLStyle struct{}
+
+var elements = map[op]string{
+	opNeg: "minus", opAdd: "plus", opMul: "times", opDiv: "divide", opPow: "power", opLog10: "log", opSqrt: "root", opCeil: "ceiling",
+	opAsin: "arcsin", opAcos: "arccos", opAtan: "arctan", opAsinh: "arcsinh", opAcosh: "arccosh", opAtanh: "arctanh",
+}
+
+func escape(s string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(s)) // a Builder takes all
+	return b.String()
+}
+
+func (mathMLStyle) layout(n *Node, l *layout) {
+	apply := func(element string, args ...*Node) {
+		l.text("<apply><" + element + "/>")
+		l.list(args, "", 0)
+		l.text("</apply>")
+	}
+	switch n.op {
+	case opNum:
+		l.text(mathMLNumber(n.val))
+	case opBool:
+		l.text(map[bool]string{true: "<true/>", false: "<false/>"}[n.val != 0])
+	case opSym:
+		if n.name == Time {
+			l.text(`<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">time</csymbol>`)
+			return
+		}
+		l.text("<ci>" + escape(n.name) + "</ci>")
+	case opUser:
+		l.text("<apply><ci>" + escape(n.name) + "</ci>")
+		l.list(n.args, "", 0)
+		l.text("</apply>")
+	case opLambda:
+		l.text("<lambda>")
+		for _, p := range n.params() {
+			l.text("<bvar><ci>" + escape(p) + "</ci></bvar>")
+		}
+		l.arg(n.args[0], 0)
+		l.text("</lambda>")
+	case opPiecewise:
+		l.text("<piecewise>")
+		last := len(n.args) - 1
+		for i := 0; i < last; i += 2 {
+			l.text("<piece>")
+			l.list(n.args[i:i+2], "", 0)
+			l.text("</piece>")
+		}
+		l.text("<otherwise>")
+		l.arg(n.args[last], 0)
+		l.text("</otherwise></piecewise>")
+	case opSign:
+		x, zero := n.args[0], Num(0)
+		l.arg(node(opPiecewise, Num(1), node(opGt, x, zero), Num(-1), node(opLt, x, zero), x), 0)
+	case opLog2:
+		l.text("<apply><log/><logbase><cn>2</cn></logbase>")
+		l.arg(n.args[0], 0)
+		l.text("</apply>")
+	case opAdd: // a − b where that is all
+		if a := n.args; len(a) == 2 && a[1].op == opNeg {
+			apply("minus", a[0], a[1].args[0])
+			return
+		}
+		apply("plus", n.args...)
+	default:
+		element, ok := elements[n.op]
+		if !ok {
+			element = opName(n.op)
+		}
+		apply(element, n.args...)
+	}
+}
+
+func mathMLNumber(v float64) string {
+	switch s := number(v); {
+	case s == "nan":
+		return "<notanumber/>"
+	case s == "inf":
+		return "<infinity/>"
+	case s == "-inf":
+		return "<apply><minus/><infinity/></apply>"
+	case strings.Contains(s, "e"):
+		return `<cn type="e-notation">` + strings.Replace(s, "e", "<sep/>", 1) + "</cn>"
+	default:
+		return "<cn>" + s + "</cn>"
+	}
+}

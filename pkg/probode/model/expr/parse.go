@@ -1,0 +1,387 @@
+package expr
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Parse reads the text of an expression: the formulas of PEtab, and the infix
+// formulas of SBML but for what is said below.
+//
+//   - - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and from the right
+//     < <= > >= == !=          not chained
+//     && || !, and or not      && and || mixed need brackets
+//     1  2.5  1e-3  inf  nan   true  false
+//     f(x, y)                  exp ln log10 log2 sqrt root(n, x) pow abs sign floor ceil factorial
+//     min max quotient rem heaviside, sin … arccoth, asin … acoth
+//     log(x), log(x, base)     natural, as in PEtab
+//     piecewise(value, condition, …, otherwise)
+//     `any text`               a name that is not of letters, digits and _
+//
+// A call of another function is an error unless its name is among functions:
+// such calls are for [Node.Expand] to replace. Names such as time and t have
+// no meaning here; for pi and e see [Constant]. The error is a [*SyntaxError]
+// of one line.
+func Parse(src string, functions ...string) (*Node, error) {
+	p := &parser{src: src, functions: functions}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	n, err := p.binary(0)
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != 0 {
+		return nil, p.errorf("found %s: want an operator or the end", p.tok)
+	}
+	return n, nil
+}
+
+// nestMost is how deep brackets, signs and powers may nest.
+const nestMost = 10000
+
+type parser struct {
+	src       string
+	functions []string
+	tok       token // the next one
+	depth     int
+}
+
+func (p *parser) errorf(format string, args ...any) error {
+	return syntaxError(p.src, p.tok.pos, format, args...)
+}
+
+func (p *parser) next() error {
+	pos := p.tok.pos + len(p.tok.text)
+	if p.tok.kind == 'q' {
+		pos += 2
+	}
+	var err error
+	p.tok, err = scan(p.src, pos)
+	return err
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > nestMost {
+		return p.errorf("brackets, signs and powers are nested more than %d deep", nestMost)
+	}
+	return nil
+}
+
+// Levels of binding, loosest first.
+const (
+	levelLogic = iota
+	levelNot   // the word; ! binds like a sign
+	levelCompare
+	levelSum
+	levelProduct
+	levelSign
+	levelPower
+)
+
+// operator is the level and the name of the operator that the next token is.
+func (p *parser) operator() (level int, name string) {
+	if p.tok.kind != 'o' && p.tok.kind != 'a' {
+		return -1, ""
+	}
+	switch p.tok.text {
+	case "&&", "and":
+		return levelLogic, "and"
+	case "||", "or":
+		return levelLogic, "or"
+	case "<":
+		return levelCompare, "lt"
+	case "<=":
+		return levelCompare, "leq"
+	case ">":
+		return levelCompare, "gt"
+	case ">=":
+		return levelCompare, "geq"
+	case "==":
+		return levelCompare, "eq"
+	case "!=":
+		return levelCompare, "neq"
+	case "+":
+		return levelSum, "plus"
+	case "-":
+		return levelSum, "minus"
+	case "*":
+		return levelProduct, "times"
+	case "/":
+		return levelProduct, "divide"
+	case "%":
+		return levelProduct, "rem"
+	}
+	return -1, ""
+}
+
+// series collects operands of one operator, so that a + b + c is one sum.
+type series struct {
+	name string // plus, times, and, or; "" for a single operand
+	args []*Node
+}
+
+func (r series) node() *Node {
+	if len(r.args) == 1 {
+		return r.args[0]
+	}
+	return builders[r.name].build(r.args)
+}
+
+// binary reads operands joined by operators of at least the level.
+func (p *parser) binary(level int) (*Node, error) {
+	start := p.tok.pos
+	first, err := p.unary(level)
+	if err != nil {
+		return nil, err
+	}
+	left := series{args: []*Node{first}}
+	at := levelPower // the level of the operators in left
+	for {
+		opTok := p.tok
+		l, name := p.operator()
+		if l < level || l < 0 {
+			return left.node(), nil
+		}
+		if l == levelCompare && at == levelCompare {
+			return nil, p.errorf("found %s after a comparison: want && between comparisons, or brackets", p.tok)
+		}
+		if l == levelLogic && at == levelLogic && name != left.name {
+			return nil, p.errorf("found %s after %s: want brackets around one of them", p.tok, left.name)
+		}
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+		rightPos := p.tok.pos
+		right, err := p.binary(l + 1)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.operands(name, opTok, left.args[len(left.args)-1], start, right, rightPos); err != nil {
+			return nil, err
+		}
+		term := name
+		if name == "minus" {
+			term, right = "plus", neg(right)
+		}
+		switch {
+		case term == left.name:
+			left.args = append(left.args, right)
+		case term == "plus" || term == "times" || term == "and" || term == "or":
+			left = series{term, []*Node{left.node(), right}}
+		default:
+			left = series{args: []*Node{builders[name].build([]*Node{left.node(), right})}}
+		}
+		at = l
+	}
+}
+
+// operands tells whether the operands of an operator have the right types.
+func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) error {
+	want := builders[name].bool
+	if name == "eq" || name == "neq" {
+		want = a.Boolean()
+		if a.op == opUser {
+			want = b.Boolean()
+		}
+	}
+	for i, n := range []*Node{a, b} {
+		if fits(n, want) {
+			continue
+		}
+		side, pos, need := "left", aPos, "a number (piecewise(1, condition, 0) makes one)"
+		if i == 1 {
+			side, pos = "right", bPos
+		}
+		if want {
+			need = "a condition (such as x > 0)"
+		}
+		return syntaxError(p.src, pos, "what stands %s of %s is %s: want %s", side, op, kind(n), need)
+	}
+	return nil
+}
+
+// unary reads an operand with what stands before it.
+func (p *parser) unary(level int) (*Node, error) {
+	op := p.tok
+	word := op.kind == 'a' && op.text == "not" && level <= levelNot
+	if !word && (op.kind != 'o' || op.text != "-" && op.text != "+" && op.text != "!") {
+		return p.power()
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	pos := p.tok.pos
+	inner := levelSign
+	if word {
+		inner = levelNot
+	}
+	n, err := p.binary(inner)
+	if err != nil {
+		return nil, err
+	}
+	condition := word || op.text == "!"
+	if !fits(n, condition) {
+		need := "a number"
+		if condition {
+			need = "a condition (brackets around a comparison)"
+		}
+		return nil, syntaxError(p.src, pos, "what stands right of %s is %s: want %s", op, kind(n), need)
+	}
+	switch {
+	case condition:
+		return node(opNot, n), nil
+	case op.text == "-":
+		return neg(n), nil
+	}
+	return n, nil
+}
+
+// power reads an operand and its exponent, which may have a sign.
+func (p *parser) power() (*Node, error) {
+	pos := p.tok.pos
+	base, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != 'o' || p.tok.text != "^" && p.tok.text != "**" {
+		return base, nil
+	}
+	op := p.tok
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	expPos := p.tok.pos
+	exponent, err := p.unary(levelSign)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.operands("pow", op, base, pos, exponent, expPos); err != nil {
+		return nil, err
+	}
+	return node(opPow, base, exponent), nil
+}
+
+// literal is the value of a name that is not free for a model to use.
+func literal(name string) *Node {
+	switch strings.ToLower(name) {
+	case "inf", "infinity":
+		return Num(math.Inf(1))
+	case "nan", "notanumber":
+		return Num(math.NaN())
+	case "true":
+		return Bool(true)
+	case "false":
+		return Bool(false)
+	}
+	return nil
+}
+
+// Reserved tells that a name cannot be written in an expression without
+// backquotes: inf, nan, true, false, and, or, not in any form that [Parse] reads.
+func Reserved(name string) bool {
+	return literal(name) != nil || name == "and" || name == "or" || name == "not"
+}
+
+// operand reads a number, a name, a call or what is in brackets.
+func (p *parser) operand() (*Node, error) {
+	tok := p.tok
+	switch {
+	case tok.kind == '0':
+		return Num(tok.val), p.next()
+	case tok.kind == 'a' || tok.kind == 'q':
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+		if p.tok.kind == 'o' && p.tok.text == "(" {
+			return p.call(tok)
+		}
+		if tok.kind == 'q' {
+			return Sym(tok.text), nil
+		}
+		if n := literal(tok.text); n != nil {
+			return n, nil
+		}
+		if Reserved(tok.text) {
+			return nil, syntaxError(p.src, tok.pos, "found %q: want a number, a name, a sign or a bracket", tok.text)
+		}
+		return Sym(tok.text), nil
+	case tok.kind == 'o' && tok.text == "(":
+		if err := p.enter(); err != nil {
+			return nil, err
+		}
+		defer func() { p.depth-- }()
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+		n, err := p.binary(0)
+		if err != nil {
+			return nil, err
+		}
+		if p.tok.text != ")" {
+			return nil, p.errorf(`found %s: want an operator or the ")" that closes the bracket`, p.tok)
+		}
+		return n, p.next()
+	}
+	return nil, p.errorf(`found %s: want a number, a name, a sign or "("`, tok)
+}
+
+// call reads the arguments of a function from the opening bracket on.
+func (p *parser) call(name token) (*Node, error) {
+	user := slices.Contains(p.functions, name.text)
+	b, known := builders[name.text]
+	if !user && (!known || name.kind == 'q') {
+		return nil, syntaxError(p.src, name.pos, "%v", unknownFunction(name.text, p.functions))
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	var args []*Node
+	var at []int
+	for p.tok.text != ")" || len(args) > 0 {
+		at = append(at, p.tok.pos)
+		a, err := p.binary(0)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, a)
+		if p.tok.text == ")" {
+			break
+		}
+		if p.tok.text != "," {
+			return nil, p.errorf(`found %s: want an operator, "," or the ")" that ends the arguments of %s`, p.tok, name.text)
+		}
+		if err := p.next(); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.next(); err != nil {
+		return nil, err
+	}
+	if user {
+		return &Node{op: opUser, name: name.text, args: args}, nil
+	}
+	n, err := b.apply(name.text, args)
+	var bad *argError
+	if errors.As(err, &bad) && bad.arg >= 0 {
+		return nil, syntaxError(p.src, at[bad.arg], "%v", err)
+	}
+	if err != nil {
+		return nil, syntaxError(p.src, name.pos, "%v", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,89 @@
+package expr
+
+import (
+	"math"
+	"slices"
+)
+
+// A pool keeps one node for each expression, so that equal means the same
+// pointer, and common parts are found by looking them up. A list of arguments
+// is a chain of cells, each named by a number.
+type pool struct {
+	ids   map[*Node]int32 // the nodes of the pool
+	cells map[cell]int32
+	nodes map[key]*Node
+}
+
+type cell struct{ list, arg int32 }
+
+type key struct {
+	op   op
+	bits uint64
+	name string
+	list int32
+}
+
+func newPool() *pool {
+	return &pool{ids: map[*Node]int32{}, cells: map[cell]int32{}, nodes: map[key]*Node{}}
+}
+
+func (p *pool) len() int { return len(p.ids) }
+
+func (p *pool) key(n *Node, ids []int32) key {
+	k := key{op: n.op, bits: math.Float64bits(n.val), name: n.name}
+	for _, id := range ids {
+		c := cell{k.list, id}
+		next, ok := p.cells[c]
+		if !ok {
+			next = int32(len(p.cells) + 1)
+			p.cells[c] = next
+		}
+		k.list = next
+	}
+	return k
+}
+
+// intern is the pool's node that equals n, whose arguments are in the pool.
+func (p *pool) intern(n *Node) *Node {
+	if _, ok := p.ids[n]; ok {
+		return n
+	}
+	var buf [8]int32
+	ids := buf[:0]
+	for _, a := range n.args {
+		ids = append(ids, p.ids[a])
+	}
+	k := p.key(n, ids)
+	if m, ok := p.nodes[k]; ok {
+		return m
+	}
+	p.ids[n] = int32(len(p.ids))
+	p.nodes[k] = n
+	return n
+}
+
+// adopt is the pool's node that equals n, whatever n is made of.
+func (p *pool) adopt(n *Node) *Node {
+	if _, ok := p.ids[n]; ok {
+		return n
+	}
+	return rebuild(n, func(m *Node, args []*Node) *Node { return p.intern(m.with(args)) })
+}
+
+// commute is like intern for a sum or product, of which the pool keeps one
+// order, the first that it meets.
+func (p *pool) commute(n *Node) *Node {
+	ids := make([]int32, len(n.args))
+	for i, a := range n.args {
+		ids[i] = p.ids[a]
+	}
+	slices.Sort(ids)
+	k := p.key(n, ids)
+	k.name = "sorted" // sums and products have no name of their own
+	if m, ok := p.nodes[k]; ok {
+		return m
+	}
+	n = p.intern(n)
+	p.nodes[k] = n
+	return n
+}

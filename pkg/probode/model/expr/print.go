@@ -1,0 +1,274 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// printMost bounds what printing writes: an expression that shares parts can
+// be far longer as text.
+const printMost = 1 << 24
+
+// String is the text of n, which [Parse] reads back as an equal expression
+// (a lambda excepted, and calls only with the names of the functions). Names
+// that are no names there stand in backquotes. Text of more than 16 MB is cut,
+// and ends in "…".
+func (n *Node) String() string {
+	if n.op == opLambda {
+		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
+	}
+	return write(textStyle{}, n)
+}
+
+// A style lays a node out as pieces of text and arguments.
+type style interface {
+	layout(n *Node, out *layout)
+}
+
+// layout collects the pieces of one node. An argument stands in brackets if
+// it binds looser than the place that it is put in.
+type layout struct{ items []item }
+
+type item struct {
+	text string
+	n    *Node
+	min  int // the loosest level that needs no brackets here
+}
+
+func (l *layout) text(s string)          { l.items = append(l.items, item{text: s}) }
+func (l *layout) arg(n *Node, level int) { l.items = append(l.items, item{n: n, min: level}) }
+
+// list writes arguments with text between them.
+func (l *layout) list(args []*Node, between string, level int) {
+	for i, a := range args {
+		if i > 0 {
+			l.text(between)
+		}
+		l.arg(a, level)
+	}
+}
+
+// write prints n with a stack of its own, whatever the depth of n is.
+func write(s style, n *Node) string {
+	var b strings.Builder
+	stack := []item{{n: n}}
+	var l layout
+	for len(stack) > 0 {
+		it := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if b.Len() > printMost {
+			b.WriteString("…")
+			break
+		}
+		if it.n == nil {
+			b.WriteString(it.text)
+			continue
+		}
+		l.items = l.items[:0]
+		s.layout(it.n, &l)
+		for i := len(l.items) - 1; i >= 0; i-- {
+			p := l.items[i]
+			if b, ok := s.(bracketer); ok && p.n != nil && b.level(p.n) < p.min {
+				open, end := b.brackets()
+				stack = append(stack, item{text: end}, item{n: p.n}, item{text: open})
+				continue
+			}
+			stack = append(stack, p)
+		}
+	}
+	return b.String()
+}
+
+// A bracketer says how tightly the outermost operator of a node binds.
+type bracketer interface {
+	level(n *Node) int
+	brackets() (open, end string)
+}
+
+const levelAtom = levelPower + 1
+
+// textLevel is the level of the operator of n in text.
+func textLevel(n *Node) int {
+	switch n.op {
+	case opNum:
+		if negative(n) {
+			return levelSign
+		}
+	case opNeg, opNot:
+		return levelSign
+	case opAdd:
+		return levelSum
+	case opMul, opDiv:
+		return levelProduct
+	case opPow:
+		return levelPower
+	case opAnd, opOr:
+		return levelLogic
+	case opLt, opLe, opGt, opGe, opEq, opNe:
+		return levelCompare
+	}
+	return levelAtom
+}
+
+var symbols = map[op]string{
+	opLt: " < ", opLe: " <= ", opGt: " > ", opGe: " >= ", opEq: " == ", opNe: " != ", opAnd: " && ", opOr: " || ",
+}
+
+// opName is the name of an operator in calls.
+func opName(o op) string {
+	switch o {
+	case opNeg:
+		return "minus"
+	case opAdd:
+		return "plus"
+	case opMul:
+		return "times"
+	case opDiv:
+		return "divide"
+	case opPow:
+		return "pow"
+	case opMin:
+		return "min"
+	case opMax:
+		return "max"
+	case opQuotient:
+		return "quotient"
+	case opRem:
+		return "rem"
+	case opPiecewise:
+		return "piecewise"
+	case opLt:
+		return "lt"
+	case opLe:
+		return "leq"
+	case opGt:
+		return "gt"
+	case opGe:
+		return "geq"
+	case opEq:
+		return "eq"
+	case opNe:
+		return "neq"
+	case opNot:
+		return "not"
+	case opAnd:
+		return "and"
+	case opOr:
+		return "or"
+	case opXor:
+		return "xor"
+	}
+	return functions[o].name
+}
+
+type textStyle struct{}
+
+func (textStyle) level(n *Node) int            { return textLevel(n) }
+func (textStyle) brackets() (open, end string) { return "(", ")" }
+
+func (textStyle) layout(n *Node, l *layout) {
+	a := n.args
+	switch n.op {
+	case opNum:
+		l.text(number(n.val))
+	case opBool:
+		l.text(strconv.FormatBool(n.val != 0))
+	case opSym:
+		l.text(quoteName(n.name))
+	case opUser:
+		l.text(quoteName(n.name) + "(")
+		l.list(a, ", ", 0)
+		l.text(")")
+	case opNeg:
+		l.text("-")
+		l.arg(a[0], levelPower)
+	case opNot:
+		l.text("!")
+		l.arg(a[0], levelPower)
+	case opAdd:
+		l.arg(a[0], levelProduct)
+		for _, t := range a[1:] {
+			switch {
+			case t.op == opNeg:
+				l.text(" - ")
+				l.arg(t.args[0], afterMinus(t.args[0]))
+			case t.op == opNum && textLevel(t) == levelSign:
+				l.text(" - " + number(-t.val))
+			default:
+				l.text(" + ")
+				l.arg(t, levelProduct)
+			}
+		}
+	case opMul:
+		// a product or quotient in the first place needs its brackets, but for
+		// the quotient: a*b*c is one product of three
+		first := levelSign
+		if a[0].op == opDiv {
+			first = levelProduct
+		}
+		l.arg(a[0], first)
+		for _, f := range a[1:] {
+			l.text("*")
+			l.arg(f, levelSign)
+		}
+	case opDiv:
+		l.arg(a[0], levelProduct)
+		l.text("/")
+		l.arg(a[1], levelSign)
+	case opPow:
+		l.arg(a[0], levelAtom)
+		l.text("^")
+		l.arg(a[1], levelSign)
+	case opLt, opLe, opGt, opGe, opEq, opNe:
+		l.arg(a[0], levelSum)
+		l.text(symbols[n.op])
+		l.arg(a[1], levelSum)
+	case opAnd, opOr:
+		l.list(a, symbols[n.op], levelNot)
+	default:
+		l.text(opName(n.op) + "(")
+		l.list(a, ", ", 0)
+		l.text(")")
+	}
+}
+
+// afterMinus is the level that n needs behind a minus: one sign there, no two.
+func afterMinus(n *Node) int {
+	if negative(n) {
+		return levelAtom
+	}
+	return levelProduct
+}
+
+// number is the shortest text that reads back as v.
+func number(v float64) string {
+	switch {
+	case math.IsNaN(v):
+		return "nan"
+	case math.IsInf(v, 1):
+		return "inf"
+	case math.IsInf(v, -1):
+		return "-inf"
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e15) {
+		s := strconv.FormatFloat(v, 'e', -1, 64)
+		s = strings.Replace(s, "e+0", "e", 1)
+		s = strings.Replace(s, "e+", "e", 1)
+		return strings.Replace(s, "e-0", "e-", 1)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// quoteName puts what is not a name for Parse in backquotes.
+func quoteName(name string) string {
+	plain := isLetter(name[0]) && !Reserved(name)
+	for i := range len(name) {
+		plain = plain && (isLetter(name[i]) || isDigit(name[i]))
+	}
+	if plain {
+		return name
+	}
+	return fmt.Sprintf("`%s`", name)
+}

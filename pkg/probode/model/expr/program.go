@@ -1,0 +1,370 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A Program evaluates a list of expressions at given inputs. It computes every
+// common part once and allocates nothing. One goroutine at a time may use it:
+// see [Program.Clone].
+//
+// All pieces of a piecewise are computed and one is chosen, so what is not
+// chosen cannot spoil the value, whatever it is. A product and a sum are
+// rounded one after the other, also on processors that could fuse them: the
+// numbers are the same everywhere.
+type Program struct {
+	line straightLine
+	runs []run
+	regs []float64
+}
+
+// Compile makes a program that computes outputs from inputs, in the order
+// given. A condition gives 0 or 1. The error names a name that is not among
+// the inputs (nor a [Constant]), a function that has not been expanded, or an
+// input that appears twice.
+func Compile(inputs []string, outputs []*Node) (*Program, error) {
+	line, err := lower(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	line.fuse()
+	runs := line.schedule()
+	p := &Program{line: *line, runs: runs}
+	return p.Clone(), nil
+}
+
+// Clone is a program that another goroutine may use.
+func (p *Program) Clone() *Program {
+	q := &Program{line: p.line, runs: slices.Clone(p.runs)}
+	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
+	copy(q.regs[p.line.inputs:], p.line.consts)
+	values := q.regs[p.line.first():]
+	for i := range q.runs {
+		n := len(q.runs[i].instrs)
+		q.runs[i].values, values = values[:n], values[n:]
+	}
+	return q
+}
+
+// Inputs and Outputs are the lengths that Eval wants.
+func (p *Program) Inputs() int  { return p.line.inputs }
+func (p *Program) Outputs() int { return len(p.line.outputs) }
+
+// Len is the number of instructions.
+func (p *Program) Len() int { return len(p.line.code) }
+
+// fuse joins instructions whose result only the next one uses.
+func (s *straightLine) fuse() {
+	first := s.first()
+	uses := make([]int, len(s.code))
+	use := func(v, by int32) {
+		if v >= first {
+			uses[v-first] += int(by)
+		}
+	}
+	for i := range s.code {
+		for _, o := range s.code[i].operands() {
+			use(*o, 1)
+		}
+	}
+	for _, o := range s.outputs {
+		use(o, 2) // an output stays
+	}
+	// only is the instruction that makes v for one user.
+	only := func(v int32, c code) *instr {
+		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
+			return nil
+		}
+		return &s.code[v-first]
+	}
+	for i := range s.code {
+		in := &s.code[i]
+		var made instr
+		var part *instr
+		switch in.code {
+		case codeAdd:
+			if part = only(in.a, codeMul); part != nil {
+				made = instr{codeMulAdd, part.a, part.b, in.b}
+			} else if part = only(in.b, codeMul); part != nil {
+				made = instr{codeMulAdd, part.a, part.b, in.a}
+			} else if part = only(in.a, codeAdd); part != nil {
+				made = instr{codeAdd3, part.a, part.b, in.b}
+			} else if part = only(in.b, codeAdd); part != nil {
+				made = instr{codeAdd3, part.a, part.b, in.a}
+			}
+		case codeSub:
+			if part = only(in.a, codeMul); part != nil {
+				made = instr{codeMulSub, part.a, part.b, in.b}
+			} else if part = only(in.b, codeMul); part != nil {
+				made = instr{codeSubMul, part.a, part.b, in.a}
+			}
+		case codeMul:
+			if part = only(in.a, codeMul); part != nil {
+				made = instr{codeMul3, part.a, part.b, in.b}
+			} else if part = only(in.b, codeMul); part != nil {
+				made = instr{codeMul3, part.a, part.b, in.a}
+			}
+		case codeDiv:
+			if part = only(in.b, codeAdd); part != nil {
+				made = instr{codeDivAdd, in.a, part.a, part.b}
+			}
+		}
+		if part != nil {
+			*in = made
+			part.code = codeNone
+		}
+	}
+	at := make([]int32, len(s.code))
+	kept := s.code[:0]
+	for i, in := range s.code {
+		if in.code == codeNone {
+			continue
+		}
+		for _, o := range in.operands() {
+			if *o >= first {
+				*o = at[*o-first]
+			}
+		}
+		at[i] = first + int32(len(kept))
+		kept = append(kept, in)
+	}
+	s.code = kept
+	for i, o := range s.outputs {
+		if o >= first {
+			s.outputs[i] = at[o-first]
+		}
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Eval computes the outputs into dst from the inputs in; they may be the same
+// memory. It panics if their
+// lengths are not those of Compile.
+func (p *Program) Eval(dst, in []float64) {
+	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
+		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
+	}
+	r := p.regs
+	copy(r, in)
+	for i := range p.runs {
+		run := &p.runs[i]
+		code := run.instrs
+		v := run.values[:len(code)]
+		switch run.code {
+		case codeAdd:
+			for i, c := range code {
+				v[i] = r[c.a] + r[c.b]
+			}
+		case codeSub:
+			for i, c := range code {
+				v[i] = r[c.a] - r[c.b]
+			}
+		case codeMul:
+			for i, c := range code {
+				v[i] = r[c.a] * r[c.b]
+			}
+		case codeDiv:
+			for i, c := range code {
+				v[i] = r[c.a] / r[c.b]
+			}
+		case codeMul3:
+			for i, c := range code {
+				v[i] = r[c.a] * r[c.b] * r[c.c]
+			}
+		case codeMulAdd:
+			for i, c := range code {
+				v[i] = float64(r[c.a]*r[c.b]) + r[c.c]
+			}
+		case codeMulSub:
+			for i, c := range code {
+				v[i] = float64(r[c.a]*r[c.b]) - r[c.c]
+			}
+		case codeSubMul:
+			for i, c := range code {
+				v[i] = r[c.c] - float64(r[c.a]*r[c.b])
+			}
+		case codeAdd3:
+			for i, c := range code {
+				v[i] = r[c.a] + r[c.b] + r[c.c]
+			}
+		case codeDivAdd:
+			for i, c := range code {
+				v[i] = r[c.a] / (r[c.b] + r[c.c])
+			}
+		case codeNeg:
+			for i, c := range code {
+				v[i] = -r[c.a]
+			}
+		case codeSqrt:
+			for i, c := range code {
+				v[i] = math.Sqrt(r[c.a])
+			}
+		case codePow:
+			for i, c := range code {
+				v[i] = math.Pow(r[c.a], r[c.b])
+			}
+		case codeSelect:
+			for i, c := range code {
+				v[i] = r[c.c]
+				if r[c.a] != 0 {
+					v[i] = r[c.b]
+				}
+			}
+		case codeLt:
+			for i, c := range code {
+				v[i] = truth(r[c.a] < r[c.b])
+			}
+		case codeLe:
+			for i, c := range code {
+				v[i] = truth(r[c.a] <= r[c.b])
+			}
+		default:
+			for i, c := range code {
+				v[i] = c.evalSeldom(r[c.a], r[c.b])
+			}
+		}
+	}
+	dst = dst[:len(p.line.outputs)]
+	for i, o := range p.line.outputs {
+		dst[i] = r[o]
+	}
+}
+
+// A run is a stretch of instructions of one code, and where its values go. The
+// switch over codes is made once for it.
+type run struct {
+	code   code
+	instrs []instr
+	values []float64
+}
+
+// schedule brings instructions of one code together: of those that have their
+// operands it takes all of one code, and what becomes ready by them, then all
+// of the next. Taking the code with the most ready makes few and long runs.
+func (s *straightLine) schedule() []run {
+	first := s.first()
+	n := len(s.code)
+	missing := make([]int32, n) // operands that are not computed
+	users := make([][]int32, n)
+	for i := range s.code {
+		for _, o := range s.code[i].operands() {
+			if *o >= first {
+				missing[i]++
+				users[*o-first] = append(users[*o-first], int32(i))
+			}
+		}
+	}
+	var ready [256][]int32
+	for i := range s.code {
+		if missing[i] == 0 {
+			ready[s.code[i].code] = append(ready[s.code[i].code], int32(i))
+		}
+	}
+	var order []int32
+	var runs []run
+	sorted := make([]instr, n) // filled when all have their places
+	for len(order) < n {
+		best := 0
+		for c := range ready {
+			if len(ready[c]) > len(ready[best]) {
+				best = c
+			}
+		}
+		begin := len(order)
+		for k := 0; k < len(ready[best]); k++ {
+			i := ready[best][k]
+			order = append(order, i)
+			for _, u := range users[i] {
+				if missing[u]--; missing[u] == 0 {
+					c := s.code[u].code
+					ready[c] = append(ready[c], u)
+				}
+			}
+		}
+		ready[best] = ready[best][:0]
+		runs = append(runs, run{code: code(best), instrs: sorted[begin:len(order)]})
+	}
+	at := make([]int32, n)
+	for k, i := range order {
+		at[i] = first + int32(k)
+	}
+	for k, i := range order {
+		in := s.code[i]
+		for _, o := range in.operands() {
+			if *o >= first {
+				*o = at[*o-first]
+			}
+		}
+		sorted[k] = in
+	}
+	s.code = sorted
+	for i, o := range s.outputs {
+		if o >= first {
+			s.outputs[i] = at[o-first]
+		}
+	}
+	return runs
+}
+
+// evalSeldom is the value of the instructions that a call does not slow down.
+func (in *instr) evalSeldom(a, b float64) float64 {
+	switch in.code {
+	case codeMin:
+		return math.Min(a, b)
+	case codeMax:
+		return math.Max(a, b)
+	case codeQuotient:
+		return math.Trunc(a / b)
+	case codeRem:
+		return math.Mod(a, b)
+	case codeEq:
+		return truth(a == b)
+	case codeNe:
+		return truth(a != b)
+	case codeNot:
+		return 1 - a
+	case codeAnd:
+		return a * b // of 0 and 1
+	case codeOr:
+		return math.Max(a, b)
+	}
+	return functions[in.code-codeFunc].eval(a)
+}
+
+// eval is the value of an instruction that is not fused.
+func (in *instr) eval(a, b, c float64) float64 {
+	switch in.code {
+	case codeAdd:
+		return a + b
+	case codeSub:
+		return a - b
+	case codeMul:
+		return a * b
+	case codeDiv:
+		return a / b
+	case codeNeg:
+		return -a
+	case codeSqrt:
+		return math.Sqrt(a)
+	case codePow:
+		return math.Pow(a, b)
+	case codeSelect:
+		if a != 0 {
+			return b
+		}
+		return c
+	case codeLt:
+		return truth(a < b)
+	case codeLe:
+		return truth(a <= b)
+	}
+	return in.evalSeldom(a, b)
+}

@@ -1,0 +1,90 @@
+package model
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// loads loads and looks at what comes of it: a problem that can be written out,
+// or an error of one line that names the file.
+func loads(t *testing.T, files map[string]string, main string) *Problem {
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	p, err := LoadFS(fsys, main)
+	if err != nil {
+		var e *Error
+		if !errors.As(err, &e) || e.File == "" || e.Msg == "" || strings.ContainsAny(err.Error(), "\n\r") {
+			t.Fatalf("error %q of type %T", err, err)
+		}
+		return nil
+	}
+	if _, err := p.Experiments(); err != nil {
+		t.Fatalf("loads, and cannot be written out: %v", err)
+	}
+	return p
+}
+
+func seed(f *testing.F, names ...string) {
+	for _, name := range names {
+		text, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+}
+
+func FuzzModelFile(f *testing.F) {
+	seed(f, "lynx.yaml", "influenza.yaml", "pk.yaml", "cascade.yaml")
+	f.Add(small["m.yaml"])
+	f.Add("odes: &a [*a]")
+	f.Add("odes: [{stateId: x, rightHandSide: -x, initialValue: 1}]")
+	f.Fuzz(func(t *testing.T, text string) {
+		p := loads(t, map[string]string{"m.yaml": text, "d.csv": small["d.csv"]}, "m.yaml")
+		if p == nil {
+			return
+		}
+		// What loads is either written as PEtab that loads, or refused.
+		name, err := p.WritePEtab(t.TempDir())
+		if err != nil {
+			return
+		}
+		if _, err := Load(name); err != nil && len(p.Models[0].Data) > 0 {
+			t.Fatalf("written as PEtab it does not load: %v", err)
+		}
+	})
+}
+
+func FuzzSBML(f *testing.F) {
+	f.Add(withMath(f, tiny["m.xml"]))
+	f.Add(`<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>`)
+	f.Add(withMath(f, level3+`<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments><listOfSpecies><species id="A" compartment="V" initialConcentration="3"/></listOfSpecies>`+
+		`<listOfRules><rateRule variable="V">{0.1*V}</rateRule></listOfRules><listOfEvents><event id="e"><trigger>{time > 2}</trigger><listOfEventAssignments><eventAssignment variable="A">{1}</eventAssignment></listOfEventAssignments></event></listOfEvents>`+ends))
+	f.Fuzz(func(t *testing.T, text string) {
+		files := map[string]string{"p.yaml": tiny["p.yaml"], "p.tsv": tiny["p.tsv"], "o.tsv": tiny["o.tsv"], "c.tsv": tiny["c.tsv"], "d.tsv": tiny["d.tsv"], "m.xml": text}
+		loads(t, files, "p.yaml")
+	})
+}
+
+func FuzzTables(f *testing.F) {
+	f.Add(tiny["p.tsv"], tiny["o.tsv"], tiny["c.tsv"], tiny["d.tsv"])
+	f.Add("\ufeff"+tiny["p.tsv"], strings.ReplaceAll(tiny["o.tsv"], "\n", "\r\n"), "conditionId\nc0\n", "time,observableId,measurement\n\"1\",a,")
+	xml := withMath(f, tiny["m.xml"])
+	f.Fuzz(func(t *testing.T, params, observables, conditions, data string) {
+		loads(t, map[string]string{"p.yaml": tiny["p.yaml"], "m.xml": xml, "p.tsv": params, "o.tsv": observables, "c.tsv": conditions, "d.tsv": data}, "p.yaml")
+	})
+}
+
+func FuzzPEtabFile(f *testing.F) {
+	f.Add(tiny["p.yaml"])
+	f.Add("parameter_file: [p.tsv]\nproblems: [{}]\nformat_version: 1")
+	xml := withMath(f, tiny["m.xml"])
+	f.Fuzz(func(t *testing.T, text string) {
+		loads(t, map[string]string{"p.yaml": text, "m.xml": xml, "p.tsv": tiny["p.tsv"], "o.tsv": tiny["o.tsv"], "c.tsv": tiny["c.tsv"], "d.tsv": tiny["d.tsv"]}, "p.yaml")
+	})
+}

@@ -1,0 +1,380 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// An index finds what an ID stands for.
+type index struct {
+	m           *Model
+	params      map[string]bool
+	states      map[string]*State
+	amounts     map[string]*State // by State.Of
+	constants   map[string]*Constant
+	assignments map[string]*Assignment
+	observables map[string]*Observable
+}
+
+func (m *Model) newIndex(params map[string]bool) *index {
+	ix := &index{m: m, params: params, states: map[string]*State{}, amounts: map[string]*State{},
+		constants: map[string]*Constant{}, assignments: map[string]*Assignment{}, observables: map[string]*Observable{}}
+	for i := range m.States {
+		s := &m.States[i]
+		ix.states[s.ID] = s
+		if s.Of != "" {
+			ix.amounts[s.Of] = s
+		}
+	}
+	for i := range m.Constants {
+		ix.constants[m.Constants[i].ID] = &m.Constants[i]
+	}
+	for i := range m.Assignments {
+		ix.assignments[m.Assignments[i].ID] = &m.Assignments[i]
+	}
+	for i := range m.Observables {
+		ix.observables[m.Observables[i].ID] = &m.Observables[i]
+	}
+	return ix
+}
+
+// A lowering writes a model out at one condition.
+type lowering struct {
+	*index
+	System
+	set         map[string]*expr.Node // what the condition sets
+	after       bool                  // preequilibration
+	start       map[string]*expr.Node // what an ID is at time 0, over parameters (and steady states)
+	open        map[string]bool       // IDs whose start is being worked out
+	now         map[string]*expr.Node // what an ID is at any time
+	rows        map[string]*Row       // by observable and its parameters
+	steadyAsked bool
+}
+
+// lower writes m out at a condition; pre, if not nil, was its preequilibration.
+func (ix *index) lower(c, pre *Condition) *lowering {
+	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
+		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*Row{}}
+	if pre != nil {
+		ix.sameSizes(pre, c)
+		for _, s := range pre.Set {
+			if k := ix.constants[s.ID]; k != nil && k.Kept {
+				l.set[s.ID] = s.Value
+			}
+		}
+	}
+	for _, s := range c.Set {
+		if ix.assignments[s.ID] != nil && ix.amounts[s.ID] == nil {
+			c.Where.failf("condition %s sets %s, which an assignment rule determines", c.ID, s.ID)
+		}
+		l.set[s.ID] = s.Value
+	}
+
+	// Constants and, if a condition sets them, parameters.
+	for _, k := range ix.m.Constants {
+		// One without a value may be one that nothing uses.
+		if k.Value != nil || l.set[k.ID] != nil || ix.params[k.ID] {
+			l.now[k.ID] = l.at0(k.ID, k.Where)
+		}
+	}
+	for id := range l.set {
+		if ix.params[id] {
+			l.now[id] = l.at0(id, c.Where)
+		}
+	}
+	for i := range ix.m.Assignments {
+		a := &ix.m.Assignments[i]
+		l.now[a.ID] = l.at(a.Formula, a.Where, "assignment "+a.ID)
+	}
+	for i := range ix.m.States {
+		s := &ix.m.States[i]
+		l.States = append(l.States, s.ID)
+		l.Initial = append(l.Initial, l.at0(s.ID, s.Where).Simplify())
+		l.Rates = append(l.Rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID).Simplify())
+	}
+	for _, e := range ix.m.Events {
+		l.Events = append(l.Events, l.event(e))
+	}
+	if a, b := entangled(l.Events); l.m.unordered && a != nil {
+		b.Where.refuse("events at the same time that depend on each other", "%s and %s: their order is not said", a.ID, b.ID)
+	}
+	l.switches()
+	return l
+}
+
+// sameSizes refuses a compartment whose size changes with preequilibration:
+// whether amounts or concentrations stay is not said anywhere.
+func (ix *index) sameSizes(pre, c *Condition) {
+	sizes := map[string]*expr.Node{}
+	for _, s := range pre.Set {
+		sizes[s.ID] = s.Value
+	}
+	for _, s := range c.Set {
+		if k := ix.constants[s.ID]; k != nil && k.Size && (sizes[s.ID] == nil || !sizes[s.ID].Equal(s.Value)) {
+			c.Where.refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.ID, c.ID, s.ID)
+		}
+	}
+}
+
+// at0 is what an ID is at time 0.
+func (l *lowering) at0(id string, from Where) *expr.Node {
+	if n := l.start[id]; n != nil {
+		return n
+	}
+	if l.open[id] {
+		from.failf("the initial value of %s depends on itself, by way of %s", id, l.cycle())
+	}
+	l.open[id] = true
+	n := l.work0(id, from)
+	delete(l.open, id)
+	l.start[id] = n
+	return n
+}
+
+func (l *lowering) cycle() string {
+	var ids []string
+	for id := range l.open {
+		ids = append(ids, id)
+	}
+	sort.Strings(ids)
+	return strings.Join(ids, ", ")
+}
+
+func (l *lowering) work0(id string, from Where) *expr.Node {
+	set, isSet := l.set[id]
+	if isSet {
+		if name, ok := set.Symbol(); ok && name == id {
+			isSet = false // k set to k: its own value
+		}
+	}
+	if s := l.index.states[id]; s != nil {
+		if v, ok := l.set[s.Of]; ok && s.Of != "" {
+			return expr.Call("times", l.start0(v, s.Where), l.start0(s.Volume, s.Where))
+		}
+		switch {
+		case isSet:
+			return l.start0(set, s.Where)
+		case l.after:
+			return expr.Sym(id) // the steady state
+		case s.Init == nil:
+			s.Where.failf("state %s has no initial value", id)
+		}
+		return l.start0(s.Init, s.Where)
+	}
+	if isSet {
+		return l.start0(set, from)
+	}
+	if l.params[id] {
+		return expr.Sym(id)
+	}
+	if k := l.constants[id]; k != nil {
+		if k.Value == nil {
+			k.Where.failf("%s has no value: want one in the model, the parameter table or the conditions", id)
+		}
+		v := l.start0(k.Value, k.Where)
+		if l.after {
+			for _, name := range v.Symbols() {
+				if l.index.states[name] != nil {
+					k.Where.refuse("initialAssignment after preequilibration", "%s, a constant, has an initial value that depends on the state %s", id, name)
+				}
+			}
+		}
+		return v
+	}
+	if a := l.assignments[id]; a != nil {
+		return l.start0(a.Formula, a.Where)
+	}
+	if id == TimeSymbol {
+		return expr.Num(0)
+	}
+	if v, ok := expr.Constant(id); ok {
+		return expr.Num(v)
+	}
+	if o := l.observables[id]; o != nil {
+		from.failf("%s is an observable: want states, parameters and constants", id)
+	}
+	from.failf("%s is not defined", id)
+	return nil
+}
+
+// start0 writes a formula out as it is at time 0.
+func (l *lowering) start0(n *expr.Node, from Where) *expr.Node {
+	by := map[string]*expr.Node{}
+	for _, name := range n.Symbols() {
+		by[name] = l.at0(name, from)
+	}
+	return n.Substitute(by)
+}
+
+// at writes a formula out as it is at any time.
+func (l *lowering) at(n *expr.Node, from Where, what string) *expr.Node {
+	by := map[string]*expr.Node{}
+	for _, name := range n.Symbols() {
+		switch v := l.now[name]; {
+		case v != nil:
+			by[name] = v
+		case name == TimeSymbol, l.index.states[name] != nil, l.params[name]:
+		case l.constants[name] != nil:
+			l.constants[name].Where.failf("%s has no value: want one in the model, the parameter table or the conditions", name)
+		case l.observables[name] != nil:
+			from.failf("%s uses the observable %s: want states, parameters and constants", what, name)
+		case builtIn(name):
+			v, _ := expr.Constant(name)
+			by[name] = expr.Num(v)
+		default:
+			from.failf("%s uses %s, which is not defined", what, name)
+		}
+	}
+	return n.Substitute(by)
+}
+
+// event writes an event out.
+func (l *lowering) event(e Event) Event {
+	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
+	for _, name := range t.Symbols() {
+		if name == TimeSymbol || l.index.states[name] != nil {
+			e.Where.refuse("event that depends on the state", "the time of event %s depends on %s", e.ID, name)
+		}
+	}
+	jumps := make([]Jump, len(e.Jumps))
+	for i, j := range e.Jumps {
+		jumps[i] = Jump{j.State, l.at(j.Value, e.Where, "event "+e.ID).Simplify()}
+	}
+	e.Time, e.Jumps = t, jumps
+	return e
+}
+
+// entangled finds two events at the same time of which one sets what the other
+// sets or uses, so that their order matters; nil if there are none.
+func entangled(events []Event) (a, b *Event) {
+	at := map[string][]*Event{} // by time
+	for i := range events {
+		y := &events[i]
+		key := y.Time.String()
+		for _, x := range at[key] {
+			if x.touches(y) || y.touches(x) {
+				return x, y
+			}
+		}
+		at[key] = append(at[key], y)
+	}
+	return nil, nil
+}
+
+// touches says whether e sets a state that f sets or uses.
+func (e *Event) touches(f *Event) bool {
+	for _, x := range e.Jumps {
+		for _, y := range f.Jumps {
+			if x.State == y.State || slices.Contains(y.Value.Symbols(), x.State) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// row writes a measurement out; rows of one observable with the same
+// parameters share their formulas.
+func (l *lowering) row(index int) Row {
+	d := &l.m.Data[index]
+	key := d.Observable
+	for _, n := range d.ObservableParams {
+		key += ";" + n.String()
+	}
+	key += "|"
+	for _, n := range d.NoiseParams {
+		key += ";" + n.String()
+	}
+	r := l.rows[key]
+	if r == nil {
+		o := l.observables[d.Observable]
+		if o == nil {
+			d.Where.failf("%s is not an observable", d.Observable)
+		}
+		by := map[string]*expr.Node{}
+		placeholders(by, "observableParameter", o.ID, d.ObservableParams)
+		placeholders(by, "noiseParameter", o.ID, d.NoiseParams)
+		l.placeholdersFit(d, o, by)
+		formula := l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID)
+		// Noise may speak of the observable by its ID, unless something of
+		// the model has that ID.
+		if !l.isModels(o.ID) {
+			by[o.ID] = o.Formula.Substitute(by)
+		}
+		noise := l.at(o.Noise.Substitute(by), o.Where, "noise formula of "+o.ID)
+		r = &Row{Observable: o.ID, Formula: formula.Simplify(), Noise: noise.Simplify(),
+			Scale: o.Scale, Distribution: o.Distribution}
+		if v, ok := r.Noise.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
+			d.Where.failf("the noise of %s is %v: want a positive number", o.ID, v)
+		}
+		l.rows[key] = r
+	}
+	row := *r
+	row.Time, row.Value, row.Index = d.Time, d.Value, index
+	return row
+}
+
+func (l *lowering) isModels(id string) bool {
+	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
+}
+
+// placeholders names what stands for observableParameter1_id and so on.
+func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
+	for i, v := range values {
+		by[placeholder(prefix, i+1, id)] = v
+	}
+}
+
+// placeholdersFit stops unless a row gives just what the formulas ask for.
+func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]*expr.Node) {
+	asked := map[string]bool{}
+	for _, n := range []*expr.Node{o.Formula, o.Noise} {
+		for _, name := range n.Symbols() {
+			if isPlaceholder(name, o.ID) {
+				asked[name] = true
+				if by[name] == nil {
+					d.Where.failf("no value for %s: want one in the row", name)
+				}
+			}
+		}
+	}
+	for name := range by {
+		if !asked[name] {
+			d.Where.failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
+		}
+	}
+}
+
+// autonomous refuses preequilibration where it would matter at which time it
+// begins: PEtab does not say.
+func (l *lowering) autonomous(condition string) {
+	for i, r := range l.Rates {
+		if slices.Contains(r.Symbols(), TimeSymbol) {
+			l.m.States[i].Where.refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
+		}
+	}
+}
+
+// timeless stops at an observable of the steady state that depends on time.
+func (l *lowering) timeless(r Row, d *Measurement) {
+	for _, n := range []*expr.Node{r.Formula, r.Noise} {
+		if slices.Contains(n.Symbols(), TimeSymbol) {
+			d.Where.failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
+		}
+	}
+}
+
+// steady stops where the steady state of a condition would not be one number.
+func (l *lowering) steady(condition string) {
+	if l.steadyAsked {
+		return
+	}
+	l.steadyAsked = true
+	if len(l.Events) > 0 {
+		l.Events[0].Where.refuse("event before a steady state", "condition %s has event %s", condition, l.Events[0].ID)
+	}
+}

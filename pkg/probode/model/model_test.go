@@ -1,0 +1,274 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// load reads a file of testdata.
+func load(t testing.TB, name string) *Problem {
+	t.Helper()
+	p, err := Load("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func experiments(t testing.TB, p *Problem) []*Experiment {
+	t.Helper()
+	list, err := p.Experiments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// nominalValues are the values of the parameters at which formulas are compared.
+func nominalValues(p *Problem) map[string]float64 {
+	v := map[string]float64{}
+	for _, q := range p.Params {
+		v[q.ID] = q.Nominal
+	}
+	return v
+}
+
+func value(t testing.TB, n *expr.Node, at map[string]float64) float64 {
+	t.Helper()
+	v, err := n.Value(at)
+	if err != nil {
+		t.Fatalf("%s: %v", n, err)
+	}
+	return v
+}
+
+// near says whether two values differ by rounding: a handful of operations of
+// different order, of relative error 2^-53 each.
+func near(a, b float64) bool {
+	return a == b || math.Abs(a-b) <= 1e-13*max(math.Abs(a), math.Abs(b), 1e-3) || a != a && b != b
+}
+
+// twin is a model written by hand: what a model file should come to.
+type twin struct {
+	file    string
+	rates   func(dst []float64, t float64, x []float64, p map[string]float64)
+	initial func(p map[string]float64) []float64
+	observe func(x []float64, p map[string]float64) map[string]float64
+}
+
+var twins = []twin{
+	{"lynx.yaml",
+		func(dst []float64, _ float64, x []float64, p map[string]float64) {
+			dst[0] = x[0] * (p["theta1"] - p["theta2"]*x[1])
+			dst[1] = x[1] * (p["theta4"]*x[0] - p["theta3"])
+		},
+		func(p map[string]float64) []float64 { return []float64{p["hare0"], p["lynx0"]} },
+		func(x []float64, p map[string]float64) map[string]float64 {
+			return map[string]float64{"hare": x[0], "lynx": x[1]}
+		}},
+	{"influenza.yaml",
+		func(dst []float64, _ float64, x []float64, p map[string]float64) {
+			infect := p["beta"] * x[0] * x[1] / (x[0] + x[1] + x[2])
+			dst[0], dst[1], dst[2] = -infect, infect-p["gamma"]*x[1], p["gamma"]*x[1]
+		},
+		func(p map[string]float64) []float64 { return []float64{762, 1, 0} },
+		func(x []float64, p map[string]float64) map[string]float64 {
+			return map[string]float64{"in_bed": x[1]}
+		}},
+	{"pk.yaml",
+		func(dst []float64, _ float64, x []float64, p map[string]float64) {
+			c := x[1] / p["volume"]
+			dst[0] = -p["ka"] * x[0]
+			dst[1] = p["ka"]*x[0] - p["vmax"]*c/(p["km"]+c)
+		},
+		func(p map[string]float64) []float64 { return []float64{0, 0} },
+		func(x []float64, p map[string]float64) map[string]float64 {
+			return map[string]float64{"blood": x[1] / p["volume"]}
+		}},
+	{"cascade.yaml",
+		func(dst []float64, t float64, x []float64, p map[string]float64) {
+			signal := 0.0
+			if t < p["off"] {
+				signal = 1
+			}
+			dst[0] = p["k1"] * (signal*(1-x[0]) - x[0])
+			dst[1] = p["k2"] * (x[0]*(1-x[1])/(1+p["inhibitor"]) - 0.5*x[1])
+			dst[2] = p["k3"] * (x[1]*x[1]*(1-x[2]) - 0.2*x[2])
+		},
+		func(p map[string]float64) []float64 { return []float64{0, 0, 0.01} }, nil},
+}
+
+// A model file comes to the same numbers as the model written by hand.
+func TestTwins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, w := range twins {
+		p := load(t, w.file)
+		for _, e := range experiments(t, p) {
+			at := nominalValues(p)
+			for _, s := range p.Models[0].condition(e.Condition).Set {
+				at[s.ID] = value(t, s.Value, at)
+			}
+			for i, x0 := range w.initial(at) {
+				if got := value(t, e.Initial[i], at); got != x0 {
+					t.Errorf("%s %s: %s starts at %v: want %v", w.file, e.Condition, e.States[i], got, x0)
+				}
+			}
+			for range 20 {
+				x := make([]float64, len(e.States))
+				for i, s := range e.States {
+					x[i] = rng.Float64()
+					at[s] = x[i]
+				}
+				at[TimeSymbol] = 40 * rng.Float64()
+				want := make([]float64, len(x))
+				w.rates(want, at[TimeSymbol], x, at)
+				for i := range want {
+					if got := value(t, e.Rates[i], at); !near(got, want[i]) {
+						t.Errorf("%s %s: %s' = %v: want %v", w.file, e.Condition, e.States[i], got, want[i])
+					}
+				}
+				for _, r := range e.Rows {
+					if w.observe == nil {
+						break
+					}
+					if got, want := value(t, r.Formula, at), w.observe(x, at)[r.Observable]; !near(got, want) {
+						t.Errorf("%s: %s is %v: want %v", w.file, r.Observable, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	p := load(t, "cascade.yaml")
+	m := p.Models[0]
+	at := nominalValues(p)
+	at["C"] = 0.3
+	for _, e := range experiments(t, p) {
+		for _, r := range e.Rows {
+			gel, _ := m.Data[r.Index].ObservableParams[0].Symbol()
+			sd := map[string]float64{"gel_a": at["sd"], "gel_b": 0.08}[gel]
+			if got, want := value(t, r.Formula, at), at[gel]*(0.3+0.01); !near(got, want) {
+				t.Errorf("line %d: %v: want %v", m.Data[r.Index].Where.Line, got, want)
+			}
+			if got := value(t, r.Noise, at); got != sd {
+				t.Errorf("line %d: noise %v: want %v", m.Data[r.Index].Where.Line, got, sd)
+			}
+			if r.Value != m.Data[r.Index].Value || r.Scale != Log10 || r.Distribution != Normal {
+				t.Errorf("row %+v of %+v", r, m.Data[r.Index])
+			}
+		}
+	}
+}
+
+// Doses come at the times of the condition, the last interval after the first.
+func TestDoses(t *testing.T) {
+	p := load(t, "pk.yaml")
+	want := map[string][]float64{"low": {0, 12, 24, 36}, "high": {0, 8, 16, 24}}
+	dose := map[string]float64{"low": 100, "high": 150}
+	for _, e := range experiments(t, p) {
+		if len(e.Events) != 4 {
+			t.Fatalf("%d events", len(e.Events))
+		}
+		for i, v := range e.Events {
+			if got := value(t, v.Time, nil); got != want[e.Condition][i] {
+				t.Errorf("%s: event %d at %v", e.Condition, i, got)
+			}
+			if v.Early != AtStart {
+				t.Errorf("%s: an event at the start does not happen", e.Condition)
+			}
+			if len(v.Jumps) != 1 || v.Jumps[0].State != "gut" {
+				t.Fatalf("jumps %v", v.Jumps)
+			}
+			if got := value(t, v.Jumps[0].Value, map[string]float64{"gut": 7}); got != 7+dose[e.Condition] {
+				t.Errorf("%s: gut becomes %v", e.Condition, got)
+			}
+		}
+	}
+}
+
+func TestSwitches(t *testing.T) {
+	p := load(t, "cascade.yaml")
+	for _, e := range experiments(t, p) {
+		if len(e.Switches) != 1 || len(e.Unlocated) != 0 || value(t, e.Switches[0], map[string]float64{"off": 20}) != 20 {
+			t.Errorf("switches %v, %v", e.Switches, e.Unlocated)
+		}
+	}
+}
+
+// sameExperiments compares what two problems come to, at random states.
+func sameExperiments(t *testing.T, a, b *Problem) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(2, 2))
+	ea, eb := experiments(t, a), experiments(t, b)
+	if len(ea) != len(eb) {
+		t.Fatalf("%d experiments and %d", len(ea), len(eb))
+	}
+	for k, e := range ea {
+		f := eb[k]
+		for _, pair := range [][2]*System{{&e.System, &f.System}, {e.Pre, f.Pre}} {
+			s, u := pair[0], pair[1]
+			if (s == nil) != (u == nil) {
+				t.Fatal("one with preequilibration, one without")
+			}
+			if s == nil {
+				continue
+			}
+			order := map[string]int{}
+			for i, id := range u.States {
+				order[id] = i
+			}
+			at := nominalValues(a)
+			for range 5 {
+				for _, id := range s.States {
+					at[id] = rng.Float64()
+				}
+				at[TimeSymbol] = 50 * rng.Float64()
+				for i, id := range s.States {
+					j, ok := order[id]
+					if !ok {
+						t.Fatalf("state %s is missing", id)
+					}
+					if v, w := value(t, s.Rates[i], at), value(t, u.Rates[j], at); !near(v, w) {
+						t.Errorf("%s' is %v and %v", id, v, w)
+					}
+					if v, w := value(t, s.Initial[i], at), value(t, u.Initial[j], at); !near(v, w) {
+						t.Errorf("%s starts at %v and %v", id, v, w)
+					}
+				}
+				if len(s.Events) != len(u.Events) || len(s.Switches) != len(u.Switches) {
+					t.Fatalf("%d and %d events, %d and %d switches", len(s.Events), len(u.Events), len(s.Switches), len(u.Switches))
+				}
+				for i := range s.Events {
+					if v, w := value(t, s.Events[i].Time, at), value(t, u.Events[i].Time, at); !near(v, w) {
+						t.Errorf("event at %v and %v", v, w)
+					}
+					for j, x := range s.Events[i].Jumps {
+						if v, w := value(t, x.Value, at), value(t, u.Events[i].Jumps[j].Value, at); !near(v, w) || x.State != u.Events[i].Jumps[j].State {
+							t.Errorf("jump to %v and %v", v, w)
+						}
+					}
+				}
+			}
+		}
+		if len(e.Rows) != len(f.Rows) {
+			t.Fatalf("%d rows and %d", len(e.Rows), len(f.Rows))
+		}
+		at := nominalValues(a)
+		for _, id := range e.States {
+			at[id] = rng.Float64()
+		}
+		for i, r := range e.Rows {
+			s := f.Rows[i]
+			at[TimeSymbol] = r.Time
+			if r.Observable != s.Observable || r.Time != s.Time || r.Value != s.Value || r.Scale != s.Scale || r.Distribution != s.Distribution ||
+				!near(value(t, r.Formula, at), value(t, s.Formula, at)) || !near(value(t, r.Noise, at), value(t, s.Noise, at)) {
+				t.Fatalf("rows %+v and %+v", r, s)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package model
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Two problems in one file share the table of parameters.
+func TestSeveralProblems(t *testing.T) {
+	_, rest, _ := strings.Cut(tiny["p.yaml"], "problems:\n")
+	p, err := loadMap(t, tiny, "p.yaml", rest, rest+rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Models) != 2 || len(p.Params) != 2 {
+		t.Fatalf("%d models, %d parameters", len(p.Models), len(p.Params))
+	}
+	list := experiments(t, p)
+	if len(list) != 2 || list[0].Model != p.Models[0] || list[1].Model != p.Models[1] {
+		t.Fatalf("%d experiments", len(list))
+	}
+	name, err := p.WritePEtab(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameExperiments(t, p, q)
+}
+
+// Noise may be proportional to what is observed, by its ID.
+func TestNoiseOfObservable(t *testing.T) {
+	p, err := loadMap(t, tiny, "p.yaml", "noiseParameter1_a", "noiseParameter1_a * a + 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := experiments(t, p)[0].Rows[0]
+	if got := value(t, r.Noise, map[string]float64{"sd": 0.5, "A": 3}); got != 0.5*3*2+1 {
+		t.Errorf("noise is %v", got)
+	}
+}
+
+// What a condition sets of a species stays after preequilibration where the
+// next condition has an empty cell; a parameter goes back to the model's value.
+func TestKept(t *testing.T) {
+	xml := strings.NewReplacer(
+		`<species id="A"`, `<species id="X" compartment="c" initialConcentration="5" constant="true" boundaryCondition="true"/><species id="A"`,
+		"{k*A*(1 + input)}", "{k*A*(1 + input)*X}").Replace(tiny["m.xml"])
+	for _, c := range []struct {
+		cells string
+		want  float64 // X·(1 + input) of c1
+	}{
+		{"c0\t3\t2\nc1\t\t\n", 3 * 1},
+		{"c0\t3\t2\nc1\t4\t\n", 4 * 1},
+		{"c0\t\t2\nc1\tNaN\t1\n", 5 * 2},
+		{"c0\t3\t2\nc1\tk\t1\n", 2 * 2},
+	} {
+		files := map[string]string{}
+		for k, v := range tiny {
+			files[k] = v
+		}
+		files["m.xml"] = xml
+		files["c.tsv"] = "conditionId\tX\tinput\n" + c.cells
+		p, err := loadMap(t, files, "p.yaml")
+		if err != nil {
+			t.Errorf("%q: %v", c.cells, err)
+			continue
+		}
+		e := experiments(t, p)[0]
+		if got := value(t, e.Rates[0], map[string]float64{"k": 2, "A": 1}); got != -2*c.want {
+			t.Errorf("%q: rate %v: want %v", c.cells, got, -2*c.want)
+		}
+	}
+}
+
+// A state that the condition sets after preequilibration starts there.
+func TestSetAfterPreequilibration(t *testing.T) {
+	p, err := loadMap(t, tiny, "p.yaml", "conditionId\tinput\nc0\t0\nc1\t1", "conditionId\tA\nc0\t\nc1\tk", "input", "input")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := experiments(t, p)[0]
+	at := map[string]float64{"k": 2, "A": 0.25}
+	if a, b := value(t, e.Pre.Initial[0], at), value(t, e.Initial[0], at); a != 1 || b != 2 {
+		t.Errorf("starts at %v, then %v: want 1 and 2", a, b)
+	}
+}
+
+func TestSizeAfterPreequilibration(t *testing.T) {
+	_, err := loadMap(t, tiny, "p.yaml", "conditionId\tinput", "conditionId\tc", "c0\t0", "c0\t2")
+	if err == nil || !strings.Contains(err.Error(), "c.tsv:3: compartment that changes after preequilibration is not supported") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestWriteSimulations(t *testing.T) {
+	p, err := loadMap(t, tiny, "p.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Models[0]
+	var b bytes.Buffer
+	if err := m.WriteSimulations(&b, []float64{0.125, 1e-300}); err != nil {
+		t.Fatal(err)
+	}
+	r := csv.NewReader(&b)
+	r.Comma = '\t'
+	rows, err := r.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "observableId preequilibrationConditionId simulationConditionId simulation time observableParameters noiseParameters"
+	if got := strings.Join(rows[0], " "); got != want {
+		t.Errorf("columns %s: want %s", got, want)
+	}
+	for i, v := range []float64{0.125, 1e-300} {
+		if got, err := strconv.ParseFloat(rows[i+1][3], 64); err != nil || got != v {
+			t.Errorf("row %v: want %v", rows[i+1], v)
+		}
+	}
+	if rows[2][4] != "inf" || rows[1][6] != "sd" {
+		t.Errorf("rows %v", rows)
+	}
+}
+
+// Events of SBML at the same time have no order: where it matters, they are
+// refused. Those of a model file happen in the order of the file.
+func TestEventsAtOnce(t *testing.T) {
+	event := func(id, trigger, state, value string) string {
+		return `<event id="` + id + `"><trigger>{` + trigger + `}</trigger><listOfEventAssignments><eventAssignment variable="` + state + `">{` + value + `}</eventAssignment></listOfEventAssignments></event>`
+	}
+	for _, c := range []struct {
+		events  string
+		refused bool
+	}{
+		{event("e", "time >= 2", "A", "A + 1") + event("f", "2*time >= 4", "A", "A + 1"), true},
+		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "A"), true},
+		{event("e", "time >= 2", "A", "1") + event("f", "time >= 2", "B", "B + 1"), false},
+		{event("e", "time >= 2", "A", "A + 1") + event("f", "time >= 3", "A", "A + 1"), false},
+	} {
+		xml := strings.NewReplacer(
+			"</listOfSpecies>", `<species id="B" compartment="c" initialConcentration="0"/></listOfSpecies>`,
+			"<listOfReactions>", "<listOfEvents>"+c.events+"</listOfEvents><listOfReactions>").Replace(tiny["m.xml"])
+		files := map[string]string{}
+		for k, v := range tiny {
+			files[k] = v
+		}
+		files["m.xml"] = xml
+		_, err := loadMap(t, files, "p.yaml", "a\tc0\tc1\t0.4\tinf", "a\t\tc1\t0.4\t3", "a\tc0\tc1", "a\t\tc1")
+		var e *Error
+		if c.refused != (errors.As(err, &e) && e.Feature == "events at the same time that depend on each other") || !c.refused && err != nil {
+			t.Errorf("%s: %v", c.events, err)
+		}
+	}
+	p, err := loadMap(t, small, "m.yaml", "events:\n", "events:\n  - {eventId: g, time: 3, assignments: {A: 2 * A}}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := experiments(t, p)[0].Events; e[0].ID != "g" || e[2].ID != "e_2" {
+		t.Errorf("order of events %v", e)
+	}
+	if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), "events g and e_2 happen at the same time") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPreequilibrationAndTime(t *testing.T) {
+	_, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}", "c0\t0", "c0\t2")
+	if err == nil || !strings.Contains(err.Error(), "m.xml:5: preequilibration that depends on the time is not supported") {
+		t.Errorf("%v", err)
+	}
+	// Without an input nothing depends on the time.
+	if _, err := loadMap(t, tiny, "p.yaml", "{k*A*(1 + input)}", "{k*A*(1 + input*time)}"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A model may use the names of constants.
+func TestNamesOfConstants(t *testing.T) {
+	p, err := loadMap(t, small, "m.yaml", "parameterId: k", "parameterId: e", "k * t - b", "e * t - b + pi", "eventId: e", "eventId: dose")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, TimeSymbol: 2})
+	if !near(got, 20+math.Pi) {
+		t.Errorf("rate %v: want %v", got, 20+math.Pi)
+	}
+}
+
+// What PEtab has no words for is said before anything is written over.
+func TestNoWords(t *testing.T) {
+	for _, c := range [][]string{
+		{"conditionId: one, n: 1", "conditionId: one, k: 1", "parameter k is estimated, yet a condition sets it"},
+		{"lowerBound: 0.1, upperBound: 10", "objectivePriorType: normal, objectivePriorParameters: 0;1", "parameter k is estimated without bounds"},
+	} {
+		p, err := loadMap(t, small, "m.yaml", c[0], c[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.WritePEtab(t.TempDir()); err == nil || !strings.Contains(err.Error(), c[2]) {
+			t.Errorf("%v: want %s", err, c[2])
+		}
+	}
+}

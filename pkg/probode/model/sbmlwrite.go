@@ -1,0 +1,171 @@
+package model
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// sbml writes the model as SBML Level 3 Version 2: states as species of a
+// compartment of size 1 with rate rules, constants and the given parameters
+// (those that its formulas or conditions name) as parameters.
+func (m *Model) sbml(params []Param) []byte {
+	ids := map[string]bool{}
+	for _, q := range params {
+		ids[q.ID] = true
+	}
+	for _, s := range m.States {
+		ids[s.ID] = true
+	}
+	for _, k := range m.Constants {
+		ids[k.ID] = true
+	}
+	for _, a := range m.Assignments {
+		ids[a.ID] = true
+	}
+	compartment := "compartment"
+	for ids[compartment] {
+		compartment += "_"
+	}
+
+	w := &sbmlWriter{defined: func(s string) bool { return ids[s] }}
+	w.line(`<?xml version="1.0" encoding="UTF-8"?>`)
+	w.line(`<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2">`)
+	w.line(`<model id="model" name="%s">`, escape(m.Name))
+	w.line(`<listOfCompartments>`)
+	w.line(`<compartment id="%s" spatialDimensions="3" size="1" constant="true"/>`, compartment)
+	w.line(`</listOfCompartments>`)
+
+	var species, parameters, initial, rules list
+	init := func(id, attr string, n *expr.Node) string {
+		if n == nil {
+			return ""
+		}
+		if v, ok := n.Const(); ok && v-v == 0 {
+			return fmt.Sprintf(` %s="%s"`, attr, number(v))
+		}
+		initial.add(`<initialAssignment symbol="%s">%s</initialAssignment>`, id, w.math(n))
+		return ""
+	}
+	for _, s := range m.States {
+		species.add(`<species id="%s"%s compartment="%s"%s hasOnlySubstanceUnits="true" boundaryCondition="true" constant="false"/>`,
+			s.ID, nameAttr(s.Name), compartment, init(s.ID, "initialAmount", s.Init))
+		rules.add(`<rateRule variable="%s">%s</rateRule>`, s.ID, w.math(s.Rate))
+	}
+	given := map[string]bool{}
+	for _, q := range params {
+		given[q.ID] = true
+		parameters.add(`<parameter id="%s"%s%s constant="true"/>`, q.ID, nameAttr(q.Name), init(q.ID, "value", nominal(q)))
+	}
+	for _, k := range m.Constants {
+		switch {
+		case given[k.ID]: // the parameter table has it
+		case k.Kept:
+			species.add(`<species id="%s" compartment="%s"%s hasOnlySubstanceUnits="true" boundaryCondition="true" constant="true"/>`,
+				k.ID, compartment, init(k.ID, "initialAmount", k.Value))
+		default:
+			parameters.add(`<parameter id="%s"%s constant="true"/>`, k.ID, init(k.ID, "value", k.Value))
+		}
+	}
+	for _, a := range m.Assignments {
+		parameters.add(`<parameter id="%s" constant="false"/>`, a.ID)
+		rules.add(`<assignmentRule variable="%s">%s</assignmentRule>`, a.ID, w.math(a.Formula))
+	}
+	w.list("listOfSpecies", species)
+	w.list("listOfParameters", parameters)
+	w.list("listOfInitialAssignments", initial)
+	w.list("listOfRules", rules)
+	w.list("listOfEvents", w.events(m.Events))
+	w.line(`</model>`)
+	w.line(`</sbml>`)
+	return w.Bytes()
+}
+
+type sbmlWriter struct {
+	bytes.Buffer
+	defined func(string) bool
+}
+
+type list []string
+
+func (l *list) add(format string, args ...any) { *l = append(*l, fmt.Sprintf(format, args...)) }
+
+func (w *sbmlWriter) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+func (w *sbmlWriter) list(name string, l list) {
+	if len(l) == 0 {
+		return
+	}
+	w.line("<%s>", name)
+	for _, s := range l {
+		w.line("%s", s)
+	}
+	w.line("</%s>", name)
+}
+
+// math writes a formula. A name that the model does not define is one of a
+// constant such as pi.
+func (w *sbmlWriter) math(n *expr.Node) string {
+	by := map[string]*expr.Node{}
+	for _, name := range n.Symbols() {
+		if v, ok := expr.Constant(name); ok && !w.defined(name) {
+			by[name] = expr.Num(v)
+		}
+	}
+	return n.Substitute(by).MathML()
+}
+
+// events writes events with the triggers that triggerTime reads as they are.
+func (w *sbmlWriter) events(events []Event) list {
+	var l list
+	for i, e := range events {
+		op, initial := "geq", true
+		t, fixed := e.Time.Const()
+		switch {
+		case e.Early == Late, e.Early == AtStart && fixed && t == 0:
+			initial = false
+		case e.Early == AtStart && !fixed:
+			op = "gt"
+		}
+		trigger := expr.Call(op, expr.Sym(TimeSymbol), e.Time)
+		id := e.ID
+		if !isID(id) {
+			id = fmt.Sprintf("event_%d", i+1)
+		}
+		s := fmt.Sprintf(`<event id="%s" useValuesFromTriggerTime="true"><trigger initialValue="%v" persistent="true">%s</trigger><listOfEventAssignments>`,
+			id, initial, w.math(trigger))
+		for _, j := range e.Jumps {
+			s += fmt.Sprintf(`<eventAssignment variable="%s">%s</eventAssignment>`, j.State, w.math(j.Value))
+		}
+		l.add("%s", s+`</listOfEventAssignments></event>`)
+	}
+	return l
+}
+
+func nameAttr(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(` name="%s"`, escape(name))
+}
+
+// nominal is the nominal value of a parameter, nil if it has none.
+func nominal(q Param) *expr.Node {
+	if q.Nominal != q.Nominal {
+		return nil
+	}
+	return expr.Num(q.Nominal)
+}
+
+// number writes a number with as many digits as it takes to read it back.
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func escape(s string) string {
+	var b strings.Builder
+	xml.EscapeText(&b, []byte(s)) // a strings.Builder has no errors
+	return b.String()
+}

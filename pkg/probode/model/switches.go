@@ -1,0 +1,58 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// switches finds the times at which conditions in the right-hand sides change.
+//
+// A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
+// g₁ free of time and states that is at t = −g₀/g₁.
+func (l *lowering) switches() {
+	for _, r := range l.Rates {
+		for _, c := range r.Conditions() {
+			_, args := c.Operator()
+			if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
+				l.Unlocated = append(l.Unlocated, c) // at every whole number
+				continue
+			}
+			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
+			if !ok {
+				l.Unlocated = append(l.Unlocated, c)
+				continue
+			}
+			if at == nil { // never: the condition does not depend on time
+				continue
+			}
+			if !slices.ContainsFunc(l.Switches, at.Equal) {
+				l.Switches = append(l.Switches, at)
+			}
+		}
+	}
+}
+
+// crossing returns the time at which a number is 0, nil if it does not depend
+// on time or state, false if it cannot be said beforehand.
+func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
+	if l.fixed(g) {
+		return nil, true
+	}
+	slope := g.Diff(TimeSymbol).Simplify()
+	at0 := g.Substitute(map[string]*expr.Node{TimeSymbol: expr.Num(0)}).Simplify()
+	if !l.fixed(slope) || !l.fixed(at0) {
+		return nil, false
+	}
+	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
+}
+
+// fixed says that n depends on parameters at most.
+func (l *lowering) fixed(n *expr.Node) bool {
+	for _, name := range n.Symbols() {
+		if name == TimeSymbol || l.index.states[name] != nil {
+			return false
+		}
+	}
+	return true
+}

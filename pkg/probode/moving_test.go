@@ -1,0 +1,131 @@
+package probode_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// Z is smooth in the time of an event: its derivative, by differences, is that of
+// the solution, for x′ = −x with a dose of 3 at time θ, x(T) = e^{−T} + 3 e^{−(T−θ)},
+// on every kind of grid; and second differences show no step.
+func TestSmoothInEventTime(t *testing.T) {
+	p := &Problem{Name: "decay", X0: []float64{1}, Span: [2]float64{0, 4}, Theta: []float64{1.3}, Autonomous: true,
+		F:      func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] },
+		FJ:     func(f, j []float64, _ float64, x, _ []float64) { f[0], j[0] = -x[0], -1 },
+		Events: []Event{{Time: 2, Jump: plus(1)}, {When: lag(0), Jump: plus(3)}, {Time: 0.7, Jump: plus(-0.5)}}}
+	const dt = 1e-3
+	for _, m := range every() {
+		h, tol := 1./64, 1e-3
+		if m.Order() == 1 {
+			h, tol = 1./256, 2e-2
+		}
+		for _, mesh := range []Mesh{Uniform(h), Through(h), Frozen{Tolerance: Tolerance{Relative: 1e-6}, Max: 2 * h}} {
+			g, err := mesh.Grid(ctx(), p, m, nil, []float64{1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := mustSolverOn(t, p, m, g, 0)
+			z := make([]float64, s.PathLen())
+			var v []float64
+			for k := range 41 {
+				if err := s.Solve(z, []float64{1.3 + dt*float64(k-20)}, nil); err != nil {
+					t.Fatal(err)
+				}
+				v = append(v, z[len(z)-1])
+			}
+			for k := 1; k < 40; k++ {
+				want := 3 * math.Exp(1.3+dt*float64(k-20)-4) // and its derivatives
+				if got := (v[k+1] - v[k-1]) / (2 * dt); math.Abs(got/want-1) > tol {
+					t.Errorf("%v, %v: derivative %g, want %g", m, mesh, got, want)
+				}
+				if got := (v[k+1] - 2*v[k] + v[k-1]) / (dt * dt); math.Abs(got/want-1) > 10*tol {
+					t.Errorf("%v, %v: second derivative %g, want %g", m, mesh, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Between grid points no state of the other side of an event is used: x′ = 1
+// with jumps is reproduced everywhere, on grids that have been moved, too.
+func TestInterpolationBetweenEvents(t *testing.T) {
+	p := drift(Event{When: lag(0), Jump: plus(100)}, Event{Time: 5, Jump: plus(1000)}, Event{Time: 9.9, Jump: plus(-2)})
+	p.Theta = []float64{3}
+	rng := rand.New(rand.NewPCG(9, 9))
+	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+		for _, mesh := range []Mesh{Uniform(0.5), Through(0.7), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 1}} {
+			g, err := mesh.Grid(ctx(), p, m, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := mustSolverOn(t, p, m, g, 0)
+			times := []float64{0, 3, 5, 9.9, 10, math.Nextafter(5, 0), math.Nextafter(5, 6)}
+			for range 200 {
+				times = append(times, 10*rng.Float64())
+			}
+			z, x := make([]float64, s.PathLen()), make([]float64, len(times))
+			between := mustInterpolator(t, s, times)
+			for _, at := range []float64{3, 3.4, 2.2, 5.3} {
+				if err := s.Solve(z, []float64{at}, nil); err != nil {
+					t.Fatal(err)
+				}
+				between.At(x, z)
+				for i, ti := range times {
+					want := ti
+					for when, jump := range map[float64]float64{at: 100, 5: 1000, 9.9: -2} {
+						if ti > when+1e-8 {
+							want += jump
+						} else if ti > when { // taken for the event itself
+							want = math.NaN()
+						}
+					}
+					if math.Abs(x[i]-want) > 1e-9 {
+						t.Errorf("%v, %v, event at %g: %v at t = %v, want %v", m, mesh, at, x[i], ti, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Solver.Stepper hands out the step as it is in the path, bit for bit.
+func TestStepperIsThatOfThePath(t *testing.T) {
+	lagged := problems.FitzHughNagumo()
+	lagged.Span[1] = 2
+	lagged.Events = []Event{{When: func(theta []float64) float64 { return theta[2] / 4 }, Jump: plus(0.3)}}
+	theta := []float64{0.21, 0.2, 3.3}
+	for _, m := range every() {
+		for _, mesh := range []Mesh{Uniform(1. / 16), Through(1. / 16)} {
+			g, err := mesh.Grid(ctx(), lagged, m, nil, []float64{0.33})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := mustSolverOn(t, lagged, m, g, 1e-3)
+			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+			if err := s.SolvePath(z, theta, xi, 1, 1); err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Steps() {
+				if s.Grid().H(i) == 0 {
+					continue // the event
+				}
+				step, scale, err := s.Stepper(i, z, theta)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dst := make([]float64, 2)
+				if err := step.Step(dst, i, z[2*i:2*i+2], theta, xi[2*i:2*i+2], scale); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(dst, z[2*i+2:2*i+4]) {
+					t.Errorf("%v, %v: step %d gives %v, the path has %v", m, mesh, i, dst, z[2*i+2:2*i+4])
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,441 @@
+package probode_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// What cannot be is refused at once, in one line that names it.
+func TestRefusedAtOnce(t *testing.T) {
+	fhn := problems.FitzHughNagumo
+	ok := Settings{StepSize: 0.1, Alpha: 0.1}
+	with := func(change func(*Settings)) Settings {
+		s := ok
+		change(&s)
+		return s
+	}
+	large := func(d int, jacobian bool) *Problem {
+		p := &Problem{Name: "large", X0: make([]float64, d), Span: [2]float64{0, 1}, Autonomous: true,
+			F: func(f []float64, _ float64, x, _ []float64) { copy(f, x) }}
+		if jacobian {
+			p.FJ = func(f, j []float64, _ float64, x, _ []float64) { panic("it was called") }
+		}
+		return p
+	}
+	integrate := func(c context.Context, p *Problem, m Method, n int, s Settings) error {
+		_, err := Integrate(c, p, m, n, s)
+		return err
+	}
+	calibrate := func(c context.Context, p *Problem, m Method, s CalibrateSettings) error {
+		_, err := Calibrate(c, p, m, s)
+		return err
+	}
+	solver := func(p *Problem, m Method, g *Grid) error {
+		_, err := NewSolver(p, m, g, 0)
+		return err
+	}
+	long := problems.Lorenz96(40)
+	long.Span = [2]float64{0, 20}
+	tiny := fhn()
+	tiny.Span[1] = 1e9
+	for _, c := range []struct {
+		want string
+		err  func() error
+	}{
+		{"paths would take", func() error { return integrate(ctx(), fhn(), AdamsBashforth{}, math.MaxInt, ok) }},
+		{"paths would take", func() error {
+			return integrate(ctx(), fhn(), AdamsBashforth{}, 1<<40, with(func(s *Settings) { s.KeepPaths = true }))
+		}},
+		{"paths would take", func() error {
+			return calibrate(ctx(), fhn(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: math.MaxInt})
+		}},
+		{"a path of 1000000000 steps in 40 dimensions would take", func() error {
+			return integrate(ctx(), long, AdamsBashforth{}, 1, with(func(s *Settings) { s.StepSize = 2e-8 }))
+		}},
+		{"steps over the span", func() error {
+			return integrate(ctx(), tiny, AdamsBashforth{}, 1, with(func(s *Settings) { s.StepSize = 1e-9 }))
+		}},
+		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, false), AdamsMoulton{}, 1, ok) }},
+		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, true), AdamsMoulton{}, 1, ok) }},
+		{"-1 workers: want 1 to", func() error {
+			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
+		}},
+		{"1000000000 workers: want 1 to", func() error {
+			return calibrate(ctx(), fhn(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Workers: 1e9})
+		}},
+		{"time NaN is not on the grid", func() error {
+			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times = []float64{1, math.NaN()} }))
+		}},
+		{"want finite numbers", func() error {
+			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times, s.Mesh = []float64{math.NaN(), 1}, Through(0.1) }))
+		}},
+		{"Linearize is 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), AdamsMoulton{Linearize: 7}, 1, ok) }},
+		{"Linearize is 7: want", func() error {
+			_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), fhn(), AdamsMoulton{Linearize: 7}, nil, nil)
+			return err
+		}},
+		{"the problem is nil", func() error { return integrate(ctx(), nil, AdamsMoulton{}, 1, ok) }},
+		{"the problem is nil", func() error { return calibrate(ctx(), nil, AdamsMoulton{}, CalibrateSettings{StepSize: 1}) }},
+		{"the problem is nil", func() error { return solver(nil, AdamsMoulton{}, nil) }},
+		{"the method is nil", func() error { return integrate(ctx(), fhn(), nil, 1, ok) }},
+		{"the method is nil", func() error { return calibrate(ctx(), fhn(), nil, CalibrateSettings{StepSize: 1}) }},
+		{"the grid is nil", func() error { return solver(fhn(), AdamsMoulton{}, nil) }},
+		{"the context is nil", func() error { return integrate(nil, fhn(), AdamsMoulton{}, 1, ok) }},
+		{"the context is nil", func() error { return calibrate(nil, fhn(), AdamsMoulton{}, CalibrateSettings{StepSize: 1}) }},
+		{"parameter theta2 is NaN: want a finite number", func() error {
+			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
+		}},
+		{"alpha is NaN", func() error {
+			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alphas = []float64{1, math.NaN()} }))
+		}},
+		{"3 noise scales by component: want 2", func() error {
+			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alphas = []float64{1, 1, 1} }))
+		}},
+		{"a grid over [0, 20] for a span of [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
+	} {
+		start := time.Now()
+		if err := c.err(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("error %v, want one line with %q", err, c.want)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%q: said after %v", c.want, took)
+		}
+	}
+	// An explicit method has no need of the Jacobian.
+	if err := integrate(ctx(), large(1e5, true), AdamsBashforth{}, 1, Settings{StepSize: 0.5}); err != nil {
+		t.Errorf("an explicit method in many dimensions: %v", err)
+	}
+}
+
+// A panic of a function of the problem, wherever it is called, is an error that
+// gives the place and the stack, and nothing else ends.
+func TestPanicsAreErrors(t *testing.T) {
+	base := func() *Problem {
+		p := riccati()
+		p.Theta = []float64{0.375}
+		p.Start = func(x0, _ []float64) { x0[0] = 0.5 }
+		p.Events = []Event{{Time: 0.625, Jump: func(x []float64, _ float64, _ []float64) { x[0] *= 0.9 }}, {When: lag(0)}}
+		return p
+	}
+	boom := func(at, t float64) {
+		if t >= at {
+			panic("boom")
+		}
+	}
+	changes := map[string]func(p *Problem, at float64){
+		"F": func(p *Problem, at float64) {
+			f := p.F
+			p.F = func(dst []float64, t float64, x, theta []float64) { boom(at, t); f(dst, t, x, theta) }
+		},
+		"FJ": func(p *Problem, at float64) {
+			f := p.FJ
+			p.FJ = func(dst, j []float64, t float64, x, theta []float64) { boom(at, t); f(dst, j, t, x, theta) }
+		},
+		"Start": func(p *Problem, at float64) { p.Start = func([]float64, []float64) { panic("boom") } },
+		"Jump":  func(p *Problem, at float64) { p.Events[0].Jump = func([]float64, float64, []float64) { panic("boom") } },
+		"When":  func(p *Problem, at float64) { p.Events[1].When = func([]float64) float64 { panic("boom") } },
+	}
+	for name, change := range changes {
+		for _, at := range []float64{0, 0.5} {
+			for _, m := range []Method{AdamsMoulton{}, AdamsMoulton{Steps: 2, Linearize: Predictor}} {
+				p := base()
+				change(p, at)
+				for job, do := range map[string]func() error{
+					"ensemble": func() error {
+						_, err := Integrate(ctx(), p, m, 10, Settings{StepSize: 1. / 16, Alpha: 0.1})
+						return err
+					},
+					"calibration": func() error {
+						_, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: 1. / 16})
+						return err
+					},
+					"frozen grid": func() error {
+						_, err := Integrate(ctx(), p, m, 10, Settings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Alpha: 0.1})
+						return err
+					},
+				} {
+					err := do()
+					var pe *PanicError
+					if !errors.As(err, &pe) || pe.Value != "boom" || !strings.Contains(string(pe.Stack), "robust_test.go") {
+						t.Errorf("%s, %v, %s: error %v", name, m, job, err)
+						continue
+					}
+					text := err.Error()
+					for _, want := range []string{"at t = ", "theta = [0.375]", "boom", "robust_test.go"} {
+						if !strings.Contains(text, want) {
+							t.Errorf("%s, %v, %s: no %q in %s", name, m, job, want, text)
+						}
+					}
+					if at == 0.5 && (name == "F" || name == "FJ") && strings.Contains(text, "at t = 0,") {
+						t.Errorf("%s, %v, %s: a panic at t = %g is said to be at the start", name, m, job, at)
+					}
+				}
+			}
+		}
+	}
+	// In the goroutines of an ensemble, only after the classical solution: a path
+	// that fails is counted, the others stay.
+	p := riccati()
+	f := p.F
+	p.F = func(dst []float64, t float64, x, theta []float64) {
+		if x[0] > 1.0005 {
+			panic("too large")
+		}
+		f(dst, t, x, theta)
+	}
+	e, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: 3})
+	var pe *PanicError
+	if err != nil || e.Failed == 0 || e.N == 0 || !errors.As(e.Failure, &pe) {
+		t.Errorf("paths that panic: %v, %+v", err, e)
+	}
+}
+
+// A context that ends is obeyed within a path: in the first classical one, in an
+// error-controlled run, in the checks, in an indicator, and in the paths, with an
+// F that takes 5 ms a call. A call may be made of a few more evaluations.
+func TestContextEndsWithinAPath(t *testing.T) {
+	slow := problems.FitzHughNagumo()
+	slow.FJ = nil
+	f := slow.F
+	var from atomic.Int64 // evaluations before F is slow
+	var calls atomic.Int64
+	slow.F = func(dst []float64, t float64, x, theta []float64) {
+		if calls.Add(1) > from.Load() {
+			time.Sleep(5 * time.Millisecond)
+		}
+		f(dst, t, x, theta)
+	}
+	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{}, RungeKutta{}} {
+		for _, late := range []int64{0, 500, 3000} {
+			for name, do := range map[string]func(c context.Context) error{
+				"ensemble": func(c context.Context) error {
+					_, err := Integrate(c, slow, m, 1000, Settings{StepSize: 0.01, Alpha: 0.1})
+					return err
+				},
+				"calibration": func(c context.Context) error {
+					_, err := Calibrate(c, slow, m, CalibrateSettings{StepSize: 0.01})
+					return err
+				},
+				"frozen grid": func(c context.Context) error {
+					_, err := Frozen{Tolerance: Tolerance{Relative: 1e-10}}.Grid(c, slow, m, nil, nil)
+					return err
+				},
+			} {
+				from.Store(late)
+				calls.Store(0)
+				c, cancel := context.WithTimeoutCause(ctx(), 30*time.Millisecond, errors.New("enough"))
+				start := time.Now()
+				err := do(c)
+				cancel()
+				if err == nil || !strings.Contains(err.Error(), "enough") {
+					if took := time.Since(start); took > 30*time.Millisecond {
+						t.Errorf("%v, %s: error %v", m, name, err)
+					}
+				}
+				// 60 evaluations are the start and the checks of one point.
+				if took := time.Since(start); took > 800*time.Millisecond {
+					t.Errorf("%v, %s, slow after %d: stopped after %v", m, name, late, took)
+				}
+			}
+		}
+	}
+	// A Solver that was bound to a context that ended serves again when released.
+	s := mustSolver(t, riccati(), RungeKutta{}, 0.25, 0)
+	c, cancel := context.WithCancel(ctx())
+	release := s.Bind(c)
+	clone := s.Clone()
+	cancel()
+	for !errors.Is(s.Solve(make([]float64, s.PathLen()), nil, nil), context.Canceled) {
+		time.Sleep(time.Millisecond) // the end is told by a goroutine
+	}
+	if err := clone.Solve(make([]float64, s.PathLen()), nil, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a clone is not stopped: %v", err)
+	}
+	release()
+	solve(t, s, nil)
+}
+
+// What a Problem promises and does not keep is found.
+func TestBrokenPromises(t *testing.T) {
+	line := func(p Problem) *Problem {
+		p.X0, p.Span, p.Name = []float64{1}, [2]float64{0, 10}, "broken"
+		return &p
+	}
+	wide := &Problem{Name: "broken", X0: make([]float64, 500), Span: [2]float64{0, 10}, Band: &Band{1, 1},
+		F: func(f []float64, t float64, x, _ []float64) {
+			for i := range f {
+				f[i] = -x[i] + x[(i+7)%len(x)] + 1
+			}
+		}}
+	later := func(t, from, v float64) float64 {
+		if t > from {
+			return v
+		}
+		return 0
+	}
+	for _, c := range []struct {
+		name string
+		p    *Problem
+		want string
+	}{
+		{"autonomous", line(Problem{Autonomous: true, F: func(f []float64, t float64, x, _ []float64) { f[0] = math.Cos(t) - x[0] }}), "Autonomous is set, but f depends on t"},
+		{"autonomous, later", line(Problem{Autonomous: true, F: func(f []float64, t float64, x, _ []float64) { f[0] = later(t, 6, 1) - x[0] }}), "Autonomous is set, but f depends on t"},
+		{"Jacobian", line(Problem{F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] * x[0] },
+			FJ: func(f, j []float64, _ float64, x, _ []float64) { f[0], j[0] = -x[0]*x[0], -2 }}), "FJ gives ∂f[0]/∂x[0] = -2 where"},
+		{"f of FJ", line(Problem{F: func(f []float64, t float64, x, _ []float64) { f[0] = -x[0] },
+			FJ: func(f, j []float64, t float64, x, _ []float64) { f[0], j[0] = -x[0]+later(t, 4, 0.1), -1 }}), "FJ gives f[0]"},
+		{"adds", line(Problem{F: func(f []float64, _ float64, x, _ []float64) { f[0] += -x[0] }}), "F leaves or adds to what stood in dst[0]"},
+		{"leaves", line(Problem{F: func(f []float64, t float64, x, _ []float64) {
+			if t < 4 {
+				f[0] = -x[0]
+			}
+		}}), "F leaves or adds to what stood in dst[0]"},
+		{"band", func() *Problem {
+			p := problems.Lorenz96(6)
+			p.Band, p.FJ = &Band{1, 1}, nil
+			return p
+		}(), "outside Band (1, 1)"},
+		{"wide band", wide, "outside Band (1, 1)"},
+	} {
+		for _, m := range []Method{AdamsMoulton{Linearize: Current}, AdamsBashforth{}} {
+			if _, err := Integrate(ctx(), c.p, m, 1, Settings{StepSize: (c.p.Span[1] - c.p.Span[0]) / 100}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %v: error %v, want %q", c.name, m, err, c.want)
+			}
+		}
+	}
+}
+
+// NaN of F, of its Jacobian and in θ is called that; absurd states are no
+// success.
+func TestNaNIsCalledThat(t *testing.T) {
+	nan := math.NaN()
+	field := func(from float64) *Problem {
+		return &Problem{Name: "p", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 1},
+			F: func(f []float64, t float64, x, theta []float64) {
+				if f[0] = -theta[0] * x[0]; t > from {
+					f[0] = nan
+				}
+			}}
+	}
+	jacobian := field(2)
+	jacobian.FJ = func(f, j []float64, t float64, x, theta []float64) {
+		if f[0], j[0] = -theta[0]*x[0], -theta[0]; t > 0.51 && t < 0.56 {
+			j[0] = nan
+		}
+	}
+	for _, m := range every() {
+		for _, from := range []float64{-1, 0.52, 0.99} {
+			if _, err := Integrate(ctx(), field(from), m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "NaN") {
+				// An explicit method may have no need of f at the end.
+				if _, ok := m.(AdamsMoulton); ok || from < 0.9 {
+					t.Errorf("%v, NaN from t = %g on: error %v", m, from, err)
+				}
+			}
+			if from > 0.9 {
+				continue
+			}
+			if _, err := (Frozen{Tolerance: Tolerance{Relative: 1e-3}}).Grid(ctx(), field(from), m, nil, nil); err == nil {
+				t.Errorf("%v, NaN from t = %g on: a grid", m, from)
+			}
+		}
+		_, implicit := m.(AdamsMoulton)
+		if implicit {
+			if _, err := Integrate(ctx(), jacobian, m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "Jacobian of FJ is NaN") {
+				t.Errorf("%v, NaN in the Jacobian: error %v", m, err)
+			}
+		}
+		s := mustSolver(t, field(2), m, 1./32, 0)
+		z := make([]float64, s.PathLen())
+		if err := s.Solve(z, []float64{nan}, nil); !errors.Is(err, ErrParameter) {
+			t.Errorf("%v: NaN in θ: %v", m, err)
+		}
+		if err := s.Solve(z, []float64{-1e7}, nil); err == nil && !implicit { // grows by 3e5 in a step
+			t.Errorf("%v: a path at %g is a success", m, z[len(z)-1])
+		}
+	}
+	p := field(2)
+	p.X0 = []float64{1e152}
+	if _, err := Integrate(ctx(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrStart) {
+		t.Errorf("a start at 1e152: %v", err)
+	}
+	p = field(2)
+	p.Events = []Event{{Name: "dose", Time: 0.5, Jump: func(x []float64, _ float64, _ []float64) { x[0] = nan }}}
+	if _, err := Integrate(ctx(), p, RungeKutta{}, 1, Settings{StepSize: 0.25}); !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), "dose") {
+		t.Errorf("NaN after a dose: %v", err)
+	}
+}
+
+// The checks raise no false alarm: on all problems of the module, on kinks, on
+// inputs with their events, in large and small units, and at states of zero.
+func TestNoFalseAlarms(t *testing.T) {
+	list := problems.All()
+	kink := func(name string, f func(x float64) (v, slope float64)) *Problem {
+		return &Problem{Name: name, X0: []float64{0, -0.01}, Span: [2]float64{0, 1},
+			F: func(dst []float64, _ float64, x, _ []float64) {
+				a, _ := f(x[0])
+				b, _ := f(x[1])
+				dst[0], dst[1] = a, 0.02+b
+			},
+			FJ: func(dst, j []float64, _ float64, x, _ []float64) {
+				a, ja := f(x[0])
+				b, jb := f(x[1])
+				dst[0], dst[1], j[0], j[3] = a, 0.02+b, ja, jb
+			}}
+	}
+	list = append(list,
+		kink("max(x, 0)", func(x float64) (float64, float64) {
+			if x > 0 {
+				return x, 1
+			}
+			return 0, 0
+		}),
+		kink("|x|", func(x float64) (float64, float64) { return math.Abs(x), math.Copysign(1, x) }),
+		kink("saturation", func(x float64) (float64, float64) {
+			if math.Abs(x) < 0.005 {
+				return 200 * x, 200
+			}
+			return math.Copysign(1, x), 0
+		}))
+	u := Infusion(3, 0.2, 0.6)
+	list = append(list, &Problem{Name: "infusion", X0: []float64{0}, Span: [2]float64{0, 1}, Events: u.Events(),
+		F:  func(f []float64, t float64, x, _ []float64) { f[0] = u.At(t) - x[0] },
+		FJ: func(f, j []float64, t float64, x, _ []float64) { f[0], j[0] = u.At(t)-x[0], -1 }})
+	for _, unit := range []float64{1e-12, 1e-6, 1, 1e6, 1e12} {
+		for _, rate := range []float64{1e-9, 1, 1e6} {
+			// Michaelis and Menten's elimination, from zero and from elsewhere, in
+			// the given units of the state and of time.
+			for _, x0 := range []float64{0, 1e-4, 3} {
+				p := &Problem{Name: fmt.Sprintf("in units of %g, at a rate of %g, from %g", unit, rate, x0), X0: []float64{x0 * unit, 0, 0}, Span: [2]float64{0, 1 / rate},
+					F: func(f []float64, _ float64, x, _ []float64) {
+						v := rate * x[0] / (unit + x[0]) * unit
+						f[0], f[1], f[2] = -v, v-rate*x[1], rate*x[1]*x[1]/unit
+					},
+					FJ: func(f, j []float64, _ float64, x, _ []float64) {
+						v := rate * x[0] / (unit + x[0]) * unit
+						f[0], f[1], f[2] = -v, v-rate*x[1], rate*x[1]*x[1]/unit
+						w := rate * unit * unit / (unit + x[0]) / (unit + x[0])
+						j[0], j[3], j[4], j[7] = -w, w, -rate, 2*rate*x[1]/unit
+					}}
+				list = append(list, p)
+			}
+		}
+	}
+	for _, p := range list {
+		h := (p.Span[1] - p.Span[0]) / 4096
+		for _, m := range []Method{AdamsBashforth{}, AdamsMoulton{Steps: 1}} {
+			_, err := Integrate(ctx(), p, m, 1, Settings{StepSize: h})
+			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrNewton) { // stiff ones may
+				t.Errorf("%s, %v: %v", p.Name, m, err)
+			}
+		}
+	}
+}
