@@ -184,8 +184,8 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	if math.IsNaN(rel) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))
 	}
-	if s.Progress != nil {
-		s.Progress(c.total, c.total)
+	if c.s.Progress != nil {
+		c.s.Progress(c.total, c.total)
 	}
 	c.warn(out)
 	return out, nil

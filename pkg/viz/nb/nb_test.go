@@ -40,7 +40,7 @@ var cells = map[string]func(){
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
 	},
-	"assessment": func() { Assessment(assessment(probode.AdamsBashforth{})) },
+	"assessment": func() { Show(assessment(probode.AdamsBashforth{})) },
 	"progress": func() {
 		hook := Progress("paths")
 		for i := range 1000 {
