@@ -8,18 +8,12 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/probode/probode/pkg/probode/bayes/assess"
-	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// Assessment shows what [assess.Run] found: the answer and the warnings in
-// words, the figure of [viz.Assessment], and a table of the bias of each
-// parameter, in standard deviations of its accurate posterior, with the largest
-// step that is small enough for it; last the calibrated noise scale, at the mode
-// and at three draws. It shows no times, so that the output is the same the next
-// time.
-func Assessment(a *assess.Report) {
+func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings)
-	Show(viz.Assessment(a))
+	graphic(plots.Assessment(a))
 
 	header := []string{"bias, in sd", "accurate"}
 	for _, st := range a.Steps {

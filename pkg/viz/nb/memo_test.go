@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 var calls int
@@ -354,8 +355,8 @@ func TestMemoAssessment(t *testing.T) {
 		}
 	}
 	// One figure is enough: drawing is slow, and equal values make equal figures.
-	a, err := viz.HTML(viz.Assessment(last))
-	b, _ := viz.HTML(viz.Assessment(assessment(probode.RungeKutta{Tableau: probode.DormandPrince})))
+	a, err := viz.HTML(plots.Assessment(last))
+	b, _ := viz.HTML(plots.Assessment(assessment(probode.RungeKutta{Tableau: probode.DormandPrince})))
 	if err != nil || a != b {
 		t.Errorf("the figure differs: %v", err)
 	}

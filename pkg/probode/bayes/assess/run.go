@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -45,6 +46,10 @@ import (
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
+	}
+	ctx, hook := progress.Begin(ctx, "assessment")
+	if s.Progress == nil {
+		s.Progress = hook
 	}
 	a, err := newAssessor(ctx, p, s)
 	if err != nil {

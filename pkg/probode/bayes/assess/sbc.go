@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -114,6 +115,7 @@ func SBC(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s SBCSe
 	}
 	out := &SBCResult{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}
 	sets := make([]calibrationSet, s.Sets)
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "data sets")
 	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
 		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
 	})

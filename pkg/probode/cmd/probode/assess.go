@@ -20,6 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const assessHelp = `Tells whether the error of an ODE solver matters for a posterior, and at which
@@ -165,7 +166,7 @@ func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 // assessPage returns the page: the answer, the figure, what to beware of, and
 // the tables.
 func assessPage(a *assess.Report, title string) (string, error) {
-	figure, err := viz.HTML(viz.Assessment(a))
+	figure, err := viz.HTML(plots.Assessment(a))
 	if err != nil {
 		return "", err
 	}

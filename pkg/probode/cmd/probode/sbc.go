@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it
@@ -128,7 +129,7 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	table := tableOf(*file)
 	err := atomicfile.Write(table, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
+		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), plots.Calibration(results...)) })
 	}
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)

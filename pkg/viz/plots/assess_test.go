@@ -1,13 +1,15 @@
-package viz
+package plots
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // assessment is one of two steps and two parameters, of which the second step was
@@ -43,7 +45,7 @@ func TestAssessment(t *testing.T) {
 	}
 	var y, largest float64
 	for _, l := range f.Panels[3].Layers {
-		if p, ok := l.(Points); ok && strings.HasPrefix(p.Name, "deterministic") {
+		if p, ok := l.(viz.Points); ok && strings.HasPrefix(p.Name, "deterministic") {
 			y = p.Y[1]
 		}
 	}
@@ -51,16 +53,18 @@ func TestAssessment(t *testing.T) {
 		t.Errorf("theta2 at the smaller step is drawn at %g, want 1.97", y)
 	}
 	for _, l := range f.Panels[0].Layers {
-		l.visit(func(_, y float64) { largest = max(largest, nanOr(y, 0)) })
+		if l, ok := l.(viz.Line); ok {
+			largest = max(largest, slices.Max(l.Y))
+		}
 	}
 	if largest != 0.5 {
 		t.Errorf("the largest bias drawn is %g, want 0.5", largest)
 	}
-	picture, err := PNG(f)
+	picture, err := viz.PNG(f)
 	if err != nil || len(picture) == 0 {
 		t.Errorf("picture of %d bytes, error %v", len(picture), err)
 	}
-	if page, err := HTML(f); err != nil || !strings.Contains(page, "threshold") {
+	if page, err := viz.HTML(f); err != nil || !strings.Contains(page, "threshold") {
 		t.Errorf("page error %v", err)
 	}
 }
@@ -83,7 +87,7 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 			}
 		}
 	}
-	if _, err := PNG(Assessment(a)); err != nil {
+	if _, err := viz.PNG(Assessment(a)); err != nil {
 		t.Error(err)
 	}
 }
