@@ -17,11 +17,11 @@ import (
 // LikelihoodSettings says how a Likelihood solves its models. The zero value
 // gives log-likelihoods with an error below 10⁻⁷.
 type LikelihoodSettings struct {
-	// Relative is the relative tolerance of error-controlled runs; the
-	// absolute one is that of probode.Tolerance. Zero means as small as it
-	// takes: from 10⁻⁷ on it is divided by 16, by experiment, until the
-	// log-likelihood changes by less than 10⁻⁷ in all.
-	Relative float64
+	// Tolerance is that of the steps of error-controlled runs. The zero value
+	// means as small as it takes: from a Relative of 10⁻⁷ on it is divided by
+	// 16, by experiment, until the log-likelihood changes by less than 10⁻⁷ in
+	// all.
+	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, as stiff models are
 	// the rule.
@@ -63,7 +63,7 @@ type Value struct {
 
 	// Error estimates the error that solving the equations has left in
 	// LogLikelihood: how much it changed with the last reduction of the
-	// tolerance by 16. NaN if LikelihoodSettings.Relative was given.
+	// tolerance by 16. NaN if LikelihoodSettings.Tolerance was given.
 	Error float64
 
 	// Gradient are the derivatives for the linear values of all parameters
@@ -80,8 +80,8 @@ type Value struct {
 type ExperimentValue struct {
 	Model, Condition, Preequilibration string
 	LogLikelihood                      float64
-	Tolerance                          float64 // relative, of the last run
-	Error                              float64 // as in Value
+	Tolerance                          probode.Tolerance // of the last run
+	Error                              float64           // as in Value
 	Observables                        []ObservableValue
 	Simulated                          []float64 // the formula of each row, in the order of Experiment.Rows
 
@@ -100,8 +100,8 @@ type ObservableValue struct {
 // has none.
 func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 	switch {
-	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
-		return nil, fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0", s.Relative)
+	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
+		return nil, fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0", s.Tolerance.Relative)
 	case s.Workers < 0:
 		return nil, fmt.Errorf("%d workers: want a number ≥ 0", s.Workers)
 	}
@@ -305,6 +305,13 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
+func relative(r float64) probode.Tolerance { return probode.Tolerance{Relative: r} }
+
+// given says whether the tolerance is the caller's.
+func (l *Likelihood) given() bool {
+	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil
+}
+
 // experiment returns what a part adds, at the tolerance that was asked for or
 // at those that it takes.
 func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (ExperimentValue, error) {
@@ -312,18 +319,18 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 		first, factor = 1e-7, 16
 		least         = 1e-14
 	)
-	if l.set.Relative > 0 {
-		v, err := q.value(ctx, run{l.set.Method, l.set.Relative}, theta, gradient)
+	if l.given() {
+		v, err := q.value(ctx, run{l.set.Method, l.set.Tolerance}, theta, gradient)
 		v.Error = math.NaN()
 		return v, err
 	}
-	last, err := q.value(ctx, run{l.set.Method, first}, theta, false)
+	last, err := q.value(ctx, run{l.set.Method, relative(first)}, theta, false)
 	if err != nil {
 		return last, err
 	}
 	last.Error = math.Inf(1)
 	for tol := first / factor; tol >= least; tol /= factor {
-		now, err := q.value(ctx, run{l.set.Method, tol}, theta, false)
+		now, err := q.value(ctx, run{l.set.Method, relative(tol)}, theta, false)
 		if err != nil {
 			if isCancel(err) || math.IsInf(last.Error, 1) {
 				return now, err
@@ -350,7 +357,7 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool) (ExperimentValue, error) {
 	d := q.d
 	v := ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
-		Tolerance: r.relative, Simulated: make([]float64, len(q.e.Rows))}
+		Tolerance: r.Tolerance, Simulated: make([]float64, len(q.e.Rows))}
 	var along []float64 // directions in θ
 	m := 0
 	if gradient {

@@ -15,8 +15,8 @@ import (
 // A run is how an experiment is solved: on a grid of an error-controlled run
 // of its own at every θ, so that the times of data are points of it.
 type run struct {
-	method   probode.Method
-	relative float64
+	method probode.Method
+	probode.Tolerance
 }
 
 // most is the number of values of derivatives of a path that are held at once.
@@ -28,7 +28,7 @@ const most = 1 << 22
 // the events of q.
 func (r run) solve(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program, times []float64) (x, dx []float64, err error) {
 	d, n := q.Dim(), len(theta)
-	g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: r.relative}}.Grid(ctx, q, r.method, theta, times)
+	g, err := probode.Frozen{Tolerance: r.Tolerance}.Grid(ctx, q, r.method, theta, times)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -235,7 +235,7 @@ func extend(directions, dx []float64, n, d, m int) []float64 {
 // start writes the initial state behind the steady state of preequilibration,
 // NaN if there is none.
 func (c *compiled) start(x0, theta []float64) {
-	r := run{methods.Radau{}, 1e-10}
+	r := run{methods.Radau{}, relative(1e-10)}
 	x, _, err := r.steady(context.Background(), c.pre, theta, nil, nil)
 	if err != nil {
 		for k := range x0 {
