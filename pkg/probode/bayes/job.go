@@ -25,8 +25,8 @@ type job struct {
 	notes     []string
 	kernels   []*guard
 	densities []*Density
-	full      int   // steps of one solution of all the equations
-	mode      *Mode // nil if it was not looked for
+	full      int    // steps of one solution of all the equations
+	modes     *Modes // nil if they were not looked for
 
 	late context.Context // that solves are bound to
 	stop context.CancelCauseFunc
@@ -76,8 +76,11 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	}
 	if f, ok := sampler.(Preparer); ok {
 		prepared, notes, err := f.Prepare(ctx, p, func() (*Mode, error) {
-			if j.mode != nil {
-				return j.mode, nil
+			if j.modes == nil {
+				j.modes = p.Modes
+			}
+			if j.modes != nil {
+				return j.modes.Highest(), nil
 			}
 			return p.FindMode(ctx, s.Seed)
 		})

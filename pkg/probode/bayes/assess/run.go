@@ -204,7 +204,7 @@ func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64
 func (a *assessor) deterministic(i int) (*draws, error) {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.Mode = a.modes[i]
+	p.Modes = a.modes[i]
 	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.Mode = a.modes[i]
+	p.Modes = a.modes[i]
 	if a.p.Alpha.Name == "" {
 		if math.IsNaN(st.Alpha) {
 			a.done += 2
