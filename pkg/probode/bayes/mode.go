@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // A Mode is a local maximum of a posterior without noise (ξ = 0) on the
@@ -37,6 +39,7 @@ type Mode struct {
 	// solved.
 	Tried, Solved int
 
+	from  []int         // of ModeSearch.From that ended here
 	shape *mat.SymDense // Cov, or the nearest thing to it
 }
 
@@ -50,6 +53,10 @@ type Modes struct {
 	// modes which only one of them ended in: where that is a large share of
 	// the modes, others may have been missed.
 	Searches, Once int
+
+	// Ends are the modes in which the searches from ModeSearch.From ended, −1
+	// where the density was zero or the end too low to count.
+	Ends []int
 
 	Tried, Solved int // as of a Mode
 }
@@ -123,4 +130,51 @@ func (m *Mode) gaussianMass() {
 	if m.shape != nil && chol.Factorize(m.shape) {
 		m.LogMass += chol.LogDet()/2 + float64(len(m.U))/2*math.Log(2*math.Pi)
 	}
+}
+
+// Shares returns the share of the draws that belongs to each of the modes of m:
+// to that with the largest Gaussian density there, its mass included. It is an error
+// if the chains are of another model.
+func (p *Posterior) Shares(m *Modes, chains *mcmc.Chains) ([]float64, error) {
+	e, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	if len(chains.Names) != len(p.Params) {
+		return nil, fmt.Errorf("bayes: chains of %d parameters: want %d", len(chains.Names), len(p.Params))
+	}
+	out := make([]float64, len(m.Modes))
+	factors := make([]mat.Cholesky, len(m.Modes))
+	known := make([]bool, len(m.Modes))
+	for k, mode := range m.Modes {
+		known[k] = mode.shape != nil && factors[k].Factorize(mode.shape)
+	}
+	u, n := make([]float64, len(p.Params)), 0.0
+	diff, solved := mat.NewVecDense(len(u), nil), mat.NewVecDense(len(u), nil)
+	for _, theta := range chains.Pooled() {
+		if e.Unconstrain(u, theta) != nil {
+			continue
+		}
+		n++
+		best, at := math.Inf(-1), 0
+		for k, mode := range m.Modes {
+			if !known[k] {
+				continue
+			}
+			for i := range u {
+				diff.SetVec(i, u[i]-mode.U[i])
+			}
+			if factors[k].SolveVecTo(solved, diff) != nil {
+				continue
+			}
+			if f := mode.LogP - mat.Dot(diff, solved)/2; f > best {
+				best, at = f, k
+			}
+		}
+		out[at]++
+	}
+	for k := range out {
+		out[k] /= max(1, n)
+	}
+	return out, nil
 }

@@ -36,8 +36,9 @@ type ModeSearch struct {
 	// changes no bit of the result.
 	Workers int
 
-	// Points is the number of draws of the prior to look at, zero for 400, and
-	// Starts the number of these to search from, zero for 24.
+	// Points is the number of draws of the prior to look at, zero for 400 and
+	// negative for none, and Starts the number of these to search from, zero for
+	// 24.
 	Points, Starts int
 }
 
@@ -61,7 +62,8 @@ type climb struct {
 	metric  *mat.SymDense // Fisher's information here, with that of the prior
 	gain    float64       // that the last step promised
 	done    bool
-	found   int // searches that have come here
+	found   int   // searches that have come here
+	from    []int // of ModeSearch.From
 }
 
 // FindModes looks for the modes of the posterior without noise. It is an error,
@@ -98,6 +100,7 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	if s.Points == 0 {
 		s.Points = modePoints
 	}
+	s.Points = max(0, s.Points)
 	if s.Starts == 0 {
 		s.Starts = modeStarts
 	}
@@ -111,13 +114,13 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	}
 	solved := len(points)
 	climbs := q.starts(points)
-	for _, x := range s.From {
+	for i, x := range s.From {
 		u := make([]float64, d)
 		if e.Unconstrain(u, x) != nil {
 			continue
 		}
 		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			climbs = append(climbs, &climb{u: u, f: f, found: 1})
+			climbs = append(climbs, &climb{u: u, f: f, found: 1, from: []int{i}})
 		}
 	}
 	if len(climbs) == 0 {
@@ -140,7 +143,13 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	if out.Modes, err = q.finish(ctx, e, climbs); err != nil {
 		return nil, err
 	}
-	for _, m := range out.Modes {
+	for range s.From {
+		out.Ends = append(out.Ends, -1)
+	}
+	for k, m := range out.Modes {
+		for _, i := range m.from {
+			out.Ends[i] = k
+		}
 		m.Tried, m.Solved = out.Tried, out.Solved
 		if m.Found == 1 {
 			out.Once++
@@ -270,9 +279,15 @@ func unite(climbs []*climb) []*climb {
 			out = append(out, c)
 			continue
 		}
-		out[near].found += c.found
+		out[near].absorb(c)
 	}
 	return out
+}
+
+// absorb counts what came to o for c.
+func (c *climb) absorb(o *climb) {
+	c.found += o.found
+	c.from = append(c.from, o.from...)
 }
 
 // distance returns √((a−b)ᵀ M (a−b)).
@@ -395,7 +410,7 @@ func (q *search) finish(ctx context.Context, e *Density, climbs []*climb) ([]*Mo
 				c.step(s, false)
 			}
 		}
-		m := &Mode{Theta: make([]float64, len(c.u)), U: c.u, LogP: c.f, Found: c.found}
+		m := &Mode{Theta: make([]float64, len(c.u)), U: c.u, LogP: c.f, Found: c.found, from: c.from}
 		e.Constrain(m.Theta, c.u)
 		m.Cov, m.shape = laplace(func(u []float64) float64 {
 			f, err := e.LogPosterior(u, nil)
@@ -448,7 +463,7 @@ func (q *search) distinct(e *Density, climbs []*climb) []*climb {
 			out = append(out, c)
 			continue
 		}
-		out[same].found += c.found
+		out[same].absorb(c)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -100,26 +101,15 @@ type speedModel struct {
 // speedModels returns the problem of the paper with its own method, and lynx and
 // hare by the trapezoidal rule with ten steps a year and α calibrated at the mode.
 func speedModels(ctx context.Context, seed uint64) ([]speedModel, error) {
-	load := func(name string) (*bayes.Posterior, error) {
-		for _, c := range presets {
-			if c.name == name {
-				data, err := readData(c.data, c.time, c.columns)
-				if err != nil {
-					return nil, err
-				}
-				return c.make(data), nil
-			}
+	load := func(name string) *bayes.Posterior {
+		c, err := cases.Named(name)
+		if err != nil {
+			panic("speed: " + err.Error())
 		}
-		panic("no case " + name)
+		return c.Posterior()
 	}
-	fhn, err := load("fitzhugh-nagumo")
-	if err != nil {
-		return nil, err
-	}
-	lynx, err := load("lynx-hare")
-	if err != nil {
-		return nil, err
-	}
+	fhn, lynx := load("fitzhugh-nagumo"), load("lynx-hare")
+	var err error
 	lynx.Method, lynx.StepSize, lynx.Alpha = probode.AdamsMoulton{Steps: 1}, 0.1, bayes.Known(0)
 	if lynx, _, err = lynx.Calibrated(ctx, probode.CalibrateSettings{Seed: seed}); err != nil {
 		return nil, err
