@@ -256,6 +256,9 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 		return fmt.Errorf("no error is large enough to be judged (%d θ failed)", failed)
 	}
 	out.take(v, failed)
+	if math.IsNaN(cal.SE) { // Calibrate says so, too
+		return fmt.Errorf("cut off: close above alpha* paths cannot be solved, so that it is a lower bound")
+	}
 	return nil
 }
 

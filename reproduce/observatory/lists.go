@@ -39,6 +39,7 @@ func (e *entrant) method() probode.Method {
 // A subject is a problem, with the kind that a reader would name.
 type subject struct {
 	kind string
+	name string // "" for that of the problem
 	make func() *probode.Problem
 	end  float64 // of the span, 0 for that of the problem
 }
@@ -70,7 +71,7 @@ var subjects = []subject{
 	{kind: keeps, make: problems.HenonHeiles},
 	{kind: chaotic, make: problems.Lorenz63, end: 4},
 	{kind: chaotic, make: func() *probode.Problem { return problems.Lorenz96(6) }, end: 3},
-	{kind: stiff, make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 40},
+	{kind: stiff, name: "van der Pol, μ = 20", make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 40},
 	{kind: stiff, make: problems.HIRES},
 	{kind: stiff, make: problems.Oregonator},
 	{kind: stiff, make: problems.Robertson, end: 40},
@@ -80,6 +81,9 @@ var subjects = []subject{
 
 func (s *subject) problem() *probode.Problem {
 	p := s.make()
+	if s.name != "" {
+		p.Name = s.name
+	}
 	if s.end > 0 {
 		p.Span[1] = s.end
 	}
