@@ -205,8 +205,8 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known to some %.0f %% only: a few paths that go far astray decide on it, and the score may have several maxima; a smaller step gives a more stable method", out.Alpha, 100*top.se))
 	}
-	if s.Progress != nil {
-		s.Progress(c.total, c.total)
+	if c.s.Progress != nil {
+		c.s.Progress(c.total, c.total)
 	}
 	c.warn(out)
 	return out, nil

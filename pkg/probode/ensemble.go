@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
@@ -106,6 +107,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer solver.Bind(ctx)()

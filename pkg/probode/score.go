@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
 )
 
 // The score of a noise scale: ensembles at different α with the same noise, and
@@ -51,6 +52,7 @@ type calibrator struct {
 }
 
 func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (c *calibrator, err error) {
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "calibration")
 	if s.Paths == 0 {
 		s.Paths = 1000
 	}

@@ -15,7 +15,7 @@ import (
 // compartment changes its size is the state of the former an amount, which
 // mixing and dilution leave alone, and the concentration an assignment.
 func (f *files) readSBML(name string) *Model {
-	s := f.read(name, maxFile)
+	s := f.read(name, maxXML)
 	root := s.readXML()
 	if root.name != "sbml" || !strings.HasPrefix(root.space, "http://www.sbml.org/sbml/level") {
 		s.failf(root.line, "root element <%s>: want <sbml>", root.name)

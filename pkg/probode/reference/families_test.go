@@ -85,7 +85,7 @@ func TestSign(t *testing.T) {
 				Span:       [2]float64{0, 2},
 				Autonomous: rng.IntN(2) == 0,
 			}
-			s := Settings{Tolerance: relative(math.Pow(10, -14+10*rng.Float64())), MaxSteps: 5000}
+			s := Settings{Tolerance: relative(math.Pow(10, -14+10*rng.Float64())), MaxSteps: 1500}
 			switch rng.IntN(3) {
 			case 0:
 				s.Absolute = []float64{math.Pow(10, -12+9*rng.Float64())}

@@ -18,8 +18,9 @@ import (
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The
 	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is nil, Relative refers to 10⁻⁶ of the
-	// largest size of a component so far at least.
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is
+	// nil, Relative refers to 10⁻⁶ of the largest size of a component so far at
+	// least.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound of Solution.Error in place of that of a
