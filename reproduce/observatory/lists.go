@@ -24,8 +24,8 @@ var entrants = []entrant{
 	{name: "ab1"}, {name: "ab2"}, {name: "ab4"},
 	{name: "am0"}, {name: "am1"}, {name: "am2"},
 	{name: "midpoint"}, {name: "rk4"},
-	{name: "dp5", tols: []float64{1e-3, 1e-5, 1e-7}},
-	{name: "radau5", tols: []float64{1e-3, 1e-5, 1e-7}},
+	{name: "dp5", tols: []float64{1e-2, 1e-4, 1e-6}},
+	{name: "radau5", tols: []float64{1e-2, 1e-4, 1e-6}},
 }
 
 func (e *entrant) method() probode.Method {
@@ -96,17 +96,16 @@ type rule struct {
 	rule        probode.Rule
 	scaling     probode.Scaling
 	byComponent bool
-	frozen      bool // on frozen grids only: elsewhere it is another one
 }
 
 var rules = []rule{
 	{name: "paper", rule: probode.Bhattacharyya, scaling: probode.ScaleStep},
-	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocal},
+	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocalEven},
 	{name: "log", rule: probode.LogScore, scaling: probode.ScaleStep},
-	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocal},
-	{name: "log, local even", rule: probode.LogScore, scaling: probode.ScaleLocalEven, frozen: true},
+	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocalEven},
+	{name: "log, local √(T/h)", rule: probode.LogScore, scaling: probode.ScaleLocal},
 	{name: "log by component", rule: probode.LogScore, scaling: probode.ScaleStep, byComponent: true},
-	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocal, byComponent: true},
+	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocalEven, byComponent: true},
 }
 
 func ruleNames() []string {
@@ -129,5 +128,5 @@ func quickly() ([]subject, []entrant, []rule) {
 			es = append(es, e)
 		}
 	}
-	return []subject{subjects[0], subjects[4]}, es, []rule{rules[0], rules[2], rules[3], rules[4], rules[6]}
+	return []subject{subjects[0], subjects[4]}, es, []rule{rules[0], rules[2], rules[3], rules[6]}
 }

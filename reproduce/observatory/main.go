@@ -185,7 +185,7 @@ func (o *observatory) has(rows []row, c *cell, t *truth) bool {
 	_, size := c.mesh(t)
 	want := map[string]bool{"none": true}
 	for _, r := range o.rules {
-		want[r.name] = !r.frozen || c.entrant.tols != nil
+		want[r.name] = true
 	}
 	for _, r := range rows {
 		if r.problem == t.p.Name && r.method == c.entrant.name && r.size == size {
