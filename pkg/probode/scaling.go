@@ -26,10 +26,15 @@ const (
 func (s *Solver) Alpha() float64 { return s.alpha[0] }
 
 // SetAlpha changes the noise scale: one number ≥ 0 for all components of the
-// state, or one for each. It panics at another number of them, and where the
-// normals of the method do not belong to components and more than one is
-// given.
+// state, or one for each. It panics at another number of them, at one that is
+// negative or NaN, and where the normals of the method do not belong to
+// components and more than one is given.
 func (s *Solver) SetAlpha(alpha ...float64) {
+	for _, a := range alpha {
+		if !(a >= 0) {
+			panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", a))
+		}
+	}
 	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
 		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
 	}
@@ -39,7 +44,9 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 
 // SetScaling changes how the size of the noise goes with the step. For
 // ScaleLocal on a grid that has no local errors of its own they are measured
-// along the classical path at θ, which may fail as a solve may.
+// along the classical path at θ, which may fail as a solve may. It is an error
+// to leave ScaleLocal with noise scales by component if the normals of the
+// method do not belong to components.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -47,7 +54,10 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleLocal && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
-	if scaling == ScaleLocal && s.unit == nil {
+	if scaling != ScaleLocal && len(s.alpha) > 1 && !s.noise.ByComponent {
+		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
+	}
+	if scaling == ScaleLocal {
 		local := s.g.local
 		if local == nil {
 			var err error
