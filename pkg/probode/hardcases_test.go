@@ -98,9 +98,11 @@ func TestUnits(t *testing.T) {
 			}{{1e-30, 0, one}, {1e-12, 0, one}, {1e9, 0, one}, {1e15, 0, one}, {1, 1.7e9, one}, {3600, 1.7e9, one},
 				{1, 0, [2]float64{1e-12, 1e-12}}, {1, 0, [2]float64{1e-9, 1e9}}, {1e6, 0, [2]float64{1e12, 1e-12}}} {
 				n, x := solve(c.unit, c.t0, c.size)
-				// At t = 1.7e9 times are rounded to 2.4e-7, which the estimate
-				// of Radau's small errors notices in the size of its steps.
-				if math.Abs(x[0]-want[0]) > 1e-6 || math.Abs(x[1]-want[1]) > 1e-6 || math.Abs(float64(n-steps)) > 0.15*float64(steps) {
+				more := steps/50 + 1
+				if c.t0 > 0 { // times are rounded to 2.4e-7, which estimates of local errors of 1e-6 take for errors
+					more = steps / 2
+				}
+				if math.Abs(x[0]-want[0]) > 1e-5 || math.Abs(x[1]-want[1]) > 1e-5 || n > steps+more || n < steps-more {
 					t.Errorf("%v, unit %g, from %g, sizes %g: %g in %d steps, want %g in %d", m, c.unit, c.t0, c.size, x, n, want, steps)
 				}
 			}
