@@ -18,7 +18,7 @@ import (
 // and ECharts is found, otherwise its own static picture. The picture is in the
 // HTML, and only there, so that a notebook holds it once.
 //
-// Chains are a table with the mean, the standard deviation and the 95 % interval of
+// Chains are a table with the mean, its Monte Carlo error, the standard deviation and the 95 % interval of
 // each parameter, the effective sample sizes and R̂; below it stand the warnings, or
 // that there are none, and the notes of the run.
 //
@@ -83,15 +83,18 @@ func title(g viz.Graphic) string {
 func chains(c *mcmc.Chains) {
 	var rows [][]any
 	for _, m := range c.Summary() {
-		rows = append(rows, []any{m.Name, m.Mean, m.SD, m.Q025, m.Q975,
+		rows = append(rows, []any{m.Name, m.Mean, fmt.Sprintf("%.2g", m.MCSE), m.SD, m.Q025, m.Q975,
 			fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprintf("%.0f", m.TailESS), fmt.Sprintf("%.3f", m.RHat)})
 	}
-	Table([]string{"", "mean", "sd", "2.5 %", "97.5 %", "bulk ESS", "tail ESS", "R̂"}, rows...)
+	Table([]string{"", "mean", "MCSE", "sd", "2.5 %", "97.5 %", "bulk ESS", "tail ESS", "R̂"}, rows...)
 	text, warnings := "No warnings.", c.Warnings()
 	if len(warnings) > 0 {
 		text = "Warnings:"
 	}
-	words(text, append(warnings, c.Notes...))
+	words(text, warnings)
+	if len(c.Notes) > 0 {
+		folded("Notes of the run", c.Notes)
+	}
 }
 
 // Warn shows the warnings of a calibration or of anything else that has some, and
