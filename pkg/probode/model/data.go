@@ -9,7 +9,7 @@ import (
 // each observable, and conditionId if there are conditions. An empty cell is a
 // measurement that was not made; lines that begin with # are comments.
 func (f *files) data(n *node, m *Model) []Measurement {
-	t := f.read(n.file(), maxFile).table('#')
+	t := f.read(n.file(), maxTable).table('#')
 	if t.has("observableId") {
 		return f.measurementTable(t, m.Observables, len(m.Conditions) > 0)
 	}
@@ -48,7 +48,7 @@ func (f *files) data(n *node, m *Model) []Measurement {
 		if len(m.Conditions) > 0 {
 			r.must("conditionId")
 		}
-		for _, c := range t.columns {
+		for _, c := range t.columns[:len(r.cells)] {
 			if o := observables[c]; o != nil && r.get(c) != "" {
 				d := Measurement{Observable: c, Condition: condition, Time: time, Value: r.number(c), Where: t.at(r.line)}
 				checkValue(d, o)

@@ -291,7 +291,7 @@ func (f *files) conditionTable(t *table) []Condition {
 	var list []Condition
 	for _, r := range t.rows {
 		c := Condition{ID: r.must("conditionId"), Name: r.get("conditionName"), Where: t.at(r.line)}
-		for _, col := range t.columns {
+		for _, col := range t.columns[:len(r.cells)] {
 			if col == "conditionId" || col == "conditionName" {
 				continue
 			}

@@ -287,8 +287,25 @@ func TestBombs(t *testing.T) {
 	if _, err := loadMap(t, files, "p.yaml"); err != nil {
 		t.Errorf("assignments that double: %v", err)
 	}
-	// Generous: each takes milliseconds.
-	if d := time.Since(start); d > 5*time.Second {
+	// Rows far shorter than their header, and very many elements.
+	var wide strings.Builder
+	wide.WriteString("conditionId")
+	for i := range 9000 {
+		fmt.Fprintf(&wide, "\tx%d", i)
+	}
+	wide.WriteString("\n" + strings.Repeat("c\n", 200000))
+	files["m.xml"] = tiny["m.xml"]
+	files["c.tsv"] = wide.String()
+	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "condition c appears twice") {
+		t.Errorf("short rows: %v", err)
+	}
+	files["c.tsv"] = tiny["c.tsv"]
+	files["m.xml"] = strings.Replace(tiny["m.xml"], "<listOfReactions>", strings.Repeat("<x/>", maxElements)+"<listOfReactions>", 1)
+	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: more than 1048576 elements") {
+		t.Errorf("many elements: %v", err)
+	}
+	// Generous: all take less than a second.
+	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("bombs took %v", d)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // compartment changes its size is the state of the former an amount, which
 // mixing and dilution leave alone, and the concentration an assignment.
 func (f *files) readSBML(name string) *Model {
-	s := f.read(name, maxFile)
+	s := f.read(name, maxXML)
 	root := s.readXML()
 	if root.name != "sbml" || !strings.HasPrefix(root.space, "http://www.sbml.org/sbml/level") {
 		s.failf(root.line, "root element <%s>: want <sbml>", root.name)
@@ -144,14 +144,14 @@ func (s *sbml) collect() {
 			s.failf(e.line, "a rule <%s>: want assignmentRule or rateRule", e.name)
 		}
 	}
-	for id, e := range s.assign {
-		if other := s.rate[id]; other != nil {
-			s.failf(other.line, "%s has an assignment and a rate rule", id)
+	for _, e := range s.core("listOfRules") {
+		id := e.get("variable")
+		if s.assign[id] != nil && s.rate[id] != nil {
+			s.failf(e.line, "%s has an assignment and a rate rule", id)
 		}
-		if other := s.init[id]; other != nil {
+		if other := s.init[id]; other != nil && s.assign[id] != nil {
 			s.failf(other.line, "%s has an initial assignment and an assignment rule", id)
 		}
-		_ = e
 	}
 	for _, e := range s.core("listOfEvents") {
 		for _, a := range e.list("listOfEventAssignments") {

@@ -33,10 +33,12 @@ func (e *Error) Error() string {
 // Limits on what is read. They are far above any published problem, and low
 // enough that a file made to exhaust memory or the stack ends in an error.
 const (
-	maxFile  = 64 << 20 // bytes of an SBML file or a table
-	maxYAML  = 8 << 20  // bytes of a YAML file
-	maxDepth = 200      // nesting of XML or YAML
-	maxNodes = 1 << 18  // nodes of a YAML file, with aliases written out
+	maxTable    = 64 << 20 // bytes of a table
+	maxXML      = 32 << 20 // bytes of an SBML file
+	maxYAML     = 2 << 20  // bytes of a YAML file
+	maxDepth    = 200      // nesting of XML or YAML
+	maxNodes    = 1 << 18  // values of a YAML file, with aliases written out
+	maxElements = 1 << 20  // elements of an SBML file, outside of formulas
 )
 
 // A files opens what a model file refers to.

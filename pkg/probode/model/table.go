@@ -26,13 +26,16 @@ type row struct {
 	cells []string
 }
 
-// maxColumns is more than any condition table needs.
-const maxColumns = 10000
+// More than any table needs.
+const (
+	maxColumns = 10000
+	maxCells   = 1 << 23
+)
 
 // readTable reads a table whose cells are parted by tabs, or by commas if the
 // header has no tab. Cells lose surrounding blanks; rows that are empty
 // throughout are left out.
-func (f *files) readTable(name string) *table { return f.read(name, maxFile).table(0) }
+func (f *files) readTable(name string) *table { return f.read(name, maxTable).table(0) }
 
 // table reads a table; lines that begin with the rune comment, if it is not 0,
 // are left out.
@@ -57,6 +60,7 @@ func (s *source) table(comment rune) *table {
 		// reads them elsewhere, understands quotes as CSV does.
 		r.Comma = '\t'
 	}
+	total := 0
 	for {
 		cells, err := r.Read()
 		if err == io.EOF {
@@ -88,8 +92,10 @@ func (s *source) table(comment rune) *table {
 		if len(cells) > len(t.columns) {
 			s.failf(line, "%d cells: the header has %d columns", len(cells), len(t.columns))
 		}
-		for len(cells) < len(t.columns) {
-			cells = append(cells, "")
+		// Rows that end early are not filled up: a header of many columns
+		// would make them large.
+		if total += len(cells); total > maxCells {
+			s.failf(line, "more than %d cells: want a smaller table", maxCells)
 		}
 		t.rows = append(t.rows, row{t: t, line: line, cells: cells})
 	}
@@ -137,7 +143,7 @@ func (t *table) need(columns ...string) {
 // (a missing value), or if there is no such column.
 func (r row) get(column string) string {
 	i, ok := r.t.index[column]
-	if !ok {
+	if !ok || i >= len(r.cells) {
 		return ""
 	}
 	switch c := r.cells[i]; c {

@@ -38,6 +38,7 @@ func (s *source) readXML() *element {
 	}
 	var root *element
 	var open []*element
+	elements := 0
 	for {
 		tok, err := d.Token()
 		line, _ := d.InputPos()
@@ -59,6 +60,9 @@ func (s *source) readXML() *element {
 			}
 			if len(open) >= maxDepth {
 				s.failf(line, "elements nested more than %d deep", maxDepth)
+			}
+			if elements++; elements > maxElements {
+				s.failf(line, "more than %d elements: want a smaller file", maxElements)
 			}
 			if tok.Name.Local == "annotation" || tok.Name.Local == "notes" {
 				if err := d.Skip(); err != nil {

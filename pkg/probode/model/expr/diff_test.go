@@ -11,7 +11,9 @@ import (
 // Both are computed in 140 bits; with h = 2⁻⁴⁴ the difference is good to
 // h² ≈ 3e-27 of the third derivative, and to 2⁻⁹⁶ of the value. What remains
 // is that Simplify rounds the numbers it combines to 53 bits, 1e-16, which the
-// expressions here magnify by up to a million.
+// expressions here magnify by up to a million. About one expression in 20,000
+// has a zero under a root by chance and its slope there is NaN, as documented;
+// this seed has none.
 func TestDiffAgainstDifferences(t *testing.T) {
 	c := newCalc(140)
 	g := newGen(1)
@@ -125,7 +127,7 @@ func TestDiffAtEdges(t *testing.T) {
 		{"piecewise(3*x, x < 1, 5*x)", "x", 1, 0, 5},
 		{"piecewise(x, x > 0, ln(x))", "x", 2, 0, 1},
 		{"0*ln(x)", "x", 0, 0, 0},
-		{"exp(-x)", "x", 800, 0, -0.0},
+		{"exp(-x)", "x", 800, 0, 0},
 		{"tanh(x)", "x", 800, 0, 0},
 		{"x/(x + y)", "x", 1e200, 1e200, 2.5e-201}, // the square would overflow
 		{"heaviside(x)*y", "y", 2, 5, 1},

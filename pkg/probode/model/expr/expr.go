@@ -5,8 +5,8 @@
 //
 // An expression has a type, number or condition, and mixing the two is an
 // error where the expression is made. Expressions may share parts: every
-// operation visits a shared part once, and none recurses over the depth of an
-// expression, so size and nesting cost time in proportion and no stack.
+// operation but printing visits a shared part once. Only the parsers recurse,
+// to a limited depth, so size and nesting cost time in proportion and no stack.
 //
 // # Derivatives
 //

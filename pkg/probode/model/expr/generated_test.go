@@ -253,7 +253,7 @@ func manyGenerated(dst, in []float64) {
 	t4 := math.Sin(in[0])
 	t5 := math.Atan(in[0])
 	t6 := in[0] + in[1]
-	t7 := in[0] * in[1]
+	t7 := float64(in[0] * in[1])
 	t8 := float64(in[1] * in[2])
 	t9 := in[1] / in[2]
 	t10 := in[1] - in[2]
@@ -536,7 +536,7 @@ func manySingly(dst []float64, x, y, z float64) {
 	dst[43] = math.NaN()
 	dst[44] = 0
 	dst[45] = math.Inf(1) * x
-	dst[46] = float64(2*(x*y)) - float64(x*z)
+	dst[46] = float64(2*float64(x*y)) - float64(x*z)
 	dst[47] = -2 * x
 	dst[48] = x
 	dst[49] = func() (v float64) {
@@ -642,7 +642,7 @@ func manySingly(dst []float64, x, y, z float64) {
 		return v
 	}()
 	dst[69] = func() (v float64) {
-		t1 := math.Acos(0.5 * math.Sin(2*(z*z)))
+		t1 := math.Acos(0.5 * math.Sin(2*float64(z*z)))
 		t2 := math.Pow(0.5+float64(t1*t1), math.Min(y-z, float64(2*x)+y+3))
 		v = t2
 		return v

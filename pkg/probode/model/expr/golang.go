@@ -15,12 +15,12 @@ type Assignment struct {
 
 // GoStatements writes Go statements that compute the values of assignments,
 // with common parts in variables t1, t2, …, one statement a line, each with
-// the given indentation. The Go expression of an input is name(input), and
-// must be of type float64; ok is false for a name that is not defined. Values
-// of conditions are 0 and 1. The numbers are those of [Program.Eval], to the
-// last bit: products are kept from being fused with sums. The statements use
-// the package math if they contain "math.". What is assigned to must not be an
-// input. The error names what cannot be evaluated.
+// the given indentation. The Go expression of an input is name(input): of type
+// float64, and none of those variables; ok is false for a name that is not
+// defined. Values of conditions are 0 and 1. The numbers are those of
+// [Program.Eval], to the last bit: products are kept from being fused with
+// sums. The statements use the package math if they contain "math.". What is
+// assigned to must not be an input. The error names what cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -147,8 +147,9 @@ func (g *goWriter) write(assignments []Assignment) {
 		for _, o := range in.operands() {
 			if *o >= first {
 				uses[*o-first]++
-				switch in.code {
-				case codeAdd, codeSub, codeNeg, codeSelect: // what a sum may reach through
+				switch {
+				case in.code == codeAdd, in.code == codeSub, g.doubles(&in),
+					in.code == codeNeg, in.code == codeSelect: // what a sum may reach through
 					inSum[*o-first] = true
 				}
 			}
@@ -217,6 +218,15 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
+// doubles tells that in is a product with 2, which compilers turn into a sum.
+func (g *goWriter) doubles(in *instr) bool {
+	two := func(v int32) bool {
+		k := v - int32(g.line.inputs)
+		return k >= 0 && int(k) < len(g.line.consts) && g.line.consts[k] == 2
+	}
+	return in.code == codeMul && (two(in.a) || two(in.b))
+}
+
 // instr is the Go expression of an instruction.
 func (g *goWriter) instr(in *instr) goText {
 	switch in.code {
@@ -225,6 +235,9 @@ func (g *goWriter) instr(in *instr) goText {
 	case codeSub:
 		return goText{g.term(in.a, goSum) + " - " + g.term(in.b, goProduct), goSum}
 	case codeMul:
+		if g.doubles(in) {
+			return goText{g.term(in.a, goProduct) + "*" + g.term(in.b, goUnary), goProduct}
+		}
 		return goText{g.arg(in.a, goProduct) + "*" + g.arg(in.b, goUnary), goProduct}
 	case codeDiv:
 		return goText{g.arg(in.a, goProduct) + "/" + g.arg(in.b, goUnary), goProduct}
