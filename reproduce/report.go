@@ -128,7 +128,7 @@ func (s *study) writeReport(path string) error {
 			strings.Join(files, ", "), e.name, s.flags(), s.took[e.name].Round(time.Second/10), s.workers)
 	}
 	b.WriteString("<h2>Conventions</h2>\n<p>Where the paper leaves a choice: start-up of multistep methods by RK4 without noise; J in Γ and in the noise at the same point, Z_i for <i>current</i> and <i>newton</i> and the Adams–Bashforth predictor for <i>predictor</i>; the noise scale α multiplies a variance. " +
-		"Reference solutions by an extrapolation method with a claimed global error of at most 1e-11, from integrations with different steps. All random numbers follow from the seed, and no number depends on how many workers there are.</p>\n")
+		"Reference solutions by an extrapolation method with a claimed global error of at most 1e-10, from integrations with different steps. All random numbers follow from the seed, and no number depends on how many workers there are.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, paths at least %d, iterations at least %d.</p>\n</html>\n", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return writeFile(path, []byte(b.String()))
 }

@@ -99,10 +99,10 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 }
 
 // accurate returns the solution of p at times, with a global error of at most
-// 1e-11: that is what the solver claims, from integrations with different steps,
+// 1e-10: that is what the solver claims, from integrations with different steps,
 // and a larger claim is an error here.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
-	const most = 1e-11
+	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
@@ -105,6 +107,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer solver.Bind(ctx)()
@@ -137,7 +140,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 
 	const block = 16
 	type result struct {
-		m      moments
+		m      moments.Vector
 		values [][]float64 // one a path, nil for a failed one
 		err    error
 		record Record
@@ -145,7 +148,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	workers := make([]*worker, workerCount(s.Workers))
 	blocks := (n + block - 1) / block
 	keep := s.KeepPaths || s.Quantiles != nil
-	total := newMoments(nt * d)
+	total := moments.NewVector(nt * d)
 	var sketch *quantile.Sketch
 	if s.Quantiles != nil {
 		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
@@ -157,7 +160,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 			workers[w] = newWorker(solver)
 		}
 		wk := workers[w]
-		r.m = newMoments(nt * d)
+		r.m = moments.NewVector(nt * d)
 		if x, ok := wk.solver.step.(Recorder); ok {
 			r.record = x.Record()
 		}
@@ -174,7 +177,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 				continue
 			}
 			at = gather(at[:0], wk.z, index, d)
-			r.m.add(at)
+			r.m.Add(at)
 			if keep {
 				r.values = append(r.values, slices.Clone(at))
 			} else {
@@ -183,11 +186,11 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		}
 		return r
 	}, func(r result) {
-		if r.m.mean == nil || stopped {
+		if r.m.Mean == nil || stopped {
 			stopped = true // what comes behind a block that was not finished is left out
 			return
 		}
-		total.merge(&r.m)
+		total.Merge(&r.m)
 		for _, v := range r.values {
 			done++
 			if v == nil {
@@ -214,8 +217,8 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if refused != nil {
 		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
 	}
-	e.N = total.n
-	e.Mean, e.SD = series(total.mean, d), series(total.sd(), d)
+	e.N = total.N
+	e.Mean, e.SD = series(total.Mean, d), series(total.SD(), d)
 	if sketch != nil {
 		for _, q := range sketch.Quantiles() {
 			e.Quantile = append(e.Quantile, series(q, d))
@@ -284,7 +287,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
 			}
 		}
-		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
+		if len(s.Alphas) != solver.d || !solver.scaling.local() && !solver.noise.ByComponent {
 			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
 		}
 		solver.SetAlpha(s.Alphas...)
@@ -410,57 +413,4 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-// moments are running means and sums of squared deviations of vectors
-// (Welford 1962), which merge without loss of accuracy (Chan, Golub & LeVeque
-// 1983).
-type moments struct {
-	n        int
-	mean, m2 []float64
-}
-
-func newMoments(size int) moments {
-	return moments{mean: make([]float64, size), m2: make([]float64, size)}
-}
-
-func (m *moments) add(x []float64) {
-	m.n++
-	inv := 1 / float64(m.n)
-	for k, v := range x {
-		delta := v - m.mean[k]
-		m.mean[k] += delta * inv
-		m.m2[k] += delta * (v - m.mean[k])
-	}
-}
-
-func (m *moments) clone() moments {
-	return moments{m.n, slices.Clone(m.mean), slices.Clone(m.m2)}
-}
-
-func (m *moments) merge(o *moments) {
-	if o.n == 0 {
-		return
-	}
-	n := m.n + o.n
-	share := float64(o.n) / float64(n)
-	cross := float64(m.n) * share
-	for k, v := range o.mean {
-		delta := v - m.mean[k]
-		m.mean[k] += delta * share
-		m.m2[k] += o.m2[k] + delta*delta*cross
-	}
-	m.n = n
-}
-
-// sd returns the sample standard deviations; NaN for fewer than two vectors.
-func (m *moments) sd() []float64 {
-	out := make([]float64, len(m.m2))
-	for k, v := range m.m2 {
-		out[k] = math.NaN()
-		if m.n > 1 {
-			out[k] = math.Sqrt(v / float64(m.n-1))
-		}
-	}
-	return out
 }

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -100,6 +101,12 @@ func TestOrderAcrossEvents(t *testing.T) {
 	}
 }
 
+// everywhere returns the methods of the package methods besides those of every.
+func everywhere() []Method {
+	return append(every(), methods.Gauss{Stages: 1}, methods.Gauss{Stages: 2}, methods.Radau{Stages: 2}, methods.Radau{Stages: 3},
+		methods.RandomStep{Method: RungeKutta{}}, methods.RandomStep{Method: AdamsMoulton{Steps: 1}, Power: 1})
+}
+
 // No function of a problem is ever called with the time of an event, by any
 // method, in a solve, in an error-controlled run, in the checks, and in the
 // search for the reason of a failure.
@@ -124,7 +131,7 @@ func TestFunctionsNeverSeeEvents(t *testing.T) {
 		if differences {
 			q.FJ = nil
 		}
-		for _, m := range every() {
+		for _, m := range everywhere() {
 			for _, mesh := range []Mesh{Uniform(0.04), Through(0.04), Frozen{Tolerance: Tolerance{Relative: 1e-4}}} {
 				clear(sides)
 				g, err := mesh.Grid(ctx(), &q, m, nil, []float64{0.2, 0.61, 0.7})
@@ -360,7 +367,7 @@ func TestSolveFromWithEvents(t *testing.T) {
 	lagged.Events = []Event{{When: func(theta []float64) float64 { return theta[2] / 2 }, Jump: plus(0.3)}}
 	for _, p := range []*Problem{doses, lagged, broken()} {
 		h := (p.Span[1] - p.Span[0]) / 25
-		for _, m := range every() {
+		for _, m := range everywhere() {
 			for _, mesh := range []Mesh{Uniform(h), Through(h), Frozen{Tolerance: Tolerance{Relative: 0.1}, Max: h}} {
 				g, err := mesh.Grid(ctx(), p, m, nil, []float64{p.Span[0] + 3.3*h})
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/probode/probode/pkg/internal/streams"
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
@@ -32,7 +33,7 @@ func DrawNoiseAt(xi []float64, seed, path uint64, from int) {
 	}
 	var source normal.Source
 	for at := 0; at < len(xi); at += noiseBlock {
-		source.Seed(streamSeed(seed, path, uint64((from+at)/noiseBlock)))
+		source.Seed(streams.Seed(seed, path, uint64((from+at)/noiseBlock)))
 		source.Fill(xi[at:min(at+noiseBlock, len(xi))])
 	}
 }
@@ -61,25 +62,5 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 // who build on this package and want results that do not depend on the number
 // of workers: give each independent piece of work a key of its own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(streamSeed(seed, key...)))
-}
-
-// streamSeed returns the state at which the generator of the key begins. Its
-// 128 bits are a hash of the whole key, so that streams of different keys are
-// different stretches of the generator's period.
-func streamSeed(seed uint64, key ...uint64) (hi, lo uint64) {
-	hi, lo = mix(seed^0x9e3779b97f4a7c15), mix(seed+0xd1b54a32d192ed03)
-	for _, k := range key {
-		hi = mix(hi ^ mix(k+0x8cb92ba72f3d8dd7))
-		lo = mix(lo + mix(k^0xa24baed4963ee407))
-	}
-	return hi, lo
-}
-
-// mix is the finaliser of splitmix64, a bijection of 64-bit words whose every
-// output bit depends on every input bit [Steele, Lea & Flood 2014].
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
+	return rand.New(rand.NewPCG(streams.Seed(seed, key...)))
 }

@@ -2,7 +2,10 @@
 // keeping it.
 package moments
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Vector holds the running means and sums of squared deviations of vectors of one
 // length [Welford 1962]. Two of them merge without loss of accuracy [Chan, Golub &
@@ -26,6 +29,11 @@ func (m *Vector) Add(x []float64) {
 		m.Mean[k] += delta * inv
 		m.M2[k] += delta * (v - m.Mean[k])
 	}
+}
+
+// Clone returns a copy.
+func (m *Vector) Clone() Vector {
+	return Vector{m.N, slices.Clone(m.Mean), slices.Clone(m.M2)}
 }
 
 // Merge takes in what o has, which stays as it is.

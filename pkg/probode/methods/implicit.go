@@ -79,10 +79,12 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 		return probode.ErrSingular
 	}
 	clear(s.z)
-	s.eq = equations{x, theta}
-	if s.iterate(s.z, &s.eq) != nil {
+	s.eq = equations{x, theta, s.p.Autonomous}
+	if err := s.iterate(s.z, &s.eq); err != nil {
 		if s.full == nil {
-			s.full = newFullNewton(s)
+			if s.full = newFullNewton(s); s.full == nil {
+				return err
+			}
 		}
 		clear(s.z)
 		if err := s.full.iterate(s, s.z); err != nil {
@@ -168,14 +170,22 @@ type system interface {
 }
 
 // equations are those of the stages from x.
-type equations struct{ x, theta []float64 }
+type equations struct {
+	x, theta []float64
+	known    bool // z is 0 and f the same at all stages
+}
 
 func (e *equations) base() []float64 { return e.x }
 
 func (e *equations) residual(s *implicit, r, z []float64) {
 	for j, c := range s.table.c {
-		s.evaluate(s.stage(s.f, j), c, e.x, s.stage(z, j), e.theta)
+		if e.known {
+			copy(s.stage(s.f, j), s.f0)
+		} else {
+			s.evaluate(s.stage(s.f, j), c, e.x, s.stage(z, j), e.theta)
+		}
 	}
+	e.known = false
 	s.collect(r, s.f, z)
 }
 

@@ -11,22 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-func kepler() *probode.Problem {
-	return &probode.Problem{
-		Name: "Kepler",
-		F: func(dst []float64, _ float64, x, _ []float64) {
-			r2 := x[0]*x[0] + x[1]*x[1]
-			c := -1 / (r2 * math.Sqrt(r2))
-			dst[0], dst[1], dst[2], dst[3] = x[2], x[3], c*x[0], c*x[1]
-		},
-		X0: []float64{0.4, 0, 0, 2}, Span: [2]float64{0, 100}, Autonomous: true,
-	}
-}
-
 // The implicit midpoint rule keeps the angular momentum, which is quadratic;
 // so does every draw, to the rounding of a random walk of N steps.
 func TestRandomStepKeepsAngularMomentum(t *testing.T) {
-	p := kepler()
+	p := problems.Kepler(0.6)
+	p.Span[1] = 100
 	h := 0.02
 	s, err := probode.NewSolver(p, RandomStep{Method: Gauss{}}, uniform(t, p, h), 1)
 	if err != nil {
@@ -34,11 +23,11 @@ func TestRandomStepKeepsAngularMomentum(t *testing.T) {
 	}
 	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 	classical := make([]float64, len(z))
-	if err := s.Solve(classical, nil, nil); err != nil {
+	if err := s.Solve(classical, p.Theta, nil); err != nil {
 		t.Fatal(err)
 	}
 	for n := range uint64(5) {
-		if err := s.SolvePath(z, nil, xi, 1, n); err != nil {
+		if err := s.SolvePath(z, p.Theta, xi, 1, n); err != nil {
 			t.Fatal(err)
 		}
 		if distance(z, classical) < 1e-3 {
@@ -69,14 +58,8 @@ func modified(x []float64, h float64) float64 {
 // The energy of a symplectic method with random steps spreads as h^{p+q} √t
 // and does not drift [AG20, theorem 4].
 func TestRandomStepEnergy(t *testing.T) {
-	base := &probode.Problem{
-		Name: "Hénon–Heiles",
-		F: func(dst []float64, _ float64, x, _ []float64) {
-			dst[0], dst[1] = x[2], x[3]
-			dst[2], dst[3] = -x[0]-2*x[0]*x[1], -x[1]-x[0]*x[0]+x[1]*x[1]
-		},
-		X0: []float64{0.1, 0.4, 0.3, 0.1}, Span: [2]float64{0, 100}, Autonomous: true,
-	}
+	base := problems.HenonHeiles()
+	base.X0 = []float64{0.1, 0.4, 0.3, 0.1}
 	const paths = 60
 	// spread returns the mean and the root mean square of the energy, less that
 	// of the classical path, at t = 25 and at the end.
@@ -87,7 +70,7 @@ func TestRandomStepEnergy(t *testing.T) {
 		}
 		z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 		for n := range uint64(paths) {
-			if err := s.SolvePath(z, nil, xi, 3, n); err != nil {
+			if err := s.SolvePath(z, base.Theta, xi, 3, n); err != nil {
 				t.Fatal(err)
 			}
 			for k, i := range []int{s.Steps() / 4, s.Steps()} {

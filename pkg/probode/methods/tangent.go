@@ -64,9 +64,11 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 			e.at[j].Along(s.stage(e.g, j), dx, dtheta, dt+c*dh)
 		}
 		clear(e.z)
-		if s.iterate(e.z, e) != nil {
+		if err := s.iterate(e.z, e); err != nil {
 			if s.full == nil {
-				s.full = newFullNewton(s)
+				if s.full = newFullNewton(s); s.full == nil {
+					return err
+				}
 			}
 			if err := s.full.tangent(s, e); err != nil {
 				return err

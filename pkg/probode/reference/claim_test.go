@@ -80,7 +80,7 @@ func TestGlobal(t *testing.T) {
 		{problems.RestrictedThreeBody(), probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-4}}},
 	} {
 		times := uniform(test.p.Span[0], test.p.Span[1], 5)
-		tight := accurate(t, test.p, times, Settings{Tolerance: relative(1e-14)})
+		tight := accurate(t, test.p, times, Settings{Tolerance: relative(1e-12)})
 		r := accurate(t, test.p, times, Settings{Tolerance: test.tol, Global: true})
 		d := test.p.Dim()
 		peak := make([]float64, d)

@@ -97,7 +97,7 @@ func (e *integration) reach(target float64, i int) error {
 			r.renew = e.t + r.natural
 		}
 		if H <= limit {
-			e.consider(H)
+			e.consider(H, cut)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,8 +18,9 @@ import (
 type Settings struct {
 	// Tolerance bounds the estimated error of one step in each component. The
 	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is nil, Relative refers to 10⁻⁶ of the
-	// largest size of a component so far at least.
+	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is
+	// nil, Relative refers to 10⁻⁶ of the largest size of a component so far at
+	// least.
 	probode.Tolerance
 
 	// Global makes Tolerance a bound of Solution.Error in place of that of a
@@ -89,9 +91,9 @@ type Solution struct {
 // other numbers nⱼ, other step lengths, and arguments of f that are moved by
 // one unit in the last place, which shows what rounding errors grow to. Error
 // is ten times the difference of the two, thirty times if the problem is stiff:
-// the largest of late, over about a sixth of the way from t₀, and at least .3
-// of the largest of any component relative to its size, since a difference may
-// be small by chance. So it is mostly far above the error, and it is above it
+// the largest over the last sixth of the way from t₀ at least, and no less than
+// .3 of that of any other component relative to its size, since a difference
+// may be small by chance. So it is mostly far above the error, and it is above it
 // for problems that amplify errors too; where all digits are lost it says so. At
 // t₀ it is zero.
 //
@@ -160,7 +162,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 // solve solves p along the course that set out returns for θ.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
 	if ctx == nil {
-		panic("reference: Solve with a nil context: want context.Background() at least")
+		return nil, errors.New("reference: the context is nil")
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err

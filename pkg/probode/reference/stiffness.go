@@ -80,9 +80,14 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// consider looks after a step H whether to change the family.
-func (e *integration) consider(H float64) {
+// consider looks after a step H whether to change the family. An explicit step
+// that was cut short by an output time could have been longer: stiffness is not what
+// limits it.
+func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
+	if cut && e.rule.family == explicit && !s.trial {
+		return
+	}
 	s.since++
 	s.bad = 0
 	if e.set.fixed != either {
@@ -151,8 +156,7 @@ func (e *integration) decide() {
 		s.hits, s.since, s.wait = 0, 0, firstWait
 		return
 	}
-	work := e.rule.work[e.rule.k]
 	e.use(explicit + implicit - e.rule.family)
-	e.rule.natural = max(e.rule.natural, min(s.rate*e.rule.work[e.rule.k], work*s.rate))
+	e.rule.natural = s.rate * e.rule.work[e.rule.k] // as it was before
 	s.wait = min(2*s.wait, lastWait)
 }

@@ -29,12 +29,11 @@ var commands = []command{
 	{"likelihood", "the log-likelihood of the data of a model file, and its gradient", likelihood},
 	{"fit", "fit a model file to its data, from many starts", fit},
 	{"petab", "try problems of PEtab: what loads, its log-likelihood, what is refused", petab},
-	{"assess", "does the solver's error matter for this posterior, and at which step?", assess},
+	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
 	{"sbc", "simulation-based calibration of a scheme", sbc},
-	{"speed", "effective draws per second of every scheme", speed},
 }
 
 // stopped says in words how far a command had come when it was interrupted.
