@@ -355,11 +355,11 @@ func TestAssessBadSettings(t *testing.T) {
 // The programmer's faults name the field and the value.
 func TestAssessFaults(t *testing.T) {
 	for want, s := range map[string]assess.Settings{
-		"Threshold of AssessSettings is -1":   {Threshold: -1},
-		"Threshold of AssessSettings is NaN":  {Threshold: math.NaN()},
-		"Threshold of AssessSettings is +Inf": {Threshold: math.Inf(1)},
-		"Weighed of AssessSettings is -3":     {Weighed: -3},
-		"Weighed of AssessSettings is 1":      {Weighed: 1},
+		"Threshold of Settings is -1":   {Threshold: -1},
+		"Threshold of Settings is NaN":  {Threshold: math.NaN()},
+		"Threshold of Settings is +Inf": {Threshold: math.Inf(1)},
+		"Weighed of Settings is -3":     {Weighed: -3},
+		"Weighed of Settings is 1":      {Weighed: 1},
 	} {
 		func() {
 			defer func() {

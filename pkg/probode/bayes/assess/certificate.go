@@ -83,8 +83,9 @@ type CertifySettings struct {
 	Reference *Solver
 
 	// Modes are the points, of all parameters, from which modes of the
-	// reference's posterior are climbed to. Nil has them looked for, by
-	// bayes.FindMode with the posterior's own solver.
+	// reference's posterior are climbed to. Nil has them looked for with the
+	// solver in question, or that of the posterior if its steps are chosen by
+	// error control, and with the reference: see bayes.FindModes.
 	Modes [][]float64
 
 	Seed uint64 // of the search
@@ -166,19 +167,41 @@ func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*c
 func (c *certifier) search(s CertifySettings) ([][]float64, error) {
 	q := *c.p
 	switch {
-	case s.Coarse.StepSize > 0 && q.StepSize == 0 && q.Mesh == nil:
-		q.StepSize = s.Coarse.StepSize
+	case s.Coarse.StepSize > 0:
+		q.StepSize, q.Mesh = s.Coarse.StepSize, nil
 	case q.StepSize == 0 && q.Mesh == nil:
 		q.StepSize = shortest(c.p) / 200
 	}
 	if s.Coarse.Method != nil {
 		q.Method = s.Coarse.Method
 	}
-	m, err := q.FindMode(c.ctx, s.Seed)
+	// Those of the reference, from few draws of the prior, have the ends of the
+	// cheaper search to begin at, too.
+	search := bayes.ModeSearch{Seed: s.Seed}
+	coarse, err := q.FindModes(c.ctx, search)
 	if err != nil {
 		return nil, err
 	}
-	return [][]float64{m.Theta}, nil
+	var starts [][]float64
+	for k, m := range coarse.Modes {
+		if k == 0 || m.Mass > spoken {
+			starts = append(starts, m.Theta)
+		}
+	}
+	if c.reference.Accurate {
+		search.From, search.Points, search.Starts = starts, 60, 4
+		search.Solver = &bayes.AccurateSolver{Tolerance: c.reference.Tolerance.Relative}
+		if fine, err := q.FindModes(c.ctx, search); err == nil {
+			for _, m := range fine.Modes {
+				if m.Mass > spoken {
+					starts = append(starts, m.Theta)
+				}
+			}
+		} else if c.ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return starts, nil
 }
 
 // climb adds the mode of the reference to which from leads, unless it is there.

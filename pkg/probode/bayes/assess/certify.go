@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
@@ -11,17 +12,28 @@ import (
 // certify makes the certificate of each step, at the modes that the ladder has.
 func (a *assessor) certify() error {
 	a.say("certificate")
-	c, err := newCertifier(a.ctx, a.p, a.reference())
+	c, err := newCertifier(a.ctx, a.p, a.solver())
 	if err != nil {
 		return err
 	}
-	for i := a.finest(); i >= 0; i-- {
-		for _, m := range a.starts(i) {
-			c.climb(m)
+	if a.reference != nil {
+		for _, m := range a.reference.Modes {
+			if m.Mass > spoken {
+				c.climb(m.Theta)
+			}
 		}
 	}
+	shared := c.modes
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
+		// The modes of the step: those that the reference does not have are told
+		// by where the climb from them ends.
+		c.modes = slices.Clone(shared)
+		for _, m := range st.Modes {
+			if m.Mass > spoken {
+				c.climb(m.Theta)
+			}
+		}
 		if st.Certificate, err = c.certify(Solver{StepSize: st.StepSize}); err != nil {
 			if a.ctx.Err() != nil {
 				return err
@@ -29,7 +41,7 @@ func (a *assessor) certify() error {
 			st.Certificate = nil
 		}
 	}
-	return nil
+	return a.ctx.Err()
 }
 
 // certified returns what the certificates say, of the largest step that is
@@ -69,18 +81,10 @@ func (a *Report) nearest(h float64) int {
 	return at
 }
 
-// reference is the accurate solver.
-func (a *assessor) reference() Solver {
+// solver is the accurate one.
+func (a *assessor) solver() Solver {
 	if by := a.s.Accurate; by.StepSize > 0 {
 		return Solver{Method: by.Method, StepSize: by.StepSize}
 	}
 	return Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: a.s.Accurate.Tolerance}}
-}
-
-// starts are the points from which the certificate climbs to modes.
-func (a *assessor) starts(i int) [][]float64 {
-	if m := a.modes[i]; m != nil {
-		return [][]float64{m.Theta}
-	}
-	return nil
 }

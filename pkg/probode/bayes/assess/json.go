@@ -201,10 +201,14 @@ func (a *Report) verdict(st *Step) Verdict {
 // sum to 1.
 func (a *Report) jsonModes(st *Step) []jsonMode {
 	out := []jsonMode{}
-	if st.Mode == nil {
-		return out
+	var sum float64
+	for _, m := range st.Modes {
+		sum += m.Mass
 	}
-	return append(out, jsonMode{Theta: a.byName(st.Mode), Mass: 1})
+	for _, m := range st.Modes {
+		out = append(out, jsonMode{Theta: a.byName(m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
+	}
+	return out
 }
 
 // byName gives the numbers of a point the names of its parameters.

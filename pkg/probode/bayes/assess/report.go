@@ -43,6 +43,9 @@ type Report struct {
 	// inference, as do the Largest of Params.
 	Largest float64
 
+	// ReferenceModes are the modes of the reference posterior.
+	ReferenceModes []Mode
+
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
 }
@@ -69,6 +72,10 @@ type Step struct {
 	// and the next smaller one, log(Error ratio)/log(step ratio).
 	Mode         []float64
 	Error, Order float64
+
+	// Modes are those of the deterministic posterior, the largest first, and
+	// Lost the modes of the reference posterior that are not among them.
+	Modes, Lost []Mode
 
 	// Alpha is the noise scale of the probabilistic inference: α* at the
 	// mode, the known value of the Posterior, or, if α is a parameter,

@@ -108,7 +108,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprint(out, a)
 	if failed != nil {
-		fmt.Fprintln(out, "caution: stopped before the end: this is what had been done")
+		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
 	}
 	if *page == "" {
 		return failed
