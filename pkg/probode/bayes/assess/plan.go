@@ -119,6 +119,7 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	}
 	a.out.Model = strings.Join(titles, ", ")
 	for k, q := range p.Params {
+		a.out.Names = append(a.out.Names, q.Name)
 		if q.Name != p.Alpha.Name {
 			a.assessed = append(a.assessed, k)
 			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
@@ -149,6 +150,9 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	}
 	if len(a.out.Steps) == 0 {
 		return nil, errors.New("assess: no Steps to assess")
+	}
+	for _, h := range s.Steps {
+		a.out.Asked = append(a.out.Asked, a.out.nearest(h))
 	}
 	a.modes = make([]*bayes.Modes, len(a.out.Steps))
 	a.paired = make([][]shift, len(a.out.Steps))
