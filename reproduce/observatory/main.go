@@ -5,8 +5,9 @@
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-seed N] [-paths N] [-workers N]
 //
-// It writes DIR/cells.csv, one line for each rule of each cell, and
-// DIR/observatory.html, which stands alone. A cell that is in cells.csv is not
+// It writes DIR/cells.csv, one line for each rule of each cell;
+// DIR/answers.csv, one line for each posterior, remedy and step; and
+// DIR/observatory.html, which stands alone. What is in these files is not
 // computed again: a run that was stopped goes on where it was.
 package main
 
@@ -36,6 +37,10 @@ type observatory struct {
 	seed     uint64
 	workers  int
 	out      string
+
+	questions []question
+	remedies  []remedy
+	draws     int // of each of four chains
 }
 
 func main() {
@@ -51,7 +56,8 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10}
+	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10,
+		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
@@ -75,6 +81,7 @@ func run(ctx context.Context, args []string) error {
 	if *quick {
 		o.subjects, o.entrants, o.rules = quickly()
 		o.levels, o.others = 2, 3
+		o.questions, o.remedies, o.draws = questions[3:4], slices.Concat(remedies[:1], remedies[2:4]), 200
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
@@ -83,7 +90,11 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return o.writePage(filepath.Join(o.out, "observatory.html"), rows)
+	answers, err := o.answerAll(ctx)
+	if err != nil {
+		return err
+	}
+	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)
 }
 
 // observe computes the cells that are not there yet and returns all rows in the
@@ -91,14 +102,14 @@ func run(ctx context.Context, args []string) error {
 func (o *observatory) observe(ctx context.Context) ([]row, error) {
 	path := filepath.Join(o.out, "cells.csv")
 	settings := filepath.Join(o.out, "settings")
-	mine := fmt.Sprintf("seed %d, %d paths, %d other θ\n", o.seed, o.paths, o.others)
+	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws\n", o.seed, o.paths, o.others, o.draws)
 	if text, err := os.ReadFile(settings); err == nil && string(text) != mine {
 		return nil, fmt.Errorf("%s has results with %q, and these are %q: want another -out", o.out, string(text), mine)
 	}
 	if err := os.WriteFile(settings, []byte(mine), 0o644); err != nil {
 		return nil, err
 	}
-	rows, err := load(path)
+	rows, err := load[row](path)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"html"
 	"math"
@@ -88,7 +87,7 @@ func within(v, lo, hi float64, format string) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-func (o *observatory) writePage(path string, rows []row) error {
+func (o *observatory) writePage(path string, rows []row, answers []answer) error {
 	var p page
 	p.WriteString(head)
 	p.WriteString("<h1>Which solver, and how far to trust its spread</h1>\n")
@@ -112,6 +111,9 @@ func (o *observatory) writePage(path string, rows []row) error {
 		len(problems), len(methods), cells, o.others, observed, judged)
 	o.advice(&p, rows)
 	if err := o.calibrationPart(&p, rows); err != nil {
+		return err
+	}
+	if err := o.answerPart(&p, answers); err != nil {
 		return err
 	}
 	if err := o.workPart(&p, rows); err != nil {
@@ -212,20 +214,19 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 // allPart writes all rows, with a filter.
 func (o *observatory) allPart(p *page, rows []row) error {
 	p.WriteString("<h2>All cells</h2>\n<p><input id=filter placeholder=\"filter: words of problem, method, rule\" aria-label=filter> <a id=csv download=cells.csv>cells.csv</a></p>\n")
-	var table [][]string
+	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {
 			return ""
 		}
 		return fmt.Sprintf("%.3g", v)
 	}
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	names, _ := new(row).fields()
-	w.Write(names)
+	text, err := table(rows)
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		r := &rows[i]
-		w.Write(r.record())
 		line := []string{r.problem, r.method, r.size, r.rule, g(r.error), fmt.Sprint(r.evaluations), fmt.Sprint(r.jacobians), g(1e3 * r.seconds), g(r.alpha)}
 		if r.status != "ok" {
 			line = append(line, "", "", "", "", r.status)
@@ -234,10 +235,9 @@ func (o *observatory) allPart(p *page, rows []row) error {
 		} else {
 			line = append(line, g(r.se/r.alpha), fmt.Sprintf("%.3g (%.2g–%.2g)", r.meanSquare, r.lo, r.hi), percent(r.within[0]), percent(r.within[1]), "")
 		}
-		table = append(table, line)
+		lines = append(lines, line)
 	}
-	w.Flush()
-	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, table)
+	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, lines)
 	fmt.Fprintf(p, `<script type="text/csv" id="data">%s</script>
 <script>
 const rows = document.querySelectorAll("#cells tbody tr");
@@ -247,6 +247,6 @@ document.getElementById("filter").oninput = e => {
 };
 document.getElementById("csv").href = URL.createObjectURL(new Blob([document.getElementById("data").textContent], {type: "text/csv"}));
 </script>
-`, strings.ReplaceAll(text.String(), "</", "<\\/"))
-	return w.Error()
+`, strings.ReplaceAll(string(text), "</", "<\\/"))
+	return nil
 }
