@@ -14,6 +14,7 @@ type standing struct {
 	cells, failed  int
 	geometric      float64 // means over cells of the mean squared standardised error
 	arithmetic     float64
+	median         float64
 	coverage       [4]float64
 	within         [2]float64
 	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
@@ -39,6 +40,7 @@ func standings(rows []row, names []string, common bool) []standing {
 		s := standing{rule: name}
 		var components float64
 		var ratios, energies int
+		var squares []float64
 		for _, r := range rows {
 			if r.rule != name {
 				continue
@@ -53,9 +55,10 @@ func standings(rows []row, names []string, common bool) []standing {
 				continue
 			}
 			s.cells++
-			m := min(max(r.meanSquare, 1e-12), 1e12)
+			m := bounded(r.meanSquare)
 			s.geometric += math.Log(m)
 			s.arithmetic += m
+			squares = append(squares, m)
 			for k, c := range r.inside {
 				s.coverage[k] += c
 			}
@@ -91,10 +94,17 @@ func standings(rows []row, names []string, common bool) []standing {
 		}
 		s.near, s.nearEach, s.wide = s.near/n, s.nearEach/components, s.wide/n
 		s.crps, s.energy = math.Exp(s.crps/float64(ratios)), math.Exp(s.energy/float64(energies))
+		if slices.Sort(squares); len(squares) > 0 {
+			s.median = squares[len(squares)/2]
+		}
 		out = append(out, s)
 	}
 	return out
 }
+
+// bounded keeps a mean square within what a mean over cells can bear: a stated
+// sd of zero, as where a local error vanishes, makes it infinite.
+func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }
 
 // A choice is how a method does on problems of one kind, at one accuracy.
 type choice struct {
@@ -148,7 +158,7 @@ func choices(rows []row, kind string, target float64, rule string) []choice {
 		n := 0.
 		for _, r := range rows {
 			if r.kind == kind && r.method == m && r.rule == rule && r.judged() {
-				c.square += math.Log(min(max(r.meanSquare, 1e-12), 1e12))
+				c.square += math.Log(bounded(r.meanSquare))
 				n++
 			}
 		}
