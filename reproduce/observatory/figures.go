@@ -48,6 +48,9 @@ func (o *observatory) workPart(p *page, rows []row) error {
 
 // answerPart says what solvers do to posteriors.
 func (o *observatory) answerPart(p *page, answers []answer) error {
+	if len(answers) == 0 {
+		return nil
+	}
 	p.WriteString("<h2>What does the solver do to my posterior?</h2>\n")
 	p.text("Posteriors of simulated data, solved by %v with three steps, against the one of RK4 with steps %d times smaller than the coarsest. Bias is that of the worst parameter, in accurate standard deviations; widths are ratios of standard deviations, the least and the largest of all parameters; total variation is that of the marginals over %d bins, in brackets that of equal distributions from as many draws. Marked: bias below 0.1, widths within 10 %%.", solver, fineness, bins)
 	f := viz.Figure{Title: "largest bias of a parameter against the time of 1000 effective draws", Columns: 2}

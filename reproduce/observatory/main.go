@@ -3,7 +3,7 @@
 // a calibration states is the size of the errors, at parameters other than those
 // it was made at.
 //
-//	go run ./reproduce/observatory [-quick] [-out DIR] [-seed N] [-paths N] [-workers N]
+//	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers] [-seed N] [-paths N] [-workers N]
 //
 // It writes DIR/cells.csv, one line for each rule of each cell;
 // DIR/answers.csv, one line for each posterior, remedy and step; and
@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
+	only := fs.String("only", "", "compute `cells` or answers alone; the page has what is there of the other")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
@@ -70,6 +72,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
+	case *only != "" && *only != "cells" && *only != "answers":
+		return fmt.Errorf("-only is %q: want cells or answers", *only)
 	case o.paths < 40:
 		return fmt.Errorf("-paths is %d: want at least 40", o.paths)
 	case o.workers < 0:
@@ -86,33 +90,40 @@ func run(ctx context.Context, args []string) error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	rows, err := o.observe(ctx)
+	if err := o.settle(); err != nil {
+		return err
+	}
+	rows, err := load[row](filepath.Join(o.out, "cells.csv"))
+	if err == nil && *only != "answers" {
+		rows, err = o.observe(ctx, rows)
+	}
 	if err != nil {
 		return err
 	}
-	answers, err := o.answerAll(ctx)
+	answers, err := load[answer](filepath.Join(o.out, "answers.csv"))
+	if err == nil && *only != "cells" {
+		answers, err = o.answerAll(ctx, answers)
+	}
 	if err != nil {
 		return err
 	}
 	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)
 }
 
-// observe computes the cells that are not there yet and returns all rows in the
+// settle refuses a folder with results of other settings.
+func (o *observatory) settle() error {
+	path := filepath.Join(o.out, "settings")
+	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
+	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
+		return fmt.Errorf("%s has results of %s, and these are to be of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
+	}
+	return writeFile(path, []byte(mine+"\n"))
+}
+
+// observe computes the cells that are not among rows and returns all rows in the
 // order of the lists.
-func (o *observatory) observe(ctx context.Context) ([]row, error) {
+func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
 	path := filepath.Join(o.out, "cells.csv")
-	settings := filepath.Join(o.out, "settings")
-	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws\n", o.seed, o.paths, o.others, o.draws)
-	if text, err := os.ReadFile(settings); err == nil && string(text) != mine {
-		return nil, fmt.Errorf("%s has results with %q, and these are %q: want another -out", o.out, string(text), mine)
-	}
-	if err := os.WriteFile(settings, []byte(mine), 0o644); err != nil {
-		return nil, err
-	}
-	rows, err := load[row](path)
-	if err != nil {
-		return nil, err
-	}
 	type job struct {
 		cell
 		t *truth
@@ -145,7 +156,7 @@ func (o *observatory) observe(ctx context.Context) ([]row, error) {
 		})
 	}
 	var truths []*truth
-	err = func() error {
+	err := func() error {
 		defer close(jobs)
 		for i := range o.subjects {
 			t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
