@@ -199,3 +199,22 @@ func TestLists(t *testing.T) {
 		t.Errorf("no rule %q", recommended)
 	}
 }
+
+// Every subject has an accurate solution, and a step at which the trapezoidal
+// rule is good to 10 %.
+func TestTruths(t *testing.T) {
+	for i := range subjects {
+		truth, err := newTruth(context.Background(), &subjects[i], 0, 1)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for k, e := range truth.err[0] {
+			if !(e < 1e-6*truth.size[k%len(truth.size)]) {
+				t.Errorf("%s: the accurate solution has an error of %.2g in a state of size %.2g", truth.p.Name, e, truth.size[k%len(truth.size)])
+				break
+			}
+		}
+		t.Log(truth.p.Name, truth.steps)
+	}
+}
