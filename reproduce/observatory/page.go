@@ -177,7 +177,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 		}
 		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score"}, table)
 	}
-	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
+	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
 	o.unreached(p, rows)
 	f := viz.Figure{Columns: 2, Height: 470}
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}

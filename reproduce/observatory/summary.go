@@ -19,7 +19,7 @@ type standing struct {
 	within         [2]float64
 	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
 	wide           float64 // share of points too wide
-	crps, energy   float64 // geometric means of the ratio to no spread at all
+	crps, energy   float64 // medians over cells of the ratio to no spread at all
 }
 
 // standings returns one for each rule, over the cells in which all of rules that
@@ -39,8 +39,7 @@ func standings(rows []row, names []string, common bool) []standing {
 	for _, name := range names {
 		s := standing{rule: name}
 		var components float64
-		var ratios, energies int
-		var squares []float64
+		var squares, scores, energies []float64
 		for _, r := range rows {
 			if r.rule != name {
 				continue
@@ -76,12 +75,10 @@ func standings(rows []row, names []string, common bool) []standing {
 			}
 			s.wide += r.wide
 			if r.crps > 0 && r.plain > 0 {
-				s.crps += math.Log(r.crps / r.plain)
-				ratios++
+				scores = append(scores, r.crps/r.plain)
 			}
 			if r.energy > 0 && r.energy0 > 0 {
-				s.energy += math.Log(r.energy / r.energy0)
-				energies++
+				energies = append(energies, r.energy/r.energy0)
 			}
 		}
 		n := float64(s.cells)
@@ -93,13 +90,18 @@ func standings(rows []row, names []string, common bool) []standing {
 			s.within[k] /= n
 		}
 		s.near, s.nearEach, s.wide = s.near/n, s.nearEach/components, s.wide/n
-		s.crps, s.energy = math.Exp(s.crps/float64(ratios)), math.Exp(s.energy/float64(energies))
-		if slices.Sort(squares); len(squares) > 0 {
-			s.median = squares[len(squares)/2]
-		}
+		s.median, s.crps, s.energy = median(squares), median(scores), median(energies)
 		out = append(out, s)
 	}
 	return out
+}
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(x)
+	return x[len(x)/2]
 }
 
 // bounded keeps a mean square within what a mean over cells can bear: a stated
