@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce test test-go test-slurm test-notebooks notebooks check lint bench expected image image-test clean
+.PHONY: help lab reproduce observatory test test-go test-slurm test-notebooks notebooks check lint bench expected image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -11,6 +11,9 @@ lab: ## set up what is missing and open the notebooks in JupyterLab
 
 reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
 	go run ./reproduce $(ARGS)
+
+observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; goes on where it was stopped
+	go run ./reproduce/observatory $(ARGS)
 
 test: test-go test-slurm test-notebooks ## set up whatever is needed and run all tests
 
