@@ -2,12 +2,9 @@ package probode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"sync/atomic"
 )
 
@@ -31,7 +28,8 @@ type Solver struct {
 	step      Stepper
 
 	scaling Scaling
-	unit    []float64 // ScaleLocal: l √(T/h), N×d
+	local   []float64 // l, N×d, once it is known
+	unit    []float64 // ScaleLocal: l √(T/h), ScaleLocalEven: l √N; N×d
 	powers  []float64 // ScaleStep on a grid of steps that differ: h^p, one a step
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
@@ -45,23 +43,6 @@ type Solver struct {
 
 	tangents *tangentRun // of SolveTangents
 }
-
-// Scaling chooses how the size of the noise goes with the step.
-type Scaling int
-
-const (
-	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
-	// run, and ScaleStep on all others and for a method with a Streamer.
-	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, of scale √α h^p.
-	ScaleStep
-	// ScaleLocal adds √α l √(T/h) ξ to the state after each step, where l is
-	// the size of the local error of the step and component on the classical
-	// path at the θ for which the Solver was made, h the step and T the span:
-	// with α = 1 as much as the local errors would sum up to if they all had
-	// the same sign. It serves any method.
-	ScaleLocal
-)
 
 // NewSolver returns a Solver for p with method m on grid g, with noise scale
 // alpha ≥ 0, which multiplies a variance. A user's FJ and Band are compared
@@ -92,8 +73,8 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 		return nil, err
 	}
 	if s.byDefault() == ScaleLocal {
-		s.scaling = ScaleLocal
-		s.setUnit(g.local)
+		s.scaling, s.local = ScaleLocal, g.local
+		s.setUnit()
 	}
 	s.rescale()
 	return s, nil
@@ -137,126 +118,6 @@ func (s *Solver) Method() Method { return s.m }
 // solve.
 func (s *Solver) Grid() *Grid { return s.g }
 
-// Alpha returns the noise scale α, that of the first component if they differ.
-func (s *Solver) Alpha() float64 { return s.alpha[0] }
-
-// SetAlpha changes the noise scale: one number ≥ 0 for all components of the
-// state, or one for each. It panics at another number of them, and where the
-// normals of the method do not belong to components and more than one is
-// given.
-func (s *Solver) SetAlpha(alpha ...float64) {
-	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
-		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
-	}
-	s.alpha = append(s.alpha[:0], alpha...)
-	s.rescale()
-}
-
-// SetScaling changes how the size of the noise goes with the step. For
-// ScaleLocal on a grid that has no local errors of its own they are measured
-// along the classical path at θ, which may fail as a solve may.
-func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
-	if scaling == ScaleDefault {
-		scaling = s.byDefault()
-	}
-	if scaling == ScaleLocal && s.Streams() {
-		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
-	}
-	if scaling == ScaleLocal && s.unit == nil {
-		local := s.g.local
-		if local == nil {
-			var err error
-			if local, err = s.localErrors(theta); err != nil {
-				return err
-			}
-		}
-		s.setUnit(local)
-	}
-	s.scaling = scaling
-	s.rescale()
-	return nil
-}
-
-// Scaling returns how the size of the noise goes with the step: ScaleStep or
-// ScaleLocal.
-func (s *Solver) Scaling() Scaling {
-	if s.scaling == ScaleLocal {
-		return ScaleLocal
-	}
-	return ScaleStep
-}
-
-// byDefault is what ScaleDefault stands for.
-func (s *Solver) byDefault() Scaling {
-	if s.Streams() || s.g.local == nil {
-		return ScaleStep
-	}
-	return ScaleLocal
-}
-
-// setUnit sets the scales of ScaleLocal for α = 1.
-func (s *Solver) setUnit(local []float64) {
-	span := s.g.span[1] - s.g.span[0]
-	s.unit = make([]float64, len(local))
-	for i := range s.g.Steps() {
-		if h := s.g.H(i); h > 0 {
-			c := math.Sqrt(span / h)
-			for k := i * s.d; k < (i+1)*s.d; k++ {
-				s.unit[k] = c * local[k]
-			}
-		}
-	}
-}
-
-// rescale follows a change of α or of the kind of scaling.
-func (s *Solver) rescale() {
-	if n := s.normals(); len(s.scale) != n {
-		s.scale = make([]float64, n)
-	}
-	if s.fixed = false; s.scaling == ScaleLocal {
-		return
-	}
-	if h, ok := s.g.Uniform(); ok {
-		s.fixed = true
-		s.noise.scales(s.scale, s.alpha, h)
-	} else if !s.g.moving && s.powers == nil {
-		s.powers = make([]float64, s.g.Steps())
-		for i := range s.powers {
-			s.powers[i] = math.Pow(s.g.H(i), s.noise.Exponent)
-		}
-	}
-}
-
-// scaleAt sets scale for step i.
-func (s *Solver) scaleAt(i int) {
-	switch {
-	case s.fixed:
-	case s.scaling == ScaleLocal:
-		root := math.Sqrt(s.alpha[0])
-		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
-			if len(s.alpha) > 1 {
-				root = math.Sqrt(s.alpha[k])
-			}
-			s.scale[k] = root * u
-		}
-	case s.powers != nil && len(s.alpha) == 1:
-		v := math.Sqrt(s.alpha[0]) * s.powers[i]
-		for k := range s.scale {
-			s.scale[k] = v
-		}
-	default:
-		s.noise.scales(s.scale, s.alpha, s.g.H(i))
-	}
-}
-
-// normals is n, the number of normals a step.
-func (s *Solver) normals() int {
-	if s.scaling == ScaleLocal {
-		return s.d
-	}
-	return s.noise.Normals
-}
-
 // Times returns the grid t₀, …, t_N. It must not be changed.
 func (s *Solver) Times() []float64 { return s.g.t }
 
@@ -277,7 +138,7 @@ func (s *Solver) Normals() int { return s.normals() }
 // index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
-	if s.scaling != ScaleLocal {
+	if !s.scaling.local() {
 		n = min(s.noise.Quiet, s.g.seg[0].to)
 	}
 	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {
@@ -428,272 +289,6 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 	}
 	return nil
 }
-
-// run solves the steps from, …, to−1.
-func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
-	d := s.d
-	switch {
-	case len(z) != s.PathLen():
-		panic(fmt.Sprintf("probode: z has length %d: want (N+1)·d = %d", len(z), s.PathLen()))
-	case len(theta) != len(s.p.Theta):
-		panic(fmt.Sprintf("probode: theta has length %d: want %d, that of Problem.Theta", len(theta), len(s.p.Theta)))
-	case xi != nil && len(xi) != s.NoiseLen():
-		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
-	}
-	if !finite(theta) {
-		return s.fail(from, theta, nil, ErrParameter)
-	}
-	i := from
-	defer func() { // what panics is a function of the problem
-		if v := recover(); v != nil {
-			err = s.fail(i, theta, row(z, i, d), &PanicError{v, stack()})
-		}
-	}()
-	if s.g.moving {
-		if err := s.g.move(theta); err != nil {
-			return s.fail(from, theta, nil, err)
-		}
-	}
-	if from == 0 {
-		s.p.Initial(z[:d], theta)
-		if !sane(z[:d]) {
-			return s.fail(0, theta, z[:d], ErrStart)
-		}
-	} else if len(memory) > 0 {
-		s.step.(Rememberer).Restore(from, memory)
-	}
-	n := s.normals()
-	tangents := s.tangents
-	if tangents != nil && !tangents.live {
-		tangents = nil
-	}
-	if tangents != nil {
-		tangents.start(theta)
-	}
-	for j := s.g.segment(from); i < to; j++ {
-		seg := &s.g.seg[j]
-		*s.now = seg.now
-		if i == seg.from && i < seg.to {
-			if err := s.step.Start(i, row(z, i, d), theta); err != nil {
-				return s.fail(i, theta, row(z, i, d), err)
-			}
-		}
-		for end := min(to, seg.to); i < end; {
-			if s.stop.Load() {
-				return s.fail(i, theta, row(z, i, d), s.cause())
-			}
-			if tangents != nil {
-				err = s.advanceTangents(z, i, j, n, theta, xi)
-				if err == nil {
-					i++
-				}
-			} else {
-				i, err = s.advance(z, i, end, n, theta, xi)
-			}
-			if err != nil {
-				return s.fail(i, theta, row(z, i, d), err)
-			}
-		}
-		if i < to { // the event behind the segment
-			copy(row(z, i+1, d), row(z, i, d))
-			if tangents != nil {
-				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
-			}
-			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
-				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
-				if !sane(row(z, i+1, d)) {
-					return s.fail(i, theta, row(z, i, d), fmt.Errorf("%w: after %s", ErrDiverged, e.title))
-				}
-			}
-			i++
-		}
-	}
-	if len(memory) > 0 {
-		s.step.(Rememberer).Save(memory)
-	}
-	if !s.checked && from == 0 && to == s.Steps() {
-		s.checked = true
-		return s.checkPath(z, theta)
-	}
-	return nil
-}
-
-// advance makes one step, or several with a Runner, of those up to end. It
-// returns the number of the next step, or of the one that failed.
-func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
-	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
-		const most = 32 // between two looks at the context
-		to := min(end, i+most)
-		return r.Run(z, i, to, theta, xi, s.scale)
-	}
-	if err := s.single(z, i, n, theta, xi); err != nil {
-		return i, err
-	}
-	return i + 1, nil
-}
-
-// advanceTangents makes step i of segment seg, and its derivative.
-func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
-	if err := s.single(z, i, n, theta, xi); err != nil {
-		return err
-	}
-	var normals []float64
-	if xi != nil {
-		normals = xi[i*n : (i+1)*n]
-	}
-	return s.tangents.step(i, seg, row(z, i, s.d), row(z, i+1, s.d), theta, normals)
-}
-
-// single makes step i.
-func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
-	x, next := row(z, i, s.d), row(z, i+1, s.d)
-	if s.g.t[i] == s.g.t[i+1] { // in a segment that has closed at this θ
-		copy(next, x)
-		return nil
-	}
-	var normals []float64
-	if xi != nil {
-		normals = xi[i*n : (i+1)*n]
-		s.scaleAt(i)
-	}
-	var err error
-	if s.scaling == ScaleLocal {
-		err = s.step.Step(next, i, x, theta, nil, nil)
-		for k, v := range normals {
-			next[k] += s.scale[k] * v
-		}
-	} else {
-		err = s.step.Step(next, i, x, theta, normals, s.scale)
-	}
-	if err == nil && !sane(next) {
-		err = ErrDiverged
-	}
-	return err
-}
-
-// tooLarge is the size of a state at which a method is running away.
-const tooLarge = 1e100
-
-// sane reports whether all elements of x are numbers that a state can be.
-func sane(x []float64) bool {
-	for _, v := range x {
-		if !(math.Abs(v) < tooLarge) {
-			return false
-		}
-	}
-	return true
-}
-
-// What can go wrong in a step. The texts say what to try.
-var (
-	// ErrDiverged: the path left the finite numbers.
-	ErrDiverged = errors.New("the path left the finite numbers: try a smaller step or, for a stiff problem, an implicit method")
-	// ErrSingular: the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no
-	// inverse.
-	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
-	// ErrNewton: Newton's method for the implicit equation did not converge.
-	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
-	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
-	ErrField = errors.New("f is not finite")
-	// ErrParameter: a parameter is NaN or infinite.
-	ErrParameter = errors.New("a parameter is not a finite number")
-	// ErrStart: the initial state is NaN, infinite or absurdly large.
-	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched: event times at this θ stretch a segment of the grid.
-	ErrStretched = errors.New("the event times have moved too far from where the grid was made: make it at another θ, or with smaller steps")
-)
-
-// A PanicError says that a function of the problem panicked.
-type PanicError struct {
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("panic in a function of the problem: %v", e.Value)
-}
-
-// A SolveError says where a path could not be continued.
-type SolveError struct {
-	Problem string
-	Method  Method
-	Grid    string    // how the steps were chosen
-	Step    int       // index of the step that failed
-	T, H    float64   // time at its beginning, and its length
-	X       []float64 // state there; nil if there is none
-	Theta   []float64
-	Err     error // one of the above, of a Stepper, a *PanicError, or that of a context
-}
-
-func (e *SolveError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.Problem, e.Method, e.Grid, e.Step, e.T, e.Err)
-	var p *PanicError
-	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
-		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.X), short(e.Theta))
-	}
-	if p != nil {
-		fmt.Fprintf(&b, "\n%s", p.Stack)
-	}
-	return b.String()
-}
-
-func (e *SolveError) Unwrap() error { return e.Err }
-
-// short prints the first elements of x.
-func short(x []float64) string {
-	const most = 8
-	if len(x) > most {
-		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
-	}
-	return fmt.Sprintf("%.4g", x)
-}
-
-// fail returns the error for step i in state x, and looks for the reason if
-// the path diverged or a matrix was singular: both may be f itself. Samplers
-// meet failures often, so that it allocates no more than the error.
-func (s *Solver) fail(i int, theta, x []float64, err error) error {
-	i = min(i, s.Steps()-1)
-	all := new(struct {
-		SolveError
-		few [16]float64
-	})
-	kept := append(append(all.few[:0], x...), theta...)
-	e := &all.SolveError
-	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
-		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
-	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
-		return e
-	}
-	if s.f == nil {
-		s.f = make([]float64, s.d)
-	}
-	for _, t := range [2]float64{s.g.t[i+1], e.T} {
-		if s.inside.F(s.f, t, x, theta); !finite(s.f) {
-			break
-		}
-	}
-	if !finite(s.f) {
-		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
-	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
-		if s.jac == nil {
-			s.jac = s.p.NewJacobian()
-		}
-		clear(s.jac.A)
-		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
-			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
-			return e
-		}
-	}
-	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
-		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
-			e.Err = broken
-		}
-	}
-	return e
-}
-
-func stack() []byte { return debug.Stack() }
 
 // row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }

@@ -69,3 +69,28 @@ func BenchmarkTwoCores(b *testing.B) {
 	one, two := turns(b, [2]bayes.Sampler{bayes.PCNWithinGibbs{}, bayes.PCNWithinGibbs{}}, [2]int{1, 2})
 	b.ReportMetric(median(one, two), "speedup")
 }
+
+// Every sampler in its usual settings on the model of the paper: solves a draw
+// and effective draws a second, of the parameter that has the fewest, with the
+// search for modes and starts counted.
+func BenchmarkSamplers(b *testing.B) {
+	p := paper(b)
+	for _, s := range []bayes.Sampler{
+		bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.PseudoMarginal{}, bayes.PseudoMarginal{Correlation: 0.99},
+		bayes.DelayedAcceptance{}, bayes.DelayedAcceptance{Noise: true}, bayes.ExpectedLikelihood{}, bayes.RedrawOnAccept{},
+	} {
+		b.Run(s.String(), func(b *testing.B) {
+			var effective, solves float64
+			for range b.N {
+				c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{s}, mcmc.Settings{Draws: 500, Seed: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				effective += c[0].ESS
+				solves = c[0].Solves
+			}
+			b.ReportMetric(effective/b.Elapsed().Seconds(), "effective-draws/s")
+			b.ReportMetric(solves, "solves/draw")
+		})
+	}
+}

@@ -46,7 +46,7 @@ type Comparison []Result
 // proposals of θ. How much work each is for a draw, and how much a draw is
 // worth, stand in the results.
 //
-// The samplers need not have the same law; each documents its own. The error
+// The samplers need not have the same distribution; each documents its own. The error
 // names the sampler in which it occurred, and the results of those before it are
 // returned, too.
 func Compare(ctx context.Context, p *Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {

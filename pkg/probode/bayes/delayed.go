@@ -26,7 +26,7 @@ import (
 // so that it does not matter how far off the coarse solution is, but only how
 // its error changes from θ to θ′.
 //
-// Stationary law: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
+// Stationary distribution: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
 // with Noise p(θ, ξ | Y), θ being moved with ξ fixed and ξ by pCN as in
 // PCNWithinGibbs. But a chain does not enter a region where the coarse solver
 // fails.

@@ -30,6 +30,9 @@ type Density struct {
 	ctx        context.Context // that solves end with
 	broken     bool            // a solve was broken off, as the context had ended
 	fault      error           // what panicked
+	at         *run            // that is being evaluated
+	ll         float64         // of evaluate
+	err        error
 }
 
 // A run is one experiment in a Density.
@@ -37,18 +40,18 @@ type run struct {
 	x      *Experiment
 	solver *probode.Solver
 	at     *probode.Interpolator
-	z      []float64 // path
-	state  []float64 // at the times of the data
-	param  []int     // index in θ of each element of the problem's θ, −1 if known
-	theta  []float64 // of the problem
-	fit    []float64 // view of Density.fit
-	row0   int       // of the data that is being looked at
-	pick   []int     // components observed, if x.Observe is nil
-	laws   []law     // of the columns
+	z      []float64      // path
+	state  []float64      // at the times of the data
+	param  []int          // index in θ of each element of the problem's θ, −1 if known
+	theta  []float64      // of the problem
+	fit    []float64      // view of Density.fit
+	row0   int            // of the data that is being looked at
+	pick   []int          // components observed, if x.Observe is nil
+	errors []columnErrors // of observation
 }
 
-// A law is the likelihood of one column with the values of its own parameters.
-type law struct {
+// columnErrors are the likelihood of one column with the values of its own parameters.
+type columnErrors struct {
 	Likelihood
 	param []int // index in θ of each own parameter, −1 if known
 	own   []float64
@@ -126,7 +129,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 		}
 	}
 	for k := range columns {
-		l := law{Likelihood: x.errors(k)}
+		l := columnErrors{Likelihood: x.errors(k)}
 		for _, v := range l.Own() {
 			i := -1
 			if v.Name != "" {
@@ -135,7 +138,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 			l.param = append(l.param, i)
 			l.own = append(l.own, v.Value)
 		}
-		r.laws = append(r.laws, l)
+		r.errors = append(r.errors, l)
 	}
 	return r, nil
 }
@@ -185,25 +188,36 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 // expected of the data there is in Expected. xi, of length NoiseLen, nil for
 // ξ = 0, is not used where an accurate solver takes the method's place. The error
 // is that of a failed solve, and the log likelihood then −∞.
-func (e *Density) LogLikelihood(theta, xi []float64) (ll float64, err error) {
-	if e.fault != nil {
-		return math.Inf(-1), e.fault
+func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
+	e.ll, e.err = math.Inf(-1), e.fault
+	if e.fault == nil {
+		e.evaluate(theta, xi)
 	}
-	at := 0 // experiment
-	defer func() {
-		if v := recover(); v != nil {
-			e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.runs[at].describe(theta))
-			ll, err = math.Inf(-1), e.fault
+	return e.ll, e.err
+}
+
+// evaluate sets ll and err, which as results would have to be allocated to be set
+// where a panic is recovered.
+func (e *Density) evaluate(theta, xi []float64) {
+	e.at = e.runs[0]
+	defer e.recovered(theta)
+	var sum float64
+	for _, r := range e.runs {
+		e.at = r
+		if xi, e.err = e.solve(r, theta, xi); e.err != nil {
+			return
 		}
-	}()
-	for i, r := range e.runs {
-		at = i
-		if xi, err = e.solve(r, theta, xi); err != nil {
-			return math.Inf(-1), err
-		}
-		ll += r.logLikelihood(theta)
+		sum += r.logLikelihood(theta)
 	}
-	return ll, nil
+	e.ll = sum
+}
+
+// recovered takes down what panicked in a likelihood or Observe.
+func (e *Density) recovered(theta []float64) {
+	if v := recover(); v != nil {
+		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
+		e.err = e.fault
+	}
 }
 
 // fail makes what panicked the fault of the density.
@@ -320,14 +334,13 @@ func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error)
 
 // note takes down what kind of failure this is, and returns it.
 func (e *Density) note(err error) error {
-	var p *probode.PanicError
-	switch {
-	case err == nil:
-	case errors.As(err, &p):
-		if e.fault == nil {
-			e.fault = err
-		}
-	case e.ctx.Err() != nil:
+	if err == nil {
+		return nil
+	}
+	var p *probode.PanicError // which escapes
+	if errors.As(err, &p) && e.fault == nil {
+		e.fault = err
+	} else if e.ctx.Err() != nil {
 		e.broken = true
 	}
 	return err
@@ -340,7 +353,7 @@ func (e *Density) bind(r *run, theta []float64) {
 			r.theta[k] = theta[i]
 		}
 	}
-	for _, l := range r.laws {
+	for _, l := range r.errors {
 		for k, i := range l.param {
 			if i >= 0 {
 				l.own[k] = theta[i]
@@ -366,7 +379,7 @@ func (r *run) logLikelihood(theta []float64) float64 {
 // row returns the log probability of row n of the data given the state at its
 // time, and writes what is expected of it to fit.
 func (r *run) row(n int, theta []float64) float64 {
-	d, c := r.solver.Problem().Dim(), len(r.laws)
+	d, c := r.solver.Problem().Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
 	if r.x.Observe != nil {
 		r.x.Observe(fit, r.x.Data.T[n], state, theta)
@@ -378,7 +391,7 @@ func (r *run) row(n int, theta []float64) float64 {
 	var sum float64
 	for k, y := range r.x.Data.Y[n] {
 		if !math.IsNaN(y) {
-			sum += r.laws[k].LogProb(y, fit[k], r.laws[k].own)
+			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].own)
 		}
 	}
 	return sum

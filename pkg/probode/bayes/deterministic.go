@@ -8,7 +8,7 @@ import (
 
 // Deterministic is Metropolis on θ with the classical solution, ξ = 0.
 //
-// Stationary law: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
+// Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
 // ignored. Cost: one solve a draw. Use it for comparison, and where the step is
 // known to be small enough.
 type Deterministic struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // An estimator estimates the likelihood p(Y | θ) without bias, and leaves in
-// the fit of its evaluator what a path of the law p(Z | θ, Y), which one chosen
+// the fit of its evaluator what a path of the distribution p(Z | θ, Y), which one chosen
 // by weight has in the limit of many, expects of the data.
 type estimator struct {
 	*state
@@ -171,7 +171,7 @@ func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64,
 // filtered estimates the likelihood of run r by a particle filter.
 func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []float64, error) {
 	w := &m.swarms[i]
-	n, each, d, c := r.solver.NoiseLen(), r.solver.Normals(), r.solver.Problem().Dim(), len(r.laws)
+	n, each, d, c := r.solver.NoiseLen(), r.solver.Normals(), r.solver.Problem().Dim(), len(r.errors)
 	normals := u
 	var uniforms []float64 // as normals
 	if m.correlated {

@@ -16,11 +16,11 @@ import (
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
-// Stationary law: an approximation of p(θ | Y) that depends on the proposal and
-// is as a rule wider. It is a noisy Metropolis chain, whose law tends to
+// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
+// is as a rule wider. It is a noisy Metropolis chain, whose distribution tends to
 // p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one,
 // and is far away where that variance is large; Medina-Aguayo et al. (2016)
-// give conditions under which there is a stationary law at all. Unlike
+// give conditions under which there is a stationary distribution at all. Unlike
 // PseudoMarginal, it cannot be caught by an estimate that is too high.
 //
 // Cost: 2M solves and 2M·N·d normals a draw, twice that of PseudoMarginal with

@@ -179,13 +179,13 @@ func (s *scoring) density(x []float64) float64 {
 	return lp + ll
 }
 
-// locations appends to dst what the law of each value of the data depends on:
+// locations appends to dst what the distribution of each value of the data depends on:
 // what is expected of it, and own parameters that are unknown.
 func (s *scoring) locations(dst []float64) []float64 {
 	for _, r := range s.e.runs {
-		c := len(r.laws)
+		c := len(r.errors)
 		for n := range r.x.Data.T {
-			for k, l := range r.laws {
+			for k, l := range r.errors {
 				dst = append(dst, r.fit[n*c+k])
 				for i, p := range l.param {
 					if p >= 0 {
@@ -275,15 +275,15 @@ type cell struct {
 
 // information returns the gradient of the log likelihood in the locations, and
 // Fisher's information there, the mean of the squared gradient over data that
-// the laws draw.
+// the distributions draw.
 func (s *scoring) information() (score []float64, cells []cell) {
 	const draws = 256
 	rng := probode.Stream(0x73636f7265)
 	for _, r := range s.e.runs {
-		c := len(r.laws)
+		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
-				l, m := &r.laws[k], r.fit[n*c+k]
+				l, m := &r.errors[k], r.fit[n*c+k]
 				q := 1
 				for _, p := range l.param {
 					if p >= 0 {
@@ -327,7 +327,7 @@ func (s *scoring) information() (score []float64, cells []cell) {
 
 // gradient writes the derivatives of log p(y | m, own) in m and in the own
 // parameters that are unknown, and reports whether they are finite.
-func (l *law) gradient(dst []float64, y, m, spread float64) bool {
+func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 {
 		h = min(h, m/2) // which may have to be positive

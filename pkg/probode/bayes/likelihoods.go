@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Likelihood is the law of one observation y given the value m that the model
+// A Likelihood is the distribution of one observation y given the value m that the model
 // expects for it. Observations are independent given the path and θ.
 type Likelihood interface {
-	// Own returns the numbers that the law has beside m, such as a standard
+	// Own returns the numbers that the distribution has beside m, such as a standard
 	// deviation: known ones and parameters of the model. Always the same.
 	Own() []Value
 	// LogProb returns the log density, or for counts the log probability, of
@@ -85,7 +85,7 @@ func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 
 // StudentT is the Likelihood (y − m)/σ ~ t_ν, for data with outliers.
 type StudentT struct {
-	Nu    Value // degrees of freedom ν > 0; the Gaussian law is the limit of large ν
+	Nu    Value // degrees of freedom ν > 0; the Gaussian distribution is the limit of large ν
 	Sigma Value // scale σ > 0
 }
 
@@ -149,7 +149,7 @@ func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 //
 // in the parametrisation that Stan calls neg_binomial_2.
 type NegativeBinomial struct {
-	Phi Value // φ > 0; Poisson's law is the limit of large φ
+	Phi Value // φ > 0; Poisson's distribution is the limit of large φ
 }
 
 // Own returns φ.

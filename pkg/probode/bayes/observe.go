@@ -72,7 +72,7 @@ func (e *Density) checkObserve() error {
 			}
 			e.bind(r, theta)
 			d := r.solver.Problem().Dim()
-			dst, changed := make([]float64, len(r.laws)), make([]float64, len(r.laws))
+			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
 			// look tries the states at times, which lie one behind the other.
 			look := func(times, states []float64) error {
 				for n, t := range times {

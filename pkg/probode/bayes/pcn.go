@@ -31,7 +31,7 @@ import (
 // the chains begin, with about 20 (d + blocks) solves; d counts θ. Where it is
 // poor the move does little, and no harm.
 //
-// Stationary law: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
 // 2.5 deterministic draws. The zero value is ready for use; it is the default
 // of this package.
 type PCNWithinGibbs struct {

@@ -17,14 +17,14 @@ func (e *Density) failure(theta, xi []float64) error {
 			return fmt.Errorf("%s: %w", r.x.title(i), err)
 		}
 		r.logLikelihood(theta)
-		c := len(r.laws)
+		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if math.IsNaN(y) {
 					continue
 				}
 				m := r.fit[n*c+k]
-				if lp := r.laws[k].LogProb(y, m, r.laws[k].own); math.IsNaN(lp) || math.IsInf(lp, 0) {
+				if lp := r.errors[k].LogProb(y, m, r.errors[k].own); math.IsNaN(lp) || math.IsInf(lp, 0) {
 					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.title(i), y, r.x.Data.T[n], k+1, lp, m)
 				}
 			}
@@ -39,11 +39,11 @@ func (e *Density) likelihoodOf(fit, theta []float64) float64 {
 	var sum float64
 	for _, r := range e.runs {
 		e.bind(r, theta)
-		c := len(r.laws)
+		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if !math.IsNaN(y) {
-					sum += r.laws[k].LogProb(y, fit[n*c+k], r.laws[k].own)
+					sum += r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
 				}
 			}
 		}
@@ -73,11 +73,11 @@ func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.runs {
 		e.bind(r, theta)
-		c := len(r.laws)
+		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if !math.IsNaN(y) {
-					dst[at] = r.laws[k].LogProb(y, fit[n*c+k], r.laws[k].own)
+					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
 					at++
 				}
 			}

@@ -28,7 +28,7 @@ type Prediction struct {
 }
 
 // Quantiles returns the quantile of probability prob of column k at each time,
-// of new observations. Draws that are NaN, where the model expects what its law
+// of new observations. Draws that are NaN, where the model expects what its distribution
 // of errors cannot have, are left out; the quantile of none is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
 
@@ -149,11 +149,11 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 		e.bind(r, theta)
 		var rows, news [][]float64
 		for range r.x.Data.T {
-			row := slices.Clone(fit[:len(r.laws)])
-			fit = fit[len(r.laws):]
+			row := slices.Clone(fit[:len(r.errors)])
+			fit = fit[len(r.errors):]
 			y := make([]float64, len(row))
 			for k, m := range row {
-				y[k] = r.laws[k].Rand(m, r.laws[k].own, rng)
+				y[k] = r.errors[k].Rand(m, r.errors[k].own, rng)
 			}
 			rows, news = append(rows, row), append(news, y)
 		}

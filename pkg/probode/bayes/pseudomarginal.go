@@ -22,9 +22,9 @@ import (
 // With several experiments it is the product of theirs. A path that cannot be
 // continued has weight zero; θ fails only where all of them do.
 //
-// Stationary law: p(θ | Y), exactly, for any number of paths; y_hat and log_lik
+// Stationary distribution: p(θ | Y), exactly, for any number of paths; y_hat and log_lik
 // are those of one path Z, chosen in proportion to its weight, so that
-// predictions have the law p(Z | θ, Y) too. lp__ holds log p̂.
+// predictions have the distribution p(Z | θ, Y) too. lp__ holds log p̂.
 //
 // Cost: Particles solves and as many times N·d normals a draw. It is the check
 // on PCNWithinGibbs that shares nothing with it, and an alternative where the

@@ -12,8 +12,8 @@ import (
 // anew from p(ξ) without an accept/reject step of its own; on rejection it is
 // kept.
 //
-// Stationary law: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
-// probability that a move from (θ, ξ) is accepted and ν the invariant law of
+// Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
+// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of
 // θ at the times of acceptance. It depends on the proposal q, and is neither
 // p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
 // Cost: one solve a draw, and another one with the normals for each accepted

@@ -109,7 +109,7 @@ func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
 // the draws. The equations are solved anew once for each θ, on all cores, and
 // not for each iteration of a chain: that is what is saved.
 //
-// It serves draws of every sampler whose law is p₀(θ | Y) or p(θ, ξ | Y); those
+// It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those
 // with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
 // not among them.
 //
@@ -236,7 +236,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 // Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.
 //
-// Stationary law: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
+// Stationary distribution: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
 // weights can be trusted. Cost: that of Sampler, and one accurate solve for each
 // new θ among the draws that are kept, on all cores. Use it where the accurate
 // solver is too slow for a whole chain and the coarse one nearly good enough; it

@@ -142,7 +142,7 @@ func TestReweightErrors(t *testing.T) {
 	}{
 		"have weights already":           {&weights, bayes.AccurateSolver{}},
 		"the chains are of another mode": {&other, bayes.AccurateSolver{}},
-		"with Step -1":                   {coarse, bayes.AccurateSolver{StepSize: -1}},
+		"with StepSize -1":               {coarse, bayes.AccurateSolver{StepSize: -1}},
 		"step is 3":                      {coarse, bayes.AccurateSolver{StepSize: 3}},
 		"with Tolerance 1e-20":           {coarse, bayes.AccurateSolver{Tolerance: 1e-20}},
 	} {
@@ -152,7 +152,7 @@ func TestReweightErrors(t *testing.T) {
 		}
 	}
 	_, err := bayes.Sample(context.Background(), decayPosterior(1, decayY), bayes.Reweighted{Sampler: bayes.RedrawOnAccept{}}, mcmc.Settings{})
-	if err == nil || !strings.Contains(err.Error(), "want one whose law is") {
+	if err == nil || !strings.Contains(err.Error(), "want one of p₀(θ | Y)") {
 		t.Errorf("error %v", err)
 	}
 }

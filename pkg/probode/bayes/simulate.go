@@ -46,7 +46,7 @@ func (p *Posterior) Simulate(ctx context.Context, target Target, rng *rand.Rand)
 				if math.IsNaN(v) {
 					y[n][k] = v
 				} else if math.IsNaN(y[n][k]) {
-					return nil, nil, 0, fmt.Errorf("the value %g is expected at t = %g, column %d: there is no law of errors", new[i].Fit[0][n][k], data.T[n], k+1)
+					return nil, nil, 0, fmt.Errorf("the value %g is expected at t = %g, column %d: there is no distribution of errors", new[i].Fit[0][n][k], data.T[n], k+1)
 				}
 			}
 		}

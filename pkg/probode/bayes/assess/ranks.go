@@ -69,7 +69,7 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 }
 
 // P returns the probability with which ranks of a correct sampler would deviate
-// from the uniform law at least as much as those of quantity k do, at the point
+// from the uniform distribution at least as much as those of quantity k do, at the point
 // where that is least likely. It is exact for independent draws. A P below
 // 10⁻⁴ or so says that the sampler is wrong, or that its draws depend too much on
 // each other.
@@ -101,7 +101,7 @@ func (r *SBCResult) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// A binomial has the laws of counts among n; it holds log 0!, …, log n!.
+// A binomial has the distributions of counts among n; it holds log 0!, …, log n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {

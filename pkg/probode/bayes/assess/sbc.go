@@ -79,7 +79,7 @@ type SBCResult struct {
 // and with the same times and missing values, has the sampler draw from the
 // posterior, and ranks θ among those draws.
 //
-// The data are drawn with the law that the sampler takes the posterior of: with
+// The data are drawn with the distribution that the sampler takes the posterior of: with
 // the noise of the solver; for Deterministic and DelayedAcceptance without Noise
 // by the classical solution; and for Reweighted by the accurate one, the draws
 // being drawn again in proportion to their weights.

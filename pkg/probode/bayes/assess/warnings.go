@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -118,12 +119,28 @@ func (as *assessor) warnSource(say func(string, ...any)) {
 		}
 	}
 	if lost != nil {
-		say("no verdict is given on %s: the chains behind the accurate posterior are too far from a law that they agree on (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(lost, ", "), mixed, fewest)
+		say("no verdict is given on %s: the chains behind the accurate posterior are too far from a distribution that they agree on (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(lost, ", "), mixed, fewest)
 	}
 }
 
+// Nominal is a method that may have a lower order than it is chosen for.
+type Nominal interface {
+	probode.Method
+	// Nominal returns the order that the method is chosen for, and what to do if
+	// it has a lower one.
+	Nominal() (order int, remedy string)
+}
+
+// nominal returns the order that the method is chosen for.
+func nominal(m probode.Method) (order int, remedy string) {
+	if n, ok := m.(Nominal); ok {
+		return n.Nominal()
+	}
+	return m.Order(), ""
+}
+
 func (a *Report) warnOrder(say func(string, ...any)) {
-	want := a.Method.Order()
+	want, remedy := nominal(a.Method)
 	// Between the two smallest steps of which both errors are clear of the
 	// accurate solution's own.
 	for i := len(a.Steps) - 2; i >= 0; i-- {
@@ -136,6 +153,9 @@ func (a *Report) warnOrder(say func(string, ...any)) {
 			say("at h = %.4g the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α to mean anything; add smaller steps", c.StepSize, 100*c.Error)
 		case c.Order < float64(want)-0.5:
 			cure := "take smaller steps; if the order stays away, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
+			if want > a.Method.Order() {
+				cure = remedy
+			}
 			say("order lost: from h = %.4g to %.4g the error of the path falls like h^%.1f, where %v should give h^%d: %s", c.StepSize, f.StepSize, c.Order, a.Method, want, cure)
 		}
 		break

@@ -109,7 +109,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprint(out, a)
 	if failed != nil {
-		fmt.Fprintln(out, "caution: stopped before the end: this is what had been done")
+		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
 	}
 	if *page == "" {
 		return failed
@@ -157,7 +157,7 @@ func parseSteps(text string) ([]float64, error) {
 func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 	line, begin := progress.NewLine(f), time.Now()
 	return func(done, total int, doing string) {
-		if elapsed := time.Since(begin); elapsed >= time.Second/10 {
+		if elapsed := time.Since(begin); elapsed >= time.Second { // short work needs no line
 			line.Show(elapsed, fmt.Sprintf("%d of %d · %s", done, total, doing))
 		}
 	}, line.Erase

@@ -123,7 +123,6 @@ func TestStopped(t *testing.T) {
 		{append([]string{"sample", "-dir", t.TempDir()}, study[:3]...), "stopped"},
 		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
 		{[]string{"sbc", "-quiet"}, "stopped"},
-		{[]string{"speed", "-quiet"}, "stopped"},
 	} {
 		var out strings.Builder
 		err := run(ctx, c.args, &out)

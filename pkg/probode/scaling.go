@@ -1,0 +1,162 @@
+package probode
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scaling chooses how the size of the noise goes with the step.
+type Scaling int
+
+const (
+	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
+	// run, and ScaleStep on all others and for a method with a Streamer.
+	ScaleDefault Scaling = iota
+	// ScaleStep is the noise of the method itself, of scale √α h^p.
+	ScaleStep
+	// ScaleLocal adds √α l √(T/h) ξ to the state after each step, where l is
+	// the size of the local error of the step and component on the classical
+	// path at the θ for which the Solver was made, h the step and T the span:
+	// with α = 1 as much as the local errors would sum up to if they all had
+	// the same sign. It serves any method.
+	ScaleLocal
+	// ScaleLocalEven adds √α l √N ξ, with N steps: the same as ScaleLocal on a
+	// uniform grid, and on others the same multiple of the local error in each
+	// step, where √(T/h) makes a short step as noisy as thousands of its local
+	// errors.
+	ScaleLocalEven
+)
+
+// local reports whether the noise is added to the state, by local errors.
+func (s Scaling) local() bool { return s == ScaleLocal || s == ScaleLocalEven }
+
+// Alpha returns the noise scale α, that of the first component if they differ.
+func (s *Solver) Alpha() float64 { return s.alpha[0] }
+
+// SetAlpha changes the noise scale: one number ≥ 0 for all components of the
+// state, or one for each. It panics at another number of them, and where the
+// normals of the method do not belong to components and more than one is
+// given.
+func (s *Solver) SetAlpha(alpha ...float64) {
+	if len(alpha) != 1 && (len(alpha) != s.d || !s.scaling.local() && !s.noise.ByComponent) {
+		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
+	}
+	s.alpha = append(s.alpha[:0], alpha...)
+	s.rescale()
+}
+
+// SetScaling changes how the size of the noise goes with the step. For
+// ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
+// they are measured
+// along the classical path at θ, which may fail as a solve may.
+func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
+	if scaling == ScaleDefault {
+		scaling = s.byDefault()
+	}
+	if scaling.local() && s.Streams() {
+		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
+	}
+	if scaling.local() && s.local == nil {
+		if s.local = s.g.local; s.local == nil {
+			var err error
+			if s.local, err = s.localErrors(theta); err != nil {
+				return err
+			}
+		}
+	}
+	if s.scaling = scaling; scaling.local() {
+		s.setUnit()
+	}
+	s.rescale()
+	return nil
+}
+
+// Scaling returns how the size of the noise goes with the step, which is not
+// ScaleDefault.
+func (s *Solver) Scaling() Scaling {
+	if s.scaling.local() {
+		return s.scaling
+	}
+	return ScaleStep
+}
+
+// byDefault is what ScaleDefault stands for.
+func (s *Solver) byDefault() Scaling {
+	if s.Streams() || s.g.local == nil {
+		return ScaleStep
+	}
+	return ScaleLocal
+}
+
+// setUnit sets the scales by local errors for α = 1. Those of another scaling
+// may be in use by a clone and are left alone.
+func (s *Solver) setUnit() {
+	span := s.g.span[1] - s.g.span[0]
+	n := 0
+	for i := range s.g.Steps() {
+		if s.g.H(i) > 0 {
+			n++
+		}
+	}
+	s.unit = make([]float64, len(s.local))
+	for i := range s.g.Steps() {
+		if h := s.g.H(i); h > 0 {
+			c := math.Sqrt(span / h)
+			if s.scaling == ScaleLocalEven {
+				c = math.Sqrt(float64(n))
+			}
+			for k := i * s.d; k < (i+1)*s.d; k++ {
+				s.unit[k] = c * s.local[k]
+			}
+		}
+	}
+}
+
+// rescale follows a change of α or of the kind of scaling.
+func (s *Solver) rescale() {
+	if n := s.normals(); len(s.scale) != n {
+		s.scale = make([]float64, n)
+	}
+	if s.fixed = false; s.scaling.local() {
+		return
+	}
+	if h, ok := s.g.Uniform(); ok {
+		s.fixed = true
+		s.noise.scales(s.scale, s.alpha, h)
+	} else if !s.g.moving && s.powers == nil {
+		s.powers = make([]float64, s.g.Steps())
+		for i := range s.powers {
+			s.powers[i] = math.Pow(s.g.H(i), s.noise.Exponent)
+		}
+	}
+}
+
+// scaleAt sets scale for step i.
+func (s *Solver) scaleAt(i int) {
+	switch {
+	case s.fixed:
+	case s.scaling.local():
+		root := math.Sqrt(s.alpha[0])
+		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
+			if len(s.alpha) > 1 {
+				root = math.Sqrt(s.alpha[k])
+			}
+			s.scale[k] = root * u
+		}
+	case s.powers != nil && len(s.alpha) == 1:
+		v := math.Sqrt(s.alpha[0]) * s.powers[i]
+		for k := range s.scale {
+			s.scale[k] = v
+		}
+	default:
+		s.noise.scales(s.scale, s.alpha, s.g.H(i))
+	}
+}
+
+// normals is n, the number of normals a step.
+func (s *Solver) normals() int {
+	if s.scaling.local() {
+		return s.d
+	}
+	return s.noise.Normals
+}

@@ -1,0 +1,119 @@
+package probode
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
+
+// What can go wrong in a step. The texts say what to try.
+var (
+	// ErrDiverged: the path left the finite numbers.
+	ErrDiverged = errors.New("the path left the finite numbers: try a smaller step or, for a stiff problem, an implicit method")
+	// ErrSingular: the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no
+	// inverse.
+	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
+	// ErrNewton: Newton's method for the implicit equation did not converge.
+	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
+	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
+	ErrField = errors.New("f is not finite")
+	// ErrParameter: a parameter is NaN or infinite.
+	ErrParameter = errors.New("a parameter is not a finite number")
+	// ErrStart: the initial state is NaN, infinite or absurdly large.
+	ErrStart = errors.New("the initial state is not finite")
+	// ErrStretched: event times at this θ stretch a segment of the grid.
+	ErrStretched = errors.New("the event times have moved too far from where the grid was made: make it at another θ, or with smaller steps")
+)
+
+// A PanicError says that a function of the problem panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic in a function of the problem: %v", e.Value)
+}
+
+// A SolveError says where a path could not be continued.
+type SolveError struct {
+	Problem string
+	Method  Method
+	Grid    string    // how the steps were chosen
+	Step    int       // index of the step that failed
+	T, H    float64   // time at its beginning, and its length
+	X       []float64 // state there; nil if there is none
+	Theta   []float64
+	Err     error // one of the above, of a Stepper, a *PanicError, or that of a context
+}
+
+func (e *SolveError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.Problem, e.Method, e.Grid, e.Step, e.T, e.Err)
+	var p *PanicError
+	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
+		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.X), short(e.Theta))
+	}
+	if p != nil {
+		fmt.Fprintf(&b, "\n%s", p.Stack)
+	}
+	return b.String()
+}
+
+func (e *SolveError) Unwrap() error { return e.Err }
+
+// short prints the first elements of x.
+func short(x []float64) string {
+	const most = 8
+	if len(x) > most {
+		return fmt.Sprintf("%.4g… (%d elements)", x[:most], len(x))
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// fail returns the error for step i in state x, and looks for the reason if
+// the path diverged or a matrix was singular: both may be f itself. Samplers
+// meet failures often, so that it allocates no more than the error.
+func (s *Solver) fail(i int, theta, x []float64, err error) error {
+	i = min(i, s.Steps()-1)
+	all := new(struct {
+		SolveError
+		few [16]float64
+	})
+	kept := append(append(all.few[:0], x...), theta...)
+	e := &all.SolveError
+	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
+	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
+		return e
+	}
+	if s.f == nil {
+		s.f = make([]float64, s.d)
+	}
+	for _, t := range [2]float64{s.g.t[i+1], e.T} {
+		if s.inside.F(s.f, t, x, theta); !finite(s.f) {
+			break
+		}
+	}
+	if !finite(s.f) {
+		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
+	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+		if s.jac == nil {
+			s.jac = s.p.NewJacobian()
+		}
+		clear(s.jac.A)
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !finite(s.f) || !finite(s.jac.A) {
+			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
+			return e
+		}
+	}
+	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
+		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
+			e.Err = broken
+		}
+	}
+	return e
+}
+
+func stack() []byte { return debug.Stack() }
