@@ -239,12 +239,21 @@ func (c *controller) try(i int) (float64, error) {
 	if err := c.errs(c.err, i, c.g, c.x, c.next, c.theta); err != nil {
 		return 0, err
 	}
-	return c.set.Tolerance.worst(c.err, c.x, c.next, c.peak), nil
+	return c.set.Tolerance.worst(c.err, c.x, c.next, c.peak, (c.g.t[i+1]-c.g.t[i])/(c.p.Span[1]-c.p.Span[0])), nil
 }
 
-// worst returns the largest of the local errors in units of the tolerance.
-func (t Tolerance) worst(local, x, next, peak []float64) float64 {
-	worst, top := 0., max(maxAbs(peak), maxAbs(next))
+// worst returns the largest of the local errors of a step from x to next in
+// units of the tolerance. peak holds the largest size of each component up to
+// x, and part is the length of the step as a part of the span.
+func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
+	worst, top := 0., maxAbs(peak)
+	if top == 0 {
+		// From a state that is zero the relative error of a step need not fall
+		// with its length, as that of x′ = t⁵ does not. What is small is then
+		// measured against the size to which the step would lead over the span.
+		top = min(maxAbs(next)/part, math.MaxFloat64)
+	}
+	top = max(top, maxAbs(next))
 	for k, e := range local {
 		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], top)); e != e {
 			return math.Inf(1)
@@ -308,7 +317,12 @@ func newDoubling(p *Problem, m Method) (*doubling, error) {
 }
 
 func (d *doubling) estimate(dst []float64, t0, t1 float64, x, next, theta []float64) error {
-	d.g.t[0], d.g.t[1], d.g.t[2] = t0, t0+(t1-t0)/2, t1
+	mid := t0 + (t1-t0)/2
+	if mid == t0 || mid == t1 { // between events an ulp apart: there is no half of such a step
+		clear(dst)
+		return nil
+	}
+	d.g.t[0], d.g.t[1], d.g.t[2] = t0, mid, t1
 	if err := d.step.Start(0, x, theta); err != nil {
 		return err
 	}
@@ -361,7 +375,7 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 		for k, v := range x {
 			peak[k] = max(peak[k], math.Abs(v))
 		}
-		worst = max(worst, s.g.tol.worst(local, x, next, peak))
+		worst = max(worst, s.g.tol.worst(local, x, next, peak, s.g.H(i)/(s.g.span[1]-s.g.span[0])))
 	})
 	return worst, err
 }

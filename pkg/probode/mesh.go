@@ -42,7 +42,10 @@ type Tolerance struct {
 	Relative float64
 	// Absolute has one element for all components or one for each; nil stands
 	// for Relative times the larger of 1/1000 of the largest size of the
-	// component so far and 10⁻⁶ of that of any component.
+	// component so far and 10⁻⁶ of that of any component. A component that is
+	// smaller than that all the time, as a trace substance among others, needs
+	// an Absolute of its own. For the first step from a state that is all zero
+	// the size to which the step would lead over the whole span counts.
 	Absolute []float64
 }
 

@@ -34,10 +34,15 @@ func (s Scaling) local() bool { return s == ScaleLocal || s == ScaleLocalEven }
 func (s *Solver) Alpha() float64 { return s.alpha[0] }
 
 // SetAlpha changes the noise scale: one number ≥ 0 for all components of the
-// state, or one for each. It panics at another number of them, and where the
-// normals of the method do not belong to components and more than one is
-// given.
+// state, or one for each. It panics at another number of them, at one that is
+// negative or NaN, and where the normals of the method do not belong to
+// components and more than one is given.
 func (s *Solver) SetAlpha(alpha ...float64) {
+	for _, a := range alpha {
+		if !(a >= 0) {
+			panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", a))
+		}
+	}
 	if len(alpha) != 1 && (len(alpha) != s.d || !s.scaling.local() && !s.noise.ByComponent) {
 		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
 	}
@@ -47,8 +52,9 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 
 // SetScaling changes how the size of the noise goes with the step. For
 // ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
-// they are measured
-// along the classical path at θ, which may fail as a solve may.
+// they are measured along the classical path at θ, which may fail as a solve
+// may. It is an error to leave them with noise scales by component if the
+// normals of the method do not belong to components.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -56,7 +62,10 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling.local() && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
-	if scaling.local() && s.local == nil {
+	if !scaling.local() && len(s.alpha) > 1 && !s.noise.ByComponent {
+		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
+	}
+	if scaling.local() {
 		if s.local = s.g.local; s.local == nil {
 			var err error
 			if s.local, err = s.localErrors(theta); err != nil {

@@ -158,9 +158,10 @@ func (s *Solver) MemoryLen() int {
 
 // Bind makes solves of s, and of the Solvers cloned from it later, end soon
 // after ctx does, with the error of ctx, in the middle of a path. release
-// undoes that.
+// takes s back to what it was bound to before; of two calls the later one is
+// released first.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
-	stop := new(atomic.Bool)
+	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
 	end := context.AfterFunc(ctx, func() { stop.Store(true) })
 	if ctx.Err() != nil {
@@ -169,7 +170,7 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	return func() {
 		end()
 		if s.stop == stop { // not that of a later call
-			s.stop = new(atomic.Bool)
+			s.stop, s.cause = before, cause
 		}
 	}
 }

@@ -61,13 +61,19 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if s.tangents == nil || s.tangents.M != m {
 		s.tangents = newTangentRun(s, m)
 	}
-	s.tangents.dz, s.tangents.Theta, s.tangents.live = dz, dtheta, true
-	err := s.run(z, nil, theta, xi, 0, s.Steps())
-	s.tangents.live = false
+	err := s.runTangents(z, dz, theta, dtheta, xi)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return s.differences(z, dz, theta, dtheta, xi, m)
 	}
 	return err
+}
+
+// runTangents is run with derivatives.
+func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
+	w := s.tangents
+	w.dz, w.Theta, w.live = dz, dtheta, true
+	defer func() { w.live = false }() // also where a length is wrong and run panics
+	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
 // differences writes the central differences of two solves a direction into dz.

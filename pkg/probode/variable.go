@@ -44,9 +44,11 @@ func newAdamsTable(g *Grid, n int, implicit bool) *adamsTable {
 		c.rows = make([]float64, steps*width)
 		for j := range g.seg {
 			for i := g.seg[j].from; i < g.seg[j].to; i++ {
+				row := c.uniform // of a step in which the method starts: the noise behind an event uses it
 				if i-g.seg[j].from >= n-1 {
-					copy(c.rows[i*width:], c.compute(i))
+					row = c.compute(i)
 				}
+				copy(c.rows[i*width:], row)
 			}
 		}
 	}

@@ -13,12 +13,16 @@ import (
 //
 // [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants,
 // so that it serves mechanics over long times; the noise breaks both, those of
-// RandomStep do not. It is A-stable, but components that are very stiff hardly
-// decay: see Radau for those, and there too why the noise is in the state.
+// RandomStep do not. It is A-stable, but does not damp: a component that decays
+// within a small part of a step keeps its size, and with it any error, from one
+// step to the next. For stiff problems see Radau, and there too why the noise is
+// in the state.
 //
 // The equations of the stages are solved to rounding, so that Z is a smooth
-// function of (θ, ξ). Under error control its error is estimated by two steps
-// of half the length.
+// function of (θ, ξ). Under error control its error is the difference to a step
+// of Radau, of one order more, from the same state. That sees what should have
+// been damped, and makes the steps small until it is; two steps of half the
+// length, which keep it as one does, would not.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int
@@ -36,11 +40,39 @@ func (m Gauss) Order() int                { return 2 * m.stages() }
 func (m Gauss) Noise(d int) probode.Noise { return additive(d, m.Order()) }
 
 func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
-	table := gauss1()
+	table, damping := gauss1(), radau2()
 	if m.stages() == 2 {
-		table = gauss2()
+		table, damping = gauss2(), radau3()
 	}
-	return newImplicit(p, g, table)
+	s, err := newImplicit(p, g, table)
+	if err != nil {
+		return nil, err
+	}
+	return &undamped{implicit: s, damping: damping}, nil
+}
+
+// An undamped is an implicit stepper whose error is estimated by a method that
+// damps.
+type undamped struct {
+	*implicit
+	damping *collocation
+	other   *implicit // with it, made when it is first asked for
+}
+
+// LocalError is the difference to the step of the other method.
+func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (err error) {
+	if s.other == nil {
+		if s.other, err = newImplicit(s.p, s.g, s.damping); err != nil {
+			return err
+		}
+	}
+	if err := s.other.Step(dst, i, x, theta, nil, nil); err != nil {
+		return err
+	}
+	for k, v := range dst {
+		dst[k] = next[k] - v
+	}
+	return nil
 }
 
 // additive is the noise √α h^{q+1/2} ξ in each component of the state.

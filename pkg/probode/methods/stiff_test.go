@@ -74,6 +74,26 @@ func TestStiff(t *testing.T) {
 	}
 }
 
+// Gauss methods do not damp: y₂ of Robertson's problem, which the transient
+// leaves at some 10⁻⁹ where it should fall to 10⁻¹³, must not be taken for right.
+// Step doubling did: it left twelve times the tolerance.
+func TestGaussSeesWhatItDoesNotDamp(t *testing.T) {
+	c := stiffCases()[0]
+	tol := probode.Tolerance{Relative: 1e-6, Absolute: c.absolute}
+	radau := frozen(t, c.p, Radau{}, tol)
+	for _, m := range []Gauss{{Stages: 1}, {Stages: 2}} {
+		g := frozen(t, c.p, m, tol)
+		z := end(path(t, c.p, m, g, 0, nil), 3)
+		for k, v := range c.want {
+			// Local errors of some steps of a transient may add up.
+			if off := math.Abs(z[k] - v); off > 3*(c.absolute[k]+tol.Relative*math.Abs(v)) {
+				t.Errorf("%v: component %d is %.6g, want %.6g", m, k, z[k], v)
+			}
+		}
+		t.Logf("%v: %d steps, Radau5 %d", m, g.Steps(), radau.Steps())
+	}
+}
+
 // With noise the paths of stiff problems are solved too, and scatter about the
 // classical one by little. The scale is between those that calibration gives:
 // from 10⁻¹¹ for Robertson, where the factor √(T/h) is 10⁷ at the beginning of a
