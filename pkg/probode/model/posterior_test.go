@@ -48,14 +48,14 @@ func TestPosterior(t *testing.T) {
 				t.Errorf("%s: %.8f (%v): want %.8f", file, got, err, v.LogLikelihood)
 			}
 		}
-		if len(b.Experiments) != len(v1(p)) {
+		if len(b.Experiments) != len(conditionsOf(p)) {
 			t.Errorf("%s: %d experiments", file, len(b.Experiments))
 		}
 	}
 }
 
-// v1 are the conditions that data name.
-func v1(p *Problem) map[string]bool {
+// conditionsOf are the conditions that data name.
+func conditionsOf(p *Problem) map[string]bool {
 	all := map[string]bool{}
 	for _, d := range p.Models[0].Data {
 		all[d.Condition] = true
