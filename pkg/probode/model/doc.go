@@ -13,6 +13,12 @@
 // line; nothing that could change a likelihood is passed over. Files are bounded
 // in size and nesting, document types and aliases that multiply are refused.
 //
+// From there [Problem.ODEs] gives problems for any solver, with exact Jacobians
+// and derivatives for parameters, [Problem.Likelihood] the log-likelihood of the
+// data and its gradient, [Problem.Fit] the parameters at which it is largest,
+// and [Problem.Posterior] a posterior for package bayes. [Problem.Go] writes
+// the equations as Go.
+//
 // # Conventions
 //
 // Models start at time 0. The measurement at the time of an event is taken

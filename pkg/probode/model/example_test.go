@@ -1,7 +1,9 @@
 package model_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/model"
 )
@@ -29,4 +31,38 @@ func ExampleLoad() {
 	// I' = beta*S*(I/(S + I + R)) - gamma*I, from first
 	// R' = gamma*I, from 0
 	// day 1: 3 boys of I, with an error of sigma
+}
+
+// From a model file to a problem for any solver, to the log-likelihood of its
+// data, and to a posterior for package bayes.
+func ExampleProblem_Posterior() {
+	p, err := model.Load("testdata/influenza.yaml")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	odes, _ := p.ODEs()
+	l, _ := p.Likelihood(model.LikelihoodSettings{})
+	posterior, err := p.Posterior()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	v, err := l.At(context.Background(), l.Nominal(), true)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s on %v, %d parameters to estimate\n", strings.Join(odes[0].States, ", "), odes[0].Span, len(posterior.Params))
+	fmt.Printf("log-likelihood %.6f\n", v.LogLikelihood)
+	for i, q := range l.Estimated() {
+		fmt.Printf("d/d%s = %.4g, d/dlog10(%s) = %.4g\n", q.ID, v.Gradient[i], q.ID, v.ScaleGradient[i])
+	}
+	// Output:
+	// S, I, R on [0 14], 3 parameters to estimate
+	// log-likelihood -64.833632
+	// d/dbeta = 8.421, d/dlog10(beta) = 32.96
+	// d/dgamma = -162.4, d/dlog10(gamma) = -186.9
+	// d/dsigma = 0.3028, d/dlog10(sigma) = 13.95
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
@@ -130,12 +131,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // title names the model as it was given.
-func (m *model) title() string {
-	if m.preset != "" {
-		return m.preset
-	}
-	return m.problem
-}
+func (m *model) title() string { return m.preset + m.problem + text.Clip(m.file) }
 
 func parseSteps(text string) ([]float64, error) {
 	if text == "" {

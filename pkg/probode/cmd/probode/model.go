@@ -32,6 +32,11 @@ const modelHelp = `A model is one of the cases that come with the program,
   -case pk-mm             a drug with Michaelis–Menten elimination
   -case boluses           two short infusions
 
+a model file of yours, ours or PEtab's, which has its data and priors in it,
+
+  -model problem.yaml     solved by radau5 on a frozen grid of relative tolerance
+                          1e-6, if nothing else is said
+
 or a built-in problem with a table of data of your own:
 
   -problem lotka-volterra-20 -data notebooks/data/lynx_hare.csv -time year
@@ -63,6 +68,7 @@ type model struct {
 	flags *flag.FlagSet
 
 	preset, problem string
+	file            string
 	data, time      string
 	columns, errors string
 	priors, fixed   []assignment
@@ -85,6 +91,7 @@ func newModel(flags *flag.FlagSet) *model {
 	m := &model{flags: flags}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
+	flags.StringVar(&m.file, "model", "", "`file` of a model with its data, YAML: ours or PEtab's")
 	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; none: a case has its own")
 	flags.StringVar(&m.time, "time", "t", "`column` of the times")
 	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states the columns have the names of states, or are all states in order")
@@ -147,14 +154,17 @@ func (m *model) build() (*bayes.Posterior, error) {
 	switch {
 	case m.step < 0 || math.IsNaN(m.step) || math.IsInf(m.step, 0):
 		return nil, fmt.Errorf("-step %g: want a number > 0", m.step)
-	case m.preset == "" && m.problem == "":
-		return nil, errors.New("-case or -problem: want one of them: see -help")
-	case m.preset != "" && m.problem != "":
-		return nil, errors.New("-case and -problem: want only one of them")
+	case m.preset == "" && m.problem == "" && m.file == "":
+		return nil, errors.New("-case, -problem or -model: want one of them: see -help")
+	case m.preset != "" && m.problem != "" || m.file != "" && m.preset+m.problem != "":
+		return nil, errors.New("-case, -problem and -model: want only one of them")
 	}
 	from := m.ofProblem
-	if m.preset != "" {
+	switch {
+	case m.preset != "":
 		from = m.ofCase
+	case m.file != "":
+		from = m.ofFile
 	}
 	p, err := from()
 	if err != nil {
@@ -170,6 +180,7 @@ func (m *model) build() (*bayes.Posterior, error) {
 	}
 	if m.step > 0 {
 		p.StepSize = m.step
+		p.Mesh, p.GridAt = nil, nil
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
@@ -247,6 +258,27 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 		return nil, err
 	}
 	return c.Model(data), nil
+}
+
+// ofFile is the posterior of a model file.
+func (m *model) ofFile() (*bayes.Posterior, error) {
+	for _, name := range []string{"data", "time", "columns", "errors", "prior", "fix", "unknown-start", "t0"} {
+		if m.set(name) {
+			return nil, fmt.Errorf("-%s has no meaning with -model, which has all of that in its file", name)
+		}
+	}
+	f, err := loadModel(m.file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.Posterior()
+	if err != nil {
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	if m.withSteps { // the command compares steps, and makes the grids
+		p.Mesh, p.GridAt = nil, nil
+	}
+	return p, nil
 }
 
 func readData(path, time string, columns []string) (*bayes.Data, error) {

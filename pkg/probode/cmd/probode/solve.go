@@ -27,6 +27,11 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -problem fitzhugh-nagumo -method am1 -step 0.1 -times 5,10,20 -paths 500
   probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-10 -times 1,1e3,1e11
   probode solve -problem hires -method reference -rtol 1e-10 -atol 1e-14 -times 321.8122
+  probode solve -model problem.yaml -condition control -times 1,10,60
+
+-model takes a model file of ours or a problem of PEtab in place of a built-in
+problem. The table then has its observables, too, behind the rest, and where
+nothing else is said the method is radau5 with -rtol 1e-6.
 
 The grid has equal steps (-step), or comes from an error-controlled run of the
 method (-rtol, -atol). Times that are not on a grid of equal steps become points
@@ -44,6 +49,8 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
+	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: ours or PEtab's")
+	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first")
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
@@ -61,6 +68,9 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
+	}
+	if s.model != "" && !given(flags, "method") {
+		s.method = "radau5"
 	}
 	show, erase := tell(os.Stderr)
 	s.show = show
@@ -94,12 +104,16 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 // A solution is what the flags of solve say.
 type solution struct {
 	problem, method, linearize string
+	model, condition           string
 	step, rtol                 float64
 	atol, times, theta, span   string
 	paths                      int
 	alpha                      string
 	seed                       uint64
 	show                       func(done, total int, doing string)
+
+	observed []string // of -model
+	observe  func(dst []float64, t float64, x, theta []float64)
 }
 
 // progress returns what shows how far the work of the given name is.
@@ -117,6 +131,20 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	if err != nil {
 		return nil, nil, err
 	}
+	header, rows, err = s.states(ctx, p)
+	header = append(header, s.observed...)
+	for i, row := range rows {
+		if s.observe != nil {
+			y := make([]float64, len(s.observed))
+			s.observe(y, row[0], row[1:1+p.Dim()], p.Theta)
+			rows[i] = append(row, y...)
+		}
+	}
+	return header, rows, err
+}
+
+// states computes the columns of the states.
+func (s *solution) states(ctx context.Context, p *probode.Problem) (header []string, rows [][]float64, err error) {
 	times, err := s.timesOf(p)
 	if err != nil {
 		return nil, nil, err
@@ -195,12 +223,9 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 }
 
 func (s *solution) problemOf() (*probode.Problem, error) {
-	if s.problem == "" {
-		return nil, errors.New("-problem: want the name of a built-in problem: see -help")
-	}
-	p, err := problems.Named(s.problem)
+	p, err := s.named()
 	if err != nil {
-		return nil, fmt.Errorf("-problem: %w", err)
+		return nil, err
 	}
 	for _, one := range list(s.theta) {
 		name, value, ok := strings.Cut(one, "=")
@@ -221,7 +246,47 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		if err != nil || len(ends) != 2 || !(ends[0] < ends[1]) {
 			return nil, fmt.Errorf("-span %s: want from,to with from < to", clip(s.span))
 		}
+		if s.model != "" && ends[0] != 0 {
+			return nil, fmt.Errorf("-span %s: models begin at 0: want 0,to", clip(s.span))
+		}
 		p.Span = [2]float64{ends[0], ends[1]}
+	}
+	return p, nil
+}
+
+// named returns the problem of -problem or -model.
+func (s *solution) named() (*probode.Problem, error) {
+	switch {
+	case s.model != "" && s.problem != "":
+		return nil, errors.New("-problem and -model: want one of them")
+	case s.model == "" && s.condition != "":
+		return nil, errors.New("-condition: want -model, too")
+	case s.model == "" && s.problem == "":
+		return nil, errors.New("-problem: want the name of a built-in problem, or -model: see -help")
+	case s.problem != "":
+		p, err := problems.Named(s.problem)
+		if err != nil {
+			return nil, fmt.Errorf("-problem: %w", err)
+		}
+		return p, nil
+	}
+	m, err := loadModel(s.model)
+	if err != nil {
+		return nil, err
+	}
+	e, err := experimentOf(m, s.condition)
+	if err != nil {
+		return nil, err
+	}
+	if s.observed, s.observe, err = m.Observables(e); err != nil {
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	p, err := m.ODE(e)
+	if err != nil {
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	if s.step == 0 && math.IsNaN(s.rtol) && s.atol == "" && s.method != "reference" {
+		s.rtol = 1e-6
 	}
 	return p, nil
 }

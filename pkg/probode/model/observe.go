@@ -1,0 +1,69 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// Observables returns what is observed in an experiment of p: the formulas of
+// its rows, each once, as a function of time, state, and θ as in ODE. It writes
+// a value for each of names into dst, allocates nothing, and may be called by
+// any number of goroutines. A name is the ID of an observable; where rows have
+// parameters of their own, so that it has several formulas, all but the first
+// have _2, _3, … behind. Without data they are the formulas of the model, but
+// for those that want parameters from a row.
+func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
+	formulas := []*expr.Node{}
+	count := map[string]int{}
+	add := func(id string, n *expr.Node) {
+		if count[id]++; count[id] > 1 {
+			id = fmt.Sprintf("%s_%d", id, count[id])
+		}
+		names, formulas = append(names, id), append(formulas, n)
+	}
+	for i := range e.Rows {
+		r := &e.Rows[i]
+		if !slices.ContainsFunc(formulas, r.Formula.Equal) || count[r.Observable] == 0 {
+			add(r.Observable, r.Formula)
+		}
+	}
+	if len(e.Rows) == 0 {
+		if err := p.unmeasured(e, add); err != nil {
+			return nil, nil, err
+		}
+	}
+	inputs := append(append([]string{TimeSymbol}, e.States...), p.paramNames()...)
+	f, err := newProgram(inputs, formulas)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := len(p.Params)
+	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
+}
+
+// unmeasured adds the formulas of the observables of a model without data, by
+// writing out a row for each.
+func (p *Problem) unmeasured(e *Experiment, add func(id string, n *expr.Node)) (err error) {
+	defer catch(&err)
+	m := *e.Model
+	m.Data = nil
+	for _, o := range m.Observables {
+		if !slices.ContainsFunc(append(o.Formula.Symbols(), o.Noise.Symbols()...), func(s string) bool { return isPlaceholder(s, o.ID) }) {
+			m.Data = append(m.Data, Measurement{Observable: o.ID, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, Where: o.Where})
+		}
+	}
+	if len(m.Data) == 0 {
+		return nil
+	}
+	params := map[string]bool{}
+	for _, q := range p.Params {
+		params[q.ID] = true
+	}
+	for _, r := range m.experiments(params)[0].Rows {
+		add(r.Observable, r.Formula)
+	}
+	return nil
+}
