@@ -178,13 +178,7 @@ func (a *Report) jsonStep(st *Step) jsonStep {
 	}
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 		m := c.Modes[c.Worst()]
-		out.Certificate = &jsonCertificate{real(m.D), real(m.Bound), map[string]real{}, real(m.TV), real(m.KL), c.Certified(a.Threshold)}
-		for k, name := range c.Params {
-			out.Certificate.Shift[name] = real(math.NaN())
-			if m.Shift != nil {
-				out.Certificate.Shift[name] = real(m.Shift[k])
-			}
-		}
+		out.Certificate = &jsonCertificate{real(m.D), real(m.Bound), named(c.Params, m.Shift), real(m.TV), real(m.KL), c.Certified(a.Threshold)}
 	}
 	return out
 }
@@ -206,16 +200,7 @@ func (a *Report) jsonModes(st *Step) []jsonMode {
 		sum += m.Mass
 	}
 	for _, m := range st.Modes {
-		out = append(out, jsonMode{Theta: a.byName(m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
-	}
-	return out
-}
-
-// byName gives the numbers of a point the names of its parameters.
-func (a *Report) byName(theta []float64) map[string]real {
-	out := map[string]real{}
-	for k, v := range theta {
-		out[a.Names[k]] = real(v)
+		out = append(out, jsonMode{Theta: named(a.Names, m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
 	}
 	return out
 }

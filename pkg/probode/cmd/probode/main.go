@@ -26,6 +26,7 @@ type command struct {
 
 var commands = []command{
 	{"solve", "a table of solutions of a built-in problem, with the spread of an ensemble", solve},
+	{"certify", "bound what the solver's error does to a posterior, without sampling", certifyVerb},
 	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
