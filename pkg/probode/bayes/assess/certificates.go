@@ -33,7 +33,9 @@ func (c Certificates) String() string {
 		b.WriteString(c.All[at].Answer(c.Threshold) + "\n" + CertificateTable(c.All))
 		fmt.Fprintf(&b, "reference: %v; modes:\n", c.All[0].Reference)
 		for i, m := range c.All[at].Modes {
-			fmt.Fprintf(&b, "  %d  %s\n", i+1, format4(m.Theta))
+			if m.Moved < vanished {
+				fmt.Fprintf(&b, "  %d  %s\n", i+1, format4(m.Theta))
+			}
 		}
 	}
 	if e := c.Enough; e != nil {
@@ -47,6 +49,9 @@ func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {
 		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Solver, e.At.Shift, e.At.D, e.Draws)
+		if e.At.Size == e.Levels[0].Size {
+			b.WriteString("It is the largest that was tried.\n")
+		}
 	} else {
 		b.WriteString("No setting that was tried is enough.\n")
 	}

@@ -158,13 +158,12 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Sol
 }
 
 // checkJSON tells before the work what is in the way of the file of -json.
-func checkJSON(path, data string) error {
+func checkJSON(path, other string) error {
 	if path == "" {
 		return nil
 	}
-	if data != "" && sameFile(path, data) {
-		return fmt.Errorf("-json %s: it would take the place of -data: want another name", path)
+	if other != "" && (path == other || sameFile(path, other)) {
+		return fmt.Errorf("-json %s: another flag names the same file: want another name", path)
 	}
 	return canWrite("json", path)
 }
-
