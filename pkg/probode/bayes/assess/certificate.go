@@ -302,6 +302,7 @@ func (c *certifier) certify(coarse Solver) (*Certificate, error) {
 				return nil, err
 			}
 		}
+		m.at = nil
 		out.Modes = append(out.Modes, m)
 	}
 	return out, nil

@@ -104,6 +104,12 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	}
 	out.Draws = len(points)
 
+	return out, c.largest(s, points, out)
+}
+
+// largest searches for the largest setting that is enough at the points.
+func (c *certifier) largest(s EnoughSettings, points []point, out *Enough) error {
+	p := c.p
 	try := func(size float64) (Level, error) {
 		l, err := c.level(s.Coarse, size, points)
 		l.Enough = l.Shift < s.Threshold && l.D <= limitD
@@ -123,7 +129,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		l, err := try(size)
 		switch {
 		case err != nil:
-			return nil, err
+			return err
 		case !l.Enough:
 			passed, above = 0, size
 		default:
@@ -138,7 +144,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 			mid := math.Sqrt(best * above)
 			l, err := try(mid)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if l.Enough {
 				best = mid
@@ -155,7 +161,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		}
 		out.At = out.Levels[slices.IndexFunc(out.Levels, func(l Level) bool { return l.Size == best })]
 	}
-	return out, nil
+	return nil
 }
 
 // sized returns s with another step size or tolerance.
