@@ -235,9 +235,7 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 // move sets x1 and theta1, and the ends of the segment that F may see to those
 // at theta1, so that a condition on t in F keeps its side where the event moves.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
-	for k, v := range e.theta {
-		e.theta1[k] = v
-	}
+	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
 		e.theta1[k] += eps * v
 	}
