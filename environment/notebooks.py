@@ -38,6 +38,8 @@ CELL_SECONDS = 10
 MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
 NOTEBOOK_SECONDS = 60
 GIVE_UP_SECONDS = 120
+NOTEBOOK_BYTES = 400_000
+CODE_LINES = 180  # that are not blank
 
 # What the first code cell begins with, for those who open a notebook under some
 # other GoNB: its kernel does not know this checkout, and its error does not say
@@ -168,21 +170,28 @@ def inspect(notebook, seconds):
         found = [f"prints to stderr:\n{indent(o.text)}" for o in cell.outputs
                  if o.output_type == "stream" and o.name == "stderr"]
         data = [o.data for o in cell.outputs if "data" in o]
-        figures = [d for d in data if "image/png" in d or "data-probode=" in d.get("text/html", "")]
+        figures = [d for d in data if "data:image/png" in d.get("text/html", "") or "data-probode=" in d.get("text/html", "")]
         source = re.sub(r"//.*", "", cell.source)
         if re.search(r"^(%%|%main|%exec|func main\(\))", source, re.M):
             shown = len(re.findall(r"\bnb\.(?:Show|Assessment)\(", source))
             if shown > len(figures):
                 found.append(f"shows {shown} figures and has {len(figures)}")
         for d in figures:
-            if not ("image/png" in d and "data-probode=" in d.get("text/html", "")):
-                found.append(f"has a figure with {', '.join(sorted(d))} only")
+            # One copy of the picture, in the HTML, where the chart takes its place.
+            if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("data-probode=") != 1 or "image/png" in d:
+                found.append("has a figure that is not one picture and one chart")
         memo = any("kept on disk for the next time" in d.get("text/plain", "") for d in data)
         limit = MEMO_SECONDS if memo else CELL_SECONDS
         if s > limit:
             found.append(f"takes {s:.1f} s, allowed are {limit}")
         found += [f"has “{m}” in its output" for m in machine(cell)]
         findings += [f"cell {number} {f}" for f in found]
+    size = len(nbformat.writes(notebook))
+    if size > NOTEBOOK_BYTES:
+        findings.append(f"takes {size // 1000} kB, allowed are {NOTEBOOK_BYTES // 1000}")
+    lines = sum(1 for _, c in cells for line in c.source.splitlines() if line.strip())
+    if lines > CODE_LINES:
+        findings.append(f"has {lines} lines of code, allowed are {CODE_LINES}")
     if sum(seconds) > NOTEBOOK_SECONDS:
         findings.append(f"takes {sum(seconds):.0f} s, allowed are {NOTEBOOK_SECONDS}")
     return findings

@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/steplaw"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 // Figure 1: the probabilistic backward Euler method on FitzHugh–Nagumo.
@@ -99,7 +100,7 @@ func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	if err != nil {
 		return viz.Figure{}, err
 	}
-	drawn := viz.FromEnsemble(ens, nil)
+	drawn := plots.FromEnsemble(ens, nil)
 	for k := range e.Components {
 		e.Components[k].Paths = drawn.Components[k].Paths
 	}

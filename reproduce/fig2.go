@@ -36,9 +36,9 @@ const (
 	capDraws  = 60 * keptDraws // of a pcn chain, kept: 600 000 iterations
 )
 
-var schemes = []bayes.Scheme{bayes.Deterministic{Proposal: proposal}, bayes.RedrawOnAccept{Proposal: proposal}, bayes.PCNWithinGibbs{Proposal: proposal}}
+var schemes = []bayes.Sampler{bayes.Deterministic{Proposal: proposal}, bayes.RedrawOnAccept{Proposal: proposal}, bayes.PCNWithinGibbs{Proposal: proposal}}
 
-func (s *study) fig2Settings(scheme bayes.Scheme) mcmc.Settings {
+func (s *study) fig2Settings(scheme bayes.Sampler) mcmc.Settings {
 	set := mcmc.Settings{
 		Draws: keptDraws, BurnIn: 1000, Thin: thin, Chains: 4, Seed: s.seed, Workers: s.workers,
 		Start: func(_ int, rng *rand.Rand) []float64 {
@@ -49,7 +49,7 @@ func (s *study) fig2Settings(scheme bayes.Scheme) mcmc.Settings {
 		set.Draws = 250
 	}
 	set.Draws = max(set.Draws, (s.iterations+thin-1)/thin)
-	if _, ok := scheme.(bayes.PCNWithinGibbs); ok && !s.quick {
+	if scheme.Target().Distribution == bayes.Joint && !s.quick {
 		set.MinESS, set.MaxDraws = wantedESS, max(capDraws, set.Draws)
 	}
 	return set
@@ -125,7 +125,7 @@ func computeFig2(ctx context.Context, s *study) error {
 		for _, v := range proposal.Scale {
 			fixed.Scale = append(fixed.Scale, v*scale)
 		}
-		for _, scheme := range []bayes.Scheme{bayes.RedrawOnAccept{Proposal: fixed}, bayes.PCNWithinGibbs{Proposal: fixed}} {
+		for _, scheme := range []bayes.Sampler{bayes.RedrawOnAccept{Proposal: fixed}, bayes.PCNWithinGibbs{Proposal: fixed}} {
 			set := s.fig2Settings(bayes.RedrawOnAccept{})
 			if !s.quick {
 				set.Draws *= 10 // short steps explore slowly

@@ -26,6 +26,13 @@ type AdamsMoulton struct {
 	Newton NewtonSettings
 }
 
+// Nominal returns the order of the implicit equation, which the method loses where
+// it is linearised once at the present state, and what to do about that.
+func (m AdamsMoulton) Nominal() (order int, remedy string) {
+	m.Linearize = Newton
+	return m.Order(), "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
+}
+
 // Linearization says around which state c the vector field is linearised,
 // f(z) ≈ f(c) + J(c)(z − c), to solve the implicit equation of a step, and
 // with that at which state the J of the noise is taken.

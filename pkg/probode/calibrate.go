@@ -7,15 +7,11 @@ import (
 )
 
 // Calibration chooses the noise scale α so that the spread of the ensemble
-// has the size of the error it is there to describe. With mᵢₖ and vᵢₖ the
-// mean and variance of an ensemble at grid point i in component k, and Eᵢₖ an
-// indicator of the global error of the classical method there, the score is
-//
-//	S(α) = −Σᵢₖ B(N(mᵢₖ, vᵢₖ), N(mᵢₖ, Eᵢₖ²)),
-//	B = ¼ log ¼(v/E² + E²/v + 2),
-//
-// minus the sum of the Bhattacharyya distances, which is at most 0, and α* is
-// where it is largest [C16, §3.1]. The same ξ is used for every α, and the
+// has the size of the error it is there to describe. With vᵢₖ the variance of an
+// ensemble at grid point i in component k, and Eᵢₖ an indicator of the global
+// error of the classical method there, the score S(α) is the sum over the points
+// of how well vᵢₖ matches Eᵢₖ², which is at most 0, and α* is where it is
+// largest. There are two: see Rule. The same ξ is used for every α, and the
 // noise scales with √α, so that S is a smooth function of log α.
 
 // An Indicator estimates the global error of the classical method of s, at
@@ -81,6 +77,11 @@ type CalibrateSettings struct {
 	// Scaling says how the size of the noise goes with the step; zero is the
 	// default of the grid.
 	Scaling Scaling
+	// Rule says what α* is; zero is the paper's.
+	Rule Rule
+	// ByComponent asks for a noise scale for each component of the state, too:
+	// Calibration.Alphas. It costs another ensemble of 200 paths for each.
+	ByComponent bool
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Indicator is the measure of the error; nil means Richardson.
@@ -115,6 +116,17 @@ type Calibration struct {
 	// belongs to the problem, to θ and to the units of the state: with a state
 	// ten times as large it is a hundred times as large.
 	Alpha, SE float64
+	// SETime is the standard error of α* as an average over the course of one
+	// solution, by the jackknife over tenths of the points in the order of
+	// time: what more paths cannot mend. It is large where a few errors decide.
+	SETime float64
+	// Alphas are the noise scales by component that maximise the same score
+	// together, if Settings asked for them. Some may be zero: what is seen in
+	// that component comes from the noise of others.
+	Alphas []float64
+	// Fits says how well the spread at α*, or at Alphas, fits the errors it was
+	// chosen for: at all points, and then by component, of those that take part.
+	Fits []Fit
 	// Curve is the score on a logarithmic grid over the bracket, from the
 	// first tenth of the paths, 100 at most. Curve[i].Score is −Inf where a
 	// path failed.
@@ -170,22 +182,31 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	}
 	if best == 0 || best == last {
 		out.AtEdge = true
-		out.Alpha, out.SE = out.Curve[best].Alpha, math.NaN()
+		out.Alpha, out.SE, out.SETime = out.Curve[best].Alpha, math.NaN(), math.NaN()
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at %v", out.Alpha, m, c.solver.g))
 		c.warn(out)
 		return out, nil
 	}
-	x, rel, err := c.refine(ctx, scan)
+	top, err := c.refine(ctx, scan)
 	if err != nil {
 		return nil, err
 	}
-	out.Alpha = math.Exp(x)
-	out.SE = rel * out.Alpha
-	if math.IsNaN(rel) {
+	out.Alpha = math.Exp(top.x)
+	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
+	if s.ByComponent {
+		if out.Alphas, top.logv, err = c.byComponent(ctx, out.Alpha); err != nil {
+			return nil, err
+		}
+	}
+	out.Fits = c.fits(top.logv)
+	if math.IsNaN(top.se) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))
 	}
-	if s.Progress != nil {
-		s.Progress(c.total, c.total)
+	if top.se > 0.3 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known to some %.0f %% only: a few paths that go far astray decide on it, and the score may have several maxima; a smaller step gives a more stable method", out.Alpha, 100*top.se))
+	}
+	if c.s.Progress != nil {
+		c.s.Progress(c.total, c.total)
 	}
 	c.warn(out)
 	return out, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/internal/quantile"
 )
 
@@ -106,6 +107,7 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	if err != nil {
 		return nil, err
 	}
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer solver.Bind(ctx)()
@@ -285,7 +287,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
 			}
 		}
-		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
+		if len(s.Alphas) != solver.d || !solver.scaling.local() && !solver.noise.ByComponent {
 			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
 		}
 		solver.SetAlpha(s.Alphas...)

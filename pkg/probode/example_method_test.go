@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -121,7 +122,7 @@ func ExampleMethod_inference() {
 		panic(err)
 	}
 	fmt.Println(chains.Names, len(chains.Draws), "chains of", len(chains.Draws[0]))
-	found, err := bayes.Assess(ctx, post, bayes.AssessSettings{
+	found, err := assess.Run(ctx, post, assess.Settings{
 		Steps: []float64{0.05, 0.025}, Chains: mcmc.Settings{Draws: 1000, Chains: 2, Seed: 1}})
 	if err != nil {
 		panic(err)

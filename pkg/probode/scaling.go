@@ -20,7 +20,15 @@ const (
 	// with α = 1 as much as the local errors would sum up to if they all had
 	// the same sign. It serves any method.
 	ScaleLocal
+	// ScaleLocalEven adds √α l √N ξ, with N steps: the same as ScaleLocal on a
+	// uniform grid, and on others the same multiple of the local error in each
+	// step, where √(T/h) makes a short step as noisy as thousands of its local
+	// errors.
+	ScaleLocalEven
 )
+
+// local reports whether the noise is added to the state, by local errors.
+func (s Scaling) local() bool { return s == ScaleLocal || s == ScaleLocalEven }
 
 // Alpha returns the noise scale α, that of the first component if they differ.
 func (s *Solver) Alpha() float64 { return s.alpha[0] }
@@ -35,7 +43,7 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 			panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", a))
 		}
 	}
-	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
+	if len(alpha) != 1 && (len(alpha) != s.d || !s.scaling.local() && !s.noise.ByComponent) {
 		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
 	}
 	s.alpha = append(s.alpha[:0], alpha...)
@@ -43,21 +51,21 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 }
 
 // SetScaling changes how the size of the noise goes with the step. For
-// ScaleLocal on a grid that has no local errors of its own they are measured
-// along the classical path at θ, which may fail as a solve may. It is an error
-// to leave ScaleLocal with noise scales by component if the normals of the
-// method do not belong to components.
+// ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
+// they are measured along the classical path at θ, which may fail as a solve
+// may. It is an error to leave them with noise scales by component if the
+// normals of the method do not belong to components.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
 	}
-	if scaling == ScaleLocal && s.Streams() {
+	if scaling.local() && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
-	if scaling != ScaleLocal && len(s.alpha) > 1 && !s.noise.ByComponent {
+	if !scaling.local() && len(s.alpha) > 1 && !s.noise.ByComponent {
 		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
 	}
-	if scaling == ScaleLocal {
+	if scaling.local() {
 		local := s.g.local
 		if local == nil {
 			var err error
@@ -65,18 +73,20 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 				return err
 			}
 		}
-		s.setUnit(local)
+		s.local = local
 	}
-	s.scaling = scaling
+	if s.scaling = scaling; scaling.local() {
+		s.setUnit()
+	}
 	s.rescale()
 	return nil
 }
 
-// Scaling returns how the size of the noise goes with the step: ScaleStep or
-// ScaleLocal.
+// Scaling returns how the size of the noise goes with the step, which is not
+// ScaleDefault.
 func (s *Solver) Scaling() Scaling {
-	if s.scaling == ScaleLocal {
-		return ScaleLocal
+	if s.scaling.local() {
+		return s.scaling
 	}
 	return ScaleStep
 }
@@ -89,15 +99,25 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales of ScaleLocal for α = 1.
-func (s *Solver) setUnit(local []float64) {
+// setUnit sets the scales by local errors for α = 1. Those of another scaling
+// may be in use by a clone and are left alone.
+func (s *Solver) setUnit() {
 	span := s.g.span[1] - s.g.span[0]
-	s.unit = make([]float64, len(local))
+	n := 0
+	for i := range s.g.Steps() {
+		if s.g.H(i) > 0 {
+			n++
+		}
+	}
+	s.unit = make([]float64, len(s.local))
 	for i := range s.g.Steps() {
 		if h := s.g.H(i); h > 0 {
 			c := math.Sqrt(span / h)
+			if s.scaling == ScaleLocalEven {
+				c = math.Sqrt(float64(n))
+			}
 			for k := i * s.d; k < (i+1)*s.d; k++ {
-				s.unit[k] = c * local[k]
+				s.unit[k] = c * s.local[k]
 			}
 		}
 	}
@@ -108,7 +128,7 @@ func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)
 	}
-	if s.fixed = false; s.scaling == ScaleLocal {
+	if s.fixed = false; s.scaling.local() {
 		return
 	}
 	if h, ok := s.g.Uniform(); ok {
@@ -126,7 +146,7 @@ func (s *Solver) rescale() {
 func (s *Solver) scaleAt(i int) {
 	switch {
 	case s.fixed:
-	case s.scaling == ScaleLocal:
+	case s.scaling.local():
 		root := math.Sqrt(s.alpha[0])
 		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
 			if len(s.alpha) > 1 {
@@ -146,7 +166,7 @@ func (s *Solver) scaleAt(i int) {
 
 // normals is n, the number of normals a step.
 func (s *Solver) normals() int {
-	if s.scaling == ScaleLocal {
+	if s.scaling.local() {
 		return s.d
 	}
 	return s.noise.Normals

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
 )
 
 // The score of a noise scale: ensembles at different α with the same noise, and
@@ -51,6 +52,7 @@ type calibrator struct {
 }
 
 func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (c *calibrator, err error) {
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "calibration")
 	if s.Paths == 0 {
 		s.Paths = 1000
 	}
@@ -61,6 +63,8 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 		return nil, err
 	}
 	switch {
+	case s.Rule != Bhattacharyya && s.Rule != LogScore:
+		return nil, fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.title(), s.Rule)
 	case s.Paths < 2*jackknifeGroups:
 		return nil, fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.title(), s.Paths, 2*jackknifeGroups)
 	case !(s.Bracket[0] > 0 && s.Bracket[0] < s.Bracket[1]) || math.IsInf(s.Bracket[1], 1):
@@ -70,6 +74,9 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	solver, theta, err := grid.solver(ctx, p, m)
 	if err != nil {
 		return nil, err
+	}
+	if s.ByComponent && !solver.scaling.local() && !solver.noise.ByComponent {
+		return nil, fmt.Errorf("%s, %v: noise scales by component: want a method whose noise is by component, or noise by local errors", p.title(), m)
 	}
 	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
 		return nil, err
@@ -154,55 +161,76 @@ const jackknifeGroups = 20
 type evaluation struct {
 	ok    bool      // all paths could be solved
 	score float64   // −Inf if not ok, or without spread
-	width float64   // as match has it; 1 if not ok
+	width float64   // as Rule.match has it; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is the score without group g, of evaluations with all paths.
-	without []float64
+	// without[g] is the same at the thinned points, without group g, of
+	// evaluations with all paths.
+	without [][]float64
 }
 
 // evaluate solves the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
-	groups, ok, err := c.groups(ctx, alpha, n)
+	return c.evaluateAt(ctx, []float64{alpha}, n)
+}
+
+// evaluateAt is evaluate with the α of each component.
+func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int) (evaluation, error) {
+	groups, ok, err := c.groups(ctx, alphas, n)
 	if err != nil || !ok {
 		return evaluation{score: math.Inf(-1), width: 1}, err
-	}
-	e := evaluation{ok: true, logv: make([]float64, len(c.used))}
-	score := func(m *moments.Vector) (float64, float64) {
-		for k, m2 := range m.M2 {
-			e.logv[k] = math.Log(m2 / float64(m.N-1))
-		}
-		return c.match(e.logv)
-	}
-	if n == c.s.Paths {
-		// behind[g] holds the groups g, g+1, …
-		behind := make([]moments.Vector, len(groups)+1)
-		behind[len(groups)] = moments.NewVector(len(c.used))
-		for g := len(groups) - 1; g >= 0; g-- {
-			behind[g] = behind[g+1].Clone()
-			behind[g].Merge(&groups[g])
-		}
-		before := moments.NewVector(len(c.used))
-		for g := range groups {
-			rest := before.Clone()
-			rest.Merge(&behind[g+1])
-			v, _ := score(&rest)
-			e.without = append(e.without, v)
-			before.Merge(&groups[g])
-		}
-		e.score, e.width = score(&before)
-		return e, nil
 	}
 	all := moments.NewVector(len(c.used))
 	for g := range groups {
 		all.Merge(&groups[g])
 	}
-	e.score, e.width = score(&all)
+	e := evaluation{ok: true, logv: make([]float64, len(c.used))}
+	for k, m2 := range all.M2 {
+		e.logv[k] = math.Log(m2 / float64(all.N-1))
+	}
+	e.score, e.width = c.s.Rule.match(e.logv, c.loge2)
+	if n == c.s.Paths {
+		for g := range groups {
+			e.without = append(e.without, c.leaveOut(groups, g))
+		}
+	}
 	return e, nil
+}
+
+// leaveOut returns the logarithms of the variances of all groups but one, at
+// the thinned points.
+func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
+	thin := c.thin()
+	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
+	part := rest.Clone()
+	for g := range groups {
+		if g == out {
+			continue
+		}
+		part.N = groups[g].N
+		for k := range part.Mean {
+			part.Mean[k], part.M2[k] = groups[g].Mean[k*thin], groups[g].M2[k*thin]
+		}
+		rest.Merge(&part)
+	}
+	for k, m2 := range rest.M2 {
+		rest.M2[k] = math.Log(m2 / float64(rest.N-1))
+	}
+	return rest.M2
+}
+
+// thin says that standard errors look at each thin-th of the used points, of
+// which there are few thousand then: neighbours in time tell little apart.
+func (c *calibrator) thin() int {
+	n := (len(c.used) + 3999) / 4000
+	if d := c.solver.d; n > 1 && n%d == 0 { // all components
+		n++
+	}
+	return n
 }
 
 // groups returns the moments at the used points of the paths 0, …, n−1 in
 // groups, and false if a path failed.
-func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
+func (c *calibrator) groups(ctx context.Context, alphas []float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // of one is enough
 	many := min(jackknifeGroups, n)
@@ -211,7 +239,7 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 			c.workers[w] = newWorker(c.solver)
 		}
 		wk := c.workers[w]
-		wk.solver.SetAlpha(alpha)
+		wk.solver.SetAlpha(alphas...)
 		m := moments.NewVector(len(c.used))
 		at := make([]float64, len(c.used))
 		for path := g * n / many; path < (g+1)*n/many; path++ {
@@ -251,23 +279,4 @@ func (c *calibrator) solve(w *worker, path int) error {
 		DrawNoise(c.noise[path], c.s.Seed, uint64(path))
 	}
 	return w.solver.solveDrawn(w.z, c.theta, c.noise[path], c.s.Seed, uint64(path))
-}
-
-// match returns the score of an ensemble whose variances have the given
-// logarithms, and whether it is on the whole too narrow or too wide: the mean
-// of (v − E²)/(v + E²), from −1 to 1. With v/E² = e^y the distance is
-// ½ log cosh(y/2), which is taken so that nothing is lost or overflows where
-// one of the two is far larger.
-func (c *calibrator) match(logv []float64) (score, width float64) {
-	for k, l := range logv {
-		y := math.Abs(l - c.loge2[k])
-		e := math.Exp(-y)
-		score -= y/4 + math.Log1p(e)/2 - math.Ln2/2
-		width += math.Copysign((1-e)/(1+e), l-c.loge2[k])
-	}
-	width /= float64(len(logv))
-	if math.IsNaN(score) {
-		return math.Inf(-1), width
-	}
-	return score, width
 }

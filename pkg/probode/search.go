@@ -87,99 +87,178 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	return s, nil
 }
 
-// refine returns log α* from all paths and its standard error, which is NaN
-// where a path cannot be solved close by.
-func (c *calibrator) refine(ctx context.Context, s *scan) (x, se float64, err error) {
+// An optimum is the α* of a score.
+type optimum struct {
+	x        float64   // log α*
+	se, time float64   // standard errors of x, over paths and over time; NaN where a path cannot be solved close by
+	logv     []float64 // logarithms of the variances there
+}
+
+// A parabola interpolates logarithms of variances in log α from those at −δ, 0
+// and δ, and goes on straight beyond.
+type parabola struct {
+	delta            float64
+	left, mid, right []float64
+}
+
+func (p *parabola) at(x float64, logv []float64) {
+	u := x / p.delta
+	for k, m := range p.mid {
+		switch l, r := p.left[k], p.right[k]; {
+		case u < -1:
+			logv[k] = l + (u+1)*(m-l)
+		case u > 1:
+			logv[k] = r + (u-1)*(r-m)
+		default:
+			logv[k] = m + u*(r-l)/2 + u*u*(r-2*m+l)/2
+		}
+	}
+}
+
+// refine returns the optimum from all paths.
+func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small against the width of the maximum
-	x = math.Log(s.curve[s.best].Alpha)
+	x := math.Log(s.curve[s.best].Alpha)
 	x += vertex(s.width, s.curve[s.best-1].Score, s.curve[s.best].Score, s.curve[s.best+1].Score)
 	mid, err := c.evaluate(ctx, math.Exp(x), c.s.Paths)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
 	if mid.ok { // as if the variances were proportional to α
-		shift := c.maximum(1.5, func(v []float64, at float64) {
-			for k := range v {
-				v[k] = mid.logv[k] + at
-			}
-		})
+		shift := c.proportional(mid.logv)
 		const rounds = 5
 		for round := range rounds {
 			if round > 0 || math.Abs(shift) > delta/2 {
 				x += shift
 				if mid, err = c.evaluate(ctx, math.Exp(x), c.s.Paths); err != nil {
-					return 0, 0, err
+					return nil, err
 				}
 			}
 			var side [2]evaluation
 			for j := range side {
 				if side[j], err = c.evaluate(ctx, math.Exp(x+delta*float64(2*j-1)), c.s.Paths); err != nil {
-					return 0, 0, err
+					return nil, err
 				}
 			}
 			if !mid.ok || !side[0].ok || !side[1].ok {
 				break
 			}
-			shift = c.maximum(4*delta, func(v []float64, at float64) {
-				u := at / delta
-				for k, m := range mid.logv {
-					l, r := side[0].logv[k], side[1].logv[k]
-					v[k] = m + u*(r-l)/2 + u*u*(r-2*m+l)/2
-				}
-			})
+			near := parabola{delta, side[0].logv, mid.logv, side[1].logv}
+			shift = c.maximum(4*delta, 1e-5, near.at, c.loge2)
 			if math.Abs(shift) <= delta || round == rounds-1 {
-				return x + shift, jackknife(delta, side[0].without, mid.without, side[1].without), nil
+				top := &optimum{x: x + shift, logv: make([]float64, len(c.used))}
+				near.at(shift, top.logv)
+				top.se, top.time = c.errors(delta, side[0], mid, side[1])
+				return top, nil
 			}
 		}
 	}
-	x, err = c.cutOff(ctx, s)
-	return x, math.NaN(), err
+	return c.cutOff(ctx, s)
 }
 
-// cutOff returns the log α of the largest score of all paths where some α close
-// by has a path that cannot be solved.
-func (c *calibrator) cutOff(ctx context.Context, s *scan) (float64, error) {
+// proportional returns by how much log α should grow if the variances were
+// proportional to α.
+func (c *calibrator) proportional(logv []float64) float64 {
+	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
+		for k, l := range logv {
+			v[k] = l + at
+		}
+	}, c.loge2)
+}
+
+// cutOff returns the optimum of all paths where some α close by has a path that
+// cannot be solved.
+func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
+	top := &optimum{se: math.NaN(), time: math.NaN()}
+	best := math.Inf(-1)
 	f := func(x float64) float64 {
 		e, err := c.evaluate(ctx, math.Exp(x), c.s.Paths)
 		if err != nil {
 			failed = err
 		}
+		if e.score > best {
+			best, top.x, top.logv = e.score, x, e.logv
+		}
 		return -e.score
 	}
 	for best := s.best; best >= 0 && failed == nil; best-- {
 		if at := math.Log(s.curve[best].Alpha); !math.IsInf(f(at), 1) {
-			x := minimize(f, at-s.width, at, at+s.width, 1e-2, 8)
-			return x, failed
+			minimize(f, at-s.width, at, at+s.width, 1e-2, 8)
+			return top, failed
 		}
 	}
 	if failed == nil {
 		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.p.title(), c.solver.m, c.solver.g, s.curve[0].Alpha)
 	}
-	return 0, failed
+	return nil, failed
 }
 
-// maximum returns where in [−reach, reach] the score is largest, if the
-// logarithms of the variances at a place are what set writes.
-func (c *calibrator) maximum(reach float64, set func(logv []float64, at float64)) float64 {
-	v := make([]float64, len(c.used))
+// maximum returns where in [−reach, reach], to within tol, the score is largest
+// against the errors loge2, if the logarithms of the variances at a place are
+// what set writes.
+func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
+	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
-		set(v, at)
-		score, _ := c.match(v)
+		set(at, v)
+		score, _ := c.s.Rule.match(v, loge2)
 		return -score
-	}, -reach, 0, reach, 1e-5, 60)
+	}, -reach, 0, reach, tol, 60)
 }
 
-// jackknife returns the standard error of log α* from the scores, at three
-// places delta apart, of ensembles with one group of paths left out. Each is a
-// parabola near α*.
-func jackknife(delta float64, left, mid, right []float64) float64 {
-	x := moments.NewVector(1)
-	for g := range mid {
-		x.Add([]float64{vertex(delta, left[g], mid[g], right[g])})
+// errors returns the standard errors of log α* from the variances at three places delta apart: by the jackknife over groups of paths
+// and over tenths of the points in time. The optimum is sought again for each,
+// within a factor of two or so: where the score is flat or has kinks, as with a
+// few paths that go far astray, a parabola through it may have its vertex
+// anywhere.
+func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
+	const reach, tol = 0.8, 1e-3
+	thin := c.thin()
+	loge2 := make([]float64, len(mid.without[0]))
+	for k := range loge2 {
+		loge2[k] = c.loge2[k*thin]
 	}
-	n := float64(x.N)
-	return math.Sqrt((n - 1) / n * x.M2[0])
+	var x []float64
+	for g := range mid.without {
+		p := parabola{delta, left.without[g], mid.without[g], right.without[g]}
+		x = append(x, c.maximum(reach, tol, p.at, loge2))
+	}
+	paths = jackknife(x)
+	const blocks = 10
+	n := len(loge2)
+	if n < 2*blocks {
+		return paths, math.NaN()
+	}
+	thinned := func(v []float64) []float64 {
+		out := make([]float64, n)
+		for k := range out {
+			out[k] = v[k*thin]
+		}
+		return out
+	}
+	p := parabola{delta, thinned(left.logv), thinned(mid.logv), thinned(right.logv)}
+	x = x[:0]
+	e := make([]float64, n)
+	for b := range blocks {
+		from, to := b*n/blocks, (b+1)*n/blocks
+		x = append(x, c.maximum(reach, tol, func(at float64, v []float64) {
+			p.at(at, e)
+			copy(v, e[:from])
+			copy(v[from:], e[to:])
+		}, slices.Concat(loge2[:from], loge2[to:])))
+	}
+	return paths, jackknife(x)
+}
+
+// jackknife returns the standard error of an estimate from its values without
+// one of len(x) parts of the data each.
+func jackknife(x []float64) float64 {
+	m := moments.NewVector(1)
+	for _, v := range x {
+		m.Add([]float64{v})
+	}
+	n := float64(len(x))
+	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
 // vertex returns where the parabola with the values l, m, r at −h, 0, h has its

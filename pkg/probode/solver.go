@@ -28,7 +28,8 @@ type Solver struct {
 	step      Stepper
 
 	scaling Scaling
-	unit    []float64 // ScaleLocal: l √(T/h), N×d
+	local   []float64 // l, N×d, once it is known
+	unit    []float64 // ScaleLocal: l √(T/h), ScaleLocalEven: l √N; N×d
 	powers  []float64 // ScaleStep on a grid of steps that differ: h^p, one a step
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
@@ -72,8 +73,8 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 		return nil, err
 	}
 	if s.byDefault() == ScaleLocal {
-		s.scaling = ScaleLocal
-		s.setUnit(g.local)
+		s.scaling, s.local = ScaleLocal, g.local
+		s.setUnit()
 	}
 	s.rescale()
 	return s, nil
@@ -137,7 +138,7 @@ func (s *Solver) Normals() int { return s.normals() }
 // index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
-	if s.scaling != ScaleLocal {
+	if !s.scaling.local() {
 		n = min(s.noise.Quiet, s.g.seg[0].to)
 	}
 	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {

@@ -133,7 +133,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 		s.scaleAt(i)
 	}
 	var err error
-	if s.scaling == ScaleLocal {
+	if s.scaling.local() {
 		err = s.step.Step(next, i, x, theta, nil, nil)
 		for k, v := range normals {
 			next[k] += s.scale[k] * v

@@ -205,7 +205,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 			}
 			w.time[m], w.len[m] = from+a*(to-from), (b-a)*(to-from)
 		}
-		if xi != nil && s.scaling != ScaleLocal {
+		if xi != nil && !s.scaling.local() {
 			w.Scale = w.scale[:w.M*len(xi)]
 			for m := range w.M {
 				for k := range xi {
@@ -215,7 +215,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 		}
 	}
 	var scale []float64
-	if s.scaling == ScaleLocal {
+	if s.scaling.local() {
 		// The state behind the noise is not what the method has made.
 		if xi != nil {
 			copy(w.x, next)

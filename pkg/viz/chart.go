@@ -13,16 +13,6 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Most vertices of one interactive graphic, all frames together: at some 15
-// bytes each they keep the option under a megabyte.
-const maxVertices = 48000
-
-// Most vertices of one unbroken line: two or three for each pixel of the width.
-const maxRun = 2400
-
-// Most markers of one layer: more than this ECharts draws slowly.
-const maxMarkers = 6000
-
 // Option returns the option of an interactive ECharts 5 chart as JSON: one grid
 // for each panel, a legend whose entries switch the layers of that name on
 // and off, tooltips, and a slider for [Frames].
@@ -31,7 +21,8 @@ const maxMarkers = 6000
 // functions is left to the script of [HTML]: it formats numbers, and it draws
 // the series of type custom, whose renderItem is the name "band".
 //
-// Numbers are rounded to 1e-5 of their axis. Of large ensembles and samples only
+// Numbers are rounded to 1e-4 of their axis, and vertices that make no difference
+// of a third of a pixel are left out. Of large ensembles and samples only
 // every kth path or point is kept, and the legend says so; curves of many
 // thousands of values are reduced to their extremes. [PNG] and [SVG] draw all.
 func Option(g Graphic) ([]byte, error) {
@@ -69,68 +60,6 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 		"tooltip":  map[string]any{"show": false},
 	}
 	return json.Marshal(map[string]any{"baseOption": base, "options": frames})
-}
-
-// thinning returns k such that every kth path and point keeps within
-// maxVertices.
-func thinning(ps []*page) int {
-	total := 0
-	for _, p := range ps {
-		for _, panel := range p.Panels {
-			for _, l := range panel.Layers {
-				switch l := l.(type) {
-				case Line:
-					if monotone(l.X) {
-						total += min(len(l.X), maxRun)
-					} else {
-						total += len(l.X)
-					}
-				case Points:
-					total += min(len(l.X), maxMarkers)
-				}
-			}
-		}
-	}
-	return max(1, (total+maxVertices-1)/maxVertices)
-}
-
-// thinned returns what the chart calls the layers of which it shows a part.
-func thinned(ps []*page, every int) map[string]string {
-	names := map[string]string{}
-	for _, p := range ps {
-		for _, panel := range p.Panels {
-			for _, l := range panel.Layers {
-				k := 1
-				switch l := l.(type) {
-				case Line:
-					k = l.every(every)
-				case Points:
-					k = l.every(every)
-				}
-				if name := l.look().name; k > 1 && name != "" {
-					names[name] = fmt.Sprintf("%s (1 in %d drawn)", name, k)
-				}
-			}
-		}
-	}
-	return names
-}
-
-// Only what has many paths is shown in part: not the few contours of a density
-// that shares a figure with an ensemble, and no observation.
-
-func (l Line) every(k int) int {
-	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
-		return 1
-	}
-	return k
-}
-
-func (p Points) every(k int) int {
-	if p.Err != nil || len(p.X) <= 2000 {
-		return 1
-	}
-	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
 // What go-echarts has no field for.
@@ -248,7 +177,7 @@ func (p *page) chart(every int, names map[string]string) map[string]any {
 		links[key] = append(links[key], grid)
 
 		for _, l := range panel.Layers {
-			for _, s := range chartSeries(l, panel, lim, every) {
+			for _, s := range chartSeries(l, panel, lim, b, every) {
 				s.XAxisIndex, s.YAxisIndex = grid, grid
 				s.Z = 2 + len(v.series) // drawn in this order, whatever their types
 				if name, ok := names[s.Name]; ok {
@@ -329,11 +258,13 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// chartSeries returns the series of one layer.
-func chartSeries(l Layer, panel Panel, lim box, every int) []series {
+// chartSeries returns the series of one layer, in a panel that shows lim in frame.
+func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
 	q := rounding{panel, lim}
 	hidden := map[string]any{"show": false}
+	xs := scale{lim.x0, lim.x1, frame.x1 - frame.x0, panel.X.Log}
+	ys := scale{lim.y0, lim.y1, frame.y1 - frame.y0, panel.Y.Log}
 	line := func(width float64, d Dash) map[string]any {
 		m := map[string]any{"color": css(k.color), "width": width, "type": "solid", "opacity": 1}
 		if d != Solid {
@@ -361,9 +292,7 @@ func chartSeries(l Layer, panel Panel, lim box, every int) []series {
 		pieces(x, y, func(a, b int) {
 			if i%every == 0 && b-a > 1 {
 				px, py := x[a:b], y[a:b]
-				if k := (b - a) / maxRun; k > 1 {
-					px, py = append(nth(px, k), x[b-1]), append(nth(py, k), y[b-1])
-				}
+				px, py = simplified(px, py, xs, ys)
 				paths = append(paths, map[string]any{"coords": q.vertices(px, py)})
 			}
 			i++
@@ -386,6 +315,9 @@ func chartSeries(l Layer, panel Panel, lim box, every int) []series {
 		}
 		if monotone(l.X) {
 			x, y := thin(l.X, l.Y)
+			if k.marker == NoMarker {
+				x, y = simplified(x, y, xs, ys)
+			}
 			s := plain(x, y)
 			return append([]series{s}, ending...)
 		}
@@ -442,80 +374,7 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// monotone says whether x never decreases or never increases: a function of x,
-// for which a tooltip that reads off the value at the pointer makes sense.
-func monotone(x []float64) bool {
-	up, down := true, true
-	last := math.NaN()
-	for _, v := range x {
-		if math.IsNaN(v) {
-			continue
-		}
-		up, down = up && !(v < last), down && !(v > last)
-		last = v
-	}
-	return up || down
-}
-
-func runs(x, y []float64) (n int) {
-	pieces(x, y, func(i, j int) { n++ })
-	return n
-}
-
-func nth(x []float64, k int) []float64 {
-	y := make([]float64, 0, len(x)/k+1)
-	for i := 0; i < len(x); i += k {
-		y = append(y, x[i])
-	}
-	return y
-}
-
-// thin shortens a very long curve. Of each run of values it keeps the lowest
-// and the highest, so that no spike is lost.
-func thin(x, y []float64) (tx, ty []float64) {
-	if len(x) <= maxRun {
-		return x, y
-	}
-	width := (2*len(x) + maxRun - 1) / maxRun
-	for i := 0; i < len(x); i += width {
-		lo, hi := i, i
-		for j := i; j < min(i+width, len(x)); j++ {
-			if math.IsNaN(y[lo]) || y[j] < y[lo] {
-				lo = j
-			}
-			if math.IsNaN(y[hi]) || y[j] > y[hi] {
-				hi = j
-			}
-		}
-		a, b := min(lo, hi), max(lo, hi)
-		tx, ty = append(tx, x[a], x[b]), append(ty, y[a], y[b])
-	}
-	return tx, ty
-}
-
-// thin shortens a very long band to the hull of each run of values.
-func (b Band) thin() Band {
-	if len(b.X) <= maxRun {
-		return b
-	}
-	width := (len(b.X) + maxRun - 1) / maxRun
-	var t Band
-	for i := 0; i < len(b.X); i += width {
-		x, lo, hi := b.X[i], b.Lo[i], b.Hi[i]
-		for j := i; j < min(i+width, len(b.X)); j++ {
-			if math.IsNaN(lo) || b.Lo[j] < lo {
-				lo = b.Lo[j]
-			}
-			if math.IsNaN(hi) || b.Hi[j] > hi {
-				hi = b.Hi[j]
-			}
-		}
-		t.X, t.Lo, t.Hi = append(t.X, x), append(t.Lo, lo), append(t.Hi, hi)
-	}
-	return t
-}
-
-// rounding writes numbers to 1e-5 of the length of their axis.
+// rounding writes numbers to 1e-4 of the length of their axis.
 type rounding struct {
 	panel Panel
 	lim   box
@@ -571,9 +430,9 @@ func round(b []byte, v, length float64, log bool) []byte {
 	if math.IsNaN(v) {
 		return append(b, "null"...)
 	}
-	digits := 5 - int(math.Floor(math.Log10(length)))
+	digits := 4 - int(math.Floor(math.Log10(length)))
 	if log || digits < 0 || digits > 12 {
-		return strconv.AppendFloat(b, v, 'g', 6, 64)
+		return strconv.AppendFloat(b, v, 'g', 5, 64)
 	}
 	n := len(b)
 	b = strconv.AppendFloat(b, v, 'f', digits, 64)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,7 +144,7 @@ func TestSeries(t *testing.T) {
 	if got, want := strings.Join(kinds, ", "), "line line, custom band, lines points, scatter points, line x, line y, lines loop, scatter loop"; got != want {
 		t.Fatalf("series %q, want %q", got, want)
 	}
-	tol := 1e-5 * (c.YAxis[0].Max - c.YAxis[0].Min)
+	tol := 1e-4 * (c.YAxis[0].Max - c.YAxis[0].Min)
 	d := numbers(t, c.Series[0].Data)
 	if len(d) != 4 || *d[0][1] != 0.5 || d[1][1] != nil || math.Abs(*d[2][1]+1.23456789) > tol || d[3][1] != nil {
 		t.Errorf("line: %s", c.Series[0].Data)
@@ -181,9 +182,9 @@ func TestRounding(t *testing.T) {
 		{1e12 / 3, 1e12, false}, {100, 1e4, false}, {-2000000, 1e7, false}, {1e-20 / 3, 1, true}, {3e8 / 7, 1e9, true},
 	} {
 		s := string(round(nil, tt.v, tt.length, tt.log))
-		tol := 1e-5 * tt.length
+		tol := 1e-4 * tt.length
 		if tt.log {
-			tol = 1e-5 * math.Abs(tt.v)
+			tol = 1e-4 * math.Abs(tt.v)
 		}
 		if v := parse(t, s); math.Abs(v-tt.v) > tol || s == "-0" || !json.Valid([]byte(s)) {
 			t.Errorf("%v on an axis of length %v is written %s", tt.v, tt.length, s)
@@ -203,16 +204,53 @@ func TestThinning(t *testing.T) {
 	if len(raw) > 1<<20 {
 		t.Errorf("an option of %d bytes", len(raw))
 	}
-	if got := c.Legend[0].Data[0].Name; got != "500 paths (1 in 5 drawn)" || c.Series[0].Name != got {
+	if got := c.Legend[0].Data[0].Name; got != "500 paths (1 in 9 drawn)" || c.Series[0].Name != got {
 		t.Errorf("legend %q, series %q", got, c.Series[0].Name)
 	}
 	var paths []struct{ Coords [][]float64 }
-	if err := json.Unmarshal(c.Series[0].Data, &paths); err != nil || len(paths) != 100 || len(paths[0].Coords) != 201 {
+	if err := json.Unmarshal(c.Series[0].Data, &paths); err != nil || len(paths) != 56 || len(paths[0].Coords) > 201 {
 		t.Errorf("%d paths: %v", len(paths), err)
 	}
 	for _, s := range c.Series {
 		if strings.HasPrefix(s.Name, "h = ") && strings.Contains(s.Name, "drawn") {
 			t.Errorf("series %q", s.Name)
+		}
+	}
+}
+
+// A simplified curve is nowhere farther than the tolerance from the whole one, keeps
+// its ends, its gaps and a spike, and a smooth curve gets much shorter.
+func TestSimplified(t *testing.T) {
+	xs, ys := scale{0, 20, 800, false}, scale{1e-3, 10, 300, true}
+	var x, y []float64
+	for i := range 2001 {
+		x = append(x, float64(i)/100)
+		y = append(y, 2+math.Sin(x[i]))
+	}
+	y[700], y[1200] = 5, nan
+	sx, sy := simplified(x, y, xs, ys)
+	if len(sx) > 200 {
+		t.Errorf("%d of %d vertices are left", len(sx), len(x))
+	}
+	if sx[0] != x[0] || sx[len(sx)-1] != x[2000] || !slices.Contains(sy, 5) {
+		t.Error("an end or a spike is lost")
+	}
+	gap := slices.IndexFunc(sy, math.IsNaN)
+	if gap < 0 || sx[gap-1] != x[1199] || sx[gap+1] != x[1201] {
+		t.Error("a gap is lost")
+	}
+	for i := range x {
+		if i == 1200 {
+			continue
+		}
+		j, _ := slices.BinarySearch(sx, x[i])
+		d := math.Hypot(xs.pixel(sx[j])-xs.pixel(x[i]), ys.pixel(sy[j])-ys.pixel(y[i]))
+		if j > 0 && j != gap && j != gap+1 {
+			px, py := xs.pixel(sx[j-1]), ys.pixel(sy[j-1])
+			d = min(d, distance(xs.pixel(x[i])-px, ys.pixel(y[i])-py, xs.pixel(sx[j])-px, ys.pixel(sy[j])-py))
+		}
+		if d > tolerance+1e-9 {
+			t.Fatalf("vertex %d is %v pixels from the curve that is left", i, d)
 		}
 	}
 }

@@ -23,5 +23,5 @@
 // gives the same bytes.
 //
 // Everything is given as plain slices; the package knows nothing of solvers or
-// samplers.
+// samplers. Package viz/plots turns their results into figures.
 package viz

@@ -40,7 +40,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(img.Bounds().Size())
-	// Output: (900,600)
+	// Output: (750,500)
 }
 
 // Mean and bands of an ensemble of three paths of one component.

@@ -5,14 +5,18 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 )
 
 //go:embed loader.js
-var loader string
+var source string
+
+// loader is the script without its comments and indentation: every figure of a
+// notebook brings it along, for none knows of the others.
+var loader = regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, "")
 
 // HTML returns a fragment of a page, or the output of a notebook cell, that
 // shows the graphic: the static picture, and a script that puts the interactive
@@ -25,46 +29,40 @@ var loader string
 // Jupyter server), else from a public CDN; by RequireJS where the page uses it.
 // All fragments of a page share one load.
 //
+// The picture and the data of the chart are in the fragment once, the data
+// packed, which browsers of 2023 and later unpack; in older ones the picture stays.
+//
 // The fragment is a function of the graphic alone. Its identity is a hash of
 // its content, so that different graphics on one page do not collide.
 func HTML(g Graphic) (string, error) {
-	fragment, _, err := Bundle(g)
-	return fragment, err
-}
-
-// Bundle returns what [HTML] and [PNG] do, with the picture drawn once for
-// both.
-func Bundle(g Graphic) (fragment string, picture []byte, err error) {
 	ps, show, err := g.pages()
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	if picture, err = ps[show].png(); err != nil {
-		return "", nil, err
+	picture, err := ps[show].png()
+	if err != nil {
+		return "", err
 	}
 	opt, err := option(g, ps, show)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	sum := sha256.New()
 	sum.Write(opt)
 	sum.Write(picture)
 	id := hex.EncodeToString(sum.Sum(nil)[:8])
 
-	// As the text of a JSON string the option is parsed faster than as a
-	// literal, and anew for each place where it is shown. Marshal writes <
-	// as an escape, so that no text in it can end the script.
-	text, err := json.Marshal(string(opt))
+	packed, err := pack(opt)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	p := ps[show]
 	var b strings.Builder
 	fmt.Fprintf(&b, `<div data-probode="%s" data-width="%d" data-height="%d" style="max-width:%dpx;overflow-x:auto;background:#fff">`+
 		`<img alt="%s" style="width:100%%;height:auto" src="data:image/png;base64,%s"></div>`+"\n",
 		id, p.Width, p.Height, p.Width, html.EscapeString(p.alt()), base64.StdEncoding.EncodeToString(picture))
-	fmt.Fprintf(&b, "<script>\n%sprobodeViz.show(%q, %s);\n</script>\n", loader, id, text)
-	return b.String(), picture, nil
+	fmt.Fprintf(&b, "<script>\n%sprobodeViz.show(%q, %q);\n</script>\n", loader, id, packed)
+	return b.String(), nil
 }
 
 // alt describes the figure for those who cannot see it.

@@ -2,9 +2,13 @@ package viz
 
 import (
 	"bytes"
+	"compress/flate"
 	"encoding/base64"
 	"encoding/json"
 	"image/png"
+	"io"
+	"math"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -56,17 +60,66 @@ func TestHTML(t *testing.T) {
 		if _, err := png.Decode(bytes.NewReader(picture)); err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		var text string
-		if err := json.Unmarshal([]byte(m[8]), &text); err != nil {
+		var want, got any
+		opt, err := Option(tt.g)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if want, _ := Option(tt.g); text != string(want) {
+		if err := json.Unmarshal(opt, &want); err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(flate.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(strings.Trim(m[8], `"`)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got = unpacked(got); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the option in the fragment differs", tt.name)
+		}
+		if len(m[8]) > len(opt)/2 {
+			t.Errorf("%s: an option of %d bytes is packed into %d", tt.name, len(opt), len(m[8]))
 		}
 	}
 	if !strings.Contains(last, `alt="&lt;!-- &#34;quoted&#34; &lt;/div&gt;; panel;`) {
 		t.Error("the description of the picture is not escaped")
 	}
+}
+
+// unpacked is what unpack in loader.js does.
+func unpacked(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		c, ok := v["$"].([]any)
+		if !ok {
+			for k, w := range v {
+				v[k] = unpacked(w)
+			}
+			return v
+		}
+		m, unit := int(c[0].(float64)), math.Pow10(int(c[1].(float64)))
+		c = c[2:]
+		rows := make([]any, len(c)/m)
+		for i := range rows {
+			rows[i] = make([]any, m)
+		}
+		for j := range m {
+			sum := 0.0
+			for i := range rows {
+				if d := c[j*len(rows)+i].(float64); d != 0.5 {
+					sum += d
+					rows[i].([]any)[j] = sum / unit
+				}
+			}
+		}
+		return rows
+	case []any:
+		for i, w := range v {
+			v[i] = unpacked(w)
+		}
+	}
+	return v
 }
 
 // A name in the option is what the user wrote: go-echarts' templates, which

@@ -157,20 +157,45 @@
     }
   }
 
+  // The reverse of pack in pack.go: columns of differences become lists of points.
+  function unpack(v) {
+    if (v === null || typeof v !== "object") return v;
+    if (Array.isArray(v)) return v.map(unpack);
+    if (!v.$) {
+      Object.keys(v).forEach(function (k) { v[k] = unpack(v[k]); });
+      return v;
+    }
+    var m = v.$[0], unit = Math.pow(10, v.$[1]), n = (v.$.length - 2) / m, rows = [];
+    for (var i = 0; i < n; i++) rows.push([]);
+    for (var j = 0, at = 2; j < m; j++) {
+      for (var sum = 0, i = 0; i < n; i++, at++) {
+        if (v.$[at] === 0.5) { rows[i].push(null); continue; }
+        sum += v.$[at];
+        rows[i].push(sum / unit);
+      }
+    }
+    return rows;
+  }
+  function unzip(text) {
+    var bytes = Uint8Array.from(atob(text), function (c) { return c.charCodeAt(0); });
+    var plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(plain).text();
+  }
+
   // show turns the pictures with this id into charts. A notebook may run the
   // script before its output is part of the page, so it looks again for a while.
-  function show(id, json) {
-    load().then(function (echarts) {
+  function show(id, packed) {
+    Promise.all([load(), unzip(packed)]).then(function (ready) {
       var tries = 0;
       (function look() {
         var boxes = document.querySelectorAll('[data-probode="' + id + '"]:not([data-drawn])');
         if (!boxes.length && tries++ < 50) { setTimeout(look, 100); return; }
         boxes.forEach(function (box) {
           box.setAttribute("data-drawn", "");
-          draw(echarts, box, JSON.parse(json));
+          draw(ready[0], box, unpack(JSON.parse(ready[1])));
         });
       })();
-    }).catch(function () { /* no ECharts: the pictures stay */ });
+    }).catch(function () { /* no ECharts, or an old browser: the pictures stay */ });
   }
 
   window.probodeViz = { show: show };

@@ -53,6 +53,9 @@ func render(t *testing.T, g Graphic) image.Image {
 	return img
 }
 
+// Pixels of a picture to one of a page.
+const scaling = dpi / 96.
+
 func TestPNG(t *testing.T) {
 	fs, err := fragments()
 	if err != nil {
@@ -70,14 +73,14 @@ func TestPNG(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w, h := img.Bounds().Dx(), img.Bounds().Dy(); w != p.Width*3/2 || math.Abs(float64(h)-1.5*float64(p.Height)) > 1 {
+		if w, h := img.Bounds().Dx(), img.Bounds().Dy(); w != int(scaling*float64(p.Width)) || math.Abs(float64(h)-scaling*float64(p.Height)) > 1 {
 			t.Errorf("%s: %d by %d pixels for %d by %d CSS pixels", tt.name, w, h, p.Width, p.Height)
 		}
 		// Every panel has colour in it: more than axes and grid.
 		for i, b := range p.frames {
 			n := 0
-			for y := int(1.5*b.y0) + 2; y < int(1.5*b.y1)-2; y++ {
-				for x := int(1.5*b.x0) + 2; x < int(1.5*b.x1)-2; x++ {
+			for y := int(scaling*b.y0) + 2; y < int(scaling*b.y1)-2; y++ {
+				for x := int(scaling*b.x0) + 2; x < int(scaling*b.x1)-2; x++ {
 					if r, g, b, _ := img.At(x, y).RGBA(); max(r, g, b)-min(r, g, b) > 0x1000 {
 						n++
 					}
@@ -154,8 +157,8 @@ func TestPixels(t *testing.T) {
 				return (v - a.Min) / (a.Max - a.Min)
 			}
 			return color.NRGBAModel.Convert(img.At(
-				int(1.5*(b.x0+norm(x)*(b.x1-b.x0))),
-				int(1.5*(b.y1-norm(y)*(b.y1-b.y0))))).(color.NRGBA)
+				int(scaling*(b.x0+norm(x)*(b.x1-b.x0))),
+				int(scaling*(b.y1-norm(y)*(b.y1-b.y0))))).(color.NRGBA)
 		}
 		for _, tt := range []struct {
 			name string
@@ -206,11 +209,11 @@ func TestClip(t *testing.T) {
 	for y := range img.Bounds().Dy() {
 		for x := range img.Bounds().Dx() {
 			// Markers and widths of lines may reach a few pixels over.
-			if fx, fy := float64(x)/1.5, float64(y)/1.5; fx > b.x0-8 && fx < b.x1+8 && fy > b.y0-8 && fy < b.y1+8 {
+			if fx, fy := float64(x)/scaling, float64(y)/scaling; fx > b.x0-8 && fx < b.x1+8 && fy > b.y0-8 && fy < b.y1+8 {
 				continue
 			}
 			if r, g, b, _ := img.At(x, y).RGBA(); max(r, g, b)-min(r, g, b) > 0x1000 {
-				t.Fatalf("pixel (%d, %d) outside of the panel is coloured", x, y)
+				t.Fatalf("pixel (%d, %d) outside of the panel is coloured: %v", x, y, img.At(x, y))
 			}
 		}
 	}

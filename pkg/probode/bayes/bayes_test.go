@@ -134,7 +134,7 @@ func decayClassical(h float64, y []float64) func(theta float64) float64 {
 }
 
 // agree checks mean and standard deviation of the draws against mean and sd,
-// each within 4.5 Monte Carlo standard errors, which fails a correct scheme with
+// each within 4.5 Monte Carlo standard errors, which fails a correct sampler with
 // probability 2·7e-6 = 1.4e-5, and below 1e-3 with standard errors that are 20 %
 // too small.
 func agree(t *testing.T, name string, c *mcmc.Chains, mean, sd float64) {
@@ -153,7 +153,7 @@ var decayY = []float64{0.75, 0.31, 0.29, 0.07}
 // walk is a proposal that fits the posterior's scale.
 var walk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}
 
-func run(t *testing.T, p *bayes.Posterior, s bayes.Scheme, draws int) *mcmc.Chains {
+func run(t *testing.T, p *bayes.Posterior, s bayes.Sampler, draws int) *mcmc.Chains {
 	t.Helper()
 	c, err := bayes.Sample(context.Background(), p, s, mcmc.Settings{
 		Draws: draws, Seed: 1,
@@ -169,7 +169,7 @@ func run(t *testing.T, p *bayes.Posterior, s bayes.Scheme, draws int) *mcmc.Chai
 // 7e-6 each, see agree.
 func TestPosteriorMoments(t *testing.T) {
 	for _, c := range []struct {
-		s     bayes.Scheme
+		s     bayes.Sampler
 		alpha float64 // of the closed form
 	}{
 		{bayes.Deterministic{Proposal: walk}, 0},
@@ -183,10 +183,10 @@ func TestPosteriorMoments(t *testing.T) {
 	}
 }
 
-// The appendix's scheme settles into a law that depends on the proposal. With
+// The appendix's sampler settles into a law that depends on the proposal. With
 // two fixed proposals, one 30 times narrower, its standard deviations differ
 // by more than 20 standard errors, and both are away from p(θ | Y); the
-// correct scheme gives the same law with either.
+// correct sampler gives the same law with either.
 func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 	_, want := decayMoments(t, decayAlpha, decayY)
 	var sd, se [2]float64
@@ -204,7 +204,7 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 }
 
 func TestWorkersDoNotChangeDraws(t *testing.T) {
-	for _, s := range []bayes.Scheme{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
+	for _, s := range []bayes.Sampler{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
 		var first [][][]float64
 		for _, workers := range []int{1, 3} {
 			c, err := bayes.Sample(context.Background(), decayPosterior(decayAlpha, decayY), s, mcmc.Settings{
@@ -237,7 +237,7 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
 		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 			Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}}}
-	for _, s := range []bayes.Scheme{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
+	for _, s := range []bayes.Sampler{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
 		c, err := bayes.Sample(context.Background(), post, s, mcmc.Settings{Draws: 200, BurnIn: -1, Chains: 1,
 			Start: func(int, *rand.Rand) []float64 { return []float64{-0.5} }})
 		if err != nil {

@@ -28,15 +28,15 @@ func paper(b *testing.B) *bayes.Posterior {
 	return cases.FitzHughNagumo(data)
 }
 
-// turns runs the first scheme and the second one after the other, b.N times, and
+// turns runs the first sampler and the second one after the other, b.N times, and
 // returns the seconds of a draw in every turn. A server's core may be half again
 // as fast for a second and then no more, so only neighbours are compared.
-func turns(b *testing.B, schemes [2]bayes.Scheme, workers [2]int) (first, second []float64) {
+func turns(b *testing.B, samplers [2]bayes.Sampler, workers [2]int) (first, second []float64) {
 	p := paper(b)
 	for range b.N {
 		var seconds [2]float64
-		for i, s := range schemes {
-			c, err := bayes.Compare(context.Background(), p, []bayes.Scheme{s}, mcmc.Settings{Draws: 500, Workers: workers[i]})
+		for i, s := range samplers {
+			c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{s}, mcmc.Settings{Draws: 500, Workers: workers[i]})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func median(a, b []float64) float64 {
 // The cost of a draw by pCN within Gibbs, in deterministic draws, on one core.
 // It is to be at most 2.8. Use -benchtime 15x or more.
 func BenchmarkCostOfNoise(b *testing.B) {
-	plain, noisy := turns(b, [2]bayes.Scheme{bayes.Deterministic{}, bayes.PCNWithinGibbs{}}, [2]int{1, 1})
+	plain, noisy := turns(b, [2]bayes.Sampler{bayes.Deterministic{}, bayes.PCNWithinGibbs{}}, [2]int{1, 1})
 	b.ReportMetric(median(noisy, plain), "deterministic-draws")
 	b.ReportMetric(1e6*floats.Min(noisy), "µs/draw")
 }
@@ -66,6 +66,31 @@ func BenchmarkCostOfNoise(b *testing.B) {
 // The throughput of four chains on two cores, in units of that on one. It is to
 // be at least 1.8, on two idle cores. Use -benchtime 15x or more.
 func BenchmarkTwoCores(b *testing.B) {
-	one, two := turns(b, [2]bayes.Scheme{bayes.PCNWithinGibbs{}, bayes.PCNWithinGibbs{}}, [2]int{1, 2})
+	one, two := turns(b, [2]bayes.Sampler{bayes.PCNWithinGibbs{}, bayes.PCNWithinGibbs{}}, [2]int{1, 2})
 	b.ReportMetric(median(one, two), "speedup")
+}
+
+// Every sampler in its usual settings on the model of the paper: solves a draw
+// and effective draws a second, of the parameter that has the fewest, with the
+// search for modes and starts counted.
+func BenchmarkSamplers(b *testing.B) {
+	p := paper(b)
+	for _, s := range []bayes.Sampler{
+		bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.PseudoMarginal{}, bayes.PseudoMarginal{Correlation: 0.99},
+		bayes.DelayedAcceptance{}, bayes.DelayedAcceptance{Noise: true}, bayes.ExpectedLikelihood{}, bayes.RedrawOnAccept{},
+	} {
+		b.Run(s.String(), func(b *testing.B) {
+			var effective, solves float64
+			for range b.N {
+				c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{s}, mcmc.Settings{Draws: 500, Seed: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				effective += c[0].ESS
+				solves = c[0].Solves
+			}
+			b.ReportMetric(effective/b.Elapsed().Seconds(), "effective-draws/s")
+			b.ReportMetric(solves, "solves/draw")
+		})
+	}
 }

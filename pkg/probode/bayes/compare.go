@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A Result is what one scheme made of a posterior.
+// A Result is what one sampler made of a posterior.
 type Result struct {
-	Scheme Scheme
-	Chains *mcmc.Chains
+	Sampler Sampler
+	Chains  *mcmc.Chains
 
 	// Solves is the work of a draw: the steps that solvers took for it, in
 	// units of those of one solve of all experiments with Posterior.StepSize.
@@ -24,40 +24,47 @@ type Result struct {
 	// all chains together, and Tail the smallest tail effective sample size.
 	ESS, Tail float64
 
-	// Seconds is the time that the draws took with the workers at hand, those
-	// of burn-in deducted at their share. It is the only number here that is
-	// not the same the next time.
-	Seconds float64
+	// Work is that of the whole run, in the same units.
+	Work float64
+
+	// Seconds is the time that all of it took with the workers at hand:
+	// Preparation, in which modes and starts are found, burn-in, and the draws.
+	// Drawing is the part that more draws would take in proportion. Times are
+	// all here that is not the same the next time.
+	Seconds, Preparation, Drawing float64
 }
 
-// Rate returns the number of effective draws per second.
+// Rate returns the number of effective draws per second, preparation and burn-in
+// included.
 func (r Result) Rate() float64 { return r.ESS / r.Seconds }
 
-// A Comparison holds the results of several schemes.
+// A Comparison holds the results of several samplers.
 type Comparison []Result
 
-// Compare draws from p by each of the schemes in turn, with the same settings:
+// Compare draws from p by each of the samplers in turn, with the same settings:
 // the same seed, and so the same starts and the same random numbers for the
 // proposals of θ. How much work each is for a draw, and how much a draw is
 // worth, stand in the results.
 //
-// The schemes need not have the same law; each documents its own. The error
-// names the scheme in which it occurred, and the results of those before it are
+// The samplers need not have the same distribution; each documents its own. The error
+// names the sampler in which it occurred, and the results of those before it are
 // returned, too.
-func Compare(ctx context.Context, p *Posterior, schemes []Scheme, s mcmc.Settings) (Comparison, error) {
+func Compare(ctx context.Context, p *Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
-	for _, scheme := range schemes {
-		r, err := compare(ctx, p, scheme, s)
+	for _, sampler := range samplers {
+		r, err := Measure(ctx, p, sampler, s)
 		if err != nil {
-			return out, fmt.Errorf("%v: %w", scheme, err)
+			return out, fmt.Errorf("%v: %w", sampler, err)
 		}
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) (Result, error) {
-	job, err := prepare(ctx, p, scheme, s)
+// Measure draws from p by the sampler, as Sample does, and takes down what it
+// costs.
+func Measure(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings) (Result, error) {
+	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
 		return Result{}, err
 	}
@@ -69,9 +76,11 @@ func compare(ctx context.Context, p *Posterior, scheme Scheme, s mcmc.Settings) 
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Result{
-		Scheme: scheme, Chains: chains, ESS: math.Inf(1), Tail: math.Inf(1),
+		Sampler: sampler, Chains: chains, ESS: math.Inf(1), Tail: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
-		Seconds: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
+		Work:    job.solves(),
+		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),
+		Drawing: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
 	}
 	for _, m := range chains.Summary() {
 		r.ESS, r.Tail = math.Min(r.ESS, m.BulkESS), math.Min(r.Tail, m.TailESS)
@@ -84,14 +93,14 @@ func (c Comparison) String() string {
 	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {
 		draws := float64(len(r.Chains.Draws) * len(r.Chains.Draws[0]))
-		rows = append(rows, []string{r.Scheme.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
+		rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.2f", r.Solves), fmt.Sprintf("%.0f", r.ESS),
 			fmt.Sprintf("%.1f", 1000*r.ESS/draws), fmt.Sprintf("%.1f", 1000*r.ESS/draws/r.Solves), fmt.Sprintf("%.0f", r.Rate())})
 	}
 	var b strings.Builder
 	b.WriteString(text.Table(rows, text.First))
 	for _, r := range c {
 		if r.Chains.LogWeights != nil {
-			fmt.Fprintf(&b, "%v: k̂ of the weights is %.2f, %s\n", r.Scheme, r.Chains.KHat, trust(r.Chains.KHat))
+			fmt.Fprintf(&b, "%v: k̂ of the weights is %.2f, %s\n", r.Sampler, r.Chains.KHat, trust(r.Chains.KHat))
 		}
 	}
 	return b.String()
@@ -108,7 +117,7 @@ func trust(khat float64) string {
 	return "above 0.7: they are not to be trusted, the coarse posterior is too far off"
 }
 
-// Laws returns mean and standard deviation of each parameter by each scheme, as a
+// Laws returns mean and standard deviation of each parameter by each sampler, as a
 // table for a terminal.
 func (c Comparison) Laws() string {
 	if len(c) == 0 {
@@ -119,7 +128,7 @@ func (c Comparison) Laws() string {
 		rows = append(rows, []string{text.Printable(name), "mean", "± mcse", "sd", "± mcse", "R̂"})
 		for _, r := range c {
 			m := r.Chains.Summary()[i]
-			rows = append(rows, []string{r.Scheme.String(), fmt.Sprintf("%.5g", m.Mean), fmt.Sprintf("%.1g", m.MCSE),
+			rows = append(rows, []string{r.Sampler.String(), fmt.Sprintf("%.5g", m.Mean), fmt.Sprintf("%.1g", m.MCSE),
 				fmt.Sprintf("%.4g", m.SD), fmt.Sprintf("%.1g", m.MCSESD), fmt.Sprintf("%.3f", m.RHat)})
 		}
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// All schemes on one model through one call. Each correct one agrees with
+// All samplers on one model through one call. Each correct one agrees with
 // quadrature for its own law, 2 checks of 7e-6 each, 16 in all; the paper's
-// scheme and the expected likelihood do not, by more than 5 standard errors.
+// sampler and the expected likelihood do not, by more than 5 standard errors.
 func TestCompare(t *testing.T) {
 	p := decayPosterior(decayAlpha, decayY)
 	type law struct{ mean, sd float64 }
 	of := func(mean, sd float64) law { return law{mean, sd} }
 	classical, noisy, exact := of(decayMoments(t, 0, decayY)), of(decayMoments(t, decayAlpha, decayY)), of(moments(decayClassical(0, decayY)))
-	// In this order: scheme, its law, the range of its work.
+	// In this order: sampler, its law, the range of its work.
 	cases := []struct {
-		s        bayes.Scheme
+		s        bayes.Sampler
 		law      law
 		lo, hi   float64
 		deviates bool
@@ -34,15 +34,15 @@ func TestCompare(t *testing.T) {
 		{bayes.PseudoMarginal{Particles: 8, Proposal: walk}, noisy, 0, 8.1, false},
 		{bayes.PseudoMarginal{Particles: 8, Importance: true, Proposal: walk}, noisy, 8, 8, false},
 		{bayes.PseudoMarginal{Particles: 8, Correlation: 0.9, Proposal: walk}, noisy, 0, 8.1, false},
-		{bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}}, exact, 1, 1, false},
+		{bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}}, exact, 1, 1, false},
 		{bayes.RedrawOnAccept{Proposal: walk}, noisy, 1, 2, true},
 		{bayes.ExpectedLikelihood{Paths: 2, Proposal: walk}, noisy, 4, 4, true},
 	}
-	var schemes []bayes.Scheme
+	var samplers []bayes.Sampler
 	for _, c := range cases {
-		schemes = append(schemes, c.s)
+		samplers = append(samplers, c.s)
 	}
-	out, err := bayes.Compare(context.Background(), p, schemes, mcmc.Settings{Draws: 5000, Seed: 2})
+	out, err := bayes.Compare(context.Background(), p, samplers, mcmc.Settings{Draws: 5000, Seed: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestCompare(t *testing.T) {
 				t.Errorf("%v: no deviation: mean %.4f for %.4f, sd %.4f for %.4f", c.s, m.Mean, c.law.mean, m.SD, c.law.sd)
 			}
 		} else {
-			agreeWeighted(t, r.Scheme.String(), r.Chains, c.law.mean, c.law.sd)
+			agreeWeighted(t, r.Sampler.String(), r.Chains, c.law.mean, c.law.sd)
 		}
 		// A move to where the prior is zero, or past a filter that has died,
 		// takes no solve, so that the bounds need some room below.
@@ -76,18 +76,18 @@ func TestCompare(t *testing.T) {
 }
 
 // The same seed gives the same numbers, for any number of workers, the times
-// apart; and starts are common to the schemes.
+// apart; and starts are common to the samplers.
 func TestCompareIsDeterministic(t *testing.T) {
 	p := decayPosterior(decayAlpha, decayY)
-	schemes := []bayes.Scheme{bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.Reweighted{}}
+	samplers := []bayes.Sampler{bayes.Deterministic{}, bayes.PCNWithinGibbs{}, bayes.Reweighted{}}
 	var all []bayes.Comparison
 	for _, workers := range []int{1, 3} {
-		c, err := bayes.Compare(context.Background(), p, schemes, mcmc.Settings{Draws: 50, Workers: workers})
+		c, err := bayes.Compare(context.Background(), p, samplers, mcmc.Settings{Draws: 50, Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range c {
-			c[i].Seconds = 0
+			c[i].Seconds, c[i].Preparation, c[i].Drawing = 0, 0, 0
 		}
 		all = append(all, c)
 	}
@@ -95,12 +95,12 @@ func TestCompareIsDeterministic(t *testing.T) {
 		t.Error("the comparison depends on the number of workers")
 	}
 	if !reflect.DeepEqual(all[0][0].Chains.Draws, all[0][2].Chains.Draws) {
-		t.Error("Reweighted does not begin with the draws of its scheme")
+		t.Error("Reweighted does not begin with the draws of its sampler")
 	}
 }
 
 func TestCompareErrors(t *testing.T) {
-	out, err := bayes.Compare(context.Background(), decayPosterior(0, decayY), []bayes.Scheme{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{}}, mcmc.Settings{Draws: 10})
+	out, err := bayes.Compare(context.Background(), decayPosterior(0, decayY), []bayes.Sampler{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{}}, mcmc.Settings{Draws: 10})
 	if len(out) != 1 || err == nil || !strings.HasPrefix(err.Error(), "pcn: ") {
 		t.Errorf("%d results, error %v", len(out), err)
 	}

@@ -26,7 +26,7 @@ import (
 // so that it does not matter how far off the coarse solution is, but only how
 // its error changes from θ to θ′.
 //
-// Stationary law: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
+// Stationary distribution: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
 // with Noise p(θ, ξ | Y), θ being moved with ξ fixed and ξ by pCN as in
 // PCNWithinGibbs. But a chain does not enter a region where the coarse solver
 // fails.
@@ -51,7 +51,7 @@ type DelayedAcceptance struct {
 	// the Posterior.
 	CoarseMethod probode.Method
 
-	// Noise has the scheme move ξ, too.
+	// Noise has the sampler move ξ, too.
 	Noise bool
 
 	// Beta is that of PCNWithinGibbs. It has no meaning without Noise.
@@ -69,7 +69,7 @@ func (s DelayedAcceptance) String() string {
 	return "delayed acceptance"
 }
 
-func (s DelayedAcceptance) proposal() mcmc.Rule { return s.Proposal }
+func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
 
 // coarse returns p with the solver of the first stage.
 func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
@@ -87,11 +87,11 @@ func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 	return &q
 }
 
-func (s DelayedAcceptance) validate(p *Posterior) error {
+func (s DelayedAcceptance) Check(p *Posterior) error {
 	if !(s.CoarseStep >= 0) || !(s.Beta >= 0 && s.Beta <= 1) {
 		return fmt.Errorf("bayes: DelayedAcceptance with CoarseStep %g and Beta %g: want CoarseStep > 0, or 0 for twice Step, and Beta in [0, 1]", s.CoarseStep, s.Beta)
 	}
-	if _, err := newEvaluator(s.coarse(p)); err != nil {
+	if _, err := newDensity(s.coarse(p)); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
 	if s.Noise {
@@ -100,10 +100,20 @@ func (s DelayedAcceptance) validate(p *Posterior) error {
 	return nil
 }
 
-func (s DelayedAcceptance) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	coarse, err := newEvaluator(s.coarse(e.p))
+// Target returns p₀(θ | Y), with Noise p(θ, ξ | Y).
+func (s DelayedAcceptance) Target() Target {
+	if s.Noise {
+		return Target{Distribution: Joint, Reweightable: true}
+	}
+	return Target{Distribution: Classical, Reweightable: true}
+}
+
+// Kernel returns the kernel of one chain.
+func (s DelayedAcceptance) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	coarse, err := e.With(s.coarse(e.p))
 	if err != nil {
-		panic("bayes: " + err.Error()) // validate has looked at it
+		panic("bayes: " + err.Error()) // Check has looked at it
 	}
 	if s.Noise {
 		xi := newPCN(e, rule, burnIn, s.Beta, 1)
@@ -116,13 +126,13 @@ func (s DelayedAcceptance) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc
 type delayed struct {
 	*state
 	pcn       *pcn // moves ξ; nil without noise
-	coarse    *evaluator
+	coarse    *Density
 	fitCoarse []float64 // m̃ at the position
 	fitRight  []float64 // m*
 	spared    int       // moves that the first stage has turned down
 }
 
-func newDelayed(s *state, xi *pcn, coarse *evaluator) *delayed {
+func newDelayed(s *state, xi *pcn, coarse *Density) *delayed {
 	return &delayed{state: s, pcn: xi, coarse: coarse,
 		fitCoarse: make([]float64, len(s.fit)), fitRight: make([]float64, len(s.fit))}
 }
@@ -136,7 +146,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 		return err
 	}
 	k.spared = 0
-	if _, err := k.coarse.logLikelihood(k.theta, nil); err != nil {
+	if _, err := k.coarse.LogLikelihood(k.theta, nil); err != nil {
 		return err
 	}
 	k.keepCoarse()
@@ -158,7 +168,7 @@ func (k *delayed) Step(rng *rand.Rand) {
 }
 
 // moveTheta is that of state in two stages. The second decides by what is
-// otherwise for ξ, so that rng is used up as by other schemes.
+// otherwise for ξ, so that rng is used up as by other samplers.
 func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
@@ -168,9 +178,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	// probability of acceptance.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
-	lp := s.e.constrain(s.thetaNew, s.uNew)
+	lp := s.e.Constrain(s.thetaNew, s.uNew)
 	if !math.IsInf(lp, -1) {
-		if _, err := k.coarse.logLikelihood(s.thetaNew, nil); err != nil {
+		if _, err := k.coarse.LogLikelihood(s.thetaNew, nil); err != nil {
 			s.stats.Failed++
 		} else {
 			first = min(0, lp+k.right(s.thetaNew, k.coarse.fit, s.fit, k.fitCoarse)-s.logPrior-s.ll+logq)
@@ -210,8 +220,6 @@ func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	return ll
 }
 
-func (k *delayed) work() int { return k.state.work() + k.coarse.steps }
-
 func (k *delayed) State(a *mcmc.Archive) {
 	if k.pcn != nil {
 		k.pcn.State(a)
@@ -222,7 +230,7 @@ func (k *delayed) State(a *mcmc.Archive) {
 	a.Int(&k.spared)
 }
 
-func (k *delayed) learned() (what, value string) {
-	return "share of fine solves for moves of θ that the coarse stage spared, by chain:",
+func (k *delayed) Tuned() (what, value string) {
+	return "share of fine solves for moves of θ that the coarse stage spared",
 		fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
 }

@@ -8,7 +8,7 @@ import (
 
 // Deterministic is Metropolis on θ with the classical solution, ξ = 0.
 //
-// Stationary law: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
+// Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
 // ignored. Cost: one solve a draw. Use it for comparison, and where the step is
 // known to be small enough.
 type Deterministic struct {
@@ -17,11 +17,16 @@ type Deterministic struct {
 	Proposal mcmc.Rule
 }
 
-func (Deterministic) String() string                { return "deterministic" }
-func (s Deterministic) proposal() mcmc.Rule         { return s.Proposal }
-func (s Deterministic) validate(p *Posterior) error { return nil }
+func (Deterministic) String() string             { return "deterministic" }
+func (s Deterministic) Proposals() mcmc.Rule     { return s.Proposal }
+func (s Deterministic) Check(p *Posterior) error { return nil }
 
-func (s Deterministic) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+// Target returns p₀(θ | Y).
+func (s Deterministic) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
+
+// Kernel returns the kernel of one chain.
+func (s Deterministic) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
 	return &deterministic{newState(e, rule, burnIn, false)}
 }
 

@@ -1,7 +1,7 @@
 // Package bayes infers the parameters of an ordinary differential equation
 // from data when the equation is solved numerically, with the error of the
 // solver as part of the model. With ξ the standard normals behind a numerical
-// path and Z(θ, ξ) that path, the joint law is
+// path and Z(θ, ξ) that path, the joint distribution is
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
@@ -11,15 +11,15 @@
 //
 // A Posterior names the parameters with their priors, and holds one or more
 // Experiments: an equation, its data, what of the state is observed, and the
-// law of the errors. FindMode and CalibrateAlpha find the noise scale of the
-// solver where the posterior is; Sample draws by a Scheme; Predict tells what
+// distribution of the errors. FindMode and CalibrateAlpha find the noise scale of the
+// solver where the posterior is; Sample draws by a Sampler; Predict tells what
 // new data would look like. Assess does all that over a ladder of step sizes
 // and says whether the solver's error matters. Stream is Sample for runs too
 // long for one sitting or one machine.
 //
-// # Which scheme
+// # Which sampler
 //
-//	scheme               stationary law             solves a draw       use it
+//	sampler               stationary distribution             solves a draw       use it
 //	PCNWithinGibbs       p(θ, ξ | Y)                2                   by default
 //	PseudoMarginal       p(θ | Y)                   N                   where the noise is so large that θ and ξ are moved together badly
 //	DelayedAcceptance    p₀(θ | Y) of the fine      1 coarse, and fine  where the fine step is expensive
@@ -30,7 +30,7 @@
 //	ExpectedLikelihood   near p(θ | Y)              2 N                 to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal    1 to 2              to reproduce the paper's Figure 2
 //
-// The first three are exact: their draws have the law stated, up to Monte Carlo
+// The first three are exact: their draws have the distribution stated, up to Monte Carlo
 // error. Compare runs several on one model.
 //
 // # References

@@ -95,38 +95,21 @@ func ExampleReweight() {
 	// is the rate off by more than a fifth of its standard deviation? true
 }
 
-// One model, several schemes, one call.
+// One model, several samplers, one call.
 func ExampleCompare() {
 	p := growth()
 	p.Alpha = bayes.Known(0.3)
 	results, err := bayes.Compare(context.Background(), p,
-		[]bayes.Scheme{bayes.Deterministic{}, bayes.PCNWithinGibbs{}}, mcmc.Settings{Draws: 500, Seed: 1})
+		[]bayes.Sampler{bayes.Deterministic{}, bayes.PCNWithinGibbs{}}, mcmc.Settings{Draws: 500, Seed: 1})
 	if err != nil {
 		panic(err)
 	}
 	for _, r := range results {
-		fmt.Printf("%v: %.0f solves a draw\n", r.Scheme, r.Solves)
+		fmt.Printf("%v: %.0f solves a draw\n", r.Sampler, r.Solves)
 	}
 	// Output:
 	// deterministic: 1 solves a draw
 	// pcn: 2 solves a draw
-}
-
-// Does a scheme draw from the posterior that it claims to? A real study has
-// hundreds of data sets.
-func ExampleSBC() {
-	p := growth()
-	p.Alpha = bayes.Known(0.1)
-	r, err := bayes.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, bayes.SBCSettings{Sets: 4, Ranks: 9, BurnIn: 500})
-	if err != nil {
-		panic(err)
-	}
-	wrong := false
-	for k := range r.Names {
-		wrong = wrong || r.P(k) < 1e-4
-	}
-	fmt.Println(r.Names, "wrong:", wrong)
-	// Output: [rate capacity cells0 sigma log_lik] wrong: false
 }
 
 // New data from the posterior, the solver's error included.

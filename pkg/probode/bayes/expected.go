@@ -16,11 +16,11 @@ import (
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
-// Stationary law: an approximation of p(θ | Y) that depends on the proposal and
-// is as a rule wider. It is a noisy Metropolis chain, whose law tends to
+// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
+// is as a rule wider. It is a noisy Metropolis chain, whose distribution tends to
 // p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one,
 // and is far away where that variance is large; Medina-Aguayo et al. (2016)
-// give conditions under which there is a stationary law at all. Unlike
+// give conditions under which there is a stationary distribution at all. Unlike
 // PseudoMarginal, it cannot be caught by an estimate that is too high.
 //
 // Cost: 2M solves and 2M·N·d normals a draw, twice that of PseudoMarginal with
@@ -35,17 +35,22 @@ type ExpectedLikelihood struct {
 	Paths int
 }
 
-func (ExpectedLikelihood) String() string        { return "expected likelihood" }
-func (s ExpectedLikelihood) proposal() mcmc.Rule { return s.Proposal }
+func (ExpectedLikelihood) String() string         { return "expected likelihood" }
+func (s ExpectedLikelihood) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s ExpectedLikelihood) validate(p *Posterior) error {
+func (s ExpectedLikelihood) Check(p *Posterior) error {
 	if s.Paths < 0 {
 		return fmt.Errorf("bayes: ExpectedLikelihood with %d Paths: want a positive number, or 0 for 10", s.Paths)
 	}
 	return noisy(s, p)
 }
 
-func (s ExpectedLikelihood) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+// Target returns none: the distribution depends on the proposal.
+func (s ExpectedLikelihood) Target() Target { return Target{} }
+
+// Kernel returns the kernel of one chain.
+func (s ExpectedLikelihood) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
 	k := &expected{state: newState(e, rule, burnIn, false)}
 	m := newEstimator(k.state, false)
 	if s.Paths == 0 {

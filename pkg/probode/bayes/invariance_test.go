@@ -22,7 +22,7 @@ import (
 // toy is x′ = 0 from 0, solved by one step of Euler's method with h = α = 1, so
 // that x(1) = ξ. What is expected of the one observation is the number of the
 // state, 3θ + ξ + 1, and the likelihood is looked up there.
-func toy(t *testing.T, like *[12]float64) *evaluator {
+func toy(t *testing.T, like *[12]float64) *Density {
 	t.Helper()
 	p := &Posterior{
 		Params: []Param{{Name: "theta", Prior: table(toyPrior), Natural: true}},
@@ -35,7 +35,7 @@ func toy(t *testing.T, like *[12]float64) *evaluator {
 		}},
 		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: Known(1),
 	}
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +238,8 @@ func (s *state) at(theta, xi int) {
 	if s.xi != nil {
 		s.xi[0] = float64(xi - 1)
 	}
-	s.logPrior = s.e.constrain(s.theta, s.u)
-	s.ll, _ = s.e.logLikelihood(s.theta, s.xi)
+	s.logPrior = s.e.Constrain(s.theta, s.u)
+	s.ll, _ = s.e.LogLikelihood(s.theta, s.xi)
 }
 
 // joined is p(θ, ξ | Y) up to a factor.
@@ -282,7 +282,7 @@ func TestInvariance(t *testing.T) {
 		rule  scripted
 		sound bool
 	}{{"", rule, true}, {", forgetful", wrong, false}} {
-		det := Deterministic{}.kernel(e, c.rule, 0).(*deterministic)
+		det := Deterministic{}.Kernel(e, c.rule, 0).(*deterministic)
 		det.chance = b
 		zero := make([]float64, 4) // ξ = 0
 		for i := range zero {
@@ -314,9 +314,9 @@ func TestInvariance(t *testing.T) {
 				d = newDelayed(xi.state, xi, coarse)
 			}
 			step := func() {
-				d.coarse.logLikelihood(d.theta, nil)
+				d.coarse.LogLikelihood(d.theta, nil)
 				copy(d.fitCoarse, d.coarse.fit)
-				d.e.logLikelihood(d.theta, d.xi)
+				d.e.LogLikelihood(d.theta, d.xi)
 				copy(d.fit, d.e.fit)
 				d.Step(nil)
 			}
@@ -339,7 +339,7 @@ func TestInvariance(t *testing.T) {
 		for i := range pi {
 			pi[i] = toyPrior[i/9] * toyNoise[i/3%3] * toyNoise[i%3] * estimate(i)
 		}
-		cor := PseudoMarginal{Particles: 2, Correlation: 0.5, Importance: true}.kernel(e, c.rule, 0).(*pseudoMarginal)
+		cor := PseudoMarginal{Particles: 2, Correlation: 0.5, Importance: true}.Kernel(e, c.rule, 0).(*pseudoMarginal)
 		cor.chance = b
 		p := transitions(b, 36, func(i int) {
 			cor.at(i/9, 1)
@@ -367,7 +367,7 @@ func TestInvariance(t *testing.T) {
 			merged[index(i/9, estimate(i))] += pi[i]
 		}
 		merged = merged[:len(states)]
-		pm := PseudoMarginal{Particles: 2, Importance: true}.kernel(e, c.rule, 0).(*pseudoMarginal)
+		pm := PseudoMarginal{Particles: 2, Importance: true}.Kernel(e, c.rule, 0).(*pseudoMarginal)
 		pm.chance = b
 		p = transitions(b, len(states), func(i int) {
 			pm.at(int(states[i][0]), 1)
@@ -377,7 +377,7 @@ func TestInvariance(t *testing.T) {
 	}
 }
 
-// The paper's scheme does not leave p(θ, ξ | Y) invariant, but the density
+// The paper's sampler does not leave p(θ, ξ | Y) invariant, but the density
 // ν(θ) p(ξ) / A_q(θ, ξ) that its doc comment names, A_q being the probability of
 // acceptance and ν the invariant law of θ at the times of acceptance; and that
 // depends on the proposal.
@@ -396,7 +396,7 @@ func TestInvarianceOfRedrawOnAccept(t *testing.T) {
 	for _, q := range [][][]float64{toyMove, lazy, local} {
 		b := &branches{}
 		e := toy(t, &toyLike)
-		k := RedrawOnAccept{}.kernel(e, scripted{b: b, q: q}, 0).(*redraw)
+		k := RedrawOnAccept{}.Kernel(e, scripted{b: b, q: q}, 0).(*redraw)
 		k.chance = b
 		p := transitions(b, 12, func(i int) { k.at(i/3, i%3) }, func() { k.Step(nil) },
 			func() int { return 3*int(k.theta[0]) + int(k.xi[0]) + 1 })
@@ -502,7 +502,7 @@ func linear() *Posterior {
 // errors, and the mean of what paths expect of the data given Y. With m and H
 // such that m + Hξ is expected, Y ~ N(m, HHᵀ + Σ), in the rows of values that
 // are not missing.
-func marginal(t *testing.T, e *evaluator, theta []float64) (logp float64, mean []float64) {
+func marginal(t *testing.T, e *Density, theta []float64) (logp float64, mean []float64) {
 	t.Helper()
 	var y, sd []float64
 	var cells []int
@@ -518,7 +518,7 @@ func marginal(t *testing.T, e *evaluator, theta []float64) (logp float64, mean [
 		}
 	}
 	expect := func(xi []float64) []float64 {
-		if _, err := e.logLikelihood(theta, xi); err != nil {
+		if _, err := e.LogLikelihood(theta, xi); err != nil {
 			t.Fatal(err)
 		}
 		return append([]float64(nil), e.fit...)
@@ -572,13 +572,13 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 		{Particles: 4, Importance: true}, {Particles: 30, Importance: true},
 		{Particles: 4, Importance: true, Correlation: 0.9},
 	} {
-		e, err := newEvaluator(linear())
+		e, err := newDensity(linear())
 		if err != nil {
 			t.Fatal(err)
 		}
 		theta := []float64{0.6, 1.8}
 		exact, mean := marginal(t, e, theta)
-		k := s.kernel(e, scripted{}, 0).(*pseudoMarginal)
+		k := s.Kernel(e, scripted{}, 0).(*pseudoMarginal)
 		k.source.Seed(1, 2)
 		var sum, squares [4]float64
 		for range n {
@@ -605,12 +605,12 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 
 // What resampling is for: with as many paths the filter's log p̂ varies less.
 func TestFilterBeatsImportance(t *testing.T) {
-	e, err := newEvaluator(linear())
+	e, err := newDensity(linear())
 	if err != nil {
 		t.Fatal(err)
 	}
 	variance := func(s PseudoMarginal) float64 {
-		k := s.kernel(e, scripted{}, 0).(*pseudoMarginal)
+		k := s.Kernel(e, scripted{}, 0).(*pseudoMarginal)
 		k.source.Seed(1, 2)
 		var sum, squares float64
 		const n = 2000
@@ -637,7 +637,7 @@ func TestFilterBeatsImportance(t *testing.T) {
 // allocates in doing so is given half a burn-in of its own.
 func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 	rule := mcmc.AdaptiveMetropolis{Scale: []float64{0.2, 0.2}, AdaptAfter: 50, StopAfter: 200}
-	for _, s := range []Scheme{
+	for _, s := range []Sampler{
 		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1, Moves: 2}, ExpectedLikelihood{},
 		PseudoMarginal{}, PseudoMarginal{Correlation: 0.9}, PseudoMarginal{Importance: true}, PseudoMarginal{Particles: 5},
 		PseudoMarginal{Importance: true, Correlation: 0.99},
@@ -695,11 +695,11 @@ func TestFilterKeepsThePast(t *testing.T) {
 		// All data are at grid points: interpolation would go by the order.
 		p.Method, p.StepSize = probode.AdamsMoulton{Steps: steps, Linearize: l}, 0.01
 		p.Alpha = Known(6 * math.Pow(p.StepSize, -float64(2*steps+1))) // noise as large as the errors of the data
-		e, err := newEvaluator(p)
+		e, err := newDensity(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := PseudoMarginal{Particles: 20}.kernel(e, scripted{}, 0).(*pseudoMarginal)
+		k := PseudoMarginal{Particles: 20}.Kernel(e, scripted{}, 0).(*pseudoMarginal)
 		k.source.Seed(1, 2)
 		var out []float64
 		for range 10 {

@@ -40,11 +40,11 @@ type block struct {
 
 // cut returns count blocks of time for each experiment, or as many as it has
 // steps that use ξ.
-func cut(e *evaluator, count int) []block {
+func cut(e *Density, count int) []block {
 	var blocks []block
 	at := 0
 	for _, r := range e.runs {
-		d := r.solver.Problem().Dim()
+		d := r.solver.Normals()
 		first := r.solver.Startup()
 		n := r.solver.Steps() - first
 		c := min(count, n)
@@ -86,7 +86,7 @@ func (b *block) add(xi []float64, dv float64) {
 // findShape looks for the shape, from u for θ and v = 0. It returns nil where
 // there is none to be found, for the density is not smooth or does not
 // determine all parameters.
-func findShape(ctx context.Context, e *evaluator, u []float64, blocks []block) *shape {
+func findShape(ctx context.Context, e *Density, u []float64, blocks []block) *shape {
 	s := newScoring(e, blocks)
 	d := len(u)
 	x := make([]float64, d+len(blocks))
@@ -131,7 +131,7 @@ func findShape(ctx context.Context, e *evaluator, u []float64, blocks []block) *
 // scoring is the work of findShape: the gradient of the log density of (θ, v),
 // and its expected curvature.
 type scoring struct {
-	e         *evaluator
+	e         *Density
 	blocks    []block
 	theta, xi []float64
 	step      []float64 // of the differences
@@ -139,7 +139,7 @@ type scoring struct {
 	gradient  *mat.VecDense
 }
 
-func newScoring(e *evaluator, blocks []block) *scoring {
+func newScoring(e *Density, blocks []block) *scoring {
 	n := len(e.p.Params) + len(blocks)
 	s := &scoring{e: e, blocks: blocks,
 		theta: make([]float64, len(e.p.Params)), xi: make([]float64, e.noise), step: make([]float64, n),
@@ -162,7 +162,7 @@ func newScoring(e *evaluator, blocks []block) *scoring {
 // in the evaluator; −∞ where it cannot be evaluated.
 func (s *scoring) density(x []float64) float64 {
 	d := len(s.theta)
-	lp := s.e.constrain(s.theta, x[:d])
+	lp := s.e.Constrain(s.theta, x[:d])
 	if math.IsInf(lp, 0) {
 		return math.Inf(-1)
 	}
@@ -172,20 +172,20 @@ func (s *scoring) density(x []float64) float64 {
 		s.blocks[i].add(s.xi, v)
 		lp -= v * v / 2
 	}
-	ll, err := s.e.logLikelihood(s.theta, s.xi)
+	ll, err := s.e.LogLikelihood(s.theta, s.xi)
 	if err != nil || math.IsNaN(ll) {
 		return math.Inf(-1)
 	}
 	return lp + ll
 }
 
-// locations appends to dst what the law of each value of the data depends on:
+// locations appends to dst what the distribution of each value of the data depends on:
 // what is expected of it, and own parameters that are unknown.
 func (s *scoring) locations(dst []float64) []float64 {
 	for _, r := range s.e.runs {
-		c := len(r.laws)
+		c := len(r.errors)
 		for n := range r.x.Data.T {
-			for k, l := range r.laws {
+			for k, l := range r.errors {
 				dst = append(dst, r.fit[n*c+k])
 				for i, p := range l.param {
 					if p >= 0 {
@@ -243,13 +243,13 @@ func (s *scoring) expand(x []float64) bool {
 		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
 		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
 	}
-	lp := s.e.constrain(s.theta, x[:d])
+	lp := s.e.Constrain(s.theta, x[:d])
 	for k := range d {
 		at, h := x[k], 100*s.step[k]
 		x[k] = at + h
-		up := s.e.constrain(s.theta, x[:d])
+		up := s.e.Constrain(s.theta, x[:d])
 		x[k] = at - h
-		down := s.e.constrain(s.theta, x[:d])
+		down := s.e.Constrain(s.theta, x[:d])
 		x[k] = at
 		if g, c := (up-down)/(2*h), (2*lp-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
 			add(k, g, max(0, c))
@@ -275,15 +275,15 @@ type cell struct {
 
 // information returns the gradient of the log likelihood in the locations, and
 // Fisher's information there, the mean of the squared gradient over data that
-// the laws draw.
+// the distributions draw.
 func (s *scoring) information() (score []float64, cells []cell) {
 	const draws = 256
 	rng := probode.Stream(0x73636f7265)
 	for _, r := range s.e.runs {
-		c := len(r.laws)
+		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
-				l, m := &r.laws[k], r.fit[n*c+k]
+				l, m := &r.errors[k], r.fit[n*c+k]
 				q := 1
 				for _, p := range l.param {
 					if p >= 0 {
@@ -327,7 +327,7 @@ func (s *scoring) information() (score []float64, cells []cell) {
 
 // gradient writes the derivatives of log p(y | m, own) in m and in the own
 // parameters that are unknown, and reports whether they are finite.
-func (l *law) gradient(dst []float64, y, m, spread float64) bool {
+func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 {
 		h = min(h, m/2) // which may have to be positive
@@ -415,44 +415,42 @@ func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *r
 	return logq
 }
 
-// prepare looks for the shape that joint moves want.
-func (s PCNWithinGibbs) prepare(ctx context.Context, j *job) error {
-	e, err := newEvaluator(j.p)
+// Prepare looks for the shape that joint moves want.
+func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
+	e, err := newDensity(p)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	defer e.Bind(ctx)()
 	blocks := s.Blocks
 	if blocks == 0 {
-		d := 0
+		n := 0
 		for _, r := range e.runs {
-			d += r.solver.Problem().Dim()
+			n += r.solver.Normals()
 		}
-		if blocks = min(64/d, 40); blocks < 4 {
+		if blocks = min(64/n, 40); blocks < 4 {
 			blocks = 0 // the search would cost more than it gains
 		}
 	}
 	if blocks <= 0 {
-		return nil
+		return s, nil, nil
 	}
-	if j.mode == nil {
-		if j.mode = j.p.mode; j.mode == nil {
-			// An error other than the end of ctx is no reason to stop here:
-			// the caller knows where to begin.
-			j.mode, err = j.p.FindMode(ctx, j.settings.Seed)
-		}
-	}
-	if err == nil && j.mode.U != nil {
-		j.shape = findShape(ctx, e, j.mode.U, cut(e, blocks))
+	// An error other than the end of ctx is no reason to stop here: the caller
+	// knows where to begin.
+	m, err := mode()
+	if err == nil && m.U != nil {
+		s.shape = findShape(ctx, e, m.U, cut(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, nil, err
 	}
-	if j.shape == nil {
-		j.notes = append(j.notes, "θ and ξ are not moved at once: no Gaussian approximation of their posterior was found")
-		return nil
+	if err := e.Err(); err != nil {
+		return nil, nil, err
 	}
-	theta := make([]float64, len(j.p.Params))
-	e.constrain(theta, j.shape.mean[:len(theta)])
-	j.notes = append(j.notes, fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", j.p.format(theta), len(j.shape.blocks)))
-	return nil
+	if s.shape == nil {
+		return s, []string{"θ and ξ are not moved at once: no Gaussian approximation of their posterior was found"}, nil
+	}
+	theta := make([]float64, len(p.Params))
+	e.Constrain(theta, s.shape.mean[:len(theta)])
+	return s, []string{fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", p.format(theta), len(s.shape.blocks))}, nil
 }

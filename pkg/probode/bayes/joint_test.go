@@ -37,7 +37,7 @@ func drift(sigma Value) *Posterior {
 // the information 2n about log σ, beside 1/0.5² of the prior.
 func TestFindShape(t *testing.T) {
 	const sigma = 0.3
-	e, err := newEvaluator(drift(Known(sigma)))
+	e, err := newDensity(drift(Known(sigma)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestFindShape(t *testing.T) {
 		}
 	}
 
-	e, err = newEvaluator(drift(Unknown("sigma")))
+	e, err = newDensity(drift(Unknown("sigma")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,13 +122,13 @@ func (s *shape) factor() *mat.TriDense {
 // The log ratio of a joint proposal is that of the law it is reversible for:
 // N(m, (UᵀU)⁻¹) of (θ, v), times what p(ξ) leaves to the rest of ξ.
 func TestJointProposal(t *testing.T) {
-	e, err := newEvaluator(linear())
+	e, err := newDensity(linear())
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := cut(e, 5)
 	u := make([]float64, 2)
-	if err := e.unconstrain(u, []float64{0.5, 2}); err != nil {
+	if err := e.Unconstrain(u, []float64{0.5, 2}); err != nil {
 		t.Fatal(err)
 	}
 	shape := findShape(context.Background(), e, u, blocks)

@@ -3,14 +3,15 @@ package bayes
 import (
 	"math"
 	"math/rand/v2"
+	"reflect"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Likelihood is the law of one observation y given the value m that the model
+// A Likelihood is the distribution of one observation y given the value m that the model
 // expects for it. Observations are independent given the path and θ.
 type Likelihood interface {
-	// Own returns the numbers that the law has beside m, such as a standard
+	// Own returns the numbers that the distribution has beside m, such as a standard
 	// deviation: known ones and parameters of the model. Always the same.
 	Own() []Value
 	// LogProb returns the log density, or for counts the log probability, of
@@ -84,7 +85,7 @@ func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 
 // StudentT is the Likelihood (y − m)/σ ~ t_ν, for data with outliers.
 type StudentT struct {
-	Nu    Value // degrees of freedom ν > 0; the Gaussian law is the limit of large ν
+	Nu    Value // degrees of freedom ν > 0; the Gaussian distribution is the limit of large ν
 	Sigma Value // scale σ > 0
 }
 
@@ -148,7 +149,7 @@ func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 //
 // in the parametrisation that Stan calls neg_binomial_2.
 type NegativeBinomial struct {
-	Phi Value // φ > 0; Poisson's law is the limit of large φ
+	Phi Value // φ > 0; Poisson's distribution is the limit of large φ
 }
 
 // Own returns φ.
@@ -189,24 +190,58 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// wants returns what a law of this package wants: the names of its own numbers,
-// all of which must be positive, and what an observation can be. A law of the
-// caller's own, one that embeds a law of this package among them, is not ok:
-// nobody knows what it makes of its numbers.
-func wants(l Likelihood) (own []string, y string, ok bool) {
-	switch l.(type) {
-	case Gaussian:
-		return []string{"Sigma"}, "a finite number", true
-	case LogNormal:
-		return []string{"Sigma"}, "a number > 0", true
-	case StudentT:
-		return []string{"Nu", "Sigma"}, "a finite number", true
-	case Poisson:
-		return nil, "a count: 0, 1, 2, …", true
-	case NegativeBinomial:
-		return []string{"Phi"}, "a count: 0, 1, 2, …", true
+// A Describer is a Likelihood that says what it wants, so that mistakes are found
+// and reports can say more. All likelihoods of this package are.
+type Describer interface {
+	Likelihood
+	Describe() Description
+}
+
+// A Description says what a Likelihood wants.
+type Description struct {
+	// Of is the likelihood described. A likelihood that embeds another one and
+	// so inherits its description is not described: nobody knows what it makes
+	// of its numbers.
+	Of Likelihood
+	// Own describes the numbers of Own, all of which must be positive.
+	Own []OwnNumber
+	// Y says what an observation can be, such as "a number > 0".
+	Y string
+}
+
+// An OwnNumber describes a number of a Likelihood.
+type OwnNumber struct {
+	Name string
+	// Spread is 1 if the errors of observation grow with the number, −1 if
+	// they fall, and 0 if neither: an unknown number of that kind can take the
+	// solver's error upon itself.
+	Spread float64
+}
+
+func (g Gaussian) Describe() Description {
+	return Description{g, []OwnNumber{{"Sigma", 1}}, "a finite number"}
+}
+
+func (g LogNormal) Describe() Description {
+	return Description{g, []OwnNumber{{"Sigma", 1}}, "a number > 0"}
+}
+
+func (s StudentT) Describe() Description { // the tails fall with ν
+	return Description{s, []OwnNumber{{"Nu", -1}, {"Sigma", 1}}, "a finite number"}
+}
+
+func (p Poisson) Describe() Description { return Description{Of: p, Y: "a count: 0, 1, 2, …"} }
+
+func (n NegativeBinomial) Describe() Description { // the variance falls with φ
+	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
+}
+
+// description returns that of l, if it has one of its own.
+func description(l Likelihood) (d Description, ok bool) {
+	if by, is := l.(Describer); is {
+		d = by.Describe()
 	}
-	return nil, "", false
+	return d, d.Of != nil && reflect.TypeOf(d.Of) == reflect.TypeOf(l)
 }
 
 // logRise returns

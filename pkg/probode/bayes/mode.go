@@ -60,18 +60,22 @@ const (
 // A likelihood can have a higher mode elsewhere; nobody can promise that there
 // is none.
 func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64) (*Mode, error) {
-	e, err := newEvaluator(p)
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
+	e, err := newDensity(p)
 	if err != nil {
 		return nil, err
 	}
+	defer e.Bind(ctx)()
 	d := len(p.Params)
 	theta := make([]float64, d)
 	density := func(u []float64) float64 {
-		lp := e.constrain(theta, u)
+		lp := e.Constrain(theta, u)
 		if math.IsInf(lp, -1) || ctx.Err() != nil {
 			return math.Inf(-1)
 		}
-		ll, err := e.logLikelihood(theta, nil)
+		ll, err := e.LogLikelihood(theta, nil)
 		if err != nil || math.IsNaN(ll) {
 			return math.Inf(-1)
 		}
@@ -95,7 +99,7 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 		for k := range p.Params {
 			theta[k] = draw(p.Params[k].Prior, rng)
 		}
-		if e.unconstrain(u, slices.Clone(theta)) != nil {
+		if e.Unconstrain(u, slices.Clone(theta)) != nil {
 			continue
 		}
 		if f := density(u); !math.IsInf(f, 0) {
@@ -104,7 +108,7 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 			failed = slices.Clone(theta)
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.f, b.f) })
@@ -112,7 +116,7 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 	points = points[:min(modeStarts, len(points))]
 	for _, x := range from {
 		u := make([]float64, d)
-		if e.unconstrain(u, x) != nil {
+		if e.Unconstrain(u, x) != nil {
 			continue
 		}
 		if f := density(u); !math.IsInf(f, 0) {
@@ -138,7 +142,7 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 			return 1e300 // a wall that differences can be taken of
 		},
 		Status: func() (optimize.Status, error) {
-			if err := ctx.Err(); err != nil {
+			if err := errors.Join(ctx.Err(), e.Err()); err != nil {
 				return optimize.Failure, err
 			}
 			return optimize.NotTerminated, nil
@@ -166,11 +170,11 @@ func (p *Posterior) FindMode(ctx context.Context, seed uint64, from ...[]float64
 			best = at
 		}
 	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
 		return nil, err
 	}
 	m := &Mode{Theta: make([]float64, d), U: best.u, LogP: -best.f, Tried: modePoints, Solved: solved}
-	e.constrain(m.Theta, best.u)
+	e.Constrain(m.Theta, best.u)
 	m.Cov, m.shape = laplace(problem.Func, best.u)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -306,7 +310,7 @@ func laplace(f func([]float64) float64, u []float64) (cov, shape *mat.SymDense) 
 // posterior for the proposal of this package.
 func (j *job) begin(ctx context.Context, starts bool) error {
 	p := j.p
-	mode, err := p.mode, error(nil)
+	mode, err := p.Mode, error(nil)
 	if mode == nil {
 		mode, err = p.FindMode(ctx, j.settings.Seed)
 	}
@@ -336,13 +340,13 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 	}
 	var l mat.TriDense
 	chol.LTo(&l)
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		return err
 	}
 	j.settings.Start = func(_ int, rng *rand.Rand) []float64 {
 		// Run asks for another start where the kernel cannot begin. The first
-		// words of the stream are the same for every scheme.
+		// words of the stream are the same for every sampler.
 		d := len(p.Params)
 		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		normals(z, rng)
@@ -352,7 +356,7 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 				u[i] += 2 * l.At(i, k) * z[k]
 			}
 		}
-		e.constrain(theta, u)
+		e.Constrain(theta, u)
 		return theta
 	}
 	return nil
@@ -387,38 +391,4 @@ func (p *Posterior) format(theta []float64) string {
 		out += fmt.Sprintf("%s = %.4g", p.Params[k].Name, v)
 	}
 	return out
-}
-
-// CalibrateAlpha returns the noise scale α* of each experiment's equations at
-// the parameters theta of the model, as of a Mode or a draw. The step of s is
-// that of p, with which a nil Indicator means Richardson's estimate, for which
-// no reference is needed. Each experiment has noise of its own, the first that of
-// the seed of s itself, so that the errors of their α* are independent. See
-// probode.Calibrate.
-func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) ([]*probode.Calibration, error) {
-	e, err := newEvaluator(p)
-	if err != nil {
-		return nil, err
-	}
-	if len(theta) != len(p.Params) {
-		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
-	}
-	if s.Indicator == nil {
-		s.Indicator = probode.Richardson
-	}
-	seed := s.Seed
-	var out []*probode.Calibration
-	for i, r := range e.runs {
-		e.bind(r, theta)
-		s.Mesh, s.Theta = r.solver.Grid(), slices.Clone(r.theta)
-		if i > 0 {
-			s.Seed = probode.Stream(seed, uint64(i)).Uint64()
-		}
-		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, s)
-		if err != nil {
-			return out, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
-		}
-		out = append(out, c)
-	}
-	return out, nil
 }

@@ -41,9 +41,12 @@ type Posterior struct {
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
 
+	// Mode, if not nil, is that of the deterministic posterior, as FindMode
+	// returns it: chains start around it, and it is not looked for again.
+	Mode *Mode
+
 	grids map[*Experiment]*probode.Grid // that have been made
 
-	mode *Mode // of the deterministic posterior, if it has been found
 }
 
 // A Param is an unknown number with its prior.
@@ -54,7 +57,7 @@ type Param struct {
 	// Natural has proposals made on the parameter's own scale and rejected
 	// outside of the support. As a rule it is false: a parameter with a
 	// bounded support is moved on the scale of its logarithm or logit, where
-	// there are no walls to run into. The law of the draws is the same.
+	// there are no walls to run into. The distribution of the draws is the same.
 	Natural bool
 }
 
@@ -106,7 +109,7 @@ type Experiment struct {
 	// one for each; columns or states without names for the first ones.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
-	// Errors are the laws of the observations, one for each column of the
+	// Errors are the distributions of the observations, one for each column of the
 	// data, or one for all.
 	Errors []Likelihood
 }
@@ -128,8 +131,11 @@ func (p *Posterior) index(name string) int {
 var errMissing = errors.New("bayes: want Params, Experiments and Method in a Posterior")
 
 // validate reports the first thing that is wrong with the model, leaving to
-// newEvaluator what needs a solver.
+// newDensity what needs a solver.
 func (p *Posterior) validate() error {
+	if p == nil {
+		return errors.New("bayes: the Posterior is nil")
+	}
 	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil {
 		return errMissing
 	}
@@ -174,7 +180,7 @@ func (p *Posterior) validate() error {
 		if math.IsInf(lows[i], -1) {
 			low = "−∞"
 		}
-		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, HalfNormal, Truncated or another law of positive numbers", v.Name, low, what)
+		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, HalfNormal, Truncated or another distribution of positive numbers", v.Name, low, what)
 	}
 	if err := use("Alpha", p.Alpha); err != nil {
 		return err
@@ -219,32 +225,32 @@ func (p *Posterior) validate() error {
 			}
 		}
 		for k := range columns {
-			law := x.errors(k)
-			if law == nil {
-				return fmt.Errorf("bayes: %s: the law in Errors of column %d is nil", title, k+1)
+			of := x.errors(k)
+			if of == nil {
+				return fmt.Errorf("bayes: %s: the distribution in Errors of column %d is nil", title, k+1)
 			}
-			own, support, builtIn := wants(law)
-			for i, v := range law.Own() {
+			about, described := description(of)
+			for i, v := range of.Own() {
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
 				}
-				if !builtIn {
+				if !described {
 					continue
 				}
-				name := strings.TrimPrefix(fmt.Sprintf("%T", law), "bayes.")
+				name := strings.TrimPrefix(fmt.Sprintf("%T", of), "bayes.")
 				if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
-					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, own[i], v.Value)
+					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, about.Own[i].Name, v.Value)
 				}
-				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", own[i], name)); err != nil {
+				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", about.Own[i].Name, name)); err != nil {
 					return err
 				}
 			}
-			if !builtIn {
+			if !described {
 				continue
 			}
 			for n, row := range x.Data.Y {
-				if y := row[k]; !math.IsNaN(y) && math.IsInf(law.LogProb(y, 1, halves[:len(own)]), -1) {
-					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, law, support)
+				if y := row[k]; !math.IsNaN(y) && math.IsInf(of.LogProb(y, 1, halves[:len(about.Own)]), -1) {
+					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, of, about.Y)
 				}
 			}
 		}
@@ -298,7 +304,7 @@ func (x *Experiment) pick() ([]int, error) {
 }
 
 // named reports whether the parameter with the given name is an element of some
-// problem's θ, of a law of errors, or α.
+// problem's θ, of a distribution of errors, or α.
 func (p *Posterior) named(name string) bool {
 	if p.Alpha.Name == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -336,11 +342,11 @@ func (p *Posterior) held() string {
 	return "held at their nominal values: " + strings.Join(all, ", ")
 }
 
-// halves are values that any law takes as its own parameters.
+// halves are values that any distribution takes as its own parameters.
 var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
-// lawText writes out a prior or a likelihood.
-func lawText(v any) string {
+// valueText writes out a prior or a likelihood.
+func valueText(v any) string {
 	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
 }
 
@@ -390,7 +396,7 @@ func (p *Posterior) describe() [][2]string {
 		{"alpha", p.Alpha.String()},
 	}
 	for _, q := range p.Params {
-		out = append(out, [2]string{"prior " + q.Name, lawText(q.Prior)})
+		out = append(out, [2]string{"prior " + q.Name, valueText(q.Prior)})
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
@@ -404,14 +410,38 @@ func (p *Posterior) describe() [][2]string {
 			}
 			return fmt.Sprintf("%s %d", what, i+1)
 		}
-		var laws []string
+		var errors []string
 		for _, e := range x.Errors {
-			laws = append(laws, lawText(e))
+			errors = append(errors, valueText(e))
 		}
 		out = append(out,
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},
-			[2]string{key("errors"), strings.Join(laws, ", ")},
+			[2]string{key("errors"), strings.Join(errors, ", ")},
 			[2]string{key("data"), fmt.Sprintf("%d rows of %d, hash %016x", len(x.Data.T), x.Data.columns(), h.Sum64())})
+	}
+	return out
+}
+
+// Spreads returns the parameters that say how large the errors of observation are,
+// which can take the solver's error upon themselves: 1 for one that grows with
+// them, −1 for one that falls. What the parameters of a likelihood of the caller's
+// own mean is known if it is a Describer.
+func (p *Posterior) Spreads() map[string]float64 {
+	out := map[string]float64{}
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		for k := range x.Data.columns() {
+			l := x.errors(k)
+			about, ok := description(l)
+			if !ok {
+				continue
+			}
+			for n, v := range l.Own() {
+				if s := about.Own[n].Spread; v.Name != "" && s != 0 {
+					out[v.Name] = s
+				}
+			}
+		}
 	}
 	return out
 }

@@ -359,13 +359,13 @@ func TestPriorsByTransforms(t *testing.T) {
 }
 
 // logLikelihoodAt returns the log likelihood of p at θ without noise.
-func logLikelihoodAt(t *testing.T, p *Posterior, theta ...float64) (float64, *evaluator) {
+func logLikelihoodAt(t *testing.T, p *Posterior, theta ...float64) (float64, *Density) {
 	t.Helper()
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ll, err := e.logLikelihood(theta, nil)
+	ll, err := e.LogLikelihood(theta, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +464,7 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 			Method:      probode.AdamsBashforth{}, StepSize: 1,
 		}
 		if c.err != "" {
-			if _, err := newEvaluator(p); err == nil || !strings.Contains(err.Error(), c.err) {
+			if _, err := newDensity(p); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: error %v, want %q", c.names, err, c.err)
 			}
 			continue
@@ -504,7 +504,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 	} {
 		p := town("beta", "rho")
 		change(p)
-		_, err := newEvaluator(p)
+		_, err := newDensity(p)
 		want := fmt.Sprintf(`bayes: parameter %q is used by nothing: the equations have beta, and what Observe writes does not change with it`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -536,7 +536,7 @@ func TestObserveUsesItsParameter(t *testing.T) {
 	} {
 		p := town("beta", "rho")
 		p.Experiments[0].Observe = observe
-		if _, err := newEvaluator(p); err != nil {
+		if _, err := newDensity(p); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -570,7 +570,7 @@ func TestUnknownAlpha(t *testing.T) {
 	}
 	_, e := logLikelihoodAt(t, p, 1, 0.3)
 	for _, alpha := range []float64{0.3, 2, 0} {
-		if _, err := e.logLikelihood([]float64{1, alpha}, []float64{0.4, -1.5}); err != nil {
+		if _, err := e.LogLikelihood([]float64{1, alpha}, []float64{0.4, -1.5}); err != nil {
 			t.Fatal(err)
 		}
 		if want := 3 + 1 + math.Sqrt(alpha)*math.Pow(0.5, 1.5)*(0.4-1.5); math.Abs(e.fit[0]-want) > 1e-12 {
@@ -604,7 +604,7 @@ func TestBadPosterior(t *testing.T) {
 			Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: Known(1),
 		}
 	}
-	if _, err := newEvaluator(good()); err != nil {
+	if _, err := newDensity(good()); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(p *Posterior){
@@ -635,7 +635,7 @@ func TestBadPosterior(t *testing.T) {
 		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
-		"the law in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
+		"the distribution in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},

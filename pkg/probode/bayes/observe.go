@@ -39,7 +39,7 @@ const probes = 100
 // at draws of them, solved with noise as in a prediction. As a last resort the
 // parameter is NaN, which arithmetic hands on, so as not to accuse one that has
 // an effect in a corner. For a right model the first try is nearly always enough.
-func (e *evaluator) checkObserve() error {
+func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
 	for k, q := range p.Params {
@@ -72,7 +72,7 @@ func (e *evaluator) checkObserve() error {
 			}
 			e.bind(r, theta)
 			d := r.solver.Problem().Dim()
-			dst, changed := make([]float64, len(r.laws)), make([]float64, len(r.laws))
+			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
 			// look tries the states at times, which lie one behind the other.
 			look := func(times, states []float64) error {
 				for n, t := range times {

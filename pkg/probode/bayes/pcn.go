@@ -31,7 +31,7 @@ import (
 // the chains begin, with about 20 (d + blocks) solves; d counts θ. Where it is
 // poor the move does little, and no harm.
 //
-// Stationary law: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
 // 2.5 deterministic draws. The zero value is ready for use; it is the default
 // of this package.
 type PCNWithinGibbs struct {
@@ -53,24 +53,35 @@ type PCNWithinGibbs struct {
 	// negative number means no joint moves. What a larger number finds of
 	// the posterior of ξ counts where the noise is large.
 	Blocks int
+
+	shape *shape // for joint moves, found by Prepare; nil if there are none
 }
 
-func (PCNWithinGibbs) String() string        { return "pcn" }
-func (s PCNWithinGibbs) proposal() mcmc.Rule { return s.Proposal }
+func (PCNWithinGibbs) String() string         { return "pcn" }
+func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s PCNWithinGibbs) validate(p *Posterior) error {
+func (s PCNWithinGibbs) Check(p *Posterior) error {
 	if !(s.Beta >= 0 && s.Beta <= 1) || s.Moves < 0 {
 		return fmt.Errorf("bayes: PCNWithinGibbs with Beta %g and Moves %d: want Beta in [0, 1] and Moves ≥ 0", s.Beta, s.Moves)
 	}
 	return noisy(s, p)
 }
 
-func (s PCNWithinGibbs) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return newPCN(e, rule, burnIn, s.Beta, max(1, s.Moves))
+// Target returns p(θ, ξ | Y).
+func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+
+// Kernel returns the kernel of one chain.
+func (s PCNWithinGibbs) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	k := newPCN(e, rule, burnIn, s.Beta, max(1, s.Moves))
+	if s.shape != nil {
+		k.joint = newJoint(s.shape)
+	}
+	return k
 }
 
 // newPCN returns the kernel without joint moves.
-func newPCN(e *evaluator, rule mcmc.Rule, burnIn int, beta float64, moves int) *pcn {
+func newPCN(e *Density, rule mcmc.Rule, burnIn int, beta float64, moves int) *pcn {
 	k := &pcn{state: newState(e, rule, burnIn, true), moves: moves, left: burnIn,
 		beta: tuned{step: beta, fixed: true}, b: tuned{step: 0.5}}
 	k.next = make([]float64, len(k.xi))
@@ -116,7 +127,7 @@ func (k *pcn) moveXi() {
 // crank moves ξ with θ fixed.
 func (k *pcn) crank() {
 	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
-	ll, err := k.e.logLikelihood(k.theta, k.next)
+	ll, err := k.e.LogLikelihood(k.theta, k.next)
 	k.stats.Latent.Proposed++
 	ratio := ll - k.ll
 	if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
@@ -179,9 +190,9 @@ func (k *pcn) State(a *mcmc.Archive) {
 	a.Int(&k.left)
 }
 
-func (k *pcn) learned() (what, value string) {
+func (k *pcn) Tuned() (what, value string) {
 	if k.joint != nil {
-		return "steps β of the moves of ξ and b of those with θ, by chain:", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
+		return "steps β of the moves of ξ and b of those with θ", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
 	}
-	return "step β of the moves of ξ, by chain:", fmt.Sprintf("%.2g", k.beta.step)
+	return "step β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
 }

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,7 +28,7 @@ type Prediction struct {
 }
 
 // Quantiles returns the quantile of probability prob of column k at each time,
-// of new observations. Draws that are NaN, where the model expects what its law
+// of new observations. Draws that are NaN, where the model expects what its distribution
 // of errors cannot have, are left out; the quantile of none is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
 
@@ -58,7 +59,7 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 // proportion to them, by systematic resampling, so that every draw of the
 // result counts the same.
 func (p *Posterior) Predict(chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		return nil, err
 	}
@@ -69,16 +70,16 @@ func (p *Posterior) Predict(chains *mcmc.Chains, seed uint64) ([]*Prediction, er
 	out := e.predictions()
 	rng := probode.Stream(seed, 0x706f7374)
 	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
-	for _, i := range resample(chains, len(draws), rng) {
+	for _, i := range Resample(chains, len(draws), rng) {
 		e.predict(out, draws[i], generated[i][at:at+len(e.fit)], rng)
 	}
 	return out, nil
 }
 
-// resample returns the numbers, in the order of Pooled, of n draws that stand
+// Resample returns the numbers, in the order of Chains.Pooled, of n draws that stand
 // for chains with each draw counting the same: all of them in turn if there are
 // no weights, and else those at which the cumulative weight passes (i + U)/n.
-func resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
+func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)
 	if logw == nil {
@@ -111,7 +112,7 @@ func resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 // draws of the parameters behind them. Draws at which the equations cannot be
 // solved are left out, and their number is returned. It panics if n < 0.
 func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -124,7 +125,7 @@ func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [
 		rng := probode.Stream(seed, 0x7072696f, uint64(i))
 		th := p.DrawPrior(rng)
 		normals(xi, rng)
-		if _, err := e.logLikelihood(th, xi); err != nil {
+		if _, err := e.LogLikelihood(th, xi); err != nil {
 			failed++
 			continue
 		}
@@ -134,7 +135,7 @@ func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [
 	return out, theta, failed, nil
 }
 
-func (e *evaluator) predictions() []*Prediction {
+func (e *Density) predictions() []*Prediction {
 	var out []*Prediction
 	for _, r := range e.runs {
 		out = append(out, &Prediction{T: r.x.Data.T, Names: r.x.Data.Names})
@@ -143,16 +144,16 @@ func (e *evaluator) predictions() []*Prediction {
 }
 
 // predict appends a draw given θ and what is expected of the data.
-func (e *evaluator) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
+func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.runs {
 		e.bind(r, theta)
 		var rows, news [][]float64
 		for range r.x.Data.T {
-			row := slices.Clone(fit[:len(r.laws)])
-			fit = fit[len(r.laws):]
+			row := slices.Clone(fit[:len(r.errors)])
+			fit = fit[len(r.errors):]
 			y := make([]float64, len(row))
 			for k, m := range row {
-				y[k] = r.laws[k].Rand(m, r.laws[k].own, rng)
+				y[k] = r.errors[k].Rand(m, r.errors[k].own, rng)
 			}
 			rows, news = append(rows, row), append(news, y)
 		}
@@ -161,7 +162,10 @@ func (e *evaluator) predict(out []*Prediction, theta, fit []float64, rng *rand.R
 }
 
 // column returns the position of a quantity among those that chains hold.
-func (e *evaluator) column(chains *mcmc.Chains, name string) (int, error) {
+func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
+	if chains == nil {
+		return 0, errors.New("bayes: the Chains are nil")
+	}
 	want := quantities(e)
 	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.names(), chains.Names) {
 		return 0, fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",
@@ -179,7 +183,7 @@ func (e *evaluator) column(chains *mcmc.Chains, name string) (int, error) {
 // Their sum says how well the model foretells its own data; comparisons of
 // models want leave-one-out estimates, which ArviZ makes of the exported draws.
 func (p *Posterior) LogPredictive(chains *mcmc.Chains) ([]float64, error) {
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		return nil, err
 	}

@@ -18,12 +18,12 @@ import (
 func TestPredict(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
-		var scheme bayes.Scheme = bayes.Deterministic{Proposal: walk}
+		var sampler bayes.Sampler = bayes.Deterministic{Proposal: walk}
 		logp, h := decayClassical(decayStep, decayY), decayStep
 		if weights {
-			scheme, logp, h = bayes.Reweighted{Scheme: scheme}, decayClassical(0, decayY), 0
+			sampler, logp, h = bayes.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
 		}
-		chains := run(t, p, scheme, 10000)
+		chains := run(t, p, sampler, 10000)
 		out, err := p.Predict(chains, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -73,12 +73,12 @@ func TestPredict(t *testing.T) {
 func TestLogPredictive(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	for _, weights := range []bool{false, true} {
-		var scheme bayes.Scheme = bayes.Deterministic{Proposal: walk}
+		var sampler bayes.Sampler = bayes.Deterministic{Proposal: walk}
 		logp, h := decayClassical(decayStep, decayY), decayStep
 		if weights {
-			scheme, logp, h = bayes.Reweighted{Scheme: scheme}, decayClassical(0, decayY), 0
+			sampler, logp, h = bayes.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
 		}
-		chains := run(t, p, scheme, 10000)
+		chains := run(t, p, sampler, 10000)
 		lpd, err := p.LogPredictive(chains)
 		if err != nil {
 			t.Fatal(err)

@@ -80,7 +80,7 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// HalfNormal returns the law of |x| for x ~ N(0, sigma²).
+// HalfNormal returns the distribution of |x| for x ~ N(0, sigma²).
 func HalfNormal(sigma float64) Truncated { return Positive(0, sigma) }
 
 // draw returns a draw of d. A uniform number of exactly zero would give the end
@@ -107,7 +107,7 @@ func (p *Param) support() (t transform, err error) {
 	defer func() {
 		// Laws with impossible parameters panic, and do not say whose they are.
 		if r := recover(); r != nil {
-			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, lawText(p.Prior), r)
+			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, valueText(p.Prior), r)
 		}
 	}()
 	t = transform{p.Prior.Quantile(0), p.Prior.Quantile(1)}
@@ -115,7 +115,7 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
 	}
 	if median := p.Prior.Quantile(0.5); math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
-		// As of a law that is cut off where nothing of it is left.
+		// As of a distribution that is cut off where nothing of it is left.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	return t, nil

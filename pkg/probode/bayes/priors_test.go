@@ -27,18 +27,18 @@ func flatLikelihood(prior Distribution) *Posterior {
 // the parameter is rounded to the end itself.
 func TestInfiniteDensityAtAnEnd(t *testing.T) {
 	for _, prior := range []Distribution{distuv.Beta{Alpha: 0.5, Beta: 0.5}, distuv.Beta{Alpha: 0.1, Beta: 0.1}} {
-		e, err := newEvaluator(flatLikelihood(prior))
+		e, err := newDensity(flatLikelihood(prior))
 		if err != nil {
 			t.Fatal(err)
 		}
 		theta := []float64{0}
 		for _, u := range []float64{38, 40, 500, 1000, -1000} {
-			if lp := e.constrain(theta, []float64{u}); !math.IsInf(lp, -1) {
+			if lp := e.Constrain(theta, []float64{u}); !math.IsInf(lp, -1) {
 				t.Errorf("%+v: log density %g at u = %g, θ = %g", prior, lp, u, theta[0])
 			}
 		}
 		for _, u := range []float64{-600, -37, 0, 30} {
-			if lp := e.constrain(theta, []float64{u}); math.IsInf(lp, 0) {
+			if lp := e.Constrain(theta, []float64{u}); math.IsInf(lp, 0) {
 				t.Errorf("%+v: log density %g at u = %g, θ = %g", prior, lp, u, theta[0])
 			}
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Each pseudo-marginal scheme draws from p(θ | Y), whatever the number of
+// Each pseudo-marginal sampler draws from p(θ | Y), whatever the number of
 // paths, and its chosen paths from p(Z | θ, Y): the mean of y_hat is that of the
-// closed form. 6 schemes with 2 checks of 7e-6, see agree, and one for each of 4
+// closed form. 6 samplers with 2 checks of 7e-6, see agree, and one for each of 4
 // values: false alarms 36·7e-6 = 3e-4 if errors are known.
 func TestPseudoMarginal(t *testing.T) {
 	mean, sd := decayMoments(t, decayAlpha, decayY)
@@ -44,7 +44,7 @@ func TestPseudoMarginal(t *testing.T) {
 			return decayY[i] - decaySigma*decaySigma*w.AtVec(i)
 		})/norm)
 	}
-	for _, s := range []bayes.Scheme{
+	for _, s := range []bayes.Sampler{
 		bayes.PseudoMarginal{Proposal: walk, Particles: 3},
 		bayes.PseudoMarginal{Proposal: walk},
 		bayes.PseudoMarginal{Proposal: walk, Correlation: 0.9},
@@ -95,7 +95,7 @@ func TestPathsThatFail(t *testing.T) {
 			Data: &bayes.Data{T: []float64{1, 2, 3}, Y: [][]float64{{0}, {0}, {0}}}}},
 		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: bayes.Known(1),
 	}
-	for _, s := range []bayes.Scheme{
+	for _, s := range []bayes.Sampler{
 		bayes.PseudoMarginal{Particles: 6}, bayes.PseudoMarginal{Particles: 6, Importance: true},
 		bayes.PseudoMarginal{Particles: 6, Correlation: 0.5}, bayes.ExpectedLikelihood{},
 	} {

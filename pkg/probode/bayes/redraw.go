@@ -7,13 +7,13 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// RedrawOnAccept is the scheme of the paper's appendix, to the letter: θ is
+// RedrawOnAccept is the sampler of the paper's appendix, to the letter: θ is
 // moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
 // anew from p(ξ) without an accept/reject step of its own; on rejection it is
 // kept.
 //
-// Stationary law: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
-// probability that a move from (θ, ξ) is accepted and ν the invariant law of
+// Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
+// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of
 // θ at the times of acceptance. It depends on the proposal q, and is neither
 // p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
 // Cost: one solve a draw, and another one with the normals for each accepted
@@ -24,11 +24,16 @@ type RedrawOnAccept struct {
 	Proposal mcmc.Rule
 }
 
-func (RedrawOnAccept) String() string                { return "paper" }
-func (s RedrawOnAccept) proposal() mcmc.Rule         { return s.Proposal }
-func (s RedrawOnAccept) validate(p *Posterior) error { return noisy(s, p) }
+func (RedrawOnAccept) String() string             { return "paper" }
+func (s RedrawOnAccept) Proposals() mcmc.Rule     { return s.Proposal }
+func (s RedrawOnAccept) Check(p *Posterior) error { return noisy(s, p) }
 
-func (s RedrawOnAccept) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+// Target returns none: the distribution depends on the proposal.
+func (s RedrawOnAccept) Target() Target { return Target{} }
+
+// Kernel returns the kernel of one chain.
+func (s RedrawOnAccept) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
 	return &redraw{newState(e, rule, burnIn, true)}
 }
 
@@ -40,7 +45,7 @@ func (k *redraw) Step(rng *rand.Rand) {
 	}
 	k.chance.draw(k.xi, k.latent)
 	k.stats.Latent.Proposed++
-	ll, err := k.e.logLikelihood(k.theta, k.xi)
+	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
 		// φ[k+1,k+1] is zero and the next move that can be evaluated is
 		// accepted, as the algorithm has it.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -57,47 +57,44 @@ func (a AccurateSolver) tolerance() float64 {
 	return a.Tolerance
 }
 
-// evaluator returns an evaluator of p for log likelihoods by a.
-func (a AccurateSolver) evaluator(p *Posterior) (*evaluator, error) {
+// Density returns the density of p with a in the place of its method: ξ has no
+// part in it.
+func (a AccurateSolver) Density(p *Posterior) (*Density, error) {
 	if !(a.StepSize >= 0) || a.Workers < 0 {
-		return nil, fmt.Errorf("bayes: AccurateSolver with Step %g and %d Workers: want numbers ≥ 0", a.StepSize, a.Workers)
+		return nil, fmt.Errorf("bayes: AccurateSolver with StepSize %g and %d Workers: want numbers ≥ 0", a.StepSize, a.Workers)
 	}
 	if tol := a.tolerance(); !(tol >= 1e-15 && tol < 1) {
 		return nil, fmt.Errorf("bayes: AccurateSolver with Tolerance %g: want a number in [1e-15, 1)", tol)
 	}
-	if a.StepSize > 0 {
+	if p != nil && a.StepSize > 0 {
 		q := *p
-		q.StepSize, q.Mesh, q.grids = a.StepSize, nil, nil
+		q.StepSize, q.Mesh, q.grids, q.Alpha = a.StepSize, nil, nil, p.Alpha
 		if a.Method != nil {
 			q.Method = a.Method
 		}
-		p = &q
+		return newDensity(&q)
 	}
-	return newEvaluator(p)
+	e, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	e.accurate = &a
+	return e, nil
 }
 
-// logLikelihood is that of e, which a made, without noise and with the solver
-// that a asks for.
-func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta []float64) (float64, error) {
-	if a.StepSize > 0 {
-		return e.logLikelihood(theta, nil)
+// solve brings r, which is bound to θ, to its states at the times of the data.
+func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
+	// Times that rounding has left just outside of the span are in it.
+	span, times := r.x.Problem.Span, slices.Clone(r.x.Data.T)
+	for i, t := range times {
+		times[i] = min(max(t, span[0]), span[1])
 	}
-	var sum float64
-	for _, r := range e.runs {
-		e.bind(r, theta)
-		// Times that rounding has left just outside of the span are in it.
-		span, times := r.x.Problem.Span, slices.Clone(r.x.Data.T)
-		for i, t := range times {
-			times[i] = min(max(t, span[0]), span[1])
-		}
-		x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: a.tolerance()}, Theta: r.theta})
-		if err != nil {
-			return math.Inf(-1), err
-		}
-		copy(r.state, x.X)
-		sum += r.logLikelihood(theta)
+	x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: a.tolerance()}, Theta: r.theta})
+	if err != nil {
+		return err
 	}
-	return sum, nil
+	copy(r.state, x.X)
+	return nil
 }
 
 // Reweight has draws that Sample made of p with a coarse solver stand for the
@@ -112,7 +109,7 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 // the draws. The equations are solved anew once for each θ, on all cores, and
 // not for each iteration of a chain: that is what is saved.
 //
-// It serves draws of every scheme whose law is p₀(θ | Y) or p(θ, ξ | Y); those
+// It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those
 // with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
 // not among them.
 //
@@ -125,9 +122,12 @@ func (a AccurateSolver) logLikelihood(ctx context.Context, e *evaluator, theta [
 // can be solved for. If ctx ends first, the result holds the draws of each chain
 // that have been weighed by then, and the error is ctx.Err().
 func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a AccurateSolver) (*mcmc.Chains, error) {
-	e, err := a.evaluator(p)
-	if err != nil {
+	e, err := a.Density(p)
+	switch {
+	case err != nil:
 		return nil, err
+	case ctx == nil || chains == nil:
+		return nil, errors.New("bayes: Reweight wants a context and Chains, not nil")
 	}
 	if chains.LogWeights != nil {
 		return nil, errors.New("bayes: the chains have weights already: reweight the draws that they were made of")
@@ -159,20 +159,23 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 		out.LogWeights = append(out.LogWeights, make([]float64, len(draws)))
 		out.Generated = append(out.Generated, make([][]float64, len(draws)))
 	}
-	done, err := each(ctx, a.Workers, len(stays), a.Progress, func() func(int) error {
-		e, _ := a.evaluator(p) // it was made before
+	done, err := pieces.Each(ctx, a.Workers, len(stays), a.Progress, func() func(int) error {
+		e, _ := a.Density(p) // it was made before
+		e.Bind(ctx)
 		u, at := make([]float64, len(p.Params)), make([]float64, len(p.Params))
 		return func(i int) error {
 			s := stays[i]
 			theta := chains.Draws[s.chain][s.from]
-			if err := e.unconstrain(u, theta); err != nil {
+			if err := e.Unconstrain(u, theta); err != nil {
 				return err
 			}
-			lp := e.constrain(at, u)
-			ll, err := a.logLikelihood(ctx, e, theta)
+			lp := e.Constrain(at, u)
+			ll, err := e.LogLikelihood(theta, nil)
 			switch {
 			case ctx.Err() != nil:
 				return ctx.Err()
+			case e.Err() != nil:
+				return e.Err()
 			case err != nil || math.IsNaN(ll):
 				ll = math.Inf(-1)
 				for k := range e.fit {
@@ -230,103 +233,76 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	return &out, err
 }
 
-// Reweighted draws by another scheme with the coarse solver of the Posterior,
+// Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.
 //
-// Stationary law: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
-// weights can be trusted. Cost: that of Scheme, and one accurate solve for each
+// Stationary distribution: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
+// weights can be trusted. Cost: that of Sampler, and one accurate solve for each
 // new θ among the draws that are kept, on all cores. Use it where the accurate
 // solver is too slow for a whole chain and the coarse one nearly good enough; it
 // tells, too, whether that was so.
 type Reweighted struct {
-	// Scheme makes the draws; nil stands for Deterministic.
-	Scheme Scheme
+	// Sampler makes the draws; nil stands for Deterministic.
+	Sampler Sampler
 
 	// Accurate solves for the weights.
 	Accurate AccurateSolver
 }
 
-func (s Reweighted) String() string      { return s.scheme().String() + ", reweighted" }
-func (s Reweighted) proposal() mcmc.Rule { return s.scheme().proposal() }
-
-func (s Reweighted) scheme() Scheme {
-	if s.Scheme == nil {
-		return Deterministic{}
-	}
-	return s.Scheme
-}
-
-func (s Reweighted) validate(p *Posterior) error {
-	switch s.scheme().(type) {
-	case Reweighted, RedrawOnAccept, ExpectedLikelihood:
-		return fmt.Errorf("bayes: Reweighted of the scheme %v: want one whose law is p₀(θ | Y) or p(θ, ξ | Y)", s.scheme())
-	}
-	if _, err := s.Accurate.evaluator(p); err != nil {
-		return err
-	}
-	return s.scheme().validate(p)
-}
-
-func (s Reweighted) kernel(e *evaluator, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return s.scheme().kernel(e, rule, burnIn)
-}
-
 var (
-	_ finisher = Reweighted{}
-	_ preparer = Reweighted{}
+	_ Proposer = Reweighted{}
+	_ Preparer = Reweighted{}
+	_ Finisher = Reweighted{}
 )
 
-func (s Reweighted) prepare(ctx context.Context, j *job) error {
-	if f, ok := s.scheme().(preparer); ok {
-		return f.prepare(ctx, j)
+func (s Reweighted) String() string { return s.sampler().String() + ", reweighted" }
+
+// Target returns p(θ | Y) of the accurate solver.
+func (s Reweighted) Target() Target { return Target{Distribution: Accurate, Solver: s.Accurate} }
+
+// Proposals returns the rule of the sampler that makes the draws.
+func (s Reweighted) Proposals() mcmc.Rule {
+	if a, ok := s.sampler().(Proposer); ok {
+		return a.Proposals()
 	}
 	return nil
 }
 
-func (s Reweighted) finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
-	return Reweight(ctx, p, chains, s.Accurate)
+func (s Reweighted) sampler() Sampler {
+	if s.Sampler == nil {
+		return Deterministic{}
+	}
+	return s.Sampler
 }
 
-// each does n pieces of work on the given number of goroutines, the number of
-// cores for zero, beginning them in order. Each goroutine has a function of its
-// own, from begin, which does piece i. After an error, or when ctx ends, no
-// further piece is begun. It returns the error of the first piece that has one,
-// and the number of the first that is not done.
-func each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
+// Check reports a sampler whose draws weights cannot be given to.
+func (s Reweighted) Check(p *Posterior) error {
+	if t := s.sampler().Target(); !t.Reweightable {
+		return fmt.Errorf("bayes: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.sampler(), t.Distribution)
 	}
-	inner, stop := context.WithCancel(ctx)
-	defer stop()
-	do := make([]func(int) error, workers)
-	done := 0
-	var failed error
-	probode.Ordered(inner, n, workers, func(w, i int) error {
-		if do[w] == nil {
-			do[w] = begin()
-		}
-		err := do[w](i)
-		if err != nil {
-			stop()
-		}
+	if _, err := s.Accurate.Density(p); err != nil {
 		return err
-	}, func(err error) {
-		switch {
-		case failed != nil:
-		case err != nil:
-			failed = err
-		default:
-			done++
-			if progress != nil && (done == n || done%max(1, n/200) == 0) {
-				progress(done, n)
-			}
-		}
-	})
-	switch {
-	case failed != nil:
-		return done, failed
-	case done < n:
-		return done, ctx.Err()
 	}
-	return n, nil
+	return s.sampler().Check(p)
+}
+
+// Kernel returns that of the sampler that makes the draws.
+func (s Reweighted) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	return s.sampler().Kernel(e, rule, burnIn)
+}
+
+// Prepare prepares the sampler that makes the draws.
+func (s Reweighted) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
+	f, ok := s.sampler().(Preparer)
+	if !ok {
+		return s, nil, nil
+	}
+	prepared, notes, err := f.Prepare(ctx, p, mode)
+	s.Sampler = prepared
+	return s, notes, err
+}
+
+// Finish reweights the draws.
+func (s Reweighted) Finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
+	return Reweight(ctx, p, chains, s.Accurate)
 }

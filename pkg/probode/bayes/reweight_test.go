@@ -62,11 +62,11 @@ func TestReweight(t *testing.T) {
 		s        bayes.Reweighted
 		mean, sd float64
 	}{
-		{"reference", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}}, exact, exactSD},
-		{"rough reference", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Tolerance: 1e-6}}, exact, exactSD},
-		{"finer step", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.03125}}, fine, fineSD},
+		{"reference", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}}, exact, exactSD},
+		{"rough reference", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Tolerance: 1e-6}}, exact, exactSD},
+		{"finer step", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.03125}}, fine, fineSD},
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
-		{"another method", bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
+		{"another method", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
 	} {
 		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
 		if !(chains.KHat < 0.7) {
@@ -83,7 +83,7 @@ func TestReweight(t *testing.T) {
 // Draws of p(θ, ξ | Y) can be reweighted too: 2 checks of 7e-6.
 func TestReweightNoise(t *testing.T) {
 	mean, sd := moments(decayClassical(0, decayY))
-	c := run(t, decayPosterior(0.2, decayY), bayes.Reweighted{Scheme: bayes.PCNWithinGibbs{Proposal: walk}}, 8000)
+	c := run(t, decayPosterior(0.2, decayY), bayes.Reweighted{Sampler: bayes.PCNWithinGibbs{Proposal: walk}}, 8000)
 	if !(c.KHat < 0.7) {
 		t.Errorf("k̂ = %.2f", c.KHat)
 	}
@@ -91,7 +91,7 @@ func TestReweightNoise(t *testing.T) {
 }
 
 // The quantities are those of the accurate solution, the draws those of the
-// scheme, and neither depends on the number of workers.
+// sampler, and neither depends on the number of workers.
 func TestReweightQuantities(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	coarse := run(t, p, bayes.Deterministic{Proposal: walk}, 300)
@@ -142,7 +142,7 @@ func TestReweightErrors(t *testing.T) {
 	}{
 		"have weights already":           {&weights, bayes.AccurateSolver{}},
 		"the chains are of another mode": {&other, bayes.AccurateSolver{}},
-		"with Step -1":                   {coarse, bayes.AccurateSolver{StepSize: -1}},
+		"with StepSize -1":               {coarse, bayes.AccurateSolver{StepSize: -1}},
 		"step is 3":                      {coarse, bayes.AccurateSolver{StepSize: 3}},
 		"with Tolerance 1e-20":           {coarse, bayes.AccurateSolver{Tolerance: 1e-20}},
 	} {
@@ -151,8 +151,8 @@ func TestReweightErrors(t *testing.T) {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
-	_, err := bayes.Sample(context.Background(), decayPosterior(1, decayY), bayes.Reweighted{Scheme: bayes.RedrawOnAccept{}}, mcmc.Settings{})
-	if err == nil || !strings.Contains(err.Error(), "want one whose law is") {
+	_, err := bayes.Sample(context.Background(), decayPosterior(1, decayY), bayes.Reweighted{Sampler: bayes.RedrawOnAccept{}}, mcmc.Settings{})
+	if err == nil || !strings.Contains(err.Error(), "want one of p₀(θ | Y)") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -21,9 +21,9 @@ import (
 // draws back, in the form in which Predict and LogPredictive take them.
 //
 // The files say what was drawn: method, step, α, priors, equations, likelihoods
-// and data, the scheme with its settings, where the chains began; and log_density,
+// and data, the sampler with its settings, where the chains began; and log_density,
 // a hash of what the model says at some points, which tells apart what words do
-// not, such as two Problem.F. A model or scheme that differs in any of this from
+// not, such as two Problem.F. A model or sampler that differs in any of this from
 // that of the files in dir is refused. A chain that is resumed, moreover, must have
 // the log density that it had when its state was saved, bit for bit, and its last
 // iterations, made again, must lead to the same draw. What follows these fields in
@@ -32,13 +32,13 @@ import (
 // All chains of a study have to be drawn on processors of one kind. Where one
 // computes exp or a fused product in another way than the next, the numbers
 // differ in their last digits, and with them log_density; the error says so.
-func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc.Settings, o store.Options) error {
-	job, err := prepare(ctx, p, scheme, s)
+func Stream(ctx context.Context, p *Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
+	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
 		return err
 	}
-	if _, ok := scheme.(finisher); ok {
-		return fmt.Errorf("bayes: %v: works on all chains when they are there, which a run to files does not hold: Stream the draws, and do the rest with what store.Read gives", scheme)
+	if _, ok := sampler.(Finisher); ok {
+		return fmt.Errorf("bayes: %v: works on all chains when they are there, which a run to files does not hold: Stream the draws, and do the rest with what store.Read gives", sampler)
 	}
 	mark, err := newProbe(p)
 	if err != nil {
@@ -48,13 +48,18 @@ func Stream(ctx context.Context, p *Posterior, scheme Scheme, dir string, s mcmc
 	if o.Version == "" {
 		o.Version = probode.Version()
 	}
-	err = store.Run(ctx, func(chain int) mcmc.Kernel {
+	inner, release := job.guarded(ctx)
+	defer release()
+	err = store.Run(inner, func(chain int) mcmc.Kernel {
 		probe, err := newProbe(p)
 		if err != nil {
 			panic("bayes: " + err.Error()) // it was made before
 		}
-		return &streamed{Kernel: job.kernel(chain), probe: probe}
+		return &streamed{guard: job.kernel(chain).(*guard), probe: probe}
 	}, dir, job.settings, o)
+	if fault := job.fault(); fault != nil {
+		return fault
+	}
 	if err != nil && strings.Contains(err.Error(), "log_density is") && !strings.Contains(err.Error(), "round in different ways") {
 		return fmt.Errorf("%w: F, Start, Observe, a prior or a likelihood gives other numbers than before", err)
 	}
@@ -69,7 +74,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	add := func(key, value string) {
 		out = append(out, mcmc.Field{Key: key, Value: strings.ToValidUTF8(words.Replace(value), "�")})
 	}
-	add("scheme", fmt.Sprintf("%v, %s", j.scheme, literal.NonZero(j.scheme)))
+	add("scheme", fmt.Sprintf("%v, %s", j.sampler, literal.NonZero(j.sampler)))
 	priors := 0
 	for _, d := range j.p.describe() {
 		key, value := d[0], d[1]
@@ -89,7 +94,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 // A probe evaluates the model at given θ, for ξ = 0 and for one ξ that is always
 // the same.
 type probe struct {
-	e         *evaluator
+	e         *Density
 	u, theta  []float64
 	xi        []float64
 	densities [2]float64
@@ -99,7 +104,7 @@ type probe struct {
 const probePoints = 8
 
 func newProbe(p *Posterior) (*probe, error) {
-	e, err := newEvaluator(p)
+	e, err := newDensity(p)
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +117,12 @@ func newProbe(p *Posterior) (*probe, error) {
 // solved, and where theta is outside of the support, they are −∞.
 func (q *probe) at(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
-	if q.e.unconstrain(q.u, theta) != nil {
+	if q.e.Unconstrain(q.u, theta) != nil {
 		return
 	}
-	lp := q.e.constrain(q.theta, q.u)
+	lp := q.e.Constrain(q.theta, q.u)
 	for i, xi := range [][]float64{nil, q.xi} {
-		if ll, err := q.e.logLikelihood(q.theta, xi); err == nil {
+		if ll, err := q.e.LogLikelihood(q.theta, xi); err == nil {
 			q.densities[i] = lp + ll
 		}
 	}
@@ -139,13 +144,11 @@ func (q *probe) hash() string {
 
 // A streamed is a kernel that can say what its model gives at its position.
 type streamed struct {
-	mcmc.Kernel
+	*guard
 	*probe
 }
 
 var _ store.Evaluator = (*streamed)(nil)
-
-func (k *streamed) Generate(dst []float64) { k.Kernel.(mcmc.Generator).Generate(dst) }
 
 // Evaluate returns the log densities at the position, without noise and with that
 // of the probe.
@@ -156,10 +159,8 @@ func (k *streamed) Evaluate() []float64 {
 
 // Notes returns what the kernel has tuned.
 func (k *streamed) Notes() []string {
-	if l, ok := k.Kernel.(interface{ learned() (what, value string) }); ok {
-		if what, value := l.learned(); what != "" {
-			return []string{strings.TrimSuffix(what, ", by chain:") + ": " + value}
-		}
+	if what, value := k.guard.tuned(); what != "" {
+		return []string{what + ": " + value}
 	}
 	return nil
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-// streamSchemes are all that can be drawn to files.
-var streamSchemes = []bayes.Scheme{
+// streamSamplers are all that can be drawn to files.
+var streamSamplers = []bayes.Sampler{
 	bayes.Deterministic{},
 	bayes.PCNWithinGibbs{},
 	bayes.RedrawOnAccept{},
@@ -68,12 +68,12 @@ func streamModel(seen func()) *bayes.Posterior {
 var streamSettings = mcmc.Settings{Draws: 40, Chains: 3, BurnIn: 100, Thin: 2, Seed: 5, Workers: 1,
 	Start: func(_ int, rng *rand.Rand) []float64 { return []float64{0.8 + 0.4*rng.Float64(), 0.2} }}
 
-// rule spares a scheme the search for a mode, which the tests that stop a run
+// rule spares a sampler the search for a mode, which the tests that stop a run
 // again and again would repeat.
 var rule = mcmc.AdaptiveMetropolis{}
 
-func ruled(scheme bayes.Scheme) bayes.Scheme {
-	switch s := scheme.(type) {
+func ruled(sampler bayes.Sampler) bayes.Sampler {
+	switch s := sampler.(type) {
 	case bayes.Deterministic:
 		s.Proposal = rule
 		return s
@@ -93,12 +93,12 @@ func ruled(scheme bayes.Scheme) bayes.Scheme {
 		s.Proposal = rule
 		return s
 	}
-	panic(fmt.Sprintf("no rule for %v", scheme))
+	panic(fmt.Sprintf("no rule for %v", sampler))
 }
 
-func stream(t *testing.T, p *bayes.Posterior, scheme bayes.Scheme, dir string, s mcmc.Settings) {
+func stream(t *testing.T, p *bayes.Posterior, sampler bayes.Sampler, dir string, s mcmc.Settings) {
 	t.Helper()
-	if err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{}); err != nil {
+	if err := bayes.Stream(context.Background(), p, sampler, dir, s, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -140,15 +140,15 @@ func sameBits(a, b [][][]float64) bool {
 }
 
 func TestStreamIsSample(t *testing.T) {
-	for _, scheme := range streamSchemes {
-		t.Run(fmt.Sprint(scheme), func(t *testing.T) {
+	for _, sampler := range streamSamplers {
+		t.Run(fmt.Sprint(sampler), func(t *testing.T) {
 			p, s, dir := streamModel(nil), streamSettings, t.TempDir()
 			s.Start = nil // so that the mode is looked for
-			want, err := bayes.Sample(context.Background(), p, scheme, s)
+			want, err := bayes.Sample(context.Background(), p, sampler, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream(t, p, scheme, dir, s)
+			stream(t, p, sampler, dir, s)
 			got, err := store.Read(dir)
 			if err != nil {
 				t.Fatal(err)
@@ -168,7 +168,7 @@ func TestStreamIsSample(t *testing.T) {
 			for _, f := range got.Meta {
 				notes += "\n" + f.Key + ": " + f.Value
 			}
-			for _, note := range []string{"scheme: " + strings.ReplaceAll(strings.ReplaceAll(scheme.String(), ", ", ","), " ", "_"), "method: AB1", "model: decay_on_[0,2]", "prior_2: σ~Exponential{Rate:5}", "mode of the deterministic posterior"} {
+			for _, note := range []string{"scheme: " + strings.ReplaceAll(strings.ReplaceAll(sampler.String(), ", ", ","), " ", "_"), "method: AB1", "model: decay_on_[0,2]", "prior_2: σ~Exponential{Rate:5}", "mode of the deterministic posterior"} {
 				if !strings.Contains(notes, note) {
 					t.Errorf("no %q in the notes\n%s", note, notes)
 				}
@@ -178,15 +178,15 @@ func TestStreamIsSample(t *testing.T) {
 }
 
 func TestStreamSplit(t *testing.T) {
-	p, s, scheme := streamModel(nil), streamSettings, bayes.PCNWithinGibbs{}
+	p, s, sampler := streamModel(nil), streamSettings, bayes.PCNWithinGibbs{}
 	s.Start = nil
 	whole, merged, parts := t.TempDir(), t.TempDir(), t.TempDir()
-	stream(t, p, scheme, whole, s)
+	stream(t, p, sampler, whole, s)
 	var dirs []string
 	for _, k := range []int{2, 0, 1} {
 		s.Only = []int{k}
 		dirs = append(dirs, filepath.Join(parts, fmt.Sprint(k)))
-		stream(t, p, scheme, dirs[len(dirs)-1], s)
+		stream(t, p, sampler, dirs[len(dirs)-1], s)
 	}
 	if err := store.Merge(merged, dirs...); err != nil {
 		t.Fatal(err)
@@ -198,13 +198,13 @@ func TestStreamSplit(t *testing.T) {
 // whatever that falls, and takes them up until they are finished.
 func TestStreamResumes(t *testing.T) {
 	rng := probode.Stream(3)
-	for _, scheme := range streamSchemes {
-		t.Run(fmt.Sprint(scheme), func(t *testing.T) {
-			scheme, s := ruled(scheme), streamSettings
+	for _, sampler := range streamSamplers {
+		t.Run(fmt.Sprint(sampler), func(t *testing.T) {
+			sampler, s := ruled(sampler), streamSettings
 			var drawing, before int // evaluations
 			whole, dir := t.TempDir(), t.TempDir()
-			stream(t, streamModel(func() { drawing++ }), scheme, whole, s)
-			stream(t, streamModel(func() { before++ }), scheme, whole, s) // nothing is left to draw
+			stream(t, streamModel(func() { drawing++ }), sampler, whole, s)
+			stream(t, streamModel(func() { before++ }), sampler, whole, s) // nothing is left to draw
 			drawing -= before
 
 			var stops int
@@ -218,7 +218,7 @@ func TestStreamResumes(t *testing.T) {
 					if left--; left == 0 {
 						stop()
 					}
-				}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
+				}), sampler, dir, s, store.Options{Checkpoint: time.Nanosecond})
 				stop()
 				if err == nil {
 					break
@@ -239,7 +239,7 @@ func TestStreamResumes(t *testing.T) {
 }
 
 // begun returns a directory with a run of p that was stopped in the middle.
-func begun(t *testing.T, scheme bayes.Scheme) string {
+func begun(t *testing.T, sampler bayes.Sampler) string {
 	t.Helper()
 	dir, s := t.TempDir(), streamSettings
 	s.Draws, s.Thin = 10_000, 1
@@ -250,7 +250,7 @@ func begun(t *testing.T, scheme bayes.Scheme) string {
 		if n.Add(1) == 150_000 {
 			stop()
 		}
-	}), scheme, dir, s, store.Options{Checkpoint: time.Nanosecond})
+	}), sampler, dir, s, store.Options{Checkpoint: time.Nanosecond})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -261,32 +261,32 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 	dir := begun(t, bayes.PCNWithinGibbs{Proposal: rule})
 	for _, test := range []struct {
 		name, want string
-		change     func(p *bayes.Posterior, scheme *bayes.Scheme, s *mcmc.Settings)
+		change     func(p *bayes.Posterior, sampler *bayes.Sampler, s *mcmc.Settings)
 	}{
-		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Params[0].Prior = bayes.Positive(1, 0.6)
 		}},
-		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.StepSize = 0.2 }},
-		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
-		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) { p.StepSize = 0.2 }},
+		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
+		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }
 		}},
-		{"equations", "the model, the solver or the sampler is not the one that it was drawn with", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"equations", "the model, the solver or the sampler is not the one that it was drawn with", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * 1.001 }
 		}},
-		{"observations", "that is rounding: ", func(p *bayes.Posterior, _ *bayes.Scheme, _ *mcmc.Settings) {
+		{"observations", "that is rounding: ", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
-		{"scheme", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, scheme *bayes.Scheme, _ *mcmc.Settings) {
-			*scheme = bayes.PCNWithinGibbs{Proposal: rule, Beta: 0.2}
+		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *bayes.Sampler, _ *mcmc.Settings) {
+			*sampler = bayes.PCNWithinGibbs{Proposal: rule, Beta: 0.2}
 		}},
-		{"seed", "seed is 5 there and 6 here", func(_ *bayes.Posterior, _ *bayes.Scheme, s *mcmc.Settings) { s.Seed = 6 }},
+		{"seed", "seed is 5 there and 6 here", func(_ *bayes.Posterior, _ *bayes.Sampler, s *mcmc.Settings) { s.Seed = 6 }},
 	} {
-		p, scheme, s := streamModel(nil), bayes.Scheme(bayes.PCNWithinGibbs{Proposal: rule}), streamSettings
+		p, sampler, s := streamModel(nil), bayes.Sampler(bayes.PCNWithinGibbs{Proposal: rule}), streamSettings
 		s.Draws, s.Thin = 10_000, 1
-		test.change(p, &scheme, &s)
+		test.change(p, &sampler, &s)
 		before := snapshot(t, dir)
-		err := bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
+		err := bayes.Stream(context.Background(), p, sampler, dir, s, store.Options{})
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("another %s: %v, want one line with %q", test.name, err, test.want)
 		}
@@ -296,10 +296,10 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 	}
 }
 
-// What differs behind a pointer of a scheme is another scheme; what is equal there
+// What differs behind a pointer of a sampler is another sampler; what is equal there
 // is not.
 func TestStreamRefusesAnotherProposal(t *testing.T) {
-	mixture := func(v float64) bayes.Scheme {
+	mixture := func(v float64) bayes.Sampler {
 		return bayes.PCNWithinGibbs{Proposal: &mcmc.AdaptiveMixture{Cov: mat.NewSymDense(2, []float64{v, 0, 0, v})}}
 	}
 	dir := begun(t, mixture(0.5))
@@ -308,7 +308,7 @@ func TestStreamRefusesAnotherProposal(t *testing.T) {
 	before := snapshot(t, dir)
 	err := bayes.Stream(context.Background(), streamModel(nil), mixture(0.25), dir, s, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "scheme is …") || !strings.Contains(err.Error(), "Data:{0.25,0,0,0.25}") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("another covariance: %v, want one line about the scheme", err)
+		t.Errorf("another covariance: %v, want one line about the sampler", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
 		t.Error("the files have changed")
@@ -319,8 +319,8 @@ func TestStreamRefusesAnotherProposal(t *testing.T) {
 // TestStreamRefusesAnotherDensity has a model that is the same in words and at the
 // points where any two are compared, but not where the chain was stopped.
 func TestStreamRefusesAnotherDensity(t *testing.T) {
-	scheme := bayes.PCNWithinGibbs{Proposal: rule}
-	dir := begun(t, scheme)
+	sampler := bayes.PCNWithinGibbs{Proposal: rule}
+	dir := begun(t, sampler)
 	s := streamSettings
 	s.Draws, s.Thin, s.Only = 10_000, 1, []int{1}
 
@@ -342,14 +342,14 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 		}
 	}
 	before := snapshot(t, dir)
-	err = bayes.Stream(context.Background(), p, scheme, dir, s, store.Options{})
+	err = bayes.Stream(context.Background(), p, sampler, dir, s, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "chain-2.state: the chain cannot be resumed: the log density at its position is ") {
 		t.Errorf("%v, want another density", err)
 	}
 	if !slices.Equal(before, snapshot(t, dir)) {
 		t.Error("the files have changed")
 	}
-	stream(t, streamModel(nil), scheme, dir, s)
+	stream(t, streamModel(nil), sampler, dir, s)
 }
 
 func TestStreamRefusesReweighted(t *testing.T) {

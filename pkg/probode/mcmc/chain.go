@@ -121,7 +121,7 @@ func (c *Chain) TurnState() []byte { return c.turn }
 // Replay makes iterations, of which no draw is kept and nobody is told, until the
 // chain has made the given number.
 func (c *Chain) Replay(until int) {
-	for c.iteration < until {
+	for c.iteration < until && !c.Interrupted() {
 		c.step()
 	}
 }
@@ -155,6 +155,9 @@ func (c *Chain) stats() Stats {
 // step makes an iteration and tells whether its end is a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
+	if c.Interrupted() {
+		return false
+	}
 	c.iteration++
 	after := c.iteration - c.settings.BurnIn
 	if after <= 0 {
@@ -164,11 +167,18 @@ func (c *Chain) step() bool {
 	return after%c.settings.Thin == 0
 }
 
+// Interrupted reports whether an iteration broke off: see Interruptible. The
+// State is then that of no iteration.
+func (c *Chain) Interrupted() bool {
+	k, ok := c.kernel.(Interruptible)
+	return ok && k.Interrupted()
+}
+
 // advance makes iterations until the chain has made the given number, or done
-// is closed.
+// is closed, or an iteration broke off.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
-	for c.iteration < until {
+	for c.iteration < until && !c.Interrupted() {
 		select {
 		case <-done:
 			return
@@ -187,11 +197,14 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 // draws.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
-	if c.record != nil {
-		c.record.add(x)
-	}
 	if len(c.quantity) > 0 {
 		c.kernel.(Generator).Generate(c.quantity)
+		if c.Interrupted() {
+			return
+		}
+	}
+	if c.record != nil {
+		c.record.add(x)
 	}
 	if c.Sink != nil {
 		c.Sink.Keep(x, c.quantity)
@@ -262,14 +275,17 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 					slice = max(1, slice/2)
 				}
 
-				if c.Sink != nil && !c.Sink.Turn(c, c.iteration == until) {
+				switch {
+				case c.Interrupted():
+					stop()
+				case c.Sink != nil && !c.Sink.Turn(c, c.iteration == until):
 					stop()
 				}
 				if c.iteration < until && ctx.Err() == nil {
 					queue <- c // has room for every chain
 					continue
 				}
-				if c.iteration == until {
+				if c.iteration == until && !c.Interrupted() {
 					complete.Add(1)
 				}
 				if under.Add(-1) == 0 {

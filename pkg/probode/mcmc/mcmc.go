@@ -85,6 +85,15 @@ type Generator interface {
 	Generate(dst []float64)
 }
 
+// Interruptible is a Kernel whose Step or Generate may break off before its end,
+// as when a context ends within a long evaluation.
+type Interruptible interface {
+	Kernel
+	// Interrupted reports whether Step or Generate broke off. The iteration
+	// then does not count, and the chain makes no other.
+	Interrupted() bool
+}
+
 // A Rule says how a chain in d dimensions proposes its moves.
 type Rule interface {
 	// New returns the proposal of one chain. Whatever it is to learn has to

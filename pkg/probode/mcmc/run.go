@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+
+	"github.com/probode/probode/pkg/internal/progress"
 )
 
 // Settings says how many chains to run, how long, and from where. All fields
@@ -103,6 +105,10 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	}
 	s.Names = CoordinateNames(s.Names, chains)
 
+	ctx, hook := progress.Begin(ctx, "sampling")
+	if s.Progress == nil && hook != nil {
+		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
+	}
 	limit := s.Draws
 	if s.MinESS > 0 {
 		limit = s.MaxDraws

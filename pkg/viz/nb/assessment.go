@@ -7,19 +7,13 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// Assessment shows what [bayes.Assess] found: the answer and the warnings in
-// words, the figure of [viz.Assessment], and a table of the bias of each
-// parameter, in standard deviations of its accurate posterior, with the largest
-// step that is small enough for it; last the calibrated noise scale, at the mode
-// and at three draws. It shows no times, so that the output is the same the next
-// time.
-func Assessment(a *bayes.Assessment) {
+func report(a *assess.Report) {
 	words(a.Answer(), a.Warnings)
-	Show(viz.Assessment(a))
+	graphic(plots.Assessment(a))
 
 	header := []string{"bias, in sd", "accurate"}
 	for _, st := range a.Steps {
@@ -30,7 +24,7 @@ func Assessment(a *bayes.Assessment) {
 	for j, q := range a.Params {
 		row := []any{q.Name, fmt.Sprintf("%.3g\u00a0±\u00a0%.2g", q.Mean, q.SD)}
 		for _, st := range a.Steps {
-			for _, inf := range []*bayes.Inference{st.Deterministic, st.Probabilistic} {
+			for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
 				if inf == nil {
 					row = append(row, "–")
 					continue

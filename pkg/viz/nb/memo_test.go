@@ -16,10 +16,11 @@ import (
 
 	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 var calls int
@@ -317,15 +318,15 @@ func TestMemoFigure(t *testing.T) {
 }
 
 // assessment is one of a parameter at a step, without a probabilistic run.
-func assessment(m probode.Method) *bayes.Assessment {
-	inf := &bayes.Inference{
-		Scheme: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
-		Effects: []bayes.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: bayes.Matters}},
+func assessment(m probode.Method) *assess.Report {
+	inf := &assess.Inference{
+		Sampler: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
+		Effects: []assess.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}},
 	}
-	return &bayes.Assessment{
+	return &assess.Report{
 		Model: "decay", Method: m, Threshold: 0.1, KHat: 0.2,
-		Params:   []bayes.AccurateMarginal{{Name: "k", Mean: 1, SD: 2}},
-		Steps:    []bayes.StepAssessment{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
+		Params:   []assess.Parameter{{Name: "k", Mean: 1, SD: 2}},
+		Steps:    []assess.Step{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
 		Warnings: []string{"a warning"},
 	}
 }
@@ -333,14 +334,14 @@ func assessment(m probode.Method) *bayes.Assessment {
 // An assessment comes back as it was: in words, in numbers, as a figure.
 func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
-	var last *bayes.Assessment
+	var last *assess.Report
 	for _, m := range []probode.Method{
 		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton},
 		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
 	} {
 		want, computed := assessment(m), 0
 		for range 2 {
-			got := Memo("assessment", m, func() (*bayes.Assessment, error) { computed++; return want, nil })
+			got := Memo("assessment", m, func() (*assess.Report, error) { computed++; return want, nil })
 			if got.String() != want.String() {
 				t.Errorf("%v: got\n%v\nwant\n%v", m, got, want)
 			}
@@ -354,8 +355,8 @@ func TestMemoAssessment(t *testing.T) {
 		}
 	}
 	// One figure is enough: drawing is slow, and equal values make equal figures.
-	a, err := viz.HTML(viz.Assessment(last))
-	b, _ := viz.HTML(viz.Assessment(assessment(probode.RungeKutta{Tableau: probode.DormandPrince})))
+	a, err := viz.HTML(plots.Assessment(last))
+	b, _ := viz.HTML(plots.Assessment(assessment(probode.RungeKutta{Tableau: probode.DormandPrince})))
 	if err != nil || a != b {
 		t.Errorf("the figure differs: %v", err)
 	}
@@ -375,7 +376,7 @@ func TestMemoRefuses(t *testing.T) {
 		{reflect.TypeFor[struct{ n int }](), "n is not exported"},
 		{reflect.TypeFor[map[string][]float64](), ""},
 		{reflect.TypeFor[viz.Frames](), ""},
-		{reflect.TypeFor[bayes.Assessment](), ""},
+		{reflect.TypeFor[assess.Report](), ""},
 	} {
 		if got := lossy(c.t, "", map[reflect.Type]bool{}); got != c.want {
 			t.Errorf("%v: %q, want %q", c.t, got, c.want)

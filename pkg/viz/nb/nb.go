@@ -5,7 +5,7 @@
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
 //		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1, Progress: nb.Progress("paths")}))
-//	nb.Show(viz.Bands(…))
+//	nb.Show(plots.Bands(ens, nil))
 //
 // Each cell is a process of its own, so values do not reach the next cell; see
 // [Memo]. Whatever is shown is a function of what was computed: it contains no
@@ -27,7 +27,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/internal/progress"
 )
 
 // echarts is the path, from the root of the Jupyter server, at which the set-up
@@ -35,46 +35,16 @@ import (
 // for the library elsewhere.
 const echarts = "environment/echarts/echarts.min.js"
 
-// Show shows each graphic as one output: interactive where scripts run and
-// ECharts is found, otherwise its own static picture, which exporters that know
-// no HTML find beside it. A graphic that cannot be drawn ends the cell with an
-// error.
-func Show(graphics ...viz.Graphic) {
-	for _, g := range graphics {
-		fragment, picture, err := viz.Bundle(g)
-		Check(err)
-		send(bundle{
-			protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
-			protocol.MIMEImagePNG:  picture,
-			protocol.MIMETextPlain: "Figure: " + title(g),
-		}, "")
-		synchronise()
-	}
-}
-
-func title(g viz.Graphic) string {
-	switch g := g.(type) {
-	case viz.Figure:
-		if g.Title == "" && len(g.Panels) > 0 {
-			return g.Panels[0].Title
-		}
-		return g.Title
-	case viz.Frames:
-		if len(g.Figures) > 0 {
-			return fmt.Sprintf("%s, by %s", title(g.Figures[0]), g.Label)
-		}
-	}
-	return ""
-}
-
 // Context returns the context of the cell. It ends when the reader interrupts
-// the cell. Five seconds later the kernel kills what is still running.
+// the cell. Five seconds later the kernel kills what is still running. Calls of
+// this library under it that take longer than a second or two, and are given no
+// hook of their own, show a bar until they are done.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // so that a second interrupt ends the process
-	return ctx
+	return progress.With(ctx, watched)
 })
 
 // Check ends the cell if err is not nil, with err as its message. After an

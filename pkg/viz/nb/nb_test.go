@@ -4,6 +4,7 @@ package nb
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ var cells = map[string]func(){
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
 	},
-	"assessment": func() { Assessment(assessment(probode.AdamsBashforth{})) },
+	"assessment": func() { Show(assessment(probode.AdamsBashforth{})) },
 	"progress": func() {
 		hook := Progress("paths")
 		for i := range 1000 {
@@ -266,7 +267,9 @@ func TestShow(t *testing.T) {
 	}
 	equal(t, plain(t, r), "Figure: Figure 0", "Figure: Figure 1", "Figure: A, by h")
 	for _, d := range r.shown() {
-		if _, err := png.Decode(bytes.NewReader(d[protocol.MIMEImagePNG].([]byte))); err != nil {
+		_, picture, _ := strings.Cut(d[protocol.MIMETextHTML].(string), "base64,")
+		picture, _, _ = strings.Cut(picture, `"`)
+		if _, err := png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(picture))); err != nil {
 			t.Error(err)
 		}
 		if s := d[protocol.MIMETextHTML].(string); !strings.Contains(s, "<img") || !strings.Contains(s, echarts) {

@@ -40,6 +40,25 @@ func Sampling(label string) func(mcmc.Progress) {
 	}
 }
 
+// watched returns the hook of work that nobody asked to see: its bar comes when the
+// work has gone on for a second, and goes with it.
+func watched(label string) progress.Hook {
+	begin := time.Now()
+	var b *bar
+	return func(done, total int, doing string) {
+		if b == nil {
+			if done >= total || time.Since(begin) < time.Second {
+				return
+			}
+			b = newBar(label)
+			b.mu.Lock()
+			b.passing = true
+			b.mu.Unlock()
+		}
+		b.move(done, total, doing)
+	}
+}
+
 func newBar(label string) *bar {
 	now := time.Now()
 	b := &bar{label: label, open: true, meter: progress.NewMeter(now, 0)}
@@ -57,6 +76,7 @@ type bar struct {
 
 	mu          sync.Mutex
 	open        bool
+	passing     bool // leaves nothing behind
 	meter       progress.Meter
 	last        time.Time
 	done, total int
@@ -100,6 +120,11 @@ func (b *bar) finish() {
 		return
 	}
 	b.open = false
+	if b.passing {
+		b.send("", "")
+		synchronise()
+		return
+	}
 	text := b.text()
 	b.send(`<small style="color:#666">`+html.EscapeString(text)+`</small>`, text)
 	synchronise()

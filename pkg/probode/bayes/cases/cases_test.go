@@ -67,7 +67,7 @@ func TestRealData(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		post   *bayes.Posterior
-		scheme bayes.Scheme
+		scheme bayes.Sampler
 		want   map[string]published
 	}{
 		{"lynx and hare", lynx(), bayes.Deterministic{}, load(t, "lynx_hare.json")},
@@ -119,7 +119,7 @@ func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Alpha = bayes.Known(c[0].Alpha)
+	p.Alpha = bayes.Known(c.Alpha)
 	return p
 }
 

@@ -17,9 +17,10 @@ import (
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/progress"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const assessHelp = `Tells whether the error of an ODE solver matters for a posterior, and at which
@@ -36,13 +37,13 @@ The flags:
 
 `
 
-// assess answers whether the solver's error matters.
-func assess(ctx context.Context, args []string, out io.Writer) error {
+// assessVerb answers whether the solver's error matters.
+func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
 	ladder := flags.String("steps", "", "`list` of step sizes; none: -step and its half, quarter and eighth")
-	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+schemeNames())
+	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
@@ -52,7 +53,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err
 	}
-	s := bayes.AssessSettings{
+	s := assess.Settings{
 		Threshold: *threshold, Weighed: *weighed,
 		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
@@ -75,7 +76,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	if *page != "" && sameFile(tableOf(*page), m.data) {
 		return fmt.Errorf("-out %s: the numbers would take the place of -data %s: want another name", *page, m.data)
 	}
-	if s.Scheme, err = schemeNamed(*name); err != nil {
+	if s.Sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
 	if s.Steps, err = parseSteps(*ladder); err != nil {
@@ -96,7 +97,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 			line(done, total, doing)
 		}
 	}
-	a, failed := bayes.Assess(ctx, p, s)
+	a, failed := assess.Run(ctx, p, s)
 	if !*quiet {
 		erase()
 	}
@@ -108,7 +109,7 @@ func assess(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprint(out, a)
 	if failed != nil {
-		fmt.Fprintln(out, "caution: stopped before the end: this is what had been done")
+		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
 	}
 	if *page == "" {
 		return failed
@@ -156,7 +157,7 @@ func parseSteps(text string) ([]float64, error) {
 func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 	line, begin := progress.NewLine(f), time.Now()
 	return func(done, total int, doing string) {
-		if elapsed := time.Since(begin); elapsed >= time.Second/10 {
+		if elapsed := time.Since(begin); elapsed >= time.Second { // short work needs no line
 			line.Show(elapsed, fmt.Sprintf("%d of %d · %s", done, total, doing))
 		}
 	}, line.Erase
@@ -164,8 +165,8 @@ func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
 
 // assessPage returns the page: the answer, the figure, what to beware of, and
 // the tables.
-func assessPage(a *bayes.Assessment, title string) (string, error) {
-	figure, err := viz.HTML(viz.Assessment(a))
+func assessPage(a *assess.Report, title string) (string, error) {
+	figure, err := viz.HTML(plots.Assessment(a))
 	if err != nil {
 		return "", err
 	}

@@ -66,7 +66,7 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(data)[:len(lotka(data))-2], "-steps: want a list"},
 	} {
 		var out strings.Builder
-		err := assess(context.Background(), c.args, &out)
+		err := assessVerb(context.Background(), c.args, &out)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q", c.args, err, c.want)
 		}
@@ -123,7 +123,6 @@ func TestStopped(t *testing.T) {
 		{append([]string{"sample", "-dir", t.TempDir()}, study[:3]...), "stopped"},
 		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
 		{[]string{"sbc", "-quiet"}, "stopped"},
-		{[]string{"speed", "-quiet"}, "stopped"},
 	} {
 		var out strings.Builder
 		err := run(ctx, c.args, &out)
@@ -141,7 +140,7 @@ func (q quietly) Unwrap() error { return q.error }
 
 func TestAssessHelp(t *testing.T) {
 	var out strings.Builder
-	if err := assess(context.Background(), []string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) {
+	if err := assessVerb(context.Background(), []string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{"-case lynx-hare", "-steps", "lotka-volterra-20", "-threshold", "halfnormal"} {

@@ -26,12 +26,12 @@ type command struct {
 
 var commands = []command{
 	{"solve", "a table of solutions of a built-in problem, with the spread of an ensemble", solve},
-	{"assess", "does the solver's error matter for this posterior, and at which step?", assess},
+	{"likelihood", "the log-likelihood of the data of a model file, and its gradient", likelihood},
+	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
 	{"sbc", "simulation-based calibration of a scheme", sbc},
-	{"speed", "effective draws per second of every scheme", speed},
 }
 
 // stopped says in words how far a command had come when it was interrupted.
@@ -137,7 +137,7 @@ func usage(out io.Writer) {
 	fmt.Fprintln(out, "What does the error of my ODE solver do to my answer?")
 	fmt.Fprintln(out)
 	for _, c := range commands {
-		fmt.Fprintf(out, "  probode %-8s %s\n", c.name, c.does)
+		fmt.Fprintf(out, "  probode %-10s %s\n", c.name, c.does)
 	}
 	fmt.Fprintln(out, "\nprobode COMMAND -help tells the flags.")
 }

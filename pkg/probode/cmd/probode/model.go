@@ -125,19 +125,14 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	if p.Alpha != (bayes.Value{}) || m.set("alpha") && m.alpha != "auto" {
 		return p, nil
 	}
-	mode, err := p.FindMode(ctx, m.seed)
-	if err != nil {
-		return nil, err
-	}
-	cals, err := p.CalibrateAlpha(ctx, mode.Theta, probode.CalibrateSettings{Seed: m.seed})
+	q, scale, err := p.Calibrated(ctx, probode.CalibrateSettings{Seed: m.seed})
 	if err != nil {
 		return nil, fmt.Errorf("-alpha auto: %w", err)
 	}
-	for _, w := range cals[0].Warnings {
-		fmt.Fprintln(os.Stderr, "caution: -alpha auto:", w)
+	for _, w := range scale.Warnings {
+		fmt.Fprintln(os.Stderr, "warning: -alpha auto:", w)
 	}
-	p.Alpha = bayes.Known(cals[0].Alpha)
-	return p, nil
+	return q, nil
 }
 
 // build is posterior with α left at zero where it is to be calibrated.

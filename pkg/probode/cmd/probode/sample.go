@@ -49,7 +49,7 @@ the posterior predictive distribution.
 func sample(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
-	name := flags.String("scheme", "pcn", "how to draw: "+schemeNames())
+	name := flags.String("scheme", "pcn", "how to draw: "+samplerNames())
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw the chain with this `number` only, or those of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: as many as the model needs")
@@ -76,7 +76,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if err := model.checkCounts(*burnIn, *thin); err != nil {
 		return err
 	}
-	scheme, err := schemeNamed(*name)
+	sampler, err := samplerNamed(*name)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	// What takes the solver's word does without α, which takes time to calibrate.
 	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
-	if *name == "deterministic" || *name == "delayed-acceptance" {
+	if !sampler.Target().Noisy() {
 		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }
 	}
 	p, err := build(ctx)
@@ -110,7 +110,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 			line(now)
 		}
 	}
-	err = bayes.Stream(ctx, p, scheme, *dir, s, store.Options{Checkpoint: *every})
+	err = bayes.Stream(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
 	if errors.Is(err, context.Canceled) {
 		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to go on", percent))
 	}
@@ -126,7 +126,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // schemes are those that go by a name on the command line, in their usual settings.
-var schemes = []bayes.Scheme{
+var samplers = []bayes.Sampler{
 	bayes.PCNWithinGibbs{},
 	bayes.Deterministic{},
 	bayes.PseudoMarginal{},
@@ -137,26 +137,26 @@ var schemes = []bayes.Scheme{
 	bayes.RedrawOnAccept{},
 }
 
-// schemeName returns the name of a scheme as a flag has it.
-func schemeName(s bayes.Scheme) string {
+// samplerName returns the name of a scheme as a flag has it.
+func samplerName(s bayes.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
 
-func schemeNames() string {
+func samplerNames() string {
 	var names []string
-	for _, s := range schemes {
-		names = append(names, schemeName(s))
+	for _, s := range samplers {
+		names = append(names, samplerName(s))
 	}
 	return strings.Join(names, ", ")
 }
 
-func schemeNamed(name string) (bayes.Scheme, error) {
-	for _, s := range schemes {
-		if schemeName(s) == name {
+func samplerNamed(name string) (bayes.Sampler, error) {
+	for _, s := range samplers {
+		if samplerName(s) == name {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("-scheme %s: want %s", name, schemeNames())
+	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
 }
 
 // chainList reads the numbers of chains, which count from 1. Nil means all.

@@ -146,11 +146,11 @@ func TestSampleErrors(t *testing.T) {
 	}
 }
 
-// TestSchemes takes each name to the scheme with that name.
-func TestSchemes(t *testing.T) {
-	for _, s := range schemes {
-		if got, err := schemeNamed(schemeName(s)); err != nil || got != s {
-			t.Errorf("%s is %v, %v", schemeName(s), got, err)
+// TestSamplers takes each name to the scheme with that name.
+func TestSamplers(t *testing.T) {
+	for _, s := range samplers {
+		if got, err := samplerNamed(samplerName(s)); err != nil || got != s {
+			t.Errorf("%s is %v, %v", samplerName(s), got, err)
 		}
 	}
 }

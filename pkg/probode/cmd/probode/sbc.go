@@ -17,7 +17,9 @@ import (
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it
@@ -44,10 +46,10 @@ const maxSets = 1_000_000
 // sbc makes simulation-based calibration of schemes.
 func sbc(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
-	all := append(schemes[:len(schemes):len(schemes)], bayes.Reweighted{})
+	all := append(samplers[:len(samplers):len(samplers)], bayes.Reweighted{})
 	var names []string
 	for _, s := range all {
-		names = append(names, schemeName(s))
+		names = append(names, samplerName(s))
 	}
 	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all that are correct")
 	sets := flags.Int("sets", 1000, "number of data sets")
@@ -72,15 +74,9 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkOut(*file, ".html", ".png", ".svg"); err != nil {
 		return err
 	}
-	var chosen []bayes.Scheme
+	var chosen []bayes.Sampler
 	for i, s := range all {
-		switch s.(type) {
-		case bayes.RedrawOnAccept, bayes.ExpectedLikelihood:
-			if *name != names[i] {
-				continue
-			}
-		}
-		if *name == "all" || *name == names[i] {
+		if *name == "all" && s.Target().Distribution != bayes.NoTarget || *name == names[i] {
 			chosen = append(chosen, s)
 		}
 	}
@@ -89,17 +85,17 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	p := calibration()
-	var results []*bayes.SBCResult
+	var results []*assess.SBCResult
 	var failed error
 	for _, s := range chosen {
-		settings := bayes.SBCSettings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
+		settings := assess.SBCSettings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
 		erase := func() {}
 		if !*quiet {
 			var line func(int, int, string)
 			line, erase = tell(os.Stderr)
 			settings.Progress = func(done, total int) { line(done, total, s.String()) }
 		}
-		r, err := bayes.SBC(ctx, p, s, settings)
+		r, err := assess.SBC(ctx, p, s, settings)
 		erase()
 		if r != nil {
 			results = append(results, r)
@@ -120,7 +116,7 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 		for k, quantity := range r.Names {
 			if v := r.P(k); v < limit {
 				found = true
-				fmt.Fprintf(out, "%v: the ranks of %s are not uniform (P = %.1g): this is not a draw from the posterior\n", r.Scheme, quantity, v)
+				fmt.Fprintf(out, "%v: the ranks of %s are not uniform (P = %.1g): this is not a draw from the posterior\n", r.Sampler, quantity, v)
 			}
 		}
 	}
@@ -133,7 +129,7 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	table := tableOf(*file)
 	err := atomicfile.Write(table, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), viz.Calibration(results...)) })
+		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), plots.Calibration(results...)) })
 	}
 	if err != nil {
 		return fmt.Errorf("-out: %w", err)
@@ -170,13 +166,13 @@ func calibration() *bayes.Posterior {
 }
 
 // writeRanks writes a row for each data set and quantity.
-func writeRanks(w io.Writer, results []*bayes.SBCResult) error {
+func writeRanks(w io.Writer, results []*assess.SBCResult) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"scheme", "quantity", "set", "rank", "ranks"})
 	for _, r := range results {
 		for k, name := range r.Names {
 			for i, rank := range r.Ranks[k] {
-				out.Write([]string{schemeName(r.Scheme), name, strconv.Itoa(i + 1), strconv.Itoa(rank), strconv.Itoa(r.Draws + 1)})
+				out.Write([]string{samplerName(r.Sampler), name, strconv.Itoa(i + 1), strconv.Itoa(rank), strconv.Itoa(r.Draws + 1)})
 			}
 		}
 	}

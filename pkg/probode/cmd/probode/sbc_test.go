@@ -56,26 +56,4 @@ func TestSBCAndSpeedErrors(t *testing.T) {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
-	for want, args := range map[string][]string{
-		"-draws 1: want a number": {"-draws", "1"},
-		`"x" is not a flag`:       {"x"},
-	} {
-		if err := speed(context.Background(), args, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
-}
-
-// The models of speed are those of the cases, with a calibrated α.
-func TestSpeedModels(t *testing.T) {
-	t.Chdir("../../../..")
-	models, err := speedModels(context.Background(), 1)
-	if err != nil || len(models) != 2 {
-		t.Fatal(err)
-	}
-	for _, m := range models {
-		if !(m.p.Alpha.Value > 0) {
-			t.Errorf("%s: α is %v", m.name, m.p.Alpha)
-		}
-	}
 }

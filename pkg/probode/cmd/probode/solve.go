@@ -62,7 +62,10 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
 	}
+	show, erase := tell(os.Stderr)
+	s.show = show
 	header, rows, err := s.table(ctx)
+	erase()
 	if err != nil {
 		return err
 	}
@@ -96,6 +99,16 @@ type solution struct {
 	paths                      int
 	alpha                      string
 	seed                       uint64
+	show                       func(done, total int, doing string)
+}
+
+// progress returns what shows how far the work of the given name is.
+func (s *solution) progress(doing string) func(done, total int) {
+	return func(done, total int) {
+		if s.show != nil {
+			s.show(done, total, doing)
+		}
+	}
 }
 
 // table computes the header and the rows.
@@ -123,7 +136,7 @@ func (s *solution) table(ctx context.Context) (header []string, rows [][]float64
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := probode.Settings{Seed: s.seed}
+	settings := probode.Settings{Seed: s.seed, Progress: s.progress("paths")}
 	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
 	if settings.Mesh, err = s.mesh(ctx, p, m, sorted); err != nil {
 		return nil, nil, err
@@ -295,7 +308,7 @@ func (s *solution) alphaOf(ctx context.Context, p *probode.Problem, m probode.Me
 		}
 		return a, nil
 	}
-	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: mesh, Seed: s.seed})
+	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: mesh, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
 	if err != nil {
 		return 0, fmt.Errorf("-alpha auto: %w", err)
 	}

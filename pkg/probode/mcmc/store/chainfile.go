@@ -440,7 +440,7 @@ func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 // save brings draws and state to the disk, the draws first.
 func (f *file) save() {
 	c := f.chain
-	if f.f == nil || c.Iteration() == f.at {
+	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
 		return
 	}
 	f.flush()

@@ -1,33 +1,35 @@
-package viz
+package plots
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // assessment is one of two steps and two parameters, of which the second step was
 // interrupted before its probabilistic run.
-func assessment() *bayes.Assessment {
-	inference := func(scheme string, bias float64) *bayes.Inference {
-		return &bayes.Inference{
-			Scheme: scheme,
+func assessment() *assess.Report {
+	inference := func(scheme string, bias float64) *assess.Inference {
+		return &assess.Inference{
+			Sampler: scheme,
 			Summary: diag.Summary{
 				{Name: "alpha", Mean: 9, SD: 9}, // not assessed
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
 			},
-			Effects: []bayes.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
+			Effects: []assess.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
 		}
 	}
-	return &bayes.Assessment{
+	return &assess.Report{
 		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
-		Params: []bayes.AccurateMarginal{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
-		Steps: []bayes.StepAssessment{
+		Params: []assess.Parameter{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
+		Steps: []assess.Step{
 			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
 			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
 		},
@@ -43,7 +45,7 @@ func TestAssessment(t *testing.T) {
 	}
 	var y, largest float64
 	for _, l := range f.Panels[3].Layers {
-		if p, ok := l.(Points); ok && strings.HasPrefix(p.Name, "deterministic") {
+		if p, ok := l.(viz.Points); ok && strings.HasPrefix(p.Name, "deterministic") {
 			y = p.Y[1]
 		}
 	}
@@ -51,16 +53,18 @@ func TestAssessment(t *testing.T) {
 		t.Errorf("theta2 at the smaller step is drawn at %g, want 1.97", y)
 	}
 	for _, l := range f.Panels[0].Layers {
-		l.visit(func(_, y float64) { largest = max(largest, nanOr(y, 0)) })
+		if l, ok := l.(viz.Line); ok {
+			largest = max(largest, slices.Max(l.Y))
+		}
 	}
 	if largest != 0.5 {
 		t.Errorf("the largest bias drawn is %g, want 0.5", largest)
 	}
-	picture, err := PNG(f)
+	picture, err := viz.PNG(f)
 	if err != nil || len(picture) == 0 {
 		t.Errorf("picture of %d bytes, error %v", len(picture), err)
 	}
-	if page, err := HTML(f); err != nil || !strings.Contains(page, "threshold") {
+	if page, err := viz.HTML(f); err != nil || !strings.Contains(page, "threshold") {
 		t.Errorf("page error %v", err)
 	}
 }
@@ -74,16 +78,16 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 		a.Params[i].Mean, a.Params[i].SD = nan, nan
 	}
 	for _, st := range a.Steps {
-		for _, inf := range []*bayes.Inference{st.Deterministic, st.Probabilistic} {
+		for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
 			if inf == nil {
 				continue
 			}
 			for j := range inf.Effects {
-				inf.Effects[j] = bayes.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+				inf.Effects[j] = assess.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
 			}
 		}
 	}
-	if _, err := PNG(Assessment(a)); err != nil {
+	if _, err := viz.PNG(Assessment(a)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package bayes
+package assess
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -15,23 +16,23 @@ import (
 // one standard deviation in the deterministic run, and b by half of one in the
 // other.
 func assessed() *assessor {
-	run := func(scheme string, a, b float64) *Inference {
-		inf := &Inference{Scheme: scheme, Chains: 4, Draws: 1000}
+	run := func(sampler string, a, b float64) *Inference {
+		inf := &Inference{Sampler: sampler, Chains: 4, Draws: 1000}
 		for i, mean := range []float64{a, b} {
 			inf.Summary = append(inf.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
 		}
 		return inf
 	}
 	nan := math.NaN()
-	out := &Assessment{
-		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, AccurateBy: "draws",
-		Params: []AccurateMarginal{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
-		Steps: []StepAssessment{
+	out := &Report{
+		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, ReferenceBy: "draws",
+		Params: []Parameter{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
+		Steps: []Step{
 			{StepSize: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
 			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	return &assessor{p: &Posterior{}, out: out, assessed: []int{0, 1}, paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
+	return &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
 }
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
@@ -106,18 +107,18 @@ func TestWarningsInWords(t *testing.T) {
 
 // A callersLaw is a Likelihood whose parameter is a weight and not an error's size,
 // as far as this package knows.
-type callersLaw struct{ Gaussian }
+type callersLaw struct{ bayes.Gaussian }
 
 // Only of the laws of this package is it known which parameter is a size.
 func TestSpreads(t *testing.T) {
-	p := &Posterior{}
-	for _, l := range []Likelihood{
-		Gaussian{Sigma: Unknown("gauss")}, LogNormal{Sigma: Unknown("log")}, StudentT{Nu: Unknown("nu"), Sigma: Unknown("scale")},
-		StudentT{Nu: Known(3), Sigma: Unknown("scale3")}, NegativeBinomial{Phi: Unknown("phi")}, Poisson{}, callersLaw{Gaussian{Sigma: Unknown("weight")}},
+	p := &bayes.Posterior{}
+	for _, l := range []bayes.Likelihood{
+		bayes.Gaussian{Sigma: bayes.Unknown("gauss")}, bayes.LogNormal{Sigma: bayes.Unknown("log")}, bayes.StudentT{Nu: bayes.Unknown("nu"), Sigma: bayes.Unknown("scale")},
+		bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Unknown("scale3")}, bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}, bayes.Poisson{}, callersLaw{bayes.Gaussian{Sigma: bayes.Unknown("weight")}},
 	} {
-		p.Experiments = append(p.Experiments, Experiment{Data: &Data{T: []float64{1}, Y: [][]float64{{1}}}, Errors: []Likelihood{l}})
+		p.Experiments = append(p.Experiments, bayes.Experiment{Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}, Errors: []bayes.Likelihood{l}})
 	}
-	if got, want := fmt.Sprint(p.spreads()), "map[gauss:1 log:1 nu:-1 phi:-1 scale:1 scale3:1]"; got != want {
+	if got, want := fmt.Sprint(p.Spreads()), "map[gauss:1 log:1 nu:-1 phi:-1 scale:1 scale3:1]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

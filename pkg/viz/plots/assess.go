@@ -1,11 +1,12 @@
-package viz
+package plots
 
 import (
 	"fmt"
 	"image/color"
 	"math"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // Assessment returns a figure of what the error of the solver does to a
@@ -15,41 +16,41 @@ import (
 // line goes through the parameter that is worst off, and a ring is a bias within
 // two Monte Carlo standard errors of zero. Then comes for each parameter its mean and
 // standard deviation over a band that shows those of the accurate posterior.
-func Assessment(a *bayes.Assessment) Figure {
-	f := Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
+func Assessment(a *assess.Report) viz.Figure {
+	f := viz.Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, st := range a.Steps {
 		lo, hi = min(lo, st.StepSize), max(hi, st.StepSize)
 	}
 	lo, hi = lo/1.25, hi*1.25
-	x := Axis{Label: "step h", Log: true, Min: lo, Max: hi}
+	x := viz.Axis{Label: "step h", Log: true, Min: lo, Max: hi}
 
 	runs := []struct {
 		name   string
 		color  color.NRGBA
-		marker Marker
-		dash   Dash
+		marker viz.Marker
+		dash   viz.Dash
 		shift  float64 // of the points along the axis, so that they do not cover each other
-		of     func(bayes.StepAssessment) *bayes.Inference
+		of     func(assess.Step) *assess.Inference
 	}{
-		{"deterministic: solver trusted", Blue, Disc, Solid, 1 / 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Deterministic }},
-		{"probabilistic: solver's error in the model", Vermillion, Square, Dashed, 1.05, func(st bayes.StepAssessment) *bayes.Inference { return st.Probabilistic }},
+		{"deterministic: solver trusted", viz.Blue, viz.Disc, viz.Solid, 1 / 1.05, func(st assess.Step) *assess.Inference { return st.Deterministic }},
+		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Step) *assess.Inference { return st.Probabilistic }},
 	}
 
-	bias := Panel{Title: "bias (rings: not told from zero)", X: x, Y: Axis{Label: "|bias| / accurate sd", Log: true}}
-	ratio := Panel{Title: "spread", X: x, Y: Axis{Label: "sd / accurate sd", Log: true}}
-	panels := make([]Panel, len(a.Params))
+	bias := viz.Panel{Title: "bias (rings: not told from zero)", X: x, Y: viz.Axis{Label: "|bias| / accurate sd", Log: true}}
+	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "sd / accurate sd", Log: true}}
+	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {
-		panels[j] = Panel{Title: q.Name, X: x}
+		panels[j] = viz.Panel{Title: q.Name, X: x}
 		if !math.IsNaN(q.Mean) {
 			panels[j].Layers = append(panels[j].Layers,
-				Band{Name: "accurate, mean ± sd", X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: Grey},
-				Rule{At: q.Mean, Horizontal: true, Color: Grey})
+				viz.Band{Name: "accurate, mean ± sd", X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: viz.Grey},
+				viz.Rule{At: q.Mean, Horizontal: true, Color: viz.Grey})
 		}
 	}
 	for _, r := range runs {
 		var steps []float64
-		var infs []*bayes.Inference
+		var infs []*assess.Inference
 		for _, st := range a.Steps {
 			if inf := r.of(st); inf != nil {
 				steps, infs = append(steps, st.StepSize), append(infs, inf)
@@ -59,11 +60,11 @@ func Assessment(a *bayes.Assessment) Figure {
 			continue
 		}
 		worst, widest := make([]float64, len(steps)), make([]float64, len(steps))
-		var sure, unsure Points
+		var sure, unsure viz.Points
 		for j, q := range a.Params {
-			b := Line{X: steps, Color: r.color, Opacity: 0.35, Width: 1, Dash: r.dash}
+			b := viz.Line{X: steps, Color: r.color, Opacity: 0.35, Width: 1, Dash: r.dash}
 			s := b
-			p := Points{Name: r.name, Color: r.color, Marker: r.marker, Size: 5}
+			p := viz.Points{Name: r.name, Color: r.color, Marker: r.marker, Size: 5}
 			for i, inf := range infs {
 				e := inf.Effects[j]
 				size := math.Abs(e.Bias)
@@ -87,14 +88,16 @@ func Assessment(a *bayes.Assessment) Figure {
 			panels[j].Layers = append(panels[j].Layers, p)
 		}
 		sure.Color, sure.Marker, sure.Size = r.color, r.marker, 5
-		unsure.Color, unsure.Marker, unsure.Size = r.color, Ring, 5
-		bias.Layers = append(bias.Layers, sure, unsure, Line{X: steps, Y: worst, Color: r.color, Width: 2.2, Dash: r.dash})
-		ratio.Layers = append(ratio.Layers, Line{X: steps, Y: widest, Color: r.color, Width: 2.2, Dash: r.dash, Marker: r.marker})
+		unsure.Color, unsure.Marker, unsure.Size = r.color, viz.Ring, 5
+		bias.Layers = append(bias.Layers, sure, unsure, viz.Line{X: steps, Y: worst, Color: r.color, Width: 2.2, Dash: r.dash})
+		ratio.Layers = append(ratio.Layers, viz.Line{X: steps, Y: widest, Color: r.color, Width: 2.2, Dash: r.dash, Marker: r.marker})
 	}
-	limit := func(at float64) Rule { return Rule{Name: "threshold", At: at, Horizontal: true, Dash: Dotted} }
+	limit := func(at float64) viz.Rule {
+		return viz.Rule{Name: "threshold", At: at, Horizontal: true, Dash: viz.Dotted}
+	}
 	bias.Layers = append(bias.Layers, limit(a.Threshold))
 	ratio.Layers = append(ratio.Layers, limit(1+a.Threshold), limit(1/(1+a.Threshold)))
-	f.Panels = append([]Panel{bias, ratio}, panels...)
+	f.Panels = append([]viz.Panel{bias, ratio}, panels...)
 	if len(f.Panels) > 4 {
 		f.Columns = 3
 	}

@@ -1,4 +1,4 @@
-package viz
+package plots
 
 import (
 	"fmt"
@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // Every quantity has its histogram, whose bars are the counts of its ranks, and
 // below it the curve that ends at zero, both in their bands.
 func TestCalibration(t *testing.T) {
-	r := &bayes.SBCResult{
-		Scheme: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
+	r := &assess.SBCResult{
+		Sampler: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
 		Ranks: [][]int{{0, 1, 2, 3, 0, 1, 2, 3}, {3, 3, 3, 3, 3, 3, 3, 0}},
 	}
 	f := Calibration(r, r)
@@ -22,15 +24,15 @@ func TestCalibration(t *testing.T) {
 	if got := f.Panels[1].Title; got != "pcn: log_lik" {
 		t.Errorf("title %q", got)
 	}
-	bars := f.Panels[1].Layers[1].(Band)
-	if want := Bars("", []float64{-0.5, 0.5, 1.5, 2.5, 3.5}, []float64{1, 0, 0, 7}).Hi; fmt.Sprint(bars.Hi) != fmt.Sprint(want) { // with NaN between bars
+	bars := f.Panels[1].Layers[1].(viz.Band)
+	if want := viz.Bars("", []float64{-0.5, 0.5, 1.5, 2.5, 3.5}, []float64{1, 0, 0, 7}).Hi; fmt.Sprint(bars.Hi) != fmt.Sprint(want) { // with NaN between bars
 		t.Errorf("bars %v, want %v", bars.Hi, want)
 	}
-	curve := f.Panels[3].Layers[1].(Line)
+	curve := f.Panels[3].Layers[1].(viz.Line)
 	if want := []float64{0, 1./8 - 1./4, 1./8 - 2./4, 1./8 - 3./4, 0}; !slices.Equal(curve.Y, want) {
 		t.Errorf("curve %v, want %v", curve.Y, want)
 	}
-	if _, err := PNG(f); err != nil {
+	if _, err := viz.PNG(f); err != nil {
 		t.Error(err)
 	}
 }

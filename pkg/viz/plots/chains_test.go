@@ -1,4 +1,4 @@
-package viz
+package plots
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // twoChains are draws of two parameters from a lattice, so that every rank is
@@ -31,11 +32,11 @@ func TestChainFigures(t *testing.T) {
 	if n := len(pairs.Panels); n != 4 || len(pairs.Panels[1].Layers) != 0 || len(pairs.Panels[2].Layers) == 0 {
 		t.Errorf("pairs: %d panels, or not the lower triangle", n)
 	}
-	for name, f := range map[string]Figure{"pairs": pairs, "traces": Traces(c), "ranks": Ranks(c)} {
-		if _, err := PNG(f); err != nil {
+	for name, f := range map[string]viz.Figure{"pairs": pairs, "traces": Traces(c), "ranks": Ranks(c)} {
+		if _, err := viz.PNG(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := Option(f); err != nil {
+		if _, err := viz.Option(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -49,7 +50,7 @@ func TestChainFigures(t *testing.T) {
 // of 20 bins. A chain that lies below the other has only the lower half.
 func TestRanks(t *testing.T) {
 	for _, p := range Ranks(twoChains()).Panels {
-		for _, h := range p.Layers[0].(Band).Hi {
+		for _, h := range p.Layers[0].(viz.Band).Hi {
 			if !math.IsNaN(h) && h != 20 {
 				t.Fatalf("%s: a bin of %g draws, want 20", p.Title, h)
 			}
@@ -59,7 +60,7 @@ func TestRanks(t *testing.T) {
 	for _, d := range apart.Draws[1] {
 		d[0] += 1000
 	}
-	for i, h := range Ranks(apart).Panels[0].Layers[0].(Band).Hi {
+	for i, h := range Ranks(apart).Panels[0].Layers[0].(viz.Band).Hi {
 		want := 40.
 		if i >= 30 {
 			want = 0
@@ -82,7 +83,7 @@ func TestFromEnsemble(t *testing.T) {
 	if v.Name != "v" || len(v.Paths) != 1 || v.Paths[0][1] != 4 || v.Reference[1] != 3.5 || v.SD[1] != .2 {
 		t.Errorf("second component: %+v", v)
 	}
-	if _, err := PNG(Bands(got)); err != nil {
+	if _, err := viz.PNG(viz.Bands(got)); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package bayes_test
+package assess_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -31,7 +32,7 @@ func calibrationModel() *bayes.Posterior {
 			{Name: "x1_0", Prior: distuv.Normal{Mu: 1, Sigma: 0.3}},
 			{Name: "sigma", Prior: distuv.Uniform{Min: 0.05, Max: 0.4}},
 		},
-		Experiments: []bayes.Experiment{{Problem: decay().UnknownStart(), Data: d,
+		Experiments: []bayes.Experiment{{Problem: assessPosterior(0).Experiments[0].Problem.UnknownStart(), Data: d,
 			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
 	}
@@ -39,22 +40,22 @@ func calibrationModel() *bayes.Posterior {
 
 var calibrationWalk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3, 0.15, 0.7}, AdaptAfter: 200}
 
-// Every correct scheme passes: 7 schemes with 4 quantities each, whose P is
+// Every correct sampler passes: 7 samplers with 4 quantities each, whose P is
 // below 1e-5 with probability 1e-5 each, 3e-4 in all. The draws that a θ is
 // ranked among depend on each other a little, which multiplies that by less than
-// 10. The paper's scheme is found out.
+// 10. The paper's sampler is found out.
 func TestSBC(t *testing.T) {
 	p := calibrationModel()
-	for _, s := range []bayes.Scheme{
+	for _, s := range []bayes.Sampler{
 		bayes.Deterministic{Proposal: calibrationWalk},
 		bayes.PCNWithinGibbs{Proposal: calibrationWalk},
 		bayes.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
 		bayes.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
 		bayes.DelayedAcceptance{CoarseStep: 0.5, Proposal: calibrationWalk},
 		bayes.DelayedAcceptance{CoarseStep: 0.5, Noise: true, Proposal: calibrationWalk},
-		bayes.Reweighted{Scheme: bayes.Deterministic{Proposal: calibrationWalk}},
+		bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: calibrationWalk}},
 	} {
-		r, err := bayes.SBC(context.Background(), p, s, bayes.SBCSettings{Sets: 40, Ranks: 9, Independent: 2, BurnIn: 400, Seed: 4})
+		r, err := assess.SBC(context.Background(), p, s, assess.SBCSettings{Sets: 40, Ranks: 9, Independent: 2, BurnIn: 400, Seed: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,12 +68,12 @@ func TestSBC(t *testing.T) {
 	}
 }
 
-// The paper's scheme does not draw from p(θ, ξ | Y), which σ and the likelihood
+// The paper's sampler does not draw from p(θ, ξ | Y), which σ and the likelihood
 // show where the noise of the solver is large.
-func TestSBCFindsWrongSchemes(t *testing.T) {
+func TestSBCFindsWrongSamplers(t *testing.T) {
 	p := calibrationModel()
 	p.Alpha.Value = 2
-	r, err := bayes.SBC(context.Background(), p, bayes.RedrawOnAccept{Proposal: calibrationWalk}, bayes.SBCSettings{Sets: 60, Ranks: 9, Independent: 2, BurnIn: 500, Seed: 4})
+	r, err := assess.SBC(context.Background(), p, bayes.RedrawOnAccept{Proposal: calibrationWalk}, assess.SBCSettings{Sets: 60, Ranks: 9, Independent: 2, BurnIn: 500, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,21 +83,21 @@ func TestSBCFindsWrongSchemes(t *testing.T) {
 		least = min(least, r.P(k))
 	}
 	if least > 1e-6 {
-		t.Errorf("the paper's scheme passes with P = %.1g", least)
+		t.Errorf("the paper's sampler passes with P = %.1g", least)
 	}
 }
 
 // The result depends neither on the number of workers nor, in its first data
 // sets, on how many follow; and a run that is stopped has the first ones.
 func TestSBCIsDeterministic(t *testing.T) {
-	p, scheme := calibrationModel(), bayes.PCNWithinGibbs{Proposal: calibrationWalk}
-	s := bayes.SBCSettings{Sets: 6, Ranks: 4, BurnIn: 50, Workers: 1}
-	one, err := bayes.SBC(context.Background(), p, scheme, s)
+	p, sampler := calibrationModel(), bayes.PCNWithinGibbs{Proposal: calibrationWalk}
+	s := assess.SBCSettings{Sets: 6, Ranks: 4, BurnIn: 50, Workers: 1}
+	one, err := assess.SBC(context.Background(), p, sampler, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Workers = 3
-	three, err := bayes.SBC(context.Background(), p, scheme, s)
+	three, err := assess.SBC(context.Background(), p, sampler, s)
 	if err != nil || !reflect.DeepEqual(one, three) {
 		t.Errorf("%v with one worker, %v with three, error %v", one.Ranks, three.Ranks, err)
 	}
@@ -107,7 +108,7 @@ func TestSBCIsDeterministic(t *testing.T) {
 			cancel()
 		}
 	}
-	part, err := bayes.SBC(ctx, p, scheme, s)
+	part, err := assess.SBC(ctx, p, sampler, s)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
@@ -126,14 +127,14 @@ func TestSBCIsDeterministic(t *testing.T) {
 func TestSBCErrors(t *testing.T) {
 	p := calibrationModel()
 	p.Alpha = bayes.Known(0)
-	if _, err := bayes.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, bayes.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
+	if _, err := assess.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, assess.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
 		t.Errorf("error %v", err)
 	}
 	// Log-normal errors of what is never positive.
 	p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0] = -1 }
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}}
 	p.Experiments[0].Data.Y = [][]float64{{1}, {1}, {1}, {1}, {1}, {1}}
-	if _, err := bayes.SBC(context.Background(), p, bayes.Deterministic{}, bayes.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "no data from 1000 draws of the prior") {
+	if _, err := assess.SBC(context.Background(), p, bayes.Deterministic{}, assess.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "no data from 1000 draws of the prior") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -142,7 +143,7 @@ func TestSBCErrors(t *testing.T) {
 // enumeration of all ranks.
 func TestSBCBandsByEnumeration(t *testing.T) {
 	const sets, ranks = 4, 3
-	r := &bayes.SBCResult{Draws: ranks, Names: []string{"x"}}
+	r := &assess.SBCResult{Draws: ranks, Names: []string{"x"}}
 	tail := func(ranking []int) float64 {
 		least := 1.0
 		for i := range ranks {
@@ -213,7 +214,7 @@ func TestSBCHistogramBands(t *testing.T) {
 	rng := probode.Stream(6)
 	const n = 2000
 	inside := 0.
-	r := &bayes.SBCResult{Draws: 19, Ranks: [][]int{make([]int, 400)}}
+	r := &assess.SBCResult{Draws: 19, Ranks: [][]int{make([]int, 400)}}
 	_, lo, hi := r.Histogram(0, 0.95) // of 400 ranks, whatever they are
 	for range n {
 		counts := make([]int, 20)
@@ -238,7 +239,7 @@ func TestSBCPIsCalibrated(t *testing.T) {
 	const n = 1000
 	limits := []float64{0.01, 0.05, 0.2, 0.5}
 	counts := make([]float64, len(limits))
-	r := &bayes.SBCResult{Draws: 19, Ranks: [][]int{make([]int, 60)}}
+	r := &assess.SBCResult{Draws: 19, Ranks: [][]int{make([]int, 60)}}
 	for range n {
 		for i := range r.Ranks[0] {
 			r.Ranks[0][i] = rng.IntN(20)

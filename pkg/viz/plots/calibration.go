@@ -1,36 +1,37 @@
-package viz
+package plots
 
 import (
 	"fmt"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // Calibration returns what simulation-based calibration found, a column of panels
 // for each quantity: for each scheme a row of histograms of the ranks, and below
 // it a row with their distribution function less the uniform one, in which slight
 // deviations show sooner. The grey bands hold all bars of a panel, and all of its
-// curve, with probability 0.95 if the scheme is right; [bayes.SBCResult] says what
+// curve, with probability 0.95 if the scheme is right; [assess.SBCResult] says what
 // a deviation means. The results must be of the same quantities.
-func Calibration(results ...*bayes.SBCResult) Figure {
+func Calibration(results ...*assess.SBCResult) viz.Figure {
 	if len(results) == 0 {
-		panic("viz: no results of a calibration")
+		panic("plots: no results of a calibration")
 	}
 	const probability = 0.95
 	n := len(results[0].Names)
-	f := Figure{
+	f := viz.Figure{
 		Title:   "Ranks of the true values, with simultaneous bands of 95 %",
 		Columns: n, Width: max(480, 240*n), Height: 90 + 380*len(results),
 	}
 	for _, r := range results {
 		if len(r.Names) != n {
-			panic(fmt.Sprintf("viz: calibration of %v for %d quantities and of %v for %d", results[0].Scheme, n, r.Scheme, len(r.Names)))
+			panic(fmt.Sprintf("plots: calibration of %v for %d quantities and of %v for %d", results[0].Sampler, n, r.Sampler, len(r.Names)))
 		}
 		edges := make([]float64, r.Draws+2)
 		for i := range edges {
 			edges[i] = float64(i) - 0.5
 		}
-		var below []Panel
+		var below []viz.Panel
 		for k, name := range r.Names {
 			counts, lo, hi := r.Histogram(k, probability)
 			heights := make([]float64, len(counts))
@@ -39,15 +40,15 @@ func Calibration(results ...*bayes.SBCResult) Figure {
 				heights[i] = float64(c)
 				top = max(top, heights[i])
 			}
-			bars := Bars("", edges, heights)
-			bars.Color = Blue
+			bars := viz.Bars("", edges, heights)
+			bars.Color = viz.Blue
 			ends := []float64{edges[0], edges[len(edges)-1]}
-			f.Panels = append(f.Panels, Panel{
-				Title: fmt.Sprintf("%v: %s", r.Scheme, name),
-				X:     Axis{Label: "rank", Min: ends[0], Max: ends[1]},
-				Y:     Axis{Label: "data sets", Max: 1.05 * top},
-				Layers: []Layer{
-					Band{X: ends, Lo: []float64{float64(lo), float64(lo)}, Hi: []float64{float64(hi), float64(hi)}, Color: Grey, Opacity: 0.4},
+			f.Panels = append(f.Panels, viz.Panel{
+				Title: fmt.Sprintf("%v: %s", r.Sampler, name),
+				X:     viz.Axis{Label: "rank", Min: ends[0], Max: ends[1]},
+				Y:     viz.Axis{Label: "data sets", Max: 1.05 * top},
+				Layers: []viz.Layer{
+					viz.Band{X: ends, Lo: []float64{float64(lo), float64(lo)}, Hi: []float64{float64(hi), float64(hi)}, Color: viz.Grey, Opacity: 0.4},
 					bars,
 				},
 			})
@@ -56,12 +57,12 @@ func Calibration(results ...*bayes.SBCResult) Figure {
 			pad := func(v []float64) []float64 { return append(append([]float64{0}, v...), 0) }
 			z, diff, from, to := r.ECDF(k, probability)
 			z = append(append([]float64{0}, z...), 1)
-			below = append(below, Panel{
-				X: Axis{Label: "rank / (L + 1)", Min: 0, Max: 1},
-				Y: Axis{Label: "F − uniform"},
-				Layers: []Layer{
-					Band{X: z, Lo: pad(from), Hi: pad(to), Color: Grey, Opacity: 0.4},
-					Line{X: z, Y: pad(diff), Color: Blue},
+			below = append(below, viz.Panel{
+				X: viz.Axis{Label: "rank / (L + 1)", Min: 0, Max: 1},
+				Y: viz.Axis{Label: "F − uniform"},
+				Layers: []viz.Layer{
+					viz.Band{X: z, Lo: pad(from), Hi: pad(to), Color: viz.Grey, Opacity: 0.4},
+					viz.Line{X: z, Y: pad(diff), Color: viz.Blue},
 				},
 			})
 		}

@@ -1,0 +1,93 @@
+package bayes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A NoiseScale is the noise scale α* of a model's solver.
+type NoiseScale struct {
+	// Alpha is α*, and SE its standard error. Of several experiments it is the
+	// geometric mean, as the method has one α for all.
+	Alpha, SE float64
+
+	// Experiments are the calibrations of the experiments' equations.
+	Experiments []*probode.Calibration
+
+	// Warnings are those of the calibrations.
+	Warnings []string
+}
+
+// CalibrateAlpha returns the noise scale α* at the parameters theta of the model,
+// as of a Mode or a draw. The grids are those of p, with which a nil Indicator
+// means Richardson's estimate, for which no reference is needed. Each experiment
+// has noise of its own, the first that of the seed of s itself, so that the errors
+// of their α* are independent. See probode.Calibrate.
+func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) (*NoiseScale, error) {
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
+	e, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	if len(theta) != len(p.Params) {
+		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
+	}
+	if s.Indicator == nil {
+		s.Indicator = probode.Richardson
+	}
+	seed := s.Seed
+	out := &NoiseScale{}
+	var sum, square float64
+	for i, r := range e.runs {
+		e.bind(r, theta)
+		s.Mesh, s.Theta = r.solver.Grid(), slices.Clone(r.theta)
+		if i > 0 {
+			s.Seed = probode.Stream(seed, uint64(i)).Uint64()
+		}
+		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, s)
+		if err != nil {
+			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
+		}
+		for _, w := range c.Warnings {
+			if len(e.runs) > 1 {
+				w = r.x.title(i) + ": " + w
+			}
+			out.Warnings = append(out.Warnings, w)
+		}
+		out.Experiments = append(out.Experiments, c)
+		sum += math.Log(c.Alpha)
+		square += (c.SE / c.Alpha) * (c.SE / c.Alpha)
+	}
+	n := float64(len(e.runs))
+	out.Alpha = math.Exp(sum / n)
+	out.SE = out.Alpha * math.Sqrt(square) / n
+	return out, nil
+}
+
+// Calibrated returns p with its Alpha known, as calibrated at the mode of the
+// deterministic posterior, and with that Mode, which is looked for if p has none.
+func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings) (*Posterior, *NoiseScale, error) {
+	if p == nil {
+		return nil, nil, errors.New("bayes: the Posterior is nil")
+	}
+	q := *p
+	var err error
+	if q.Mode == nil {
+		if q.Mode, err = p.FindMode(ctx, s.Seed); err != nil {
+			return nil, nil, err
+		}
+	}
+	c, err := q.CalibrateAlpha(ctx, q.Mode.Theta, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Alpha = Known(c.Alpha)
+	return &q, c, nil
+}

@@ -1,0 +1,254 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// An Report is the answer of Assess. After an interruption it holds what had
+// been done.
+type Report struct {
+	Model     string // names of the problems
+	Method    probode.Method
+	Threshold float64
+
+	// Params are the parameters that are assessed: those of the model but
+	// for an unknown α, which has no accurate value.
+	Params []Parameter
+
+	// ReferenceBy says in words from which draws the accurate posterior was
+	// had, and KHat is the k̂ of their weights: above 0.7 they cannot be
+	// trusted.
+	ReferenceBy string
+	KHat        float64
+
+	// Steps are the sizes of step, the largest first.
+	Steps []Step
+
+	// Largest is the largest step with which the solver's error does not
+	// matter for a parameter of those it was asked for, nor does it with any
+	// smaller one; zero if there is none. It speaks of deterministic
+	// inference, as do the Largest of Params.
+	Largest float64
+
+	// Warnings say in words what else is to be known, and what to do.
+	Warnings []string
+}
+
+// An Parameter is a parameter in the accurate posterior.
+type Parameter struct {
+	Name           string
+	Mean, SD       float64
+	MeanSE, SDSE   float64 // Monte Carlo standard errors
+	Largest        float64 // step with which the solver's error does not matter; zero for none
+	UndecidedAbove bool    // whether it matters at the next larger step is not known
+}
+
+// A Step is what was found for one step.
+type Step struct {
+	StepSize float64
+	Exact    bool // every observation is at a grid point
+	Err      string
+
+	// Mode is the mode of the deterministic posterior, and Error the error
+	// of the classical solution, at the mode of the smallest step and the
+	// times of the data: the root of the mean square, each component in
+	// units of its largest value. Order is the observed one between this step
+	// and the next smaller one, log(Error ratio)/log(step ratio).
+	Mode         []float64
+	Error, Order float64
+
+	// Alpha is the noise scale of the probabilistic inference: α* at the
+	// mode, the known value of the Posterior, or, if α is a parameter,
+	// its posterior mean. AlphaStar is α* at the mode with its standard
+	// error, and AlphaAt are those at three draws of the deterministic
+	// posterior; NaN and nil where α is sampled.
+	Alpha, AlphaStar, AlphaSE float64
+	AlphaAt                   []float64
+
+	// KHat is that of the weights which take the deterministic draws of this
+	// step to the accurate posterior.
+	KHat float64
+
+	// Deterministic and Probabilistic are the two inferences, nil if they
+	// were not made.
+	Deterministic, Probabilistic *Inference
+}
+
+// An Inference is a run at one step, set against the accurate posterior.
+type Inference struct {
+	Sampler string
+	Summary diag.Summary // of all parameters, an unknown α included
+	Effects []Effect     // in the order of Report.Params
+
+	Draws, Chains int
+	// Solves is the work, burn-in included: the steps that solvers took, in
+	// units of those of one solution of all the equations with this step.
+	Solves int
+	// Failed is the share of the evaluations after burn-in that failed, of
+	// the likelihood or of pieces of paths.
+	Failed  float64
+	Seconds float64
+	// ESSPerSecond is the smallest bulk effective sample size of the assessed
+	// parameters per second.
+	ESSPerSecond float64
+}
+
+// Answer returns the verdict in a few sentences.
+func (a *Report) Answer() string {
+	var b strings.Builder
+	limit := fmt.Sprintf("bias below %.3g posterior sd, sd within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
+	top := a.Steps[0].StepSize
+	switch known := a.KHat <= khatLimit; {
+	case !known:
+		b.WriteString("Whether the solver's error matters cannot be told: the accurate posterior is out of reach of these steps.\n")
+	case a.Largest == top:
+		fmt.Fprintf(&b, "The solver's error does not matter at any of the steps, up to h = %.4g (%s).\n", a.Largest, limit)
+	case a.Largest > 0:
+		fmt.Fprintf(&b, "The solver's error does not matter up to h = %.4g (%s).\n", a.Largest, limit)
+	default:
+		v := Undecided
+		if d := a.Steps[len(a.Steps)-1].Deterministic; d != nil {
+			v = d.Verdict()
+		}
+		if v == Matters {
+			fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to h = %.4g (it would not with: %s).\n", a.Steps[len(a.Steps)-1].StepSize, limit)
+		} else {
+			fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
+		}
+	}
+	if !(a.KHat <= khatLimit) {
+		return b.String()
+	}
+	// The next larger step: what is wrong with it.
+	for i := len(a.Steps) - 1; i >= 0; i-- {
+		st := a.Steps[i]
+		if st.StepSize <= a.Largest || st.Deterministic == nil {
+			continue
+		}
+		d := st.Deterministic
+		j, v := d.worst(a.Threshold)
+		e := d.Effects[j]
+		what := fmt.Sprintf("%s is off by %s sd, and its sd is %s of the accurate one", a.Params[j].Name, plusMinus(e.Bias, e.BiasSE, true), plusMinus(e.Ratio, e.RatioSE, false))
+		if v == Matters {
+			fmt.Fprintf(&b, "At h = %.4g it matters: %s.\n", st.StepSize, what)
+			if i == len(a.Steps)-1 {
+				shrink := math.Max(math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))) / a.Threshold
+				fmt.Fprintf(&b, "If that falls with the order of the method, %d, a step of about %.1g would do.\n", a.Method.Order(), st.StepSize*math.Pow(shrink, -1/float64(a.Method.Order())))
+			}
+		} else {
+			fmt.Fprintf(&b, "At h = %.4g it is undecided: %s; %s.\n", st.StepSize, what, d.needed(j, a.Params[j].Name, a.Threshold))
+		}
+		if q := st.Probabilistic; q != nil {
+			f := q.Effects[j]
+			fmt.Fprintf(&b, "There the probabilistic solver (α = %.3g) has %s off by %s of the accurate sd, with an sd %s times as large", st.Alpha, a.Params[j].Name, plusMinus(f.Bias, f.BiasSE, true), plusMinus(f.Ratio, f.RatioSE, false))
+			if k := q.farthest(a.Threshold); k != j {
+				g := q.Effects[k]
+				if math.Abs(g.Bias)/a.Threshold > math.Abs(math.Log(g.Ratio))/math.Log1p(a.Threshold) {
+					fmt.Fprintf(&b, "; its worst is %s, off by %s", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
+				} else {
+					fmt.Fprintf(&b, "; its worst is %s, with an sd %s times as large", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
+				}
+			}
+			b.WriteString(".\n")
+		}
+		break
+	}
+	return b.String()
+}
+
+// worst returns the parameter that decides the verdict: the one farthest beyond
+// the threshold if the error matters. Of an undecided step it is the one that
+// wants fewest draws of those beyond, as one of these is enough, and else the one
+// that wants most, as all are needed.
+func (inf *Inference) worst(threshold float64) (int, Verdict) {
+	v := inf.Verdict()
+	at, size := 0, math.Inf(-1)
+	for j, e := range inf.Effects {
+		if e.Verdict != v {
+			continue
+		}
+		s := e.size(threshold)
+		if v == Undecided {
+			more := e.more(threshold)
+			if s > 1 {
+				s = 1e9 / more
+			} else {
+				s = 1e-9 * more
+			}
+		}
+		if s > size || math.IsNaN(s) {
+			at, size = j, s
+		}
+	}
+	return at, v
+}
+
+// farthest returns the parameter that is farthest beyond the threshold, of those
+// for which the error is known to matter if there are any.
+func (inf *Inference) farthest(threshold float64) int {
+	j, v := inf.worst(threshold)
+	if v == Matters {
+		return j
+	}
+	for k, e := range inf.Effects {
+		if e.size(threshold) > inf.Effects[j].size(threshold) {
+			j = k
+		}
+	}
+	return j
+}
+
+// size returns the larger of both errors in units of the threshold.
+func (e Effect) size(threshold float64) float64 {
+	return math.Max(math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold))
+}
+
+// marginal returns the draws' own numbers of a parameter.
+func (inf *Inference) marginal(name string) diag.Marginal {
+	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
+}
+
+// needed says in words how many draws would decide about parameter j.
+func (inf *Inference) needed(j int, name string, threshold float64) string {
+	e := inf.Effects[j]
+	if !sound(inf.marginal(name)) {
+		return "the chains have not mixed, so that nothing can be said of the draws that are needed"
+	}
+	if e.judge(threshold) != Undecided {
+		return "the chains behind the accurate posterior have not mixed"
+	}
+	f := e.more(threshold)
+	switch {
+	case math.IsNaN(f) || f > 100:
+		return "it lies at the threshold itself, where no reasonable number of draws decides"
+	case e.Paired:
+		return fmt.Sprintf("to tell, Weighed would have to be about %.1f times as large, and there have to be that many draws", math.Max(f, 1.1))
+	}
+	return fmt.Sprintf("to tell takes about %s draws of each chain", twoDigits(math.Max(f, 1.1)*float64(inf.Draws)))
+}
+
+func twoDigits(v float64) string {
+	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
+	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
+}
+
+// plusMinus writes a number with its standard error, to two digits of that.
+func plusMinus(v, se float64, signed bool) string {
+	if math.IsNaN(v) || math.IsNaN(se) {
+		return "?"
+	}
+	digits := 2
+	if se > 0 {
+		digits = min(4, max(2, 1-int(math.Floor(math.Log10(se)))))
+	}
+	if signed {
+		return fmt.Sprintf("%+.*f ± %.*f", digits, v, digits, se)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", digits, v, digits, se)
+}

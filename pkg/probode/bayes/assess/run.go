@@ -1,0 +1,277 @@
+package assess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Does the error of the solver matter for the posterior? Assess looks at the
+// question from three sides, at each step h of a ladder: the posterior p_h of
+// someone who trusts the solver, that of someone who has its error in the
+// model, and the accurate posterior p, the same for all h. The first two come
+// from chains. The third has none of its own: draws θᵢ of p_h are weighed by
+//
+//	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),   x the accurate solution,
+//
+// and their weighted means are those of p. It does not only cost less than
+// another chain. The difference of the two means over the same draws,
+//
+//	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
+//
+// has a Monte Carlo error that vanishes with the bias, where the difference of
+// two chains would be lost in their noise.
+
+// Run answers whether the numerical error of p.Method matters for the
+// posterior, and at which step. At each of s.Steps it
+//
+//   - finds the mode of the deterministic posterior and calibrates α there, and
+//     at three draws, unless p.Alpha is a parameter, which is then sampled, or
+//     known and not zero;
+//   - samples by Deterministic and by s.Sampler;
+//   - sets means and standard deviations against those of the accurate posterior,
+//     of probode.Reference: the deterministic draws of the smallest step,
+//     weighed. If they are too far off for that (k̂ > 0.7), other solvers are
+//     tried; see Report.ReferenceBy.
+//
+// All numbers but times are decided by s.Chains.Seed. The error says what is
+// wrong with p or s, that nothing could be sampled at the smallest step, or that
+// ctx ended; the Report then holds what had been done, nil if nothing.
+func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
+	if ctx == nil {
+		return nil, errors.New("assess: the context is nil")
+	}
+	ctx, hook := progress.Begin(ctx, "assessment")
+	if s.Progress == nil {
+		s.Progress = hook
+	}
+	a, err := newAssessor(ctx, p, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.run(); err != nil {
+		if a.out.Steps[a.finest()].Deterministic == nil {
+			return nil, err
+		}
+		a.conclude()
+		return a.out, err
+	}
+	a.conclude()
+	return a.out, nil
+}
+
+// say reports progress.
+func (a *assessor) say(format string, args ...any) {
+	if a.s.Progress != nil {
+		a.s.Progress(a.done, a.total, fmt.Sprintf(format, args...))
+	}
+}
+
+// step is called at the end of a piece of work.
+func (a *assessor) step() error {
+	a.done = min(a.done+1, a.total)
+	return a.ctx.Err()
+}
+
+// run does the work, from the smallest step, on which the accurate posterior
+// rests, to the largest.
+func (a *assessor) run() error {
+	if err := a.findModes(); err != nil {
+		return err
+	}
+	var fine *draws
+	for i := a.finest(); i >= 0; i-- {
+		st := &a.out.Steps[i]
+		if a.modes[i] == nil {
+			a.done += 2
+			continue
+		}
+		d, err := a.deterministic(i)
+		switch {
+		case a.ctx.Err() != nil:
+			return err
+		case err != nil && i == a.finest():
+			return err
+		case err != nil:
+			st.Err = err.Error()
+			a.done += 2
+		}
+		if i == a.finest() {
+			fine = d
+			if err := a.accurate(fine); err != nil {
+				return err
+			}
+			if err := a.errors(); err != nil {
+				return err
+			}
+		}
+	}
+	for i := a.finest(); i >= 0; i-- {
+		st := &a.out.Steps[i]
+		if st.Deterministic == nil {
+			a.done += 3
+			continue
+		}
+		if err := a.probabilistic(i); err != nil {
+			if a.ctx.Err() != nil {
+				return err
+			}
+			st.Err = err.Error()
+		}
+	}
+	a.done = a.total
+	a.say("done")
+	return nil
+}
+
+// findModes finds the modes. Each search begins at the modes found for other
+// steps, too, so that the steps are compared in the same place and not in the
+// local modes which searches of their own might end in.
+func (a *assessor) findModes() error {
+	var known [][]float64
+	find := func(i int) error {
+		st := &a.out.Steps[i]
+		a.say("mode, h = %.4g", st.StepSize)
+		m, err := a.at(st.StepSize).FindMode(a.ctx, a.s.Chains.Seed, known...)
+		if err != nil {
+			return fmt.Errorf("h = %.4g: %w", st.StepSize, err)
+		}
+		a.modes[i], st.Mode = m, m.Theta
+		known = append(known, m.Theta)
+		return nil
+	}
+	for i := a.finest(); i >= 0; i-- {
+		if err := find(i); err != nil {
+			if i == a.finest() || a.ctx.Err() != nil {
+				return err
+			}
+			a.out.Steps[i].Err = err.Error()
+		}
+		a.done++
+	}
+	return find(a.finest())
+}
+
+// sample runs one sampler and keeps of its draws what is needed.
+func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
+	s := a.s.Chains
+	s.Seed = seed
+	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", sampler, p.StepSize, g) }
+	r, err := bayes.Measure(a.ctx, p, sampler, s)
+	if err != nil {
+		return nil, fmt.Errorf("%v, h = %.4g: %w", sampler, p.StepSize, err)
+	}
+	c := r.Chains
+	d := &draws{p: p, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}, summed: &Inference{
+		Sampler: sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
+		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
+	}}
+	var failed, proposed int
+	for _, st := range c.Stats {
+		failed += st.Failed + st.Latent.Failed
+		proposed += st.Proposed + st.Latent.Proposed
+	}
+	if proposed > 0 {
+		d.summed.Failed = float64(failed) / float64(proposed)
+	}
+	ess := math.Inf(1)
+	for _, k := range a.assessed {
+		ess = math.Min(ess, d.summed.Summary[k].BulkESS)
+	}
+	d.summed.ESSPerSecond = ess / d.summed.Seconds
+	n := min(len(c.Draws[0]), max(8, a.s.Weighed/len(c.Draws)))
+	for i := range c.Draws {
+		var x, g [][]float64
+		for k := range n {
+			at := (k+1)*len(c.Draws[i])/n - 1
+			x, g = append(x, slices.Clone(c.Draws[i][at])), append(g, slices.Clone(c.Generated[i][at]))
+		}
+		d.few.Draws, d.few.Generated = append(d.few.Draws, x), append(d.few.Generated, g)
+	}
+	for _, k := range a.assessed {
+		mean, log := influence(c.Parameter(k), n)
+		d.mean, d.log = append(d.mean, mean), append(d.log, log)
+	}
+	for k := range 3 {
+		chain := c.Draws[k%len(c.Draws)]
+		d.three = append(d.three, slices.Clone(chain[(k+1)*len(chain)/3-1]))
+	}
+	return d, nil
+}
+
+// deterministic samples at step i, and weighs the draws.
+func (a *assessor) deterministic(i int) (*draws, error) {
+	st := &a.out.Steps[i]
+	p := a.at(st.StepSize)
+	p.Mode = a.modes[i]
+	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.step(); err != nil {
+		return nil, err
+	}
+	a.say("accurate solutions, h = %.4g", st.StepSize)
+	effects, khat, err := a.weigh(d)
+	if err != nil {
+		if a.ctx.Err() != nil {
+			return nil, err
+		}
+		khat = math.Inf(1)
+	}
+	st.KHat, a.paired[i] = khat, effects
+	st.Deterministic = d.summed
+
+	if a.p.Alpha.Name == "" {
+		a.say("alpha, h = %.4g", st.StepSize)
+		c, err := p.CalibrateAlpha(a.ctx, st.Mode, a.s.Calibrate)
+		if err != nil {
+			return d, err
+		}
+		a.notes[i] = c.Warnings
+		st.AlphaStar, st.AlphaSE, st.Alpha = c.Alpha, c.SE, c.Alpha
+		if v := a.p.Alpha.Value; v > 0 {
+			st.Alpha = v
+		}
+		for _, theta := range d.three {
+			v := math.NaN()
+			if c, err := p.CalibrateAlpha(a.ctx, theta, a.s.Calibrate); err == nil {
+				v = c.Alpha
+			} else if a.ctx.Err() != nil {
+				return d, err
+			}
+			st.AlphaAt = append(st.AlphaAt, v)
+		}
+	}
+	return d, a.step()
+}
+
+// probabilistic samples at step i with the solver's error in the model.
+func (a *assessor) probabilistic(i int) error {
+	st := &a.out.Steps[i]
+	p := a.at(st.StepSize)
+	p.Mode = a.modes[i]
+	if a.p.Alpha.Name == "" {
+		if math.IsNaN(st.Alpha) {
+			a.done += 2
+			return nil // α could not be calibrated, which Err says
+		}
+		p.Alpha = bayes.Known(st.Alpha)
+	}
+	d, err := a.sample(p, a.s.Sampler, a.seed(uint64(i), 1))
+	if err != nil {
+		return err
+	}
+	if a.p.Alpha.Name != "" {
+		st.Alpha = d.summed.Summary[slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == a.p.Alpha.Name })].Mean
+	}
+	st.Probabilistic = d.summed
+	a.done = min(a.done+1, a.total)
+	return a.step()
+}

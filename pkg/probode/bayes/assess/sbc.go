@@ -1,0 +1,230 @@
+package assess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// If θ is a draw of the prior and Y of the model given θ, then θ is also a draw
+// of the posterior given Y. Among L independent draws of that posterior its rank
+// is uniform on 0, …, L. So ranks from many data sets show whether a sampler draws
+// from the posterior that it claims to, whatever that looks like.
+
+// SBCSettings says how simulation-based calibration is done. All fields have
+// useful zero values.
+type SBCSettings struct {
+	// Sets is the number of data sets. Zero means 200.
+	Sets int
+
+	// Ranks is L, the number of posterior draws that θ is ranked among. Zero
+	// means 19, for 20 ranks.
+	Ranks int
+
+	// BurnIn is that of mcmc.Settings: zero means 1000 iterations and 250 for
+	// each parameter.
+	BurnIn int
+
+	// Independent is the bulk effective sample size, as a multiple of L, that
+	// the chain of a data set is to reach before it is thinned to L draws.
+	// Zero means 4: draws that depend on each other make ranks too often
+	// extreme.
+	Independent float64
+
+	// Seed determines all random numbers.
+	Seed uint64
+
+	// Workers is the number of data sets that are worked on at the same time.
+	// Zero means the number of cores. It changes no bit of the result.
+	Workers int
+
+	// Progress, if not nil, is called now and then with the number of data
+	// sets done. Calls do not overlap.
+	Progress func(done, total int)
+}
+
+// An SBCResult holds the ranks that simulation-based calibration found.
+type SBCResult struct {
+	Sampler bayes.Sampler
+
+	// Names are those of the parameters, and log_lik for the log likelihood
+	// p(Y | Z(θ, ξ)): without a quantity that depends on the data, a sampler
+	// that takes no notice of them and draws from the prior would not be found
+	// out [Modrák et al. 2023].
+	Names []string
+
+	// Draws is L, and Ranks[k][i] the rank, from 0 to L, of quantity k of data
+	// set i.
+	Draws int
+	Ranks [][]int
+
+	// Redrawn counts the draws of θ that were drawn anew since the equations
+	// could not be solved there or gave data that cannot be; and Short the data
+	// sets whose chain did not reach the effective sample size.
+	Redrawn, Short int
+}
+
+// SBC makes simulation-based calibration of a sampler [Talts et al. 2018]: it
+// draws θ from the priors of p and data from the model, in place of those of p
+// and with the same times and missing values, has the sampler draw from the
+// posterior, and ranks θ among those draws.
+//
+// The data are drawn with the distribution that the sampler takes the posterior of: with
+// the noise of the solver; for Deterministic and DelayedAcceptance without Noise
+// by the classical solution; and for Reweighted by the accurate one, the draws
+// being drawn again in proportion to their weights.
+//
+// Chains begin at the θ behind the data, one for each data set: the question is
+// whether they stay in the right law, not whether they find it. Each data set
+// has random numbers of its own, so that the result does not depend on the
+// number of workers, and the first n data sets not on how many follow.
+//
+// If ctx ends first, the result holds the data sets done by then, and the error
+// is ctx.Err().
+func SBC(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s SBCSettings) (*SBCResult, error) {
+	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
+		panic("assess: negative count in SBCSettings")
+	}
+	if s.Sets == 0 {
+		s.Sets = 200
+	}
+	if s.Ranks == 0 {
+		s.Ranks = 19
+	}
+	if s.Independent == 0 {
+		s.Independent = 4
+	}
+	if ctx == nil || sampler == nil {
+		return nil, errors.New("assess: SBC wants a context and a sampler, not nil")
+	}
+	if _, err := bayes.NewDensity(p); err != nil {
+		return nil, err
+	}
+	if err := sampler.Check(p); err != nil {
+		return nil, err
+	}
+	out := &SBCResult{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}
+	sets := make([]calibrationSet, s.Sets)
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "data sets")
+	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
+		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
+	})
+	for range out.Names {
+		out.Ranks = append(out.Ranks, nil)
+	}
+	for _, set := range sets[:done] {
+		for k, r := range set.rank {
+			out.Ranks[k] = append(out.Ranks[k], r)
+		}
+		out.Redrawn += set.redrawn
+		if set.short {
+			out.Short++
+		}
+	}
+	if done == 0 {
+		return nil, err
+	}
+	return out, err
+}
+
+// A calibrationSet is one data set with its ranks.
+type calibrationSet struct {
+	rank    []int
+	redrawn int
+	short   bool
+}
+
+// redraws is the number of draws of θ in a row that may fail.
+const redraws = 1000
+
+func (set *calibrationSet) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s *SBCSettings, i uint64) error {
+	rng := probode.Stream(s.Seed, 0x736263, i)
+	var q *bayes.Posterior
+	var theta []float64
+	var ll float64
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if q, theta, ll, err = p.Simulate(ctx, sampler.Target(), rng); err == nil {
+			break
+		}
+		if set.redrawn++; set.redrawn == redraws {
+			return fmt.Errorf("assess: calibration: no data from %d draws of the prior, at last: %w", redraws, err)
+		}
+	}
+	const least = 100 // draws before the effective sample size is looked at
+	chains, err := bayes.Sample(ctx, q, sampler, mcmc.Settings{
+		Chains: 1, Draws: max(least, 2*s.Ranks), MinESS: s.Independent * float64(s.Ranks), BurnIn: s.BurnIn,
+		Seed: rng.Uint64(), Workers: 1,
+		Start: func(int, *rand.Rand) []float64 { return slices.Clone(theta) },
+	})
+	if err != nil {
+		return err
+	}
+	set.short = chains.Capped
+	lik := slices.Index(chains.Quantities, "log_lik.1")
+	set.rank = make([]int, len(theta)+1)
+	for _, n := range bayes.Resample(chains, s.Ranks, rng) {
+		for k, v := range chains.Draws[0][n] {
+			set.rank[k] += below(v, theta[k], rng)
+		}
+		var sum float64
+		for _, l := range chains.Generated[0][n][lik:] {
+			sum += l
+		}
+		set.rank[len(theta)] += below(sum, ll, rng)
+	}
+	return nil
+}
+
+// below returns 1 if a < b and, with probability ½, if they are equal.
+func below(a, b float64, rng *rand.Rand) int {
+	if a < b || a == b && rng.Uint64()&1 == 0 {
+		return 1
+	}
+	return 0
+}
+
+// String returns the probabilities of P as a table for a terminal.
+func (r *SBCResult) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Sampler, len(r.Ranks[0]), r.Draws)
+	if r.Redrawn > 0 {
+		fmt.Fprintf(&b, "; %d draws of the prior drawn again", r.Redrawn)
+	}
+	if r.Short > 0 {
+		fmt.Fprintf(&b, "; %d chains short of the effective sample size", r.Short)
+	}
+	b.WriteByte('\n')
+	rows := [][]string{{"", "P", fmt.Sprintf("mean rank (uniform: %v)", float64(r.Draws)/2)}}
+	for k, name := range r.Names {
+		var sum int
+		for _, rank := range r.Ranks[k] {
+			sum += rank
+		}
+		rows = append(rows, []string{text.Printable(name), fmt.Sprintf("%.2g", r.P(k)), fmt.Sprintf("%.2f", float64(sum)/float64(len(r.Ranks[k])))})
+	}
+	b.WriteString(text.Table(rows, func(column int) bool { return column != 1 }))
+	return b.String()
+}
+
+// names returns those of the parameters.
+func names(p *bayes.Posterior) []string {
+	var out []string
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	return out
+}

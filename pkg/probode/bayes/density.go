@@ -1,0 +1,398 @@
+package bayes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// A Density is a Posterior at work in one chain: it owns a solver for each
+// experiment, with the path that was solved last, and what the model expects of
+// the data there. It allocates nothing once it is made, and serves one goroutine.
+//
+// When a function of the model panics, that is a failed solve, and so is every
+// later one: see Err.
+type Density struct {
+	p          *Posterior
+	transforms []transform
+	alpha      int // index of the parameter that is α, −1 if it is known
+	runs       []*run
+	noise      int             // length of ξ, all experiments together
+	theta      []float64       // of LogPosterior
+	fit        []float64       // expected values of the data, by experiment, row and column
+	work       *int            // steps that the solvers have taken
+	accurate   *AccurateSolver // solves in the place of the posterior's method; may be nil
+	ctx        context.Context // that solves end with
+	broken     bool            // a solve was broken off, as the context had ended
+	fault      error           // what panicked
+	at         *run            // that is being evaluated
+	ll         float64         // of evaluate
+	err        error
+}
+
+// A run is one experiment in a Density.
+type run struct {
+	x      *Experiment
+	solver *probode.Solver
+	at     *probode.Interpolator
+	z      []float64      // path
+	state  []float64      // at the times of the data
+	param  []int          // index in θ of each element of the problem's θ, −1 if known
+	theta  []float64      // of the problem
+	fit    []float64      // view of Density.fit
+	row0   int            // of the data that is being looked at
+	pick   []int          // components observed, if x.Observe is nil
+	errors []columnErrors // of observation
+}
+
+// columnErrors are the likelihood of one column with the values of its own parameters.
+type columnErrors struct {
+	Likelihood
+	param []int // index in θ of each own parameter, −1 if known
+	own   []float64
+}
+
+// NewDensity checks p and returns its density, that of the path with the noise ξ
+// of p.Method.
+func NewDensity(p *Posterior) (*Density, error) { return newDensity(p) }
+
+func newDensity(p *Posterior) (*Density, error) {
+	if p == nil {
+		return nil, errors.New("bayes: the Posterior is nil")
+	}
+	if err := p.validate(); err != nil {
+		return nil, err
+	}
+	e := &Density{p: p, alpha: -1, work: new(int), ctx: context.Background()}
+	if p.Alpha.Name != "" {
+		e.alpha = p.index(p.Alpha.Name)
+	}
+	for k := range p.Params {
+		t, err := p.Params[k].transform()
+		if err != nil {
+			return nil, err
+		}
+		e.transforms = append(e.transforms, t)
+	}
+	values := 0
+	for i := range p.Experiments {
+		r, err := p.newRun(&p.Experiments[i])
+		if err != nil {
+			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
+		}
+		e.runs = append(e.runs, r)
+		e.noise += r.solver.NoiseLen()
+		values += len(r.x.Data.T) * r.x.Data.columns()
+	}
+	e.setFit(make([]float64, values))
+	if err := e.checkObserve(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (p *Posterior) newRun(x *Experiment) (*run, error) {
+	problem := x.Problem
+	if err := problem.Validate(); err != nil {
+		return nil, err
+	}
+	grid, err := p.grid(context.Background(), x)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := probode.NewSolver(problem, p.Method, grid, p.Alpha.Value)
+	if err != nil {
+		return nil, err
+	}
+	if solver.Streams() {
+		return nil, fmt.Errorf("%v: the method needs more randomness than ξ and does not depend on θ continuously: want another one for inference", p.Method)
+	}
+	at, err := solver.Interpolator(x.Data.T)
+	if err != nil {
+		return nil, fmt.Errorf("observations: %w", err)
+	}
+	d, columns := problem.Dim(), x.Data.columns()
+	r := &run{x: x, solver: solver, at: at,
+		z: make([]float64, solver.PathLen()), state: make([]float64, len(x.Data.T)*d),
+		theta: slices.Clone(problem.Theta)}
+	for k := range problem.Theta {
+		r.param = append(r.param, p.index(x.param(k)))
+	}
+	if x.Observe == nil {
+		if r.pick, err = x.pick(); err != nil {
+			return nil, err
+		}
+	}
+	for k := range columns {
+		l := columnErrors{Likelihood: x.errors(k)}
+		for _, v := range l.Own() {
+			i := -1
+			if v.Name != "" {
+				i = p.index(v.Name)
+			}
+			l.param = append(l.param, i)
+			l.own = append(l.own, v.Value)
+		}
+		r.errors = append(r.errors, l)
+	}
+	return r, nil
+}
+
+// setFit makes fit the place for what is expected of the data. Kernels swap it
+// for another one to keep what belongs to the position of their chain.
+func (e *Density) setFit(fit []float64) {
+	e.fit = fit
+	for _, r := range e.runs {
+		n := len(r.x.Data.T) * r.x.Data.columns()
+		r.fit, fit = fit[:n:n], fit[n:]
+	}
+}
+
+// Constrain writes the parameters at the unconstrained u to theta and returns
+// the log prior density of u, with the Jacobian of the transformation.
+func (e *Density) Constrain(theta, u []float64) float64 {
+	var lp float64
+	for k, t := range e.transforms {
+		var jacobian float64
+		theta[k], jacobian = t.to(u[k])
+		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
+	}
+	if math.IsNaN(lp) || math.IsInf(lp, 1) {
+		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the
+		// support to which θ was rounded, for u > 37.4 to the upper one: a chain
+		// that got there would never leave. What is cut off with that is the
+		// mass within 1e-16 of the end, see Distribution.LogProb.
+		return math.Inf(-1)
+	}
+	return lp
+}
+
+// Unconstrain is the inverse of Constrain. It is an error if theta is not inside
+// the support of the prior.
+func (e *Density) Unconstrain(u, theta []float64) error {
+	for k, t := range e.transforms {
+		u[k] = t.from(theta[k])
+		if math.IsNaN(u[k]) || math.IsInf(u[k], 0) {
+			return fmt.Errorf("bayes: %s = %g is not inside the support of its prior, (%g, %g)", e.p.Params[k].Name, theta[k], t.lo, t.hi)
+		}
+	}
+	return nil
+}
+
+// LogLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)); what is
+// expected of the data there is in Expected. xi, of length NoiseLen, nil for
+// ξ = 0, is not used where an accurate solver takes the method's place. The error
+// is that of a failed solve, and the log likelihood then −∞.
+func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
+	e.ll, e.err = math.Inf(-1), e.fault
+	if e.fault == nil {
+		e.evaluate(theta, xi)
+	}
+	return e.ll, e.err
+}
+
+// evaluate sets ll and err, which as results would have to be allocated to be set
+// where a panic is recovered.
+func (e *Density) evaluate(theta, xi []float64) {
+	e.at = e.runs[0]
+	defer e.recovered(theta)
+	var sum float64
+	for _, r := range e.runs {
+		e.at = r
+		if xi, e.err = e.solve(r, theta, xi); e.err != nil {
+			return
+		}
+		sum += r.logLikelihood(theta)
+	}
+	e.ll = sum
+}
+
+// recovered takes down what panicked in a likelihood or Observe.
+func (e *Density) recovered(theta []float64) {
+	if v := recover(); v != nil {
+		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
+		e.err = e.fault
+	}
+}
+
+// fail makes what panicked the fault of the density.
+func (e *Density) fail(p *probode.PanicError, where string) {
+	if e.fault == nil {
+		e.fault = fmt.Errorf("bayes: %s: %w\n%s", where, p, p.Stack)
+	}
+}
+
+// describe says where r is in its data.
+func (r *run) describe(theta []float64) string {
+	d := r.solver.Problem().Dim()
+	n := min(r.row0, len(r.x.Data.T)-1)
+	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
+}
+
+// Err returns what a function of the model panicked with, and nil if none did:
+// which, where, and the stack.
+func (e *Density) Err() error { return e.fault }
+
+// Bind makes solves end soon after ctx does, with its error.
+func (e *Density) Bind(ctx context.Context) (release func()) {
+	e.ctx = ctx
+	var all []func()
+	for _, r := range e.runs {
+		all = append(all, r.solver.Bind(ctx))
+	}
+	return func() {
+		for _, f := range all {
+			f()
+		}
+	}
+}
+
+// With returns the density of the same data with another solver, that of p, whose
+// work counts for e and which ends when e does.
+func (e *Density) With(p *Posterior) (*Density, error) {
+	d, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	d.work = e.work
+	d.Bind(e.ctx)
+	return d, nil
+}
+
+// Posterior returns what e is the density of.
+func (e *Density) Posterior() *Posterior { return e.p }
+
+// Dim returns the number of parameters θ.
+func (e *Density) Dim() int { return len(e.p.Params) }
+
+// NoiseLen returns the length of ξ, that of all experiments together.
+func (e *Density) NoiseLen() int { return e.noise }
+
+// Work returns the number of steps that solvers have taken.
+func (e *Density) Work() int { return *e.work }
+
+// Expected returns what is expected of each value of the data, by experiment, row
+// and column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the
+// next one.
+func (e *Density) Expected() []float64 { return e.fit }
+
+// States returns the states at the times of the data of experiment i, row-major,
+// at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
+func (e *Density) States(i int) []float64 { return e.runs[i].state }
+
+// Grid returns the grid that experiment i is solved on.
+func (e *Density) Grid(i int) *probode.Grid { return e.runs[i].solver.Grid() }
+
+// LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
+// parameters and p(u) their prior density; the density of ξ, N(0, I), is not in
+// it. Where the prior is zero it is −∞ and nothing is solved. The error is that
+// of a failed solve.
+func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
+	if e.theta == nil {
+		e.theta = make([]float64, len(e.p.Params))
+	}
+	lp := e.Constrain(e.theta, u)
+	if math.IsInf(lp, -1) {
+		return lp, nil
+	}
+	ll, err := e.LogLikelihood(e.theta, xi)
+	return lp + ll, err
+}
+
+// Generate writes the quantities that Sample lists for a draw: its log density,
+// what is expected of the data, and the log probability of these.
+func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
+	dst[0] = logp
+	copy(dst[1:], expected)
+	e.pointwise(dst[1+len(expected):], expected, theta)
+}
+
+// solve brings a run to its states at the times of the data, with the noise at
+// the head of xi, and returns what is left of xi for the runs behind it.
+func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error) {
+	e.bind(r, theta)
+	if e.accurate != nil {
+		return nil, e.note(e.accurate.solve(e.ctx, r))
+	}
+	var noise []float64
+	if xi != nil {
+		n := r.solver.NoiseLen()
+		noise, xi = xi[:n], xi[n:]
+	}
+	*e.work += r.solver.Steps()
+	if err := e.note(r.solver.Solve(r.z, r.theta, noise)); err != nil {
+		return nil, err
+	}
+	r.at.At(r.state, r.z)
+	return xi, nil
+}
+
+// note takes down what kind of failure this is, and returns it.
+func (e *Density) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	var p *probode.PanicError // which escapes
+	if errors.As(err, &p) && e.fault == nil {
+		e.fault = err
+	} else if e.ctx.Err() != nil {
+		e.broken = true
+	}
+	return err
+}
+
+// bind tells a run its part of θ.
+func (e *Density) bind(r *run, theta []float64) {
+	for k, i := range r.param {
+		if i >= 0 {
+			r.theta[k] = theta[i]
+		}
+	}
+	for _, l := range r.errors {
+		for k, i := range l.param {
+			if i >= 0 {
+				l.own[k] = theta[i]
+			}
+		}
+	}
+	if e.alpha >= 0 {
+		r.solver.SetAlpha(theta[e.alpha])
+	}
+}
+
+// logLikelihood returns the log probability of the data given the states at
+// their times, of a run that is bound to theta.
+func (r *run) logLikelihood(theta []float64) float64 {
+	var sum float64
+	for n := range r.x.Data.T {
+		r.row0 = n
+		sum += r.row(n, theta)
+	}
+	return sum
+}
+
+// row returns the log probability of row n of the data given the state at its
+// time, and writes what is expected of it to fit.
+func (r *run) row(n int, theta []float64) float64 {
+	d, c := r.solver.Problem().Dim(), len(r.errors)
+	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
+	if r.x.Observe != nil {
+		r.x.Observe(fit, r.x.Data.T[n], state, theta)
+	} else {
+		for k, i := range r.pick {
+			fit[k] = state[i]
+		}
+	}
+	var sum float64
+	for k, y := range r.x.Data.Y[n] {
+		if !math.IsNaN(y) {
+			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].own)
+		}
+	}
+	return sum
+}

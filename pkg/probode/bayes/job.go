@@ -1,0 +1,300 @@
+package bayes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A job is a posterior with a sampler, ready to run.
+type job struct {
+	p         *Posterior
+	sampler   Sampler // as given
+	prepared  Sampler // that makes the kernels
+	settings  mcmc.Settings
+	rule      mcmc.Rule
+	notes     []string
+	kernels   []*guard
+	densities []*Density
+	full      int   // steps of one solution of all the equations
+	mode      *Mode // nil if it was not looked for
+
+	late context.Context // that solves are bound to
+	stop context.CancelCauseFunc
+
+	// Times that it took.
+	preparing, drawing, finishing time.Duration
+}
+
+func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings) (*job, error) {
+	begin := time.Now()
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
+	p, err := p.withGrids(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newDensity(p)
+	if err != nil {
+		return nil, err
+	}
+	if sampler == nil {
+		return nil, errors.New("bayes: the sampler is nil: want Deterministic, PCNWithinGibbs or another one")
+	}
+	if err := sampler.Check(p); err != nil {
+		return nil, err
+	}
+	s.Names = p.names()
+	s.Generated = quantities(e)
+	if s.BurnIn == 0 {
+		s.BurnIn = 1000 + 250*len(p.Params)
+	}
+	j := &job{p: p, sampler: sampler, prepared: sampler, settings: s}
+	if a, ok := sampler.(Proposer); ok {
+		j.rule = a.Proposals()
+	}
+	for _, r := range e.runs {
+		j.full += r.solver.Steps()
+	}
+	if held := p.held(); held != "" {
+		j.notes = append(j.notes, held)
+	}
+	if s.Start == nil || j.rule == nil {
+		if err := j.begin(ctx, s.Start == nil); err != nil {
+			return nil, err
+		}
+	}
+	if f, ok := sampler.(Preparer); ok {
+		prepared, notes, err := f.Prepare(ctx, p, func() (*Mode, error) {
+			if j.mode != nil {
+				return j.mode, nil
+			}
+			return p.FindMode(ctx, s.Seed)
+		})
+		if err != nil {
+			return nil, err
+		}
+		j.prepared, j.notes = prepared, append(j.notes, notes...)
+	}
+	j.preparing = time.Since(begin)
+	return j, nil
+}
+
+// grace is the time that an iteration has to come to its end when the context
+// has ended. Within it most do; the others are broken off and do not count.
+const grace = 100 * time.Millisecond
+
+// guarded returns the context in which chains run, which ends with ctx, or when
+// something panics; and prepares the one that paths are bound to.
+func (j *job) guarded(ctx context.Context) (context.Context, func()) {
+	ctx, j.stop = context.WithCancelCause(ctx)
+	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	j.late = late
+	var mu sync.Mutex
+	var timer *time.Timer
+	release := context.AfterFunc(ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		timer = time.AfterFunc(grace, func() { end(context.Cause(ctx)) })
+	})
+	return ctx, func() {
+		release()
+		mu.Lock()
+		defer mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+		end(nil)
+		j.stop(nil)
+	}
+}
+
+// fault returns what has panicked.
+func (j *job) fault() error {
+	for _, d := range j.densities {
+		if d.fault != nil {
+			return d.fault
+		}
+	}
+	return nil
+}
+
+func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
+	begin := time.Now()
+	inner, release := j.guarded(ctx)
+	defer release()
+	chains, err := mcmc.Run(inner, j.kernel, j.settings)
+	j.drawing = time.Since(begin)
+	if fault := j.fault(); fault != nil {
+		err = fault
+	}
+	if chains == nil {
+		return nil, err
+	}
+	chains.Notes = append(chains.Notes, j.notes...)
+	chains.Notes = append(chains.Notes, j.tuned()...)
+	if err == nil {
+		notes, err := j.strain(ctx, chains)
+		if err != nil {
+			return chains, err
+		}
+		chains.Notes = append(chains.Notes, notes...)
+	}
+	if f, ok := j.sampler.(Finisher); ok && err == nil {
+		begin = time.Now()
+		chains, err = f.Finish(ctx, j.p, chains)
+		j.finishing = time.Since(begin)
+	}
+	return chains, err
+}
+
+// mostStrain is the multiple of its tolerance that the local error on a frozen
+// grid may have at a draw.
+const mostStrain = 10
+
+// strain looks whether grids that were frozen at one θ serve at the draws.
+func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
+	const draws = 40
+	e, err := newDensity(j.p)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Bind(ctx)()
+	all := chains.Pooled()
+	var notes []string
+	for i, r := range e.runs {
+		if r.solver.Grid().Local() == nil || len(all) == 0 {
+			continue
+		}
+		worst, over, tried := 0.0, 0, min(draws, len(all))
+		var at []float64
+		for k := range tried {
+			theta := all[(k+1)*len(all)/tried-1]
+			e.bind(r, theta)
+			v, err := r.solver.Strain(r.theta)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil || v > mostStrain {
+				over++
+			}
+			if err == nil && v > worst {
+				worst, at = v, theta
+			}
+		}
+		if over > 0 {
+			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, does not serve at %d of %d draws looked at: the local error there is more than %d times its tolerance", r.x.title(i), over, tried, mostStrain)
+			if at != nil {
+				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.format(at))
+			}
+			notes = append(notes, note+": freeze it there (GridAt), or make the tolerance smaller")
+		}
+	}
+	return notes, nil
+}
+
+// kernel makes the kernel of one chain.
+func (j *job) kernel(int) mcmc.Kernel {
+	d, err := newDensity(j.p)
+	if err != nil {
+		panic("bayes: " + err.Error()) // it was made before
+	}
+	if j.late != nil {
+		d.Bind(j.late)
+	}
+	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, stop: j.stop}
+	if _, ok := k.Kernel.(mcmc.Generator); !ok {
+		panic(fmt.Sprintf("bayes: the kernel of %v is no mcmc.Generator: want one that writes what Density.Generate does", j.sampler))
+	}
+	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
+	return k
+}
+
+// tuned returns what the kernels found out, such as β.
+func (j *job) tuned() []string {
+	var all []string
+	what := ""
+	for _, k := range j.kernels {
+		if w, v := k.tuned(); w != "" {
+			what, all = w, append(all, v)
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	return []string{what + ", by chain: " + strings.Join(all, ", ")}
+}
+
+// solves returns the steps that the solvers of all chains took, in units of
+// those of one solution of all the equations. The counts of a kernel will not
+// do: some samplers solve for pieces of a path, or with other steps, or not at all
+// where a prior forbids.
+func (j *job) solves() float64 {
+	steps := 0
+	for _, d := range j.densities {
+		steps += d.Work()
+	}
+	return float64(steps) / float64(j.full)
+}
+
+// A guard is a kernel that does not take the process down when a function of the
+// model, or the kernel, panics, nor let an iteration count that was broken off.
+type guard struct {
+	mcmc.Kernel
+	d    *Density
+	stop context.CancelCauseFunc // nil in tests
+}
+
+var _ mcmc.Interruptible = (*guard)(nil)
+
+// recovered makes what panicked the fault of the density.
+func (k *guard) recovered() {
+	if v := recover(); v != nil {
+		k.d.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, "the sampler")
+	}
+	if k.d.fault != nil && k.stop != nil {
+		k.stop(k.d.fault)
+	}
+}
+
+func (k *guard) Init(x []float64, rng *rand.Rand) error {
+	defer k.recovered()
+	k.d.broken = false
+	err := k.Kernel.Init(x, rng)
+	if k.d.fault != nil {
+		return k.d.fault
+	}
+	return err
+}
+
+func (k *guard) Step(rng *rand.Rand) {
+	defer k.recovered()
+	k.Kernel.Step(rng)
+}
+
+// Interrupted reports whether an iteration was broken off.
+func (k *guard) Interrupted() bool { return k.d.broken || k.d.fault != nil }
+
+// Generate writes what the kernel tells of its position.
+func (k *guard) Generate(dst []float64) {
+	defer k.recovered()
+	k.Kernel.(mcmc.Generator).Generate(dst)
+}
+
+// tuned returns what the kernel tuned.
+func (k *guard) tuned() (what, value string) {
+	if l, ok := k.Kernel.(Tuned); ok {
+		return l.Tuned()
+	}
+	return "", ""
+}

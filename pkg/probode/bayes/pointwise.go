@@ -1,0 +1,87 @@
+package bayes
+
+import (
+	"fmt"
+	"math"
+)
+
+// The log probability of the data, value by value.
+
+// failure says why the posterior density at (θ, ξ) is not a positive number: in
+// the words of a failed solve, or with the first value of the data whose log
+// probability is not finite. It is nil where nothing is wrong.
+func (e *Density) failure(theta, xi []float64) error {
+	for i, r := range e.runs {
+		var err error
+		if xi, err = e.solve(r, theta, xi); err != nil {
+			return fmt.Errorf("%s: %w", r.x.title(i), err)
+		}
+		r.logLikelihood(theta)
+		c := len(r.errors)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				if math.IsNaN(y) {
+					continue
+				}
+				m := r.fit[n*c+k]
+				if lp := r.errors[k].LogProb(y, m, r.errors[k].own); math.IsNaN(lp) || math.IsInf(lp, 0) {
+					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.title(i), y, r.x.Data.T[n], k+1, lp, m)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// likelihoodOf returns the log probability of the data given what fit expects of
+// them.
+func (e *Density) likelihoodOf(fit, theta []float64) float64 {
+	var sum float64
+	for _, r := range e.runs {
+		e.bind(r, theta)
+		c := len(r.errors)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				if !math.IsNaN(y) {
+					sum += r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
+				}
+			}
+		}
+		fit = fit[len(r.x.Data.Y)*c:]
+	}
+	return sum
+}
+
+// observed returns the number of values of the data that are not missing.
+func (e *Density) observed() int {
+	n := 0
+	for _, r := range e.runs {
+		for _, row := range r.x.Data.Y {
+			for _, y := range row {
+				if !math.IsNaN(y) {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// pointwise writes the log probability of each value of the data that is not
+// missing, given what fit expects of it.
+func (e *Density) pointwise(dst, fit, theta []float64) {
+	at := 0
+	for _, r := range e.runs {
+		e.bind(r, theta)
+		c := len(r.errors)
+		for n, row := range r.x.Data.Y {
+			for k, y := range row {
+				if !math.IsNaN(y) {
+					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
+					at++
+				}
+			}
+		}
+		fit = fit[len(r.x.Data.Y)*c:]
+	}
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+	modelfile "github.com/probode/probode/pkg/probode/model"
+)
+
+const likelihoodHelp = `Computes the log-likelihood of the data of a model, with all constants and
+without priors: densities are those of the measurements themselves, whatever the
+scale of their noise.
+
+  probode likelihood -model model.yaml
+  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json result.json
+  probode likelihood -model problem.yaml -rtol 1e-3
+
+The file is a model file of ours or the YAML file of a PEtab problem. Without
+-rtol the equations are solved so that the log-likelihood is right to 1e-7, and
+its error is shown. -gradient gives the derivatives for the parameters that are
+estimated: for their linear values and for those on parameterScale.
+
+The flags:
+
+`
+
+// likelihood writes the log-likelihood of a model's data.
+func likelihood(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
+	name := flags.String("model", "", "`file` of the model, YAML: ours or PEtab's")
+	at := flags.String("at", "nominal", "values of parameters, linear, as `name=value,…`; the others are nominal")
+	rtol := flags.Float64("rtol", 0, "relative `tolerance` of the solver; 0: as small as 1e-7 asks for")
+	atol := flags.Float64("atol", 0, "absolute `tolerance`; 0: see probode solve -help")
+	method := flags.String("method", "radau5", "`method`: "+methods.Help)
+	gradient := flags.Bool("gradient", false, "the gradient, too")
+	file := flags.String("json", "", "`file` for the results as JSON")
+	if err := parse(flags, args, likelihoodHelp, out); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("likelihood: %q is not a flag: see probode likelihood -help", text.Clip(flags.Arg(0)))
+	}
+	p, err := loadModel(*name)
+	if err != nil {
+		return err
+	}
+	theta, err := valuesAt(p, *at)
+	if err != nil {
+		return err
+	}
+	set := modelfile.LikelihoodSettings{Tolerance: probode.Tolerance{Relative: *rtol}}
+	switch {
+	case given(flags, "rtol") && !(*rtol >= 1e-15 && *rtol < 1):
+		return fmt.Errorf("-rtol %g: want a number in [1e-15, 1)", *rtol)
+	case given(flags, "atol") && !(*atol > 0 && *atol <= math.MaxFloat64):
+		return fmt.Errorf("-atol %g: want a finite number > 0", *atol)
+	case given(flags, "atol"):
+		set.Tolerance.Absolute = []float64{*atol}
+	}
+	if set.Method, err = methods.Parse(*method); err != nil {
+		return fmt.Errorf("-method: %w", err)
+	}
+	line := newDelayed("experiments")
+	set.Progress = line.show
+	l, err := p.Likelihood(set)
+	if err != nil {
+		return err
+	}
+	v, err := l.At(ctx, theta, *gradient)
+	line.erase()
+	if err != nil {
+		return err
+	}
+	if *file != "" {
+		if err := atomicfile.Write(*file, func(w io.Writer) error {
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			return e.Encode(likelihoodJSON(p, l, theta, v))
+		}); err != nil {
+			return fmt.Errorf("-json: %w", err)
+		}
+	}
+	writeLikelihood(out, l, v)
+	return nil
+}
+
+// writeLikelihood writes the tables for the terminal.
+func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value) {
+	fmt.Fprintf(out, "log-likelihood %.10f", v.LogLikelihood)
+	switch {
+	case math.IsNaN(v.Error):
+		fmt.Fprintf(out, ", at %v", v.Experiments[0].Tolerance)
+	case v.Error <= 1e-7:
+		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
+	default:
+		fmt.Fprintf(out, ": only right to %.2g, smaller tolerances change it no less", v.Error)
+	}
+	fmt.Fprint(out, "\n\n")
+	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}
+	for _, e := range v.Experiments {
+		condition := text.Clip(conditionName(e.Condition, e.Preequilibration))
+		for _, o := range e.Observables {
+			rows = append(rows, []string{condition, text.Clip(o.Observable), strconv.Itoa(o.Points), fmt.Sprintf("%.10g", o.LogLikelihood)})
+		}
+	}
+	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c < 2 }))
+	if v.Gradient == nil {
+		return
+	}
+	rows = [][]string{{"gradient for", "linear", "on its scale", "scale"}}
+	for i, q := range l.Estimated() {
+		rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.10g", v.Gradient[i]), fmt.Sprintf("%.10g", v.ScaleGradient[i]), string(q.Scale)})
+	}
+	fmt.Fprintf(out, "\n%s", text.Table(rows, text.First))
+}
+
+func conditionName(condition, pre string) string {
+	if pre != "" {
+		return condition + " after " + pre
+	}
+	if condition == "" {
+		return "-"
+	}
+	return condition
+}
+
+// likelihoodJSON is what -json writes. Numbers are written so that they read
+// back exactly.
+func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float64, v *modelfile.Value) any {
+	type observable struct {
+		Observable    string  `json:"observable"`
+		Points        int     `json:"points"`
+		LogLikelihood float64 `json:"log_likelihood"`
+	}
+	type condition struct {
+		Model            string       `json:"model,omitempty"`
+		Condition        string       `json:"condition"`
+		Preequilibration string       `json:"preequilibration,omitempty"`
+		LogLikelihood    float64      `json:"log_likelihood"`
+		Rtol             float64      `json:"rtol"`
+		Observables      []observable `json:"observables"`
+	}
+	result := struct {
+		LogLikelihood  float64            `json:"log_likelihood"`
+		Error          *float64           `json:"error,omitempty"`
+		Parameters     map[string]float64 `json:"parameters"`
+		Gradient       map[string]float64 `json:"gradient,omitempty"`
+		GradientScaled map[string]float64 `json:"gradient_on_scale,omitempty"`
+		Conditions     []condition        `json:"conditions"`
+	}{LogLikelihood: v.LogLikelihood, Parameters: map[string]float64{}}
+	if !math.IsNaN(v.Error) {
+		result.Error = &v.Error
+	}
+	for i, q := range p.Params {
+		if theta[i]-theta[i] == 0 {
+			result.Parameters[q.ID] = theta[i]
+		}
+	}
+	if v.Gradient != nil {
+		result.Gradient, result.GradientScaled = map[string]float64{}, map[string]float64{}
+		for i, q := range l.Estimated() {
+			result.Gradient[q.ID], result.GradientScaled[q.ID] = v.Gradient[i], v.ScaleGradient[i]
+		}
+	}
+	for _, e := range v.Experiments {
+		c := condition{Condition: e.Condition, Preequilibration: e.Preequilibration, LogLikelihood: e.LogLikelihood, Rtol: e.Tolerance.Relative}
+		if len(p.Models) > 1 {
+			c.Model = e.Model
+		}
+		for _, o := range e.Observables {
+			c.Observables = append(c.Observables, observable(o))
+		}
+		result.Conditions = append(result.Conditions, c)
+	}
+	return result
+}
+
+// loadModel reads the file of -model, and writes its warnings.
+func loadModel(name string) (*modelfile.Problem, error) {
+	if name == "" {
+		return nil, errors.New("-model: want the file of a model")
+	}
+	p, err := modelfile.Load(name)
+	if err != nil {
+		return nil, fmt.Errorf("-model: %w", err)
+	}
+	for i, w := range p.Warnings {
+		if i == 5 {
+			fmt.Fprintf(os.Stderr, "warning: and %d more\n", len(p.Warnings)-i)
+			break
+		}
+		fmt.Fprintln(os.Stderr, "warning:", text.Printable(w))
+	}
+	return p, nil
+}
+
+// valuesAt reads -at: the values of all parameters, linear.
+func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
+	theta, index := make([]float64, len(p.Params)), map[string]int{}
+	for i, q := range p.Params {
+		theta[i], index[q.ID] = q.Nominal, i
+	}
+	if strings.TrimSpace(at) == "nominal" {
+		return theta, nil
+	}
+	seen := map[int]bool{}
+	for _, one := range list(at) {
+		name, value, ok := strings.Cut(one, "=")
+		if !ok {
+			return nil, fmt.Errorf("-at %s: want nominal, or name=value", text.Clip(one))
+		}
+		i, known := index[strings.TrimSpace(name)]
+		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("-at %s: the model has no such parameter", text.Clip(one))
+		case err != nil || v-v != 0:
+			return nil, fmt.Errorf("-at %s: want a finite number", text.Clip(one))
+		case seen[i]:
+			return nil, fmt.Errorf("-at %s: given twice", text.Clip(one))
+		}
+		theta[i], seen[i] = v, true
+	}
+	if len(seen) == 0 {
+		return nil, errors.New("-at: want nominal, or name=value,…")
+	}
+	return theta, nil
+}
+
+func given(flags *flag.FlagSet, name string) (is bool) {
+	flags.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// A delayed shows progress of what takes more than two seconds.
+type delayed struct {
+	line  *progress.Line
+	what  string
+	begin time.Time
+	shown bool
+}
+
+func newDelayed(what string) *delayed {
+	return &delayed{line: progress.NewLine(os.Stderr), what: what, begin: time.Now()}
+}
+
+func (d *delayed) show(done, total int) {
+	if elapsed := time.Since(d.begin); elapsed > 2*time.Second {
+		d.line.Show(elapsed, fmt.Sprintf("%d of %d %s, %s", done, total, d.what, progress.Span(elapsed)))
+		d.shown = true
+	}
+}
+
+func (d *delayed) erase() {
+	if d.shown {
+		d.line.Erase()
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// table runs solve and returns the header and the numbers of its table.
+func table(t *testing.T, args ...string) ([]string, [][]float64) {
+	t.Helper()
+	var out strings.Builder
+	if err := solve(context.Background(), args, &out); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	records, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	var rows [][]float64
+	for _, r := range records[1:] {
+		var row []float64
+		for _, cell := range r {
+			v, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				t.Fatalf("%q: %v", args, err)
+			}
+			row = append(row, v)
+		}
+		rows = append(rows, row)
+	}
+	return records[0], rows
+}
+
+// States at the end of problems of the test set for initial value problem
+// solvers, as its release 2.4 states them.
+func TestSolveStiff(t *testing.T) {
+	for _, c := range []struct {
+		problem, method, rtol, atol, time string
+		column                            int
+		want, tol                         float64 // relative
+	}{
+		{"hires", "radau5", "1e-8", "1e-12", "321.8122", 1, 0.7371312573325668e-3, 1e-6},
+		{"hires", "reference", "1e-9", "1e-14", "321.8122", 1, 0.7371312573325668e-3, 1e-9},
+		{"rober", "radau5", "1e-8", "1e-16", "1e11", 1, 0.2083340149701255e-7, 1e-5},
+		{"rober", "reference", "1e-7", "1e-13", "1e11", 1, 0.2083340149701255e-7, 5e-6},
+		{"vdpol", "radau5", "1e-8", "1e-8", "2", 1, 0.1706167732170483e1, 1e-7},
+		{"orego", "radau5", "1e-8", "1e-10", "360", 1, 0.1000814870318523e1, 1e-6},
+		{"plei", "dp5", "1e-10", "1e-10", "3", 1, 0.3706139143970502, 1e-6},
+	} {
+		_, rows := table(t, "-problem", c.problem, "-method", c.method, "-rtol", c.rtol, "-atol", c.atol, "-times", c.time)
+		if got := rows[0][c.column]; !(math.Abs(got-c.want) <= c.tol*math.Abs(c.want)) {
+			t.Errorf("%s by %s: %.12g, want %.12g", c.problem, c.method, got, c.want)
+		}
+	}
+}
+
+// Rows are those of -times, in their order, and read back exactly; without
+// -times they are the grid.
+func TestSolveRows(t *testing.T) {
+	header, rows := table(t, "-problem", "fhn", "-method", "rk4", "-step", "0.1", "-times", "20,0.30000000000000004,0,20,7.123")
+	if strings.Join(header, " ") != "t V R" {
+		t.Errorf("header %q", header)
+	}
+	for i, want := range []float64{20, 0.30000000000000004, 0, 20, 7.123} {
+		if rows[i][0] != want {
+			t.Errorf("row %d is at %v, want %v", i, rows[i][0], want)
+		}
+	}
+	if rows[0][1] != rows[3][1] {
+		t.Error("the same time twice has two states")
+	}
+	if _, rows = table(t, "-problem", "fhn", "-method", "rk4", "-step", "0.1"); len(rows) != 201 {
+		t.Errorf("%d rows of a grid of 200 steps", len(rows))
+	}
+	if _, rows = table(t, "-problem", "kepler", "-span", "0,1", "-method", "gauss2", "-rtol", "1e-6"); rows[0][0] != 0 || rows[len(rows)-1][0] != 1 {
+		t.Errorf("a grid from %v to %v", rows[0][0], rows[len(rows)-1][0])
+	}
+	// θ and the span are those of the flags: 3y(1 − y) from .1 has a closed form.
+	_, rows = table(t, "-problem", "logistic", "-method", "reference", "-span", "0,3", "-times", "1,3")
+	for _, r := range rows {
+		if want := 1 / (1 + 9*math.Exp(-3*r[0])); math.Abs(r[1]-want) > 1e-9 {
+			t.Errorf("x(%g) = %v, want %v", r[0], r[1], want)
+		}
+	}
+}
+
+// The columns of an ensemble are those of the seed, and its quantiles enclose
+// its median.
+func TestSolvePaths(t *testing.T) {
+	args := []string{"-problem", "fhn", "-method", "am1", "-step", "0.1", "-times", "5,20", "-paths", "60", "-alpha", "0.1", "-seed", "3"}
+	header, rows := table(t, args...)
+	if got := strings.Join(header, " "); got != "t V R V_mean V_sd V_q05 V_q50 V_q95 R_mean R_sd R_q05 R_q50 R_q95" {
+		t.Errorf("header %q", got)
+	}
+	_, again := table(t, args...)
+	for i, r := range rows {
+		for k, v := range r {
+			if again[i][k] != v {
+				t.Fatalf("the same seed gives %v and %v", v, again[i][k])
+			}
+		}
+		if !(r[4] > 0 && r[5] < r[6] && r[6] < r[7]) {
+			t.Errorf("sd %v, quantiles %v", r[4], r[5:8])
+		}
+	}
+}
+
+func TestSolveFaults(t *testing.T) {
+	for want, args := range map[string][]string{
+		"-problem: want the name":               nil,
+		`-problem: no problem "x"`:              {"-problem", "x"},
+		"-step or -rtol: want":                  {"-problem", "fhn"},
+		"want only one of equal steps and":      {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
+		"-step: FitzHugh–Nagumo: step 0.3 does": {"-problem", "fhn", "-step", "0.3"},
+		"-times: 21 is outside of the span":     {"-problem", "fhn", "-step", "0.1", "-times", "21"},
+		`-times 1,nan: "nan"`:                   {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},
+		`no parameter "k"`:                      {"-problem", "fhn", "-step", "0.1", "-theta", "k=1"},
+		"-theta theta1=x: want a finite":        {"-problem", "fhn", "-step", "0.1", "-theta", "theta1=x"},
+		"-span 1,0: want from,to":               {"-problem", "fhn", "-step", "0.1", "-span", "1,0"},
+		"-paths -1: want":                       {"-problem", "fhn", "-step", "0.1", "-paths", "-1"},
+		"would take":                            {"-problem", "fhn", "-step", "0.1", "-paths", "9223372036854775807"},
+		"-alpha -1: want":                       {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-alpha", "-1"},
+		"-atol 1,2,3: want a number, or 2":      {"-problem", "fhn", "-rtol", "1e-3", "-atol", "1,2,3"},
+		"has one already":                       {"-problem", "fhn", "-step", "0.1", "-method", "am1,current", "-linearize", "newton"},
+		"-step has no meaning with -method ref": {"-problem", "fhn", "-step", "0.1", "-method", "reference"},
+		"more than 1000000 steps":               {"-problem", "rober", "-method", "rk4", "-rtol", "1e-6", "-atol", "1e-9"},
+		`"y" is not a flag`:                     {"-problem", "fhn", "y"},
+	} {
+		var out strings.Builder
+		err := solve(context.Background(), args, &out)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 600 {
+			t.Errorf("%q: error %v, want one line with %q", args, err, want)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%q: wrote %q before it failed", args, out.String())
+		}
+	}
+}
+
+// A file is written whole or not at all.
+func TestSolveFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.csv")
+	if err := solve(context.Background(), []string{"-problem", "fhn", "-step", "0.1", "-times", "1", "-out", name}, &strings.Builder{}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(b), "t,V,R\n1,") {
+		t.Errorf("file %q, error %v", b, err)
+	}
+}

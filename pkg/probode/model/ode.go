@@ -1,0 +1,437 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// ODE returns the initial value problem of an experiment of p, with
+//
+//	θ = the values of p.Params, all of them and linear, in their order,
+//
+// from time 0 to the last finite time of a row, to 1 if there is none. F, FJ and
+// FTheta are exact, allocate nothing, and may be called by any number of
+// goroutines. A Band is set where a banded Jacobian costs less than a dense
+// one. Events are those of the experiment, after which a measurement at their
+// time is taken, and its switches, where f changes form.
+//
+// Theta holds the nominal values, 0 for a parameter without one that nothing
+// in the experiment uses. It is an error if one without is used.
+//
+// After preequilibration Start solves for the steady state, which allocates and
+// takes as long as a solve; where there is none x₀ is NaN, which solvers report.
+func (p *Problem) ODE(e *Experiment) (*probode.Problem, error) {
+	c, err := p.compile(e)
+	if err != nil {
+		return nil, err
+	}
+	theta, err := p.nominal()
+	if err != nil {
+		return nil, err
+	}
+	q := *c.ode
+	q.Theta, q.Params = theta, p.paramNames()
+	if c.pre != nil {
+		q.Start = c.start
+	}
+	return &q, nil
+}
+
+// ODEs returns the initial value problems of p.Experiments, in their order: see
+// ODE.
+func (p *Problem) ODEs() ([]*probode.Problem, error) {
+	list, err := p.Experiments()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*probode.Problem, len(list))
+	for i, e := range list {
+		if out[i], err = p.ODE(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (p *Problem) paramNames() []string {
+	names := make([]string, len(p.Params))
+	for i, q := range p.Params {
+		names[i] = q.ID
+	}
+	return names
+}
+
+// nominal returns the nominal values of the parameters, 0 for one without that
+// nothing uses.
+func (p *Problem) nominal() ([]float64, error) {
+	theta := make([]float64, len(p.Params))
+	for i, q := range p.Params {
+		theta[i] = q.Nominal
+	}
+	return theta, p.complete(theta)
+}
+
+// complete looks for parameters that are not finite: it is an error if one is
+// used, and of no matter otherwise.
+func (p *Problem) complete(theta []float64) error {
+	var used map[string]bool
+	for i, v := range theta {
+		if v-v == 0 {
+			continue
+		}
+		if used == nil {
+			used = map[string]bool{}
+			for _, m := range p.Models {
+				m.uses(used)
+			}
+		}
+		if q := &p.Params[i]; used[q.ID] {
+			if math.IsNaN(v) && math.IsNaN(q.Nominal) {
+				return fmt.Errorf("parameter %s has no nominal value: want one in the file, or given", text.Clip(q.ID))
+			}
+			return fmt.Errorf("parameter %s is %g: want a finite number", text.Clip(q.ID), v)
+		}
+		theta[i] = 0
+	}
+	return nil
+}
+
+// A compiled is an experiment as programs.
+type compiled struct {
+	e      *Experiment
+	title  string
+	params []string
+	d, n   int // states and parameters
+
+	// ode is the problem with the steady state of preequilibration, if there
+	// is one, as further d components of θ, behind the n parameters.
+	ode *probode.Problem
+	pre *probode.Problem // preequilibration, whose steady state that is
+
+	when  []*program // derivatives of the times of the events of ode; nil for those that do not move
+	moves []bool     // by parameter: states depend on it
+}
+
+// compile returns the programs of an experiment.
+func (p *Problem) compile(e *Experiment) (*compiled, error) {
+	c := &compiled{e: e, params: p.paramNames(), d: len(e.States), n: len(p.Params)}
+	c.title = e.Model.Name
+	if c.title == "" {
+		c.title = p.Name
+	}
+	if e.Condition != "" {
+		c.title += ", " + e.Condition
+	}
+	c.title = text.Clip(c.title)
+	if c.d == 0 {
+		return nil, fmt.Errorf("%s: no states: want a model with at least one differential equation", c.title)
+	}
+	end := 0.
+	for _, r := range e.Rows {
+		if !math.IsInf(r.Time, 1) {
+			end = max(end, r.Time)
+		}
+	}
+	if end <= 0 {
+		end = 1
+	}
+	var err error
+	if e.Pre != nil {
+		if c.pre, _, err = c.system(e.Pre, false); err != nil {
+			return nil, err
+		}
+		c.pre.Name += ", preequilibration at " + text.Clip(e.Preequilibration)
+	}
+	if c.ode, c.when, err = c.system(&e.System, e.Pre != nil); err != nil {
+		return nil, err
+	}
+	c.ode.Span[1] = end
+	c.moves = make([]bool, c.n)
+	for i := range c.n {
+		c.moves[i] = uses(&e.System, c.params[i]) || e.Pre != nil && uses(e.Pre, c.params[i])
+	}
+	return c, nil
+}
+
+// uses says whether the states of a system depend on a parameter.
+func uses(s *System, id string) bool {
+	in := func(n *expr.Node) bool { return slices.Contains(n.Symbols(), id) }
+	for _, e := range s.Events {
+		if in(e.Time) || slices.ContainsFunc(e.Jumps, func(j Jump) bool { return in(j.Value) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.Initial, in) || slices.ContainsFunc(s.Rates, in) || slices.ContainsFunc(s.Switches, in)
+}
+
+// system returns a system as a Problem over [0, 1], with d more components of θ
+// for the steady state that it begins with if after is set, and the derivatives
+// of the times of its events.
+func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, error) {
+	d, n := c.d, c.n
+	inputs := append(append([]string{TimeSymbol}, s.States...), c.params...)
+	fail := func(err error) (*probode.Problem, []*program, error) {
+		return nil, nil, fmt.Errorf("%s: %w", c.title, err)
+	}
+	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{0, 1}, TimeUnit: c.e.Model.TimeUnit,
+		States: c.stateNames(s), Theta: make([]float64, n), Autonomous: true}
+	if after {
+		q.Theta = make([]float64, n+d)
+	}
+	for _, r := range s.Rates {
+		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), TimeSymbol)
+	}
+
+	rates, err := newProgram(inputs, s.Rates)
+	if err != nil {
+		return fail(err)
+	}
+	q.F = func(dst []float64, t float64, x, theta []float64) { rates.eval(dst, t, x, theta[:n]) }
+
+	jac := expr.Jacobian(s.Rates, s.States)
+	q.Band = band(jac)
+	width, lower := d, 0
+	if q.Band != nil {
+		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
+	}
+	both, err := newScatter(inputs, s.Rates, jac, func(i, j int) int {
+		if q.Band != nil {
+			return i*width + j - i + lower
+		}
+		return i*d + j
+	})
+	if err != nil {
+		return fail(err)
+	}
+	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both.eval(f, jac, t, x, theta[:n]) }
+
+	slopes := expr.Jacobian(s.Rates, c.params)
+	wide, err := newScatter(inputs, nil, slopes, func(i, j int) int { return i*len(q.Theta) + j })
+	if err != nil {
+		return fail(err)
+	}
+	if len(q.Theta) != n {
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide.eval(nil, dst, t, x, theta[:n]) }
+	} else if n > 0 {
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide.eval(nil, dst, t, x, theta) }
+	}
+
+	from := c.params
+	if after {
+		from = append(slices.Clone(c.params), s.States...)
+	}
+	initial, err := newProgram(from, s.Initial)
+	if err != nil {
+		return fail(err)
+	}
+	q.Start = func(x0, theta []float64) { initial.eval1(x0, theta[:len(from)]) }
+
+	slopesOfTimes, err := c.events(q, s, inputs)
+	if err != nil {
+		return fail(err)
+	}
+	return q, slopesOfTimes, nil
+}
+
+// stateNames are the IDs of the states with their units.
+func (c *compiled) stateNames(s *System) []string {
+	names := slices.Clone(s.States)
+	for i := range c.e.Model.States {
+		st := &c.e.Model.States[i]
+		if k := slices.Index(names, st.ID); k >= 0 && st.Unit != "" {
+			names[k] += " [" + text.Clip(st.Unit) + "]"
+		}
+	}
+	return names
+}
+
+// band returns the band of a Jacobian if solving with it is cheaper than with a
+// dense matrix, nil if not. Elimination with row exchanges in a band of kl and
+// ku costs d·kl·(kl+ku) in place of d³/3.
+func band(jac [][]*expr.Node) *probode.Band {
+	b, d := probode.Band{}, len(jac)
+	for i, row := range jac {
+		for j, n := range row {
+			if n != nil {
+				b.Lower, b.Upper = max(b.Lower, i-j), max(b.Upper, j-i)
+			}
+		}
+	}
+	if d < 8 || 6*(b.Lower+1)*(b.Lower+b.Upper+1) > d*d {
+		return nil
+	}
+	return &b
+}
+
+// events adds the events and switches of a system to q, and returns the
+// derivatives of their times, nil for those that do not move.
+func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (moving []*program, err error) {
+	when := func(n *expr.Node, name string, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
+		e := probode.Event{Name: name, Jump: jump, SeenAfter: true}
+		at, err := newProgram(c.params, []*expr.Node{n})
+		if err != nil {
+			return err
+		}
+		time := func(theta []float64) float64 {
+			var t [1]float64
+			at.eval1(t[:], theta[:c.n])
+			return fit(t[0])
+		}
+		var slope *program
+		if len(n.Symbols()) > 0 {
+			e.When = time
+			slopes := make([]*expr.Node, c.n)
+			for j, id := range c.params {
+				slopes[j] = n.Diff(id)
+			}
+			if slope, err = newProgram(c.params, slopes); err != nil {
+				return err
+			}
+		} else {
+			e.Time = time(make([]float64, c.n))
+		}
+		q.Events = append(q.Events, e)
+		moving = append(moving, slope)
+		return nil
+	}
+	// The switches come first: a jump at the time of one is behind it.
+	for _, n := range s.Switches {
+		never := func(t float64) float64 {
+			if t != t { // 0/0: a condition that does not change
+				return math.Inf(1)
+			}
+			return t
+		}
+		if err := when(n, "switch", never, nil); err != nil {
+			return nil, err
+		}
+	}
+	for _, e := range s.Events {
+		jump, err := c.jump(s, e.Jumps, inputs)
+		if err != nil {
+			return nil, err
+		}
+		early := e.Early
+		fit := func(t float64) float64 {
+			switch {
+			case t > 0 || t != t || early == AtStart:
+				return t
+			case early == Late:
+				return 0
+			}
+			return math.Inf(-1) // missed
+		}
+		if err := when(e.Time, "event "+text.Clip(e.ID), fit, jump); err != nil {
+			return nil, err
+		}
+	}
+	return moving, nil
+}
+
+// jump returns the Jump of an event.
+func (c *compiled) jump(s *System, jumps []Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
+	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
+	for k, j := range jumps {
+		values[k], index[k] = j.Value, slices.Index(s.States, j.State)
+		if index[k] < 0 {
+			return nil, fmt.Errorf("an event sets %s, which is not a state", text.Clip(j.State))
+		}
+	}
+	p, err := newProgram(inputs, values)
+	if err != nil {
+		return nil, err
+	}
+	return func(x []float64, t float64, theta []float64) {
+		m := p.take(t, x, theta[:c.n])
+		for k, v := range m.out {
+			x[index[k]] = v
+		}
+		p.pool.Put(m)
+	}, nil
+}
+
+// A program evaluates expressions for any number of goroutines.
+type program struct {
+	pool    sync.Pool
+	outputs int
+}
+
+// A machine is what one goroutine needs for that.
+type machine struct {
+	*expr.Program
+	in, out []float64
+}
+
+func newProgram(inputs []string, outputs []*expr.Node) (*program, error) {
+	c, err := expr.Compile(inputs, outputs)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{outputs: len(outputs)}
+	p.pool.New = func() any {
+		return &machine{c.Clone(), make([]float64, len(inputs)), make([]float64, len(outputs))}
+	}
+	return p, nil
+}
+
+// take returns a machine with its outputs computed, to be put back.
+func (p *program) take(t float64, x, theta []float64) *machine {
+	m := p.pool.Get().(*machine)
+	m.in[0] = t
+	copy(m.in[1:], x)
+	copy(m.in[1+len(x):], theta)
+	m.Eval(m.out, m.in)
+	return m
+}
+
+func (p *program) eval(dst []float64, t float64, x, theta []float64) {
+	m := p.take(t, x, theta)
+	copy(dst, m.out)
+	p.pool.Put(m)
+}
+
+// eval1 evaluates at inputs that are in one piece.
+func (p *program) eval1(dst, in []float64) {
+	m := p.pool.Get().(*machine)
+	m.Eval(dst, in)
+	p.pool.Put(m)
+}
+
+// A scatter evaluates the entries of a sparse matrix, behind a vector, into
+// their places.
+type scatter struct {
+	*program
+	first int
+	place []int
+}
+
+func newScatter(inputs []string, vector []*expr.Node, matrix [][]*expr.Node, place func(i, j int) int) (*scatter, error) {
+	s := &scatter{first: len(vector)}
+	outputs := slices.Clone(vector)
+	for i, row := range matrix {
+		for j, n := range row {
+			if n != nil {
+				outputs = append(outputs, n)
+				s.place = append(s.place, place(i, j))
+			}
+		}
+	}
+	var err error
+	s.program, err = newProgram(inputs, outputs)
+	return s, err
+}
+
+func (s *scatter) eval(vector, matrix []float64, t float64, x, theta []float64) {
+	m := s.take(t, x, theta)
+	copy(vector, m.out[:s.first])
+	for k, i := range s.place {
+		matrix[i] = m.out[s.first+k]
+	}
+	s.pool.Put(m)
+}

@@ -1,0 +1,93 @@
+package nb
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// Truth returns the accurate solution of a problem at its nominal parameters, at
+// times dt apart. An error ends the cell.
+func Truth(p *probode.Problem, dt float64) *reference.Solution {
+	grid := Must(probode.UniformGrid(p, nil, dt))
+	times := slices.Compact(slices.Clone(grid.Times())) // at an event there are two
+	return Must(reference.Solve(Context(), p, times, reference.Settings{}))
+}
+
+// Data reads the named columns of a CSV file with a header, and the time, for a
+// model: [bayes.ReadCSV]. An error ends the cell.
+func Data(file, time string, columns ...string) *bayes.Data {
+	f := Must(os.Open(file))
+	defer f.Close()
+	return Must(bayes.ReadCSV(f, time, columns...))
+}
+
+// CSV is a table with a header.
+type CSV struct {
+	Header []string
+	Rows   [][]string
+}
+
+// ReadCSV reads a table. An error ends the cell.
+func ReadCSV(file string) CSV {
+	f := Must(os.Open(file))
+	defer f.Close()
+	rows := Must(csv.NewReader(f).ReadAll())
+	if len(rows) == 0 {
+		fail(file + " is empty: want a header")
+	}
+	return CSV{rows[0], rows[1:]}
+}
+
+// Where returns the rows that have these values in these columns:
+// Where("method", "AM0", "h", "0.1").
+func (t CSV) Where(pairs ...string) CSV {
+	if len(pairs)%2 != 0 {
+		panic("nb: a column without a value: want pairs")
+	}
+	out := CSV{Header: t.Header}
+	for _, r := range t.Rows {
+		all := true
+		for i := 0; i < len(pairs); i += 2 {
+			all = all && r[t.column(pairs[i])] == pairs[i+1]
+		}
+		if all {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}
+
+// Column returns the cells of a column.
+func (t CSV) Column(name string) []string {
+	k := t.column(name)
+	var out []string
+	for _, r := range t.Rows {
+		out = append(out, r[k])
+	}
+	return out
+}
+
+// Floats returns a column of numbers. A cell that is no number ends the notebook's
+// cell with an error.
+func (t CSV) Floats(name string) []float64 {
+	var out []float64
+	for _, s := range t.Column(name) {
+		out = append(out, Must(strconv.ParseFloat(s, 64)))
+	}
+	return out
+}
+
+func (t CSV) column(name string) int {
+	k := slices.Index(t.Header, name)
+	if k < 0 {
+		panic(fmt.Sprintf("nb: a table has no column %q: want one of %q", name, t.Header))
+	}
+	return k
+}

@@ -1,0 +1,96 @@
+package nb
+
+import (
+	"fmt"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Show shows each value as a reader wants to see it.
+//
+// A graphic, such as a [viz.Figure], is one output: interactive where scripts run
+// and ECharts is found, otherwise its own static picture. The picture is in the
+// HTML, and only there, so that a notebook holds it once.
+//
+// Chains are a table with the mean, the standard deviation and the 95 % interval of
+// each parameter, the effective sample sizes and R̂; below it stand the warnings, or
+// that there are none, and the notes of the run.
+//
+// A report of package assess is its answer and its warnings in words, the figure of
+// [plots.Assessment], and a table of the bias of each parameter, in standard
+// deviations of its accurate posterior, with the largest step that is small enough
+// for it; last the calibrated noise scale, at the mode and at three draws.
+//
+// An error and a figure, as functions such as [plots.Pairs] return them, are shown
+// by Show(Must(plots.Pairs(…))). It shows no times, so that the output is the same
+// the next time. A graphic that cannot be drawn ends the cell with an error; a value
+// of another kind panics.
+func Show(values ...any) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case viz.Graphic:
+			graphic(v)
+		case *mcmc.Chains:
+			chains(v)
+		case *assess.Report:
+			report(v)
+		default:
+			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains or a report of assess", v))
+		}
+	}
+}
+
+func graphic(g viz.Graphic) {
+	fragment, err := viz.HTML(g)
+	Check(err)
+	send(bundle{
+		protocol.MIMETextHTML:  fmt.Sprintf("<script>window.probodeECharts = window.probodeECharts || %q;</script>\n%s", echarts, fragment),
+		protocol.MIMETextPlain: "Figure: " + title(g),
+	}, "")
+	synchronise()
+}
+
+func title(g viz.Graphic) string {
+	switch g := g.(type) {
+	case viz.Figure:
+		if g.Title == "" && len(g.Panels) > 0 {
+			p := g.Panels[0]
+			if p.Title == "" && p.Y.Label != "" {
+				return p.Y.Label + " against " + p.X.Label
+			}
+			return p.Title
+		}
+		return g.Title
+	case viz.Frames:
+		if len(g.Figures) > 0 {
+			return fmt.Sprintf("%s, by %s", title(g.Figures[0]), g.Label)
+		}
+	}
+	return ""
+}
+
+func chains(c *mcmc.Chains) {
+	var rows [][]any
+	for _, m := range c.Summary() {
+		rows = append(rows, []any{m.Name, m.Mean, m.SD, m.Q025, m.Q975,
+			fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprintf("%.0f", m.TailESS), fmt.Sprintf("%.3f", m.RHat)})
+	}
+	Table([]string{"", "mean", "sd", "2.5 %", "97.5 %", "bulk ESS", "tail ESS", "R̂"}, rows...)
+	text, warnings := "No warnings.", c.Warnings()
+	if len(warnings) > 0 {
+		text = "Warnings:"
+	}
+	words(text, append(warnings, c.Notes...))
+}
+
+// Warn shows the warnings of a calibration or of anything else that has some, and
+// nothing if there are none.
+func Warn(warnings []string) {
+	if len(warnings) > 0 {
+		words("Warnings:", warnings)
+	}
+}

@@ -1,0 +1,169 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Pairs returns the posterior of every parameter and of every pair of
+// parameters of several runs: densities on the diagonal, contours of 50 % and
+// 90 % below it. All panels of a column share their axis. The runs are named, and
+// must have the same parameters. The true values may be nil. The errors are those
+// of [viz.Posterior].
+func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
+	samples, err := pooled(names, runs, truth)
+	if err != nil {
+		return viz.Figure{}, err
+	}
+	params := runs[0].Names
+	n := len(params)
+	f := viz.Figure{Title: "Posterior", Columns: n, Width: max(900, 40+170*n), Height: 80 + max(170, 320-40*n)*n}
+	axes := make([]viz.Axis, n)
+	for i := range axes {
+		axes[i] = covering(params[i], samples[i], truth, i)
+	}
+	for row := range n {
+		for col := range n {
+			if col > row {
+				f.Panels = append(f.Panels, viz.Panel{})
+				continue
+			}
+			groups := slices.Clone(samples[col])
+			var t []float64
+			if truth != nil {
+				t = []float64{truth[col]}
+			}
+			var p viz.Panel
+			if col == row {
+				p, err = viz.Marginal(axes[col], t, groups...)
+			} else {
+				for r := range groups {
+					groups[r].Y = samples[row][r].X
+				}
+				if truth != nil {
+					t = append(t, truth[row])
+				}
+				p, err = viz.Posterior(axes[col], axes[row], t, groups...)
+			}
+			if err != nil {
+				return f, err
+			}
+			// Names stand at the left and below, and once.
+			if row < n-1 {
+				p.X.Label = ""
+			}
+			if col > 0 {
+				p.Y.Label = ""
+			}
+			f.Panels = append(f.Panels, p)
+		}
+	}
+	return f, nil
+}
+
+// Marginals returns the posterior density of every parameter of several runs, a
+// panel for each parameter. The true values may be nil.
+func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
+	samples, err := pooled(names, runs, truth)
+	if err != nil {
+		return viz.Figure{}, err
+	}
+	f := viz.Figure{Columns: columns(len(samples))}
+	for i, s := range samples {
+		var t []float64
+		if truth != nil {
+			t = truth[i : i+1]
+		}
+		p, err := viz.Marginal(viz.Axis{Label: runs[0].Names[i]}, t, s...)
+		if err != nil {
+			return f, err
+		}
+		f.Panels = append(f.Panels, p)
+	}
+	return f, nil
+}
+
+// PriorPosterior returns the posterior density of every parameter of a run over the
+// density of its prior: where the two agree, the data have said nothing. The
+// axis holds the draws; how much of the prior lies beyond it, the title of a panel
+// says.
+func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
+	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
+	for i, q := range p.Params {
+		if i >= len(run.Names) || run.Names[i] != q.Name {
+			return f, fmt.Errorf("plots: parameter %d of the run is not %s: want a run of this model", i+1, q.Name)
+		}
+		draws := viz.Draws{Name: "posterior", X: slices.Concat(run.Parameter(i)...)}
+		panel, err := viz.Marginal(viz.Axis{Label: q.Name}, nil, draws)
+		if err != nil {
+			return f, err
+		}
+		curve := panel.Layers[0].(viz.Line)
+		lo, hi := curve.X[0], curve.X[len(curve.X)-1]
+		prior := viz.Line{Name: "prior", Color: viz.Grey, Dash: viz.Dashed}
+		const n = 200
+		inside := 0.0
+		for k := range n + 1 {
+			x := lo + (hi-lo)*float64(k)/n
+			y := math.Exp(q.Prior.LogProb(x))
+			prior.X, prior.Y = append(prior.X, x), append(prior.Y, y)
+			if k < n && !math.IsInf(y, 0) {
+				inside += y * (hi - lo) / n
+			}
+		}
+		panel.Title = fmt.Sprintf("%.0f %% of the prior", 100*min(1, inside))
+		panel.Layers = append([]viz.Layer{prior}, panel.Layers...)
+		f.Panels = append(f.Panels, panel)
+	}
+	return f, nil
+}
+
+// pooled returns, for each parameter, the draws of each run.
+func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Draws, error) {
+	if len(names) != len(runs) || len(runs) == 0 {
+		panic(fmt.Sprintf("plots: %d names of %d runs", len(names), len(runs)))
+	}
+	params := runs[0].Names
+	if truth != nil && len(truth) != len(params) {
+		panic(fmt.Sprintf("plots: %d true values of %d parameters", len(truth), len(params)))
+	}
+	out := make([][]viz.Draws, len(params))
+	for r, c := range runs {
+		if !slices.Equal(c.Names, params) {
+			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v as the first", names[r], c.Names, params)
+		}
+		for i := range params {
+			out[i] = append(out[i], viz.Draws{Name: names[r], X: slices.Concat(c.Parameter(i)...)})
+		}
+	}
+	return out, nil
+}
+
+// covering returns an axis that holds all but the outermost thousandth of the draws
+// on either side, with a margin, and the true value.
+func covering(name string, samples []viz.Draws, truth []float64, i int) viz.Axis {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for _, s := range samples {
+		x := slices.Sorted(slices.Values(s.X))
+		k := len(x) / 1000
+		lo, hi = min(lo, x[k]), max(hi, x[len(x)-1-k])
+	}
+	if truth != nil {
+		lo, hi = min(lo, truth[i]), max(hi, truth[i])
+	}
+	margin := 0.08 * (hi - lo)
+	return viz.Axis{Label: name, Min: lo - margin, Max: hi + margin}
+}
+
+// columns returns how many of n panels stand side by side.
+func columns(n int) int {
+	if n <= 4 {
+		return n
+	}
+	return 4
+}

@@ -1,0 +1,59 @@
+package plots
+
+import (
+	"fmt"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Predictive draws what the model expects of the data of one experiment, a panel
+// for each column: the median and bands of 50 and 90 % of new observations, errors
+// included, and the data, which may be nil. Where the data have rows of missing
+// values the bands go on, so that bands at any times are had by such rows.
+func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
+	var f viz.Figure
+	if len(q.Y) == 0 {
+		panic("plots: a prediction without draws")
+	}
+	for k := range q.Y[0][0] {
+		name := fmt.Sprintf("column %d", k+1)
+		if k < len(q.Names) {
+			name = q.Names[k]
+		}
+		p := viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{
+			viz.Band{Name: "90 % of new observations", X: q.T, Lo: q.Quantiles(k, 0.05), Hi: q.Quantiles(k, 0.95),
+				Color: viz.SkyBlue, Opacity: 0.3},
+			viz.Band{Name: "50 %", X: q.T, Lo: q.Quantiles(k, 0.25), Hi: q.Quantiles(k, 0.75),
+				Color: viz.SkyBlue, Opacity: 0.6},
+			viz.Line{Name: "median", X: q.T, Y: q.Quantiles(k, 0.5), Color: viz.Blue, Dash: viz.Dashed},
+		}}
+		if data != nil {
+			points := viz.Points{Name: "data", X: data.T, Color: viz.Black}
+			for _, row := range data.Y {
+				points.Y = append(points.Y, row[k])
+			}
+			p.Layers = append(p.Layers, points)
+		}
+		f.Panels = append(f.Panels, p)
+	}
+	return f
+}
+
+// Inside returns how many observations of the data there are, and how many of them
+// lie in the central interval of the given probability of what was predicted.
+func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
+	tail := (1 - probability) / 2
+	for k := range data.Y[0] {
+		lo, hi := q.Quantiles(k, tail), q.Quantiles(k, 1-tail)
+		for n, row := range data.Y {
+			if y := row[k]; y == y { // not missing
+				of++
+				if lo[n] <= y && y <= hi[n] {
+					inside++
+				}
+			}
+		}
+	}
+	return inside, of
+}
