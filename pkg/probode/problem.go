@@ -12,7 +12,7 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. It is a value without state: θ is handed in, so one
+// for a state x ∈ ℝᵈ. It is a value without state: θ is an argument, so one
 // Problem serves any number of goroutines as long as its functions do.
 //
 // Grids and Solvers keep the Problem that they were made for: do not change it

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Scaling chooses how the size of the noise goes with the step.
+// Scaling chooses how the size of the noise depends on the step.
 type Scaling int
 
 const (
@@ -50,7 +50,7 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 	s.rescale()
 }
 
-// SetScaling changes how the size of the noise goes with the step. For
+// SetScaling changes how the size of the noise depends on the step. For
 // ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
 // they are measured along the classical path at θ, which may fail as a solve
 // may. It is an error to leave them with noise scales by component if the
@@ -82,7 +82,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns how the size of the noise goes with the step, which is not
+// Scaling returns how the size of the noise depends on the step: never
 // ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling.local() {
