@@ -39,6 +39,7 @@ MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
 NOTEBOOK_SECONDS = 60
 GIVE_UP_SECONDS = 120
 NOTEBOOK_BYTES = 400_000
+METHODS = {"String", "Order", "Noise", "Stepper", "Start", "Step", "Own", "LogProb", "Rand"}  # names that interfaces ask for
 CODE_LINES = 180  # that are not blank
 
 # What the first code cell begins with, for those who open a notebook under some
@@ -58,6 +59,9 @@ def main():
     if not paths:
         sys.exit("no notebooks")
     failed, start = 0, time.monotonic()
+    for f in twice_named(paths) if args.what == "check" else []:
+        print(f)
+        failed += 1
     for path in paths:
         findings, line = (run if args.what == "run" else check)(path, args)
         print(f"{path.stem:24} {line}", flush=True)
@@ -66,6 +70,17 @@ def main():
         failed += bool(findings)
     print(f"{len(paths)} notebooks, {failed} with findings, {time.monotonic() - start:.0f} s")
     sys.exit(failed > 0)
+
+
+def twice_named(paths):
+    """A reader who goes from one notebook to the next should not meet two functions
+    of one name, in cells or in solutions."""
+    where = {}
+    for path in paths:
+        text = "\n".join(c.source for c in read(path).cells)
+        for name in set(re.findall(r"^func (?:\([^)]*\) )?(\w+)\(", text, re.M)) - METHODS:
+            where.setdefault(name, []).append(path.stem)
+    return [f"{', '.join(stems)}: function {name} in more than one notebook" for name, stems in sorted(where.items()) if len(stems) > 1]
 
 
 def run(path, args):
@@ -153,6 +168,9 @@ def normalise(notebook):
         # The kernel passes on text in pieces of whatever length it read.
         outputs = []
         for o in cell.outputs:
+            # What a bar of progress leaves behind, where a machine was slow enough.
+            if "data" in o and not any(o.data.values()):
+                continue
             last = outputs[-1] if outputs else None
             if last and o.output_type == last.output_type == "stream" and o.name == last.name:
                 last.text += o.text
@@ -173,9 +191,9 @@ def inspect(notebook, seconds):
         figures = [d for d in data if "data:image/png" in d.get("text/html", "") or "data-probode=" in d.get("text/html", "")]
         source = re.sub(r"//.*", "", cell.source)
         if re.search(r"^(%%|%main|%exec|func main\(\))", source, re.M):
-            shown = len(re.findall(r"\bnb\.(?:Show|Assessment)\(", source))
-            if shown > len(figures):
-                found.append(f"shows {shown} figures and has {len(figures)}")
+            shown, has = len(re.findall(r"\bnb\.(?:Show|Table)\(", source)), len(data)
+            if shown > has:
+                found.append(f"shows {shown} things and has {has}")
         for d in figures:
             # One copy of the picture, in the HTML, where the chart takes its place.
             if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("data-probode=") != 1 or "image/png" in d:

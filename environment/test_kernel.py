@@ -108,7 +108,7 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertIn("cell 2 fails:\n        no convergence", self.findings('%%\nnb.Check(errors.New("no convergence"))'))
         self.assertIn("undefined: nosuch", self.findings("%%\nnosuch()"))
         self.assertIn("cell 2 prints to stderr", self.findings('%%\nfmt.Fprintln(os.Stderr, "x")'))
-        self.assertIn("shows 2 figures and has 1",
+        self.assertIn("shows 2 things and has 1",
                       self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))
         self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
         self.assertIn("allowed are 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))

@@ -64,14 +64,15 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		var lines []viz.Line
 		for _, m := range t.distinct("method") {
 			if g := t.where(m, lin); len(g.rows) > 0 {
-				lines = append(lines, viz.Line{Name: m, X: g.floats("h"), Y: g.floats("alpha_star")})
+				color := viz.Palette[(len(lines)+paletteOffset(lin))%len(viz.Palette)]
+				lines = append(lines, viz.Line{Name: m, Color: color, X: g.floats("h"), Y: g.floats("alpha_star")})
 			}
 		}
 		curves := viz.Curves(p.X, p.Y, nil, lines...)
 		p.Layers = curves.Layers
-		for i, l := range lines {
+		for _, l := range lines {
 			g := t.where(l.Name, lin)
-			p.Layers = append(p.Layers, viz.Rule{Name: "paper's value", At: g.floats("alpha_paper")[0], Horizontal: true, Color: viz.Palette[(i+paletteOffset(lin))%len(viz.Palette)], Dash: viz.Dotted, Width: 1})
+			p.Layers = append(p.Layers, viz.Rule{At: g.floats("alpha_paper")[0], Horizontal: true, Color: l.Color, Dash: viz.Dotted, Width: 1})
 		}
 		f.Panels = append(f.Panels, p)
 	}
@@ -93,7 +94,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 					row = append(row, "NaN")
 					continue
 				}
-				row = append(row, fmt.Sprintf("%.3g ± %.1g", number(r[3]), number(r[4])))
+				row = append(row, viz.PlusMinus(number(r[3]), number(r[4])))
 			}
 			rows = append(rows, row)
 		}

@@ -106,7 +106,7 @@ func (m AdamsMoulton) Noise(d int) Noise {
 
 func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	if m.Linearize < Newton || m.Linearize > Predictor {
-		return nil, fmt.Errorf("linearization %d: want Newton, Current or Predictor", int(m.Linearize))
+		return nil, fmt.Errorf("the linearisation (Linearize) is %d: want Newton, Current or Predictor", int(m.Linearize))
 	}
 	if err := p.checkDense(); err != nil {
 		return nil, err

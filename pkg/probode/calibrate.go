@@ -96,7 +96,7 @@ type CalibrateSettings struct {
 	// Bracket holds the smallest and the largest α considered. Zero means
 	// 1e-6 and 1e6, and what lies beyond if the ensemble is still too wide at
 	// the one or too narrow at the other: which α is right depends on the
-	// units of the state, and with a high power of those of time.
+	// units of the state, and on a high power of those of time.
 	Bracket [2]float64
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64

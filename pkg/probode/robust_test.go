@@ -79,8 +79,8 @@ func TestRefusedAtOnce(t *testing.T) {
 		{"want finite numbers", func() error {
 			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times, s.Mesh = []float64{math.NaN(), 1}, Through(0.1) }))
 		}},
-		{"linearization 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), AdamsMoulton{Linearize: 7}, 1, ok) }},
-		{"linearization 7: want", func() error {
+		{"(Linearize) is 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), AdamsMoulton{Linearize: 7}, 1, ok) }},
+		{"(Linearize) is 7: want", func() error {
 			_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), fhn(), AdamsMoulton{Linearize: 7}, nil, nil)
 			return err
 		}},

@@ -120,7 +120,10 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	for i, v := range est.E {
 		largest[i%d] = max(largest[i%d], math.Abs(v))
 	}
-	for i := solver.Startup() + 1; i < len(solver.g.t); i++ {
+	// The steps in which a multistep method starts are not its own: with noise by
+	// local errors they have some, which says nothing of the steps to come.
+	quiet := max(solver.Startup(), min(solver.noise.Quiet, solver.Steps()-1))
+	for i := quiet + 1; i < len(solver.g.t); i++ {
 		for _, k := range components {
 			e := math.Abs(est.E[i*d+k])
 			switch {

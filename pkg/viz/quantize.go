@@ -11,7 +11,7 @@ import (
 // Figures have few colours, and the many shades at the edges of lines and letters
 // can be told apart by nobody: with a palette a picture takes a quarter of the
 // room.
-const paletteSize = 48
+const paletteSize = 32
 
 // quantized returns an opaque image with at most paletteSize colours, chosen by
 // median cut (Heckbert 1982): the box of colours with the largest spread is cut at

@@ -72,19 +72,19 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 }
 
 // Calibrated returns p with its Alpha known, as calibrated at the mode of the
-// deterministic posterior, and with that Mode, which is looked for if p has none.
+// deterministic posterior, and with its Modes, which are looked for if p has none.
 func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings) (*Posterior, *NoiseScale, error) {
 	if p == nil {
 		return nil, nil, errors.New("bayes: the Posterior is nil")
 	}
 	q := *p
 	var err error
-	if q.Mode == nil {
-		if q.Mode, err = p.FindMode(ctx, s.Seed); err != nil {
+	if q.Modes == nil {
+		if q.Modes, err = p.FindModes(ctx, ModeSearch{Seed: s.Seed, Workers: s.Workers}); err != nil {
 			return nil, nil, err
 		}
 	}
-	c, err := q.CalibrateAlpha(ctx, q.Mode.Theta, s)
+	c, err := q.CalibrateAlpha(ctx, q.Modes.Modes[0].Theta, s)
 	if err != nil {
 		return nil, nil, err
 	}

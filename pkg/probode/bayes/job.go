@@ -25,8 +25,8 @@ type job struct {
 	notes     []string
 	kernels   []*guard
 	densities []*Density
-	full      int   // steps of one solution of all the equations
-	mode      *Mode // nil if it was not looked for
+	full      int    // steps of one solution of all the equations
+	modes     *Modes // nil if they were not looked for
 
 	late context.Context // that solves are bound to
 	stop context.CancelCauseFunc
@@ -76,8 +76,11 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	}
 	if f, ok := sampler.(Preparer); ok {
 		prepared, notes, err := f.Prepare(ctx, p, func() (*Mode, error) {
-			if j.mode != nil {
-				return j.mode, nil
+			if j.modes == nil {
+				j.modes = p.Modes
+			}
+			if j.modes != nil {
+				return j.modes.Highest(), nil
 			}
 			return p.FindMode(ctx, s.Seed)
 		})
@@ -149,6 +152,7 @@ func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
 			return chains, err
 		}
 		chains.Notes = append(chains.Notes, notes...)
+		chains.Notes = append(chains.Notes, j.visits(chains)...)
 	}
 	if f, ok := j.sampler.(Finisher); ok && err == nil {
 		begin = time.Now()
@@ -156,6 +160,32 @@ func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
 		j.finishing = time.Since(begin)
 	}
 	return chains, err
+}
+
+// visits looks whether the modes that hold more than leastMass are among the draws,
+// and in about the share that their Gaussian approximations give them. Noise may
+// move or fill modes, so that of draws with noise only missing ones are told.
+func (j *job) visits(chains *mcmc.Chains) []string {
+	if j.modes == nil || len(j.modes.heavy()) < 2 {
+		return nil
+	}
+	shares, err := j.p.Shares(j.modes, chains)
+	if err != nil {
+		return nil
+	}
+	var notes []string
+	for k, m := range j.modes.Modes {
+		if m.Mass <= leastMass || m.Cov == nil {
+			continue
+		}
+		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
+		case shares[k] == 0:
+			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass by its Gaussian approximation", j.p.format(m.Theta), m.Mass))
+		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
+			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass by its Gaussian approximation: see by R̂ which is wrong", shares[k], j.p.format(m.Theta), m.Mass))
+		}
+	}
+	return notes
 }
 
 // mostStrain is the multiple of its tolerance that the local error on a frozen

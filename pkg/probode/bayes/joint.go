@@ -137,11 +137,13 @@ type scoring struct {
 	step      []float64 // of the differences
 	precision *mat.SymDense
 	gradient  *mat.VecDense
+	forward   bool // differences: half the work, for a rough gradient
+	draws     int  // of each value of the data, for the information
 }
 
 func newScoring(e *Density, blocks []block) *scoring {
 	n := len(e.p.Params) + len(blocks)
-	s := &scoring{e: e, blocks: blocks,
+	s := &scoring{e: e, blocks: blocks, draws: 256,
 		theta: make([]float64, len(e.p.Params)), xi: make([]float64, e.noise), step: make([]float64, n),
 		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
 	for k := range s.step {
@@ -214,15 +216,26 @@ func (s *scoring) expand(x []float64) bool {
 		x[k] = at + h
 		up := s.density(x)
 		plus = s.locations(plus[:0])
-		x[k] = at - h
-		down := s.density(x)
-		minus = s.locations(minus[:0])
-		x[k] = at
-		if math.IsInf(up, 0) || math.IsInf(down, 0) {
-			return false
+		width, lower := h, base
+		if !s.forward || math.IsInf(up, 0) {
+			x[k] = at - h
+			down := s.density(x)
+			minus = s.locations(minus[:0])
+			width, lower = 2*h, minus
+			switch {
+			case math.IsInf(down, 0) && math.IsInf(up, 0):
+				x[k] = at
+				return false
+			case math.IsInf(down, 0): // at a wall
+				width, lower = h, base
+			case math.IsInf(up, 0):
+				width, lower = h, minus
+				plus = append(plus[:0], base...)
+			}
 		}
+		x[k] = at
 		for i := range base {
-			jac.Set(i, k, (plus[i]-minus[i])/(2*h))
+			jac.Set(i, k, (plus[i]-lower[i])/width)
 		}
 	}
 	scaled := mat.NewDense(len(base), len(x), nil)
@@ -277,7 +290,6 @@ type cell struct {
 // Fisher's information there, the mean of the squared gradient over data that
 // the distributions draw.
 func (s *scoring) information() (score []float64, cells []cell) {
-	const draws = 256
 	rng := probode.Stream(0x73636f7265)
 	for _, r := range s.e.runs {
 		c := len(r.errors)
@@ -291,11 +303,11 @@ func (s *scoring) information() (score []float64, cells []cell) {
 					}
 				}
 				g, f := make([]float64, q), make([]float64, q*q)
-				var ys [draws]float64
+				ys := make([]float64, s.draws)
 				var spread float64
 				for i := range ys {
 					ys[i] = l.Rand(m, l.own, rng)
-					spread += math.Abs(ys[i]-m) / draws
+					spread += math.Abs(ys[i]-m) / float64(s.draws)
 				}
 				if !math.IsNaN(y) {
 					count := 0.0

@@ -41,9 +41,9 @@ type Posterior struct {
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
 
-	// Mode, if not nil, is that of the deterministic posterior, as FindMode
-	// returns it: chains start around it, and it is not looked for again.
-	Mode *Mode
+	// Modes, if not nil, are those of the deterministic posterior, as FindModes
+	// returns them: chains start around them, and they are not looked for again.
+	Modes *Modes
 
 	grids map[*Experiment]*probode.Grid // that have been made
 

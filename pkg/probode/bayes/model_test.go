@@ -635,7 +635,7 @@ func TestBadPosterior(t *testing.T) {
 		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
-		"the distribution in Errors of column 1 is nil":                        func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
+		"the distribution in Errors of column 1 is nil":               func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -148,5 +149,23 @@ func TestRunOnly(t *testing.T) {
 	for _, only := range [][]int{{}, {4}, {-1}, {1, 1}} {
 		s.Only, s.Start = only, zero
 		mustPanic(t, "Only", func() { Run(context.Background(), func(int) Kernel { return new(counter) }, s) })
+	}
+}
+
+// Under a context that watches, a run without a hook of its own reports to it.
+func TestProgressOfContext(t *testing.T) {
+	var last [2]int
+	ctx := progress.With(context.Background(), func(label string) progress.Hook {
+		return func(done, total int, doing string) { last = [2]int{done, total} }
+	})
+	kernel := func(int) Kernel {
+		return &Metropolis{Target: standard}
+	}
+	s := Settings{Draws: 100, BurnIn: 50, Chains: 2, Seed: 1, Start: func(int, *rand.Rand) []float64 { return []float64{0, 0} }}
+	if _, err := Run(ctx, kernel, s); err != nil {
+		t.Fatal(err)
+	}
+	if last != [2]int{300, 300} {
+		t.Errorf("last told: %v, want 300 of 300 iterations", last)
 	}
 }

@@ -96,6 +96,10 @@ const startTries = 100
 // coordinate.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	s := settings.WithDefaults()
+	ctx, hook := progress.Begin(ctx, "sampling")
+	if s.Progress == nil && hook != nil {
+		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
+	}
 	chains := make([]*Chain, len(s.Only))
 	for i, index := range s.Only {
 		chains[i] = NewChain(index, s)
@@ -105,10 +109,6 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	}
 	s.Names = CoordinateNames(s.Names, chains)
 
-	ctx, hook := progress.Begin(ctx, "sampling")
-	if s.Progress == nil && hook != nil {
-		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
-	}
 	limit := s.Draws
 	if s.MinESS > 0 {
 		limit = s.MaxDraws

@@ -72,3 +72,15 @@ func words(text string, points []string) {
 	send(bundle{protocol.MIMETextHTML: page, protocol.MIMETextPlain: text}, "")
 	synchronise()
 }
+
+// folded shows points that a reader opens to see.
+func folded(title string, points []string) {
+	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
+	for _, p := range points {
+		page += "<li>" + html.EscapeString(p) + "</li>"
+		text += "\n• " + p
+	}
+	pause()
+	send(bundle{protocol.MIMETextHTML: page + "</ul></details>", protocol.MIMETextPlain: text}, "")
+	synchronise()
+}

@@ -64,6 +64,17 @@ func (t CSV) Where(pairs ...string) CSV {
 	return out
 }
 
+// Starting returns the rows whose first cells are these.
+func (t CSV) Starting(cells ...string) CSV {
+	out := CSV{Header: t.Header}
+	for _, r := range t.Rows {
+		if len(cells) <= len(r) && slices.Equal(r[:len(cells)], cells) {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return out
+}
+
 // Column returns the cells of a column.
 func (t CSV) Column(name string) []string {
 	k := t.column(name)

@@ -2,9 +2,11 @@ package nb
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
@@ -16,9 +18,12 @@ import (
 // and ECharts is found, otherwise its own static picture. The picture is in the
 // HTML, and only there, so that a notebook holds it once.
 //
-// Chains are a table with the mean, the standard deviation and the 95 % interval of
+// Chains are a table with the mean, its Monte Carlo error, the standard deviation and the 95 % interval of
 // each parameter, the effective sample sizes and R̂; below it stand the warnings, or
 // that there are none, and the notes of the run.
+//
+// A comparison of samplers is a table of what each makes of every parameter, and of
+// what it costs, without times.
 //
 // A report of package assess is its answer and its warnings in words, the figure of
 // [plots.Assessment], and a table of the bias of each parameter, in standard
@@ -36,10 +41,12 @@ func Show(values ...any) {
 			graphic(v)
 		case *mcmc.Chains:
 			chains(v)
+		case bayes.Comparison:
+			comparison(v)
 		case *assess.Report:
 			report(v)
 		default:
-			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains or a report of assess", v))
+			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison or a report of assess", v))
 		}
 	}
 }
@@ -76,15 +83,18 @@ func title(g viz.Graphic) string {
 func chains(c *mcmc.Chains) {
 	var rows [][]any
 	for _, m := range c.Summary() {
-		rows = append(rows, []any{m.Name, m.Mean, m.SD, m.Q025, m.Q975,
+		rows = append(rows, []any{m.Name, m.Mean, fmt.Sprintf("%.2g", m.MCSE), m.SD, m.Q025, m.Q975,
 			fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprintf("%.0f", m.TailESS), fmt.Sprintf("%.3f", m.RHat)})
 	}
-	Table([]string{"", "mean", "sd", "2.5 %", "97.5 %", "bulk ESS", "tail ESS", "R̂"}, rows...)
+	Table([]string{"", "mean", "MCSE", "sd", "2.5 %", "97.5 %", "bulk ESS", "tail ESS", "R̂"}, rows...)
 	text, warnings := "No warnings.", c.Warnings()
 	if len(warnings) > 0 {
 		text = "Warnings:"
 	}
-	words(text, append(warnings, c.Notes...))
+	words(text, warnings)
+	if len(c.Notes) > 0 {
+		folded("Notes of the run", c.Notes)
+	}
 }
 
 // Warn shows the warnings of a calibration or of anything else that has some, and
@@ -93,4 +103,33 @@ func Warn(warnings []string) {
 	if len(warnings) > 0 {
 		words("Warnings:", warnings)
 	}
+}
+
+func comparison(c bayes.Comparison) {
+	if len(c) == 0 {
+		return
+	}
+	header := append([]string{"sampler"}, c[0].Chains.Names...)
+	header = append(header, "solves a draw", "effective draws of 1000", "from 1000 solves", "R̂")
+	var rows [][]any
+	for _, r := range c {
+		name := r.Sampler.String()
+		if r.Chains.LogWeights != nil {
+			name = fmt.Sprintf("%s, k̂ = %.2f", name, r.Chains.KHat)
+		}
+		row, rhat := []any{name}, 0.0
+		for _, m := range r.Chains.Summary() {
+			row, rhat = append(row, plusMinus(m.Mean, m.SD)), max(rhat, m.RHat)
+		}
+		share := 1000 * r.ESS / float64(len(r.Chains.Draws)*len(r.Chains.Draws[0]))
+		rows = append(rows, append(row, fmt.Sprintf("%.1f", r.Solves), fmt.Sprintf("%.0f", share),
+			fmt.Sprintf("%.1f", share/r.Solves), fmt.Sprintf("%.3f", rhat)))
+	}
+	Table(header, rows...)
+}
+
+// plusMinus writes a number and its standard deviation, or error, with two digits of
+// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10.
+func plusMinus(v, sd float64) string {
+	return strings.ReplaceAll(viz.PlusMinus(v, sd), "-", "−")
 }

@@ -14,7 +14,7 @@ import (
 // named, with the draws of every chain in their order. Of long chains only every so
 // many draws are shown.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
-	const most = 500
+	const most = 300
 	which := named(c, params)
 	f := viz.Figure{Title: "Traces", Columns: 1, Height: 90 + 170*len(which)}
 	for _, i := range which {

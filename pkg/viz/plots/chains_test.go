@@ -87,3 +87,45 @@ func TestFromEnsemble(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The panels of a column have one x axis, those of a row below the diagonal one y
+// axis, and every draw but the outermost lies within.
+func TestPairsAxes(t *testing.T) {
+	c := &mcmc.Chains{Names: []string{"a", "b", "c", "d", "e", "f"}, Draws: make([][][]float64, 2)}
+	for k := range 500 {
+		for j := range c.Draws {
+			row := make([]float64, 6)
+			for i := range row {
+				row[i] = math.Pow(10, float64(i)) * math.Sin(float64(k*(i+1)+j))
+			}
+			c.Draws[j] = append(c.Draws[j], row)
+		}
+	}
+	f, err := Pairs([]string{"run"}, []*mcmc.Chains{c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row := range 6 {
+		for col := range row + 1 {
+			p, foot, edge := f.Panels[6*row+col], f.Panels[6*5+col], f.Panels[6*row]
+			if p.X.Min != foot.X.Min || p.X.Max != foot.X.Max || p.X.Min == p.X.Max {
+				t.Errorf("row %d, column %d: x from %v to %v, at the foot from %v to %v", row, col, p.X.Min, p.X.Max, foot.X.Min, foot.X.Max)
+			}
+			if 0 < col && col < row && (p.Y.Min != edge.Y.Min || p.Y.Max != edge.Y.Max) {
+				t.Errorf("row %d, column %d: y from %v to %v, at the edge from %v to %v", row, col, p.Y.Min, p.Y.Max, edge.Y.Min, edge.Y.Max)
+			}
+		}
+	}
+	if _, err := viz.PNG(f); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamedParameters(t *testing.T) {
+	if f := Traces(twoChains(), "b"); len(f.Panels) != 1 || f.Panels[0].Y.Label != "b" {
+		t.Errorf("traces of b: %+v", f.Panels)
+	}
+	if f := Ranks(twoChains(), "b"); len(f.Panels) != 2 || f.Panels[0].Title != "b, chain 1" {
+		t.Errorf("ranks of b: %+v", f.Panels)
+	}
+}

@@ -29,13 +29,29 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 			viz.Line{Name: "median", X: q.T, Y: q.Quantiles(k, 0.5), Color: viz.Blue, Dash: viz.Dashed},
 		}}
 		if data != nil {
-			points := viz.Points{Name: "data", X: data.T, Color: viz.Black}
-			for _, row := range data.Y {
-				points.Y = append(points.Y, row[k])
-			}
-			p.Layers = append(p.Layers, points)
+			p.Layers = append(p.Layers, Data(data).Panels[k].Layers...)
 		}
 		f.Panels = append(f.Panels, p)
+	}
+	return f
+}
+
+// Data draws the data of one experiment, a panel for each column.
+func Data(data *bayes.Data) viz.Figure {
+	if len(data.Y) == 0 {
+		panic("plots: data without rows")
+	}
+	var f viz.Figure
+	for k := range data.Y[0] {
+		p := viz.Points{Name: "data", X: data.T, Color: viz.Black}
+		for _, row := range data.Y {
+			p.Y = append(p.Y, row[k])
+		}
+		name := fmt.Sprintf("column %d", k+1)
+		if k < len(data.Names) {
+			name = data.Names[k]
+		}
+		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{p}})
 	}
 	return f
 }

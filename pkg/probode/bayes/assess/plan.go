@@ -57,8 +57,10 @@ type assessor struct {
 	p           *bayes.Posterior
 	s           Settings
 	out         *Report
-	assessed    []int // indices of the assessed parameters
-	modes       []*bayes.Mode
+	assessed    []int          // indices of the assessed parameters
+	modes       []*bayes.Modes // by step
+	known       [][]float64    // ends of all searches so far
+	reference   *bayes.Modes   // of the reference posterior; nil if they could not be found
 	paired      [][]shift
 	notes       [][]string // of the calibrations, by step
 	source      *draws     // that the accurate posterior was had from
@@ -117,6 +119,7 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	}
 	a.out.Model = strings.Join(titles, ", ")
 	for k, q := range p.Params {
+		a.out.Names = append(a.out.Names, q.Name)
 		if q.Name != p.Alpha.Name {
 			a.assessed = append(a.assessed, k)
 			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
@@ -148,10 +151,13 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	if len(a.out.Steps) == 0 {
 		return nil, errors.New("assess: no Steps to assess")
 	}
-	a.modes = make([]*bayes.Mode, len(a.out.Steps))
+	for _, h := range s.Steps {
+		a.out.Asked = append(a.out.Asked, a.out.nearest(h))
+	}
+	a.modes = make([]*bayes.Modes, len(a.out.Steps))
 	a.paired = make([][]shift, len(a.out.Steps))
 	a.notes = make([][]string, len(a.out.Steps))
-	a.total = 5*len(a.out.Steps) + 1
+	a.total = 6*len(a.out.Steps) + 2
 	return a, nil
 }
 

@@ -21,6 +21,10 @@ type Report struct {
 	// for an unknown α, which has no accurate value.
 	Params []Parameter
 
+	// Names are those of all parameters of the model, as points such as
+	// Step.Mode have them.
+	Names []string
+
 	// ReferenceBy says in words from which draws the accurate posterior was
 	// had, and KHat is the k̂ of their weights: above 0.7 they cannot be
 	// trusted.
@@ -30,11 +34,17 @@ type Report struct {
 	// Steps are the sizes of step, the largest first.
 	Steps []Step
 
+	// Asked are the indices in Steps of Settings.Steps, in their order there.
+	Asked []int
+
 	// Largest is the largest step with which the solver's error does not
 	// matter for a parameter of those it was asked for, nor does it with any
 	// smaller one; zero if there is none. It speaks of deterministic
 	// inference, as do the Largest of Params.
 	Largest float64
+
+	// ReferenceModes are the modes of the reference posterior.
+	ReferenceModes []Mode
 
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
@@ -63,6 +73,10 @@ type Step struct {
 	Mode         []float64
 	Error, Order float64
 
+	// Modes are those of the deterministic posterior, the largest first, and
+	// Lost the modes of the reference posterior that are not among them.
+	Modes, Lost []Mode
+
 	// Alpha is the noise scale of the probabilistic inference: α* at the
 	// mode, the known value of the Posterior, or, if α is a parameter,
 	// its posterior mean. AlphaStar is α* at the mode with its standard
@@ -74,6 +88,9 @@ type Step struct {
 	// KHat is that of the weights which take the deterministic draws of this
 	// step to the accurate posterior.
 	KHat float64
+
+	// Certificate is what can be said without sampling, nil if nothing.
+	Certificate *Certificate
 
 	// Deterministic and Probabilistic are the two inferences, nil if they
 	// were not made.

@@ -85,6 +85,9 @@ func (a *assessor) run() error {
 	if err := a.findModes(); err != nil {
 		return err
 	}
+	if err := a.certify(); err != nil {
+		return err
+	}
 	var fine *draws
 	for i := a.finest(); i >= 0; i-- {
 		st := &a.out.Steps[i]
@@ -130,34 +133,6 @@ func (a *assessor) run() error {
 	return nil
 }
 
-// findModes finds the modes. Each search begins at the modes found for other
-// steps, too, so that the steps are compared in the same place and not in the
-// local modes which searches of their own might end in.
-func (a *assessor) findModes() error {
-	var known [][]float64
-	find := func(i int) error {
-		st := &a.out.Steps[i]
-		a.say("mode, h = %.4g", st.StepSize)
-		m, err := a.at(st.StepSize).FindMode(a.ctx, a.s.Chains.Seed, known...)
-		if err != nil {
-			return fmt.Errorf("h = %.4g: %w", st.StepSize, err)
-		}
-		a.modes[i], st.Mode = m, m.Theta
-		known = append(known, m.Theta)
-		return nil
-	}
-	for i := a.finest(); i >= 0; i-- {
-		if err := find(i); err != nil {
-			if i == a.finest() || a.ctx.Err() != nil {
-				return err
-			}
-			a.out.Steps[i].Err = err.Error()
-		}
-		a.done++
-	}
-	return find(a.finest())
-}
-
 // sample runs one sampler and keeps of its draws what is needed.
 func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
 	s := a.s.Chains
@@ -168,7 +143,7 @@ func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64
 		return nil, fmt.Errorf("%v, h = %.4g: %w", sampler, p.StepSize, err)
 	}
 	c := r.Chains
-	d := &draws{p: p, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}, summed: &Inference{
+	d := &draws{p: p, all: c, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}, summed: &Inference{
 		Sampler: sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
 		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
 	}}
@@ -209,7 +184,7 @@ func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64
 func (a *assessor) deterministic(i int) (*draws, error) {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.Mode = a.modes[i]
+	p.Modes = a.modes[i]
 	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
 		return nil, err
@@ -226,6 +201,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 		khat = math.Inf(1)
 	}
 	st.KHat, a.paired[i] = khat, effects
+	a.weighModes(i, d)
 	st.Deterministic = d.summed
 
 	if a.p.Alpha.Name == "" {
@@ -256,7 +232,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
 	p := a.at(st.StepSize)
-	p.Mode = a.modes[i]
+	p.Modes = a.modes[i]
 	if a.p.Alpha.Name == "" {
 		if math.IsNaN(st.Alpha) {
 			a.done += 2

@@ -20,6 +20,7 @@ func (as *assessor) warn() {
 	if !(a.KHat <= khatLimit) {
 		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.1f, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, khatLimit)
 	}
+	as.warnModes(say)
 	for _, st := range a.Steps {
 		if st.Err != "" {
 			say("nothing is known at h = %.4g: %s", st.StepSize, st.Err)

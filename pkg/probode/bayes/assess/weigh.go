@@ -18,6 +18,7 @@ import (
 type draws struct {
 	p      *bayes.Posterior
 	summed *Inference
+	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced ones, to be weighed
 	three  [][]float64
 
@@ -200,7 +201,7 @@ func (a *assessor) accurate(fine *draws) error {
 			return err
 		}
 		var err error
-		if q.Mode, err = q.FindMode(a.ctx, a.s.Chains.Seed, a.out.Steps[f].Mode); err != nil {
+		if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
 			continue
 		}
 		d, err := a.sample(q, bayes.Deterministic{}, a.seed(1000+uint64(n)))

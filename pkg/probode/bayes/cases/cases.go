@@ -1,6 +1,6 @@
 // Package cases holds complete models of data that others have analysed, to
-// learn from, to compare with, and to begin an own one with. The data come from
-// files: see notebooks/data and reproduce/data.csv.
+// learn from, to compare with, and to begin an own one with, and models that are
+// hard for solvers or samplers. The data are embedded: see All and Named.
 package cases
 
 import (

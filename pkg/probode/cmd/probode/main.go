@@ -27,6 +27,9 @@ type command struct {
 var commands = []command{
 	{"solve", "a table of solutions of a built-in problem, with the spread of an ensemble", solve},
 	{"likelihood", "the log-likelihood of the data of a model file, and its gradient", likelihood},
+	{"fit", "fit a model file to its data, from many starts", fit},
+	{"petab", "try problems of PEtab: what loads, its log-likelihood, what is refused", petab},
+	{"generate", "write the equations of a model file as Go", generate},
 	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},

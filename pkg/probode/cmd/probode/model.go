@@ -24,9 +24,13 @@ import (
 // modelHelp is the part of a command's help that tells how a model is given.
 const modelHelp = `A model is one of the cases that come with the program,
 
-  -case lynx-hare         hares and lynxes, 1900 to 1920 (notebooks/data/lynx_hare.csv)
-  -case influenza         boys in bed in a boarding school (notebooks/data/influenza.csv)
-  -case fitzhugh-nagumo   the problem of the paper (reproduce/data.csv)
+  -case lynx-hare         hares and lynxes, 1900 to 1920
+  -case influenza         boys in bed in a boarding school
+  -case fitzhugh-nagumo   the problem of the paper
+  -case dragons           a mode that only the solver makes; dragons-uniform: the larger one
+  -case alias             an oscillator observed too seldom, with two true modes
+  -case pk-mm             a drug with Michaelis–Menten elimination
+  -case boluses           two short infusions
 
 or a built-in problem with a table of data of your own:
 
@@ -79,9 +83,9 @@ type assignment struct{ name, value string }
 // posterior makes the model of them.
 func newModel(flags *flag.FlagSet) *model {
 	m := &model{flags: flags}
-	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(caseNames(), ", "))
+	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
-	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; for a case, its own file under the current directory")
+	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; none: a case has its own")
 	flags.StringVar(&m.time, "time", "t", "`column` of the times")
 	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states the columns have the names of states, or are all states in order")
 	flags.StringVar(&m.errors, "errors", "", "`law` of the observations, such as 'gaussian(0.1)' or 'lognormal(sigma)', or a list with one for each column")
@@ -222,48 +226,27 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 	return nil
 }
 
-// presets are the cases.
-var presets = []struct {
-	name, data, time string
-	columns          []string
-	make             func(*bayes.Data) *bayes.Posterior
-}{
-	{"lynx-hare", "notebooks/data/lynx_hare.csv", "year", []string{"hare", "lynx"}, cases.LynxHare},
-	{"influenza", "notebooks/data/influenza.csv", "day", []string{"in_bed"}, cases.Influenza},
-	{"fitzhugh-nagumo", "reproduce/data.csv", "t", []string{"V_obs", "R_obs"}, cases.FitzHughNagumo},
-}
-
-func caseNames() []string {
-	var names []string
-	for _, c := range presets {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 func (m *model) ofCase() (*bayes.Posterior, error) {
-	for _, c := range presets {
-		if c.name != m.preset {
-			continue
-		}
-		for _, name := range []string{"prior", "fix", "errors", "columns", "unknown-start", "t0"} {
-			if m.set(name) {
-				return nil, fmt.Errorf("-%s has no meaning with -case, which is a complete model: use -problem", name)
-			}
-		}
-		if m.data != "" {
-			c.data = m.data
-		}
-		if m.set("time") {
-			c.time = m.time
-		}
-		data, err := readData(c.data, c.time, c.columns)
-		if err != nil {
-			return nil, err
-		}
-		return c.make(data), nil
+	c, err := cases.Named(m.preset)
+	if err != nil {
+		return nil, fmt.Errorf("-case %s: want %s", m.preset, strings.Join(cases.Names(), ", "))
 	}
-	return nil, fmt.Errorf("-case %s: want %s", m.preset, strings.Join(caseNames(), ", "))
+	for _, name := range []string{"prior", "fix", "errors", "columns", "unknown-start", "t0"} {
+		if m.set(name) {
+			return nil, fmt.Errorf("-%s has no meaning with -case, which is a complete model: use -problem", name)
+		}
+	}
+	if m.set("time") {
+		c.Time = m.time
+	}
+	if m.data == "" {
+		return c.Posterior(), nil
+	}
+	data, err := readData(m.data, c.Time, c.Columns)
+	if err != nil {
+		return nil, err
+	}
+	return c.Model(data), nil
 }
 
 func readData(path, time string, columns []string) (*bayes.Data, error) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -100,13 +101,13 @@ func TestModelAlpha(t *testing.T) {
 
 func TestModelOfCase(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
-	for _, c := range presets {
-		_, p, err := parsed(t, "-case", c.name, "-data", filepath.Join(root, filepath.FromSlash(c.data)), "-step", "0.25")
+	for _, c := range cases.All() {
+		_, p, err := parsed(t, "-case", c.Name, "-step", "0.25")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.StepSize != 0.25 || len(p.Params) < 3 {
-			t.Errorf("%s: step %g, %d parameters", c.name, p.StepSize, len(p.Params))
+		if p.StepSize != 0.25 || len(p.Params) < 1 {
+			t.Errorf("%s: step %g, %d parameters", c.Name, p.StepSize, len(p.Params))
 		}
 	}
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")

@@ -273,8 +273,8 @@ func TestResumeComparesNumbers(t *testing.T) {
 
 // Numbers that differ where builds round differently are blamed on that.
 func TestRoundingIsBlamed(t *testing.T) {
-	if one, two := rounding(), rounding(); one != two || len(one) != 16 {
-		t.Fatalf("rounding %q, then %q", one, two)
+	if first, again := rounding(), rounding(); first != again || len(first) != 16 {
+		t.Fatalf("rounding %q and %q", first, again)
 	}
 	here := thisMaker("v1")
 	there := here

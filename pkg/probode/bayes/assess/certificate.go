@@ -1,0 +1,406 @@
+package assess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// A Certificate bounds what the difference between two solvers does to a
+// posterior, without sampling. At a mode of the posterior of the better one let δ
+// be the difference of what the two expect of the data, and W the Fisher
+// information of the likelihood on these values, 1/σ² of a Gaussian error:
+//
+//	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
+//
+// To first order Δu is by how much the mode, and with it the mean, of the
+// posterior moves; G is the derivative of the expected values. As C GᵀWG C ≼ C, no
+// parameter moves by more than D standard deviations, or √2 D if numbers of the
+// likelihood, such as σ, are unknown.
+// (What the error of G adds, times the residuals of the data, is zero on the
+// average over data and left out; Enough has it, over draws.) Between the distributions of data that the
+// two solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
+// divergence D²/2, both exact for Gaussian errors.
+//
+// D bounds the shift and not the width, says nothing of modes that it was not
+// asked about, and above ½, where nothing is linear any more, certifies nothing.
+type Certificate struct {
+	Coarse, Reference Solver
+	Params            []string // the parameters that are assessed
+
+	// Modes are those of the posterior by the reference at which it was looked.
+	Modes []Certified
+
+	// Unknown tells that numbers of the likelihood are parameters.
+	Unknown bool
+
+	Seconds float64
+}
+
+// Certified is what a Certificate says at one mode.
+type Certified struct {
+	Theta []float64 // mode of the reference's posterior, all parameters
+	From  []float64 // where the climb to it began
+
+	// Moved is the distance between the two, in standard deviations of the
+	// parameter of which that is largest: a few, if the solver's error has
+	// moved the mode, and many if the reference has none there.
+	Moved float64
+
+	D     float64
+	Bound float64   // D or √2 D: no parameter moves by more standard deviations
+	Shift []float64 // of each of Params, coarse less reference, in posterior sd
+	TV    float64   // total variation between the predictive distributions, at most 1
+	KL    float64   // Kullback–Leibler divergence between them
+
+	// OwnD is D between the reference and one with a tolerance, or the square
+	// of the step ratio, a hundred times smaller: what the reference itself
+	// leaves open. NaN if that could not be solved.
+	OwnD float64
+
+	// Found tells whether Theta is a mode; it may be on the way to one.
+	Found bool
+
+	Err string // why nothing is known here; empty otherwise
+
+	at *linearised
+}
+
+// CertifySettings says what is to be certified.
+type CertifySettings struct {
+	// Coarse is the solver in question; the zero value that of the Posterior.
+	Coarse Solver
+
+	// Reference is the better one; nil stands for the accurate solver.
+	Reference *Solver
+
+	// Modes are the points, of all parameters, from which modes of the
+	// reference's posterior are climbed to. Nil has them looked for with the
+	// solver in question, or that of the posterior if its steps are chosen by
+	// error control, and with the reference: see bayes.FindModes.
+	Modes [][]float64
+
+	Seed uint64 // of the search
+}
+
+// limitD is the D above which nothing is certified.
+const limitD = 0.5
+
+// Certify compares two solvers at the modes of a posterior. It takes a few dozen
+// solutions by the reference for each mode, and one by the other. What cannot be
+// solved at one mode is said there; the error is that of a model or settings which
+// make no sense, or of ctx.
+func Certify(ctx context.Context, p *bayes.Posterior, s CertifySettings) (*Certificate, error) {
+	if ctx == nil {
+		return nil, errors.New("assess: the context is nil")
+	}
+	if p == nil {
+		return nil, errors.New("assess: the Posterior is nil")
+	}
+	reference := Solver{Accurate: true}
+	if s.Reference != nil {
+		reference = *s.Reference
+	}
+	begin := time.Now()
+	c, err := newCertifier(ctx, p, reference)
+	if err != nil {
+		return nil, err
+	}
+	if s.Modes == nil {
+		if s.Modes, err = c.search(s); err != nil {
+			return nil, err
+		}
+		begin = time.Now() // of the certificate itself
+	}
+	for _, m := range s.Modes {
+		if len(m) != len(p.Params) {
+			return nil, fmt.Errorf("assess: a mode of %d numbers: want %d, one for each parameter", len(m), len(p.Params))
+		}
+		c.climb(m)
+	}
+	out, err := c.certify(s.Coarse)
+	if err != nil {
+		return nil, err
+	}
+	out.Seconds = time.Since(begin).Seconds()
+	return out, ctx.Err()
+}
+
+// A certifier holds the modes of the reference, which serve all solvers that are
+// set against it.
+type certifier struct {
+	ctx       context.Context
+	p         *bayes.Posterior
+	reference Solver
+	by        *bayes.Density // for the transformation of parameters
+	fine      *expecter
+	assessed  []int
+	modes     []Certified
+}
+
+func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*certifier, error) {
+	c := &certifier{ctx: ctx, p: p, reference: reference}
+	var err error
+	if c.by, err = (Solver{Accurate: true}).density(p, nil); err != nil {
+		return nil, err
+	}
+	if c.fine, err = newExpecter(ctx, p, reference); err != nil {
+		return nil, err
+	}
+	for k, q := range p.Params {
+		if q.Name != p.Alpha.Name {
+			c.assessed = append(c.assessed, k)
+		}
+	}
+	return c, nil
+}
+
+// search finds where to begin.
+func (c *certifier) search(s CertifySettings) ([][]float64, error) {
+	q := *c.p
+	switch {
+	case s.Coarse.StepSize > 0:
+		q.StepSize, q.Mesh = s.Coarse.StepSize, nil
+	case q.StepSize == 0 && q.Mesh == nil:
+		q.StepSize = shortest(c.p) / 200
+	}
+	if s.Coarse.Method != nil {
+		q.Method = s.Coarse.Method
+	}
+	// Those of the reference, from few draws of the prior, have the ends of the
+	// cheaper search to begin at, too.
+	search := bayes.ModeSearch{Seed: s.Seed}
+	coarse, err := q.FindModes(c.ctx, search)
+	if err != nil {
+		return nil, err
+	}
+	var starts [][]float64
+	for k, m := range coarse.Modes {
+		if k == 0 || m.Mass > spoken {
+			starts = append(starts, m.Theta)
+		}
+	}
+	if c.reference.Accurate {
+		search.From, search.Points, search.Starts = starts, 60, 4
+		search.Solver = &bayes.AccurateSolver{Tolerance: c.reference.Tolerance.Relative}
+		if fine, err := q.FindModes(c.ctx, search); err == nil {
+			for _, m := range fine.Modes {
+				if m.Mass > spoken {
+					starts = append(starts, m.Theta)
+				}
+			}
+		} else if c.ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	return starts, nil
+}
+
+// climb adds the mode of the reference to which from leads, unless it is there.
+func (c *certifier) climb(from []float64) {
+	nan := math.NaN()
+	m := Certified{From: slices.Clone(from), Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
+	u := make([]float64, len(from))
+	err := c.by.Unconstrain(u, from)
+	if err == nil {
+		m.at, m.Found, err = climb(c.fine, c.by, u)
+	}
+	if err != nil {
+		m.Err = strings.TrimPrefix(err.Error(), "assess: ")
+		c.modes = append(c.modes, m)
+		return
+	}
+	m.Theta, m.Moved = m.at.theta, 0
+	for k := range u {
+		m.Moved = max(m.Moved, math.Abs(u[k]-m.at.u[k])/m.at.sd[k])
+	}
+	for _, known := range c.modes {
+		if known.at == nil {
+			continue
+		}
+		far := 0.0
+		for k := range u {
+			far = max(far, math.Abs(known.at.u[k]-m.at.u[k])/m.at.sd[k])
+		}
+		if far < 0.1 && m.Moved < vanished {
+			return // one that has moved here from afar is kept, to be told of
+		}
+	}
+	m.OwnD = c.own(m.at)
+	c.modes = append(c.modes, m)
+}
+
+// own returns D between the reference and a finer one.
+func (c *certifier) own(at *linearised) float64 {
+	finer := c.reference
+	switch {
+	case finer.Accurate:
+		tol := finer.Tolerance.Relative
+		if tol == 0 {
+			tol = 1e-10
+		}
+		finer.Tolerance.Relative = max(tol/100, 1e-13)
+	case finer.controlled():
+		finer.Tolerance.Relative /= 100
+		finer.Tolerance.Absolute = slices.Clone(finer.Tolerance.Absolute)
+		for k := range finer.Tolerance.Absolute {
+			finer.Tolerance.Absolute[k] /= 100
+		}
+	case finer.StepSize > 0:
+		finer.StepSize /= 10
+	default:
+		finer = Solver{Accurate: true}
+	}
+	x, err := newExpecter(c.ctx, c.p, finer)
+	if err != nil {
+		return math.NaN()
+	}
+	m, _, err := x.at(at.theta)
+	if err != nil {
+		return math.NaN()
+	}
+	d, _ := at.shift(m)
+	return d
+}
+
+// certify sets a solver against the reference.
+func (c *certifier) certify(coarse Solver) (*Certificate, error) {
+	out := &Certificate{Coarse: coarse, Reference: c.reference}
+	if coarse.Method == nil && !coarse.Accurate {
+		out.Coarse.Method = c.p.Method
+	}
+	if coarse.Method == nil && !coarse.Accurate && !coarse.controlled() && coarse.StepSize == 0 && c.p.Mesh == nil {
+		out.Coarse.StepSize = c.p.StepSize
+	}
+	for _, k := range c.assessed {
+		out.Params = append(out.Params, c.p.Params[k].Name)
+	}
+	_, own := observed(c.p)
+	out.Unknown = own != nil
+	x, err := newExpecter(c.ctx, c.p, coarse)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range c.modes {
+		if m.at != nil {
+			if err := c.fill(&m, x, own != nil); err != nil {
+				m.Err = strings.TrimPrefix(err.Error(), "assess: ")
+			}
+			if err := c.ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		out.Modes = append(out.Modes, m)
+	}
+	return out, nil
+}
+
+// fill computes what a Certificate says of x at m.
+func (c *certifier) fill(m *Certified, x *expecter, unknown bool) error {
+	expected, _, err := x.at(m.at.theta)
+	if err != nil {
+		return err
+	}
+	d, shift := m.at.shift(expected)
+	m.D, m.Bound, m.KL, m.TV = d, d, d*d/2, math.Erf(d/(2*math.Sqrt2))
+	if unknown {
+		m.Bound *= math.Sqrt2
+	}
+	m.Shift = nil
+	for _, k := range c.assessed {
+		m.Shift = append(m.Shift, shift[k])
+	}
+	return nil
+}
+
+// shift returns D of the expected values of another solver, and the shift of each
+// parameter in standard deviations.
+func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
+	n := len(l.u)
+	score := mat.NewVecDense(n, nil)
+	for i, o := range l.data {
+		delta := expected[o.at] - l.m[o.at]
+		d += l.weight[i] * delta * delta
+		score.AddScaledVec(score, -l.weight[i]*delta, l.jac.RowView(i))
+	}
+	delta := mat.NewVecDense(n, nil)
+	delta.MulVec(l.cov, score)
+	if l.own != nil {
+		l.shiftOwn(expected, score, delta)
+	}
+	shift = make([]float64, n)
+	for k := range shift {
+		shift[k] = delta.AtVec(k) / l.sd[k]
+	}
+	return math.Sqrt(d), shift
+}
+
+// shiftOwn adds what the likelihood's own parameters do. Such as σ answer to the
+// part of δ that the other parameters have not taken: their score changes by
+//
+//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
+//
+// for a Gaussian error Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³ with the residuals r.
+func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
+	shifted := slices.Clone(l.m)
+	for i, o := range l.data {
+		shifted[o.at] = expected[o.at] + mat.Dot(l.jac.RowView(i), delta)
+	}
+	theta := slices.Clone(l.theta)
+	for _, k := range l.own {
+		h := 1e-5 * max(math.Abs(l.theta[k]), 1e-3)
+		var f [2]float64
+		for i, sign := range []float64{-1, 1} {
+			theta[k] = l.theta[k] + sign*h
+			f[i] = l.logLikelihood(shifted, theta) - l.logLikelihood(l.m, theta)
+		}
+		theta[k] = l.theta[k]
+		if s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]; !math.IsNaN(s) && !math.IsInf(s, 0) {
+			score.SetVec(k, score.AtVec(k)+s)
+		}
+	}
+	for i := range l.data {
+		l.data[i].bind(l.p, l.theta)
+	}
+	delta.MulVec(l.cov, score)
+}
+
+// Worst returns the index of the mode with the largest D, that of one at which
+// nothing is known before all others.
+func (c *Certificate) Worst() int {
+	at := 0
+	for i, m := range c.Modes {
+		if math.IsNaN(m.D) || m.D > c.Modes[at].D {
+			at = i
+		}
+		if math.IsNaN(m.D) {
+			break
+		}
+	}
+	return at
+}
+
+// Certified reports whether every parameter is certified to move by less than
+// threshold standard deviations, at each of the modes looked at: the bound is below
+// it, D below ½, the reference's own D below a tenth of it, and the mode that was
+// begun from is that of the reference.
+func (c *Certificate) Certified(threshold float64) bool {
+	for _, m := range c.Modes {
+		if !(m.Err == "" && m.Found && m.D <= limitD && m.Bound < threshold && m.OwnD <= threshold/10 && m.Moved < vanished) {
+			return false
+		}
+	}
+	return len(c.Modes) > 0
+}
+
+// vanished is the distance in standard deviations at which a mode of the
+// reference is not taken for the one that the climb began at.
+const vanished = 5

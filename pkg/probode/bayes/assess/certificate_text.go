@@ -1,0 +1,101 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+)
+
+// Answer returns in a few lines what is certified, and what is not.
+func (c *Certificate) Answer(threshold float64) string {
+	var b strings.Builder
+	if len(c.Modes) == 0 {
+		return "Nothing is certified: no mode was looked at.\n"
+	}
+	m := c.Modes[c.Worst()]
+	switch {
+	case m.Err != "":
+		fmt.Fprintf(&b, "Nothing is certified of %v: %s.\n", c.Coarse, m.Err)
+		return b.String()
+	case !m.Found:
+		fmt.Fprintf(&b, "Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Coarse, format4(m.From), c.Reference)
+		return b.String()
+	case c.Certified(threshold):
+		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Coarse, m.Bound, m.D, threshold)
+	case !(m.OwnD <= threshold/10):
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed.\n", c.Coarse, c.Reference, m.OwnD, threshold)
+	case m.D > limitD:
+		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
+	default:
+		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Coarse, m.Bound, m.D, threshold, c.largest(m))
+	}
+	if m.D <= 2*limitD {
+		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
+	}
+	for _, m := range c.Modes {
+		if m.Moved >= vanished {
+			fmt.Fprintf(&b, "The mode at %s is none of the reference's posterior: from there it is %.0f sd to one, at %s.\n", format4(m.From), m.Moved, format4(m.Theta))
+		}
+	}
+	if d := m.OwnD; d <= threshold/10 {
+		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
+	}
+	modes := "1 mode"
+	if n := len(c.Modes); n > 1 {
+		modes = fmt.Sprintf("%d modes", n)
+	}
+	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; a posterior that is far from Gaussian; what both solvers miss, such as a pulse between their steps.\n", modes)
+	return b.String()
+}
+
+// largest names the largest shift at m.
+func (c *Certificate) largest(m Certified) string {
+	at := 0
+	for k, s := range m.Shift {
+		if math.Abs(s) > math.Abs(m.Shift[at]) {
+			at = k
+		}
+	}
+	if len(m.Shift) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
+}
+
+// CertificateTable returns the numbers of several certificates of one model, a row
+// each for every mode.
+func CertificateTable(all []*Certificate) string {
+	if len(all) == 0 {
+		return ""
+	}
+	rows := [][]string{{"solver", "mode", "D", "bound", "TV"}}
+	for _, q := range all[0].Params {
+		rows[0] = append(rows[0], "Δ "+q+"/sd")
+	}
+	for _, c := range all {
+		head := c.Coarse.String()
+		for i, m := range c.Modes {
+			row := []string{head, fmt.Sprint(i + 1), number("%.3g", m.D), number("%.3g", m.Bound), number("%.2g", m.TV)}
+			for k := range c.Params {
+				v := math.NaN()
+				if m.Shift != nil {
+					v = m.Shift[k]
+				}
+				row = append(row, number("%+.2g", v))
+			}
+			rows = append(rows, row)
+			head = ""
+		}
+	}
+	return text.Table(rows, func(i int) bool { return i == 0 })
+}
+
+func format4(x []float64) string {
+	var parts []string
+	for _, v := range x {
+		parts = append(parts, fmt.Sprintf("%.4g", v))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}

@@ -1,0 +1,90 @@
+package assess
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// certify makes the certificate of each step, at the modes that the ladder has.
+func (a *assessor) certify() error {
+	a.say("certificate")
+	c, err := newCertifier(a.ctx, a.p, a.solver())
+	if err != nil {
+		return err
+	}
+	if a.reference != nil {
+		for _, m := range a.reference.Modes {
+			if m.Mass > spoken {
+				c.climb(m.Theta)
+			}
+		}
+	}
+	shared := c.modes
+	for i := range a.out.Steps {
+		st := &a.out.Steps[i]
+		// The modes of the step: those that the reference does not have are told
+		// by where the climb from them ends.
+		c.modes = slices.Clone(shared)
+		for _, m := range st.Modes {
+			if m.Mass > spoken {
+				c.climb(m.Theta)
+			}
+		}
+		if st.Certificate, err = c.certify(Solver{StepSize: st.StepSize}); err != nil {
+			if a.ctx.Err() != nil {
+				return err
+			}
+			st.Certificate = nil
+		}
+	}
+	return a.ctx.Err()
+}
+
+// certified returns what the certificates say, of the largest step that is
+// certified, or else of the smallest.
+func (a *Report) certified() string {
+	at := len(a.Steps) - 1
+	for i := at; i >= 0; i-- {
+		if c := a.Steps[i].Certificate; c == nil || !c.Certified(a.Threshold) {
+			break
+		}
+		at = i
+	}
+	c := a.Steps[at].Certificate
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("Without sampling: " + c.Answer(a.Threshold))
+	var all []string
+	for _, st := range a.Steps {
+		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
+			all = append(all, fmt.Sprintf("%s at h = %.4g", number("%.2g", c.Modes[c.Worst()].D), st.StepSize))
+		}
+	}
+	fmt.Fprintf(&b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
+	return b.String()
+}
+
+// nearest returns the index of the step that h was made.
+func (a *Report) nearest(h float64) int {
+	at, least := 0, math.Inf(1)
+	for i, st := range a.Steps {
+		if d := math.Abs(math.Log(st.StepSize / h)); d < least {
+			at, least = i, d
+		}
+	}
+	return at
+}
+
+// solver is the accurate one.
+func (a *assessor) solver() Solver {
+	if by := a.s.Accurate; by.StepSize > 0 {
+		return Solver{Method: by.Method, StepSize: by.StepSize}
+	}
+	return Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: a.s.Accurate.Tolerance}}
+}

@@ -1,0 +1,3 @@
+package assess
+
+var Information = information

@@ -1,0 +1,241 @@
+package assess
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The form in which reports are written for programs: docs/json.md has it in
+// words. Its version grows when a name changes its meaning or goes; names may be
+// added within one.
+const jsonVersion = 1
+
+// A real is a number that is null where there is none.
+type real float64
+
+func (r real) MarshalJSON() ([]byte, error) {
+	if v := float64(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return strconv.AppendFloat(nil, v, 'g', -1, 64), nil
+	}
+	return []byte("null"), nil
+}
+
+type (
+	jsonReport struct {
+		Format     string       `json:"format"`
+		Version    int          `json:"version"`
+		Model      string       `json:"model"`
+		Verdict    string       `json:"verdict"`
+		Largest    real         `json:"largest_negligible"`
+		Reasons    []string     `json:"reasons"`
+		Warnings   []string     `json:"warnings"`
+		Thresholds jsonLimits   `json:"thresholds"`
+		Reference  jsonAccurate `json:"reference"`
+		Steps      []jsonStep   `json:"steps"`
+		Extrapol   []jsonBeyond `json:"extrapolated"`
+		Remedies   []jsonRemedy `json:"remedies"`
+	}
+	jsonLimits struct {
+		Bias  real `json:"bias"`
+		Ratio real `json:"sd_ratio"`
+	}
+	jsonAccurate struct {
+		Solver     string         `json:"solver"`
+		D          real           `json:"D"`
+		By         string         `json:"by"`
+		KHat       real           `json:"khat"`
+		Parameters []jsonMarginal `json:"parameters"`
+	}
+	jsonMarginal struct {
+		Name   string `json:"name"`
+		Mean   real   `json:"mean"`
+		MeanSE real   `json:"mean_se"`
+		SD     real   `json:"sd"`
+		SDSE   real   `json:"sd_se"`
+	}
+	jsonStep struct {
+		H           real             `json:"h"`
+		Tol         real             `json:"tol"`
+		Method      string           `json:"method"`
+		Alpha       real             `json:"alpha"`
+		Verdict     string           `json:"verdict"`
+		Error       *string          `json:"error"`
+		Modes       []jsonMode       `json:"modes"`
+		Parameters  []jsonParameter  `json:"parameters"`
+		Certificate *jsonCertificate `json:"certificate"`
+		Cost        jsonCosts        `json:"cost"`
+	}
+	jsonMode struct {
+		Theta   map[string]real `json:"theta"`
+		Mass    real            `json:"mass"`
+		Phantom bool            `json:"phantom"`
+	}
+	jsonParameter struct {
+		Name      string      `json:"name"`
+		Classical *jsonEffect `json:"classical"`
+		Noisy     *jsonEffect `json:"noisy"`
+	}
+	jsonEffect struct {
+		Mean    real   `json:"mean"`
+		SD      real   `json:"sd"`
+		Bias    real   `json:"bias"`
+		BiasSE  real   `json:"bias_se"`
+		Ratio   real   `json:"sd_ratio"`
+		RatioSE real   `json:"sd_ratio_se"`
+		Verdict string `json:"verdict"`
+	}
+	jsonCertificate struct {
+		D         real            `json:"D"`
+		Bound     real            `json:"bound"`
+		Shift     map[string]real `json:"shift"`
+		TV        real            `json:"total_variation"`
+		KL        real            `json:"kullback_leibler"`
+		Certified bool            `json:"certified"`
+	}
+	jsonCosts struct {
+		Classical *jsonCost `json:"classical"`
+		Noisy     *jsonCost `json:"noisy"`
+	}
+	jsonCost struct {
+		Sampler string `json:"sampler"`
+		Solves  int    `json:"solves"`
+		Seconds real   `json:"seconds"`
+		ESS     real   `json:"ess_per_second"`
+	}
+	jsonBeyond struct {
+		Name   string `json:"name"`
+		Mean   real   `json:"mean"`
+		MeanSE real   `json:"mean_se"`
+		SD     real   `json:"sd"`
+		SDSE   real   `json:"sd_se"`
+	}
+	jsonRemedy struct {
+		Name        string `json:"name"`
+		Bias        real   `json:"bias"`
+		Ratio       real   `json:"sd_ratio"`
+		Seconds     real   `json:"seconds"`
+		Reaches     bool   `json:"reaches_threshold"`
+		Recommended bool   `json:"recommended"`
+		Note        string `json:"note"`
+	}
+)
+
+// WriteJSON writes the report for programs, as docs/json.md describes. A number
+// that is not known is null.
+func (a *Report) WriteJSON(w io.Writer) error {
+	nan := real(math.NaN())
+	out := jsonReport{
+		Format: "probode assess", Version: jsonVersion, Model: a.Model, Largest: nan,
+		Reasons: lines(a.Answer()), Warnings: append([]string{}, a.Warnings...),
+		Thresholds: jsonLimits{real(a.Threshold), real(a.Threshold)},
+		Reference:  jsonAccurate{D: nan, By: a.ReferenceBy, KHat: real(a.KHat), Parameters: []jsonMarginal{}},
+		Steps:      []jsonStep{}, Extrapol: []jsonBeyond{}, Remedies: []jsonRemedy{},
+	}
+	if a.Largest > 0 {
+		out.Largest = real(a.Largest)
+	}
+	for _, q := range a.Params {
+		out.Reference.Parameters = append(out.Reference.Parameters, jsonMarginal{q.Name, real(q.Mean), real(q.MeanSE), real(q.SD), real(q.SDSE)})
+	}
+	for _, at := range a.Asked {
+		st := &a.Steps[at]
+		out.Steps = append(out.Steps, a.jsonStep(st))
+		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
+			out.Reference.Solver = c.Reference.String()
+			out.Reference.D = real(math.Inf(-1))
+			for _, m := range c.Modes {
+				if m.OwnD > float64(out.Reference.D) || math.IsNaN(m.OwnD) {
+					out.Reference.D = real(m.OwnD)
+				}
+			}
+		}
+	}
+	if len(out.Steps) > 0 {
+		out.Verdict = out.Steps[0].Verdict
+	} else {
+		out.Verdict = Undecided.String()
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(out)
+}
+
+func (a *Report) jsonStep(st *Step) jsonStep {
+	out := jsonStep{
+		H: real(st.StepSize), Tol: real(math.NaN()), Method: a.Method.String(), Alpha: real(st.Alpha),
+		Verdict: a.verdict(st).String(), Modes: a.jsonModes(st), Parameters: []jsonParameter{},
+		Cost: jsonCosts{cost(st.Deterministic), cost(st.Probabilistic)},
+	}
+	if st.Err != "" {
+		out.Error = &st.Err
+	}
+	for j, q := range a.Params {
+		out.Parameters = append(out.Parameters, jsonParameter{q.Name, effect(st.Deterministic, j, q.Name), effect(st.Probabilistic, j, q.Name)})
+	}
+	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
+		m := c.Modes[c.Worst()]
+		out.Certificate = &jsonCertificate{real(m.D), real(m.Bound), map[string]real{}, real(m.TV), real(m.KL), c.Certified(a.Threshold)}
+		for k, name := range c.Params {
+			out.Certificate.Shift[name] = real(math.NaN())
+			if m.Shift != nil {
+				out.Certificate.Shift[name] = real(m.Shift[k])
+			}
+		}
+	}
+	return out
+}
+
+// verdict returns that on a step: of classical inference.
+func (a *Report) verdict(st *Step) Verdict {
+	if st.Deterministic == nil || len(st.Deterministic.Effects) == 0 {
+		return Undecided
+	}
+	return st.Deterministic.Verdict()
+}
+
+// jsonModes returns the modes of the classical posterior at a step, whose masses
+// sum to 1.
+func (a *Report) jsonModes(st *Step) []jsonMode {
+	out := []jsonMode{}
+	var sum float64
+	for _, m := range st.Modes {
+		sum += m.Mass
+	}
+	for _, m := range st.Modes {
+		out = append(out, jsonMode{Theta: a.byName(m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
+	}
+	return out
+}
+
+// byName gives the numbers of a point the names of its parameters.
+func (a *Report) byName(theta []float64) map[string]real {
+	out := map[string]real{}
+	for k, v := range theta {
+		out[a.Names[k]] = real(v)
+	}
+	return out
+}
+
+func effect(inf *Inference, j int, name string) *jsonEffect {
+	if inf == nil || j >= len(inf.Effects) {
+		return nil
+	}
+	e, m := inf.Effects[j], inf.marginal(name)
+	return &jsonEffect{real(m.Mean), real(m.SD), real(e.Bias), real(e.BiasSE), real(e.Ratio), real(e.RatioSE), e.Verdict.String()}
+}
+
+func cost(inf *Inference) *jsonCost {
+	if inf == nil {
+		return nil
+	}
+	return &jsonCost{inf.Sampler, inf.Solves, real(inf.Seconds), real(inf.ESSPerSecond)}
+}
+
+// lines cuts a text into its lines.
+func lines(text string) []string {
+	return append([]string{}, strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })...)
+}

@@ -1,0 +1,105 @@
+package cases
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// The cases here are hard for solvers, or for samplers; the data of all but
+// PKMichaelisMenten are the exact solution, without noise.
+
+// Dragons returns y′ = β0 − β1 y from 1 (truth β = (10, 1)), observed at .5, 1, …,
+// 5 with sd .1, solved by RK4 with h = .5, and log-normal priors (ln 10, 2) and
+// (0, 2). The factor by which a step multiplies the distance from equilibrium, R(z)
+// = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1, is not monotone, so that a second β1,
+// 4.911, fits the data as well: a mode that only the solver makes.
+//
+// Source: O'Brien et al. (2025), arXiv:2502.11510.
+func Dragons(data *bayes.Data) *bayes.Posterior {
+	return dragons(data, distuv.LogNormal{Mu: math.Log(10), Sigma: 2}, distuv.LogNormal{Mu: 0, Sigma: 2})
+}
+
+// DragonsUniform is Dragons with uniform priors on (0, 100) and (0, 10).
+func DragonsUniform(data *bayes.Data) *bayes.Posterior {
+	return dragons(data, distuv.Uniform{Min: 0, Max: 100}, distuv.Uniform{Min: 0, Max: 10})
+}
+
+func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior {
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "beta0", Prior: beta0}, {Name: "beta1", Prior: beta1}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{
+				Name: "dragons", States: []string{"y"}, Params: []string{"beta0", "beta1"},
+				X0: []float64{1}, Theta: []float64{10, 1}, Span: [2]float64{0, 5}, Autonomous: true,
+				F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] - theta[1]*x[0] },
+			},
+			Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: probode.RungeKutta{}, StepSize: 0.5,
+	}
+}
+
+// Alias returns the oscillator y″ = −ω² y from (1, 0) (truth ω = 1.3), observed at
+// 1, 2, …, 10 with sd .1, with a uniform prior of ω on (0, 2π): ω and 2π − ω give
+// the same data, and each holds half of the posterior.
+func Alias(data *bayes.Data) *bayes.Posterior {
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{
+				Name: "oscillator", States: []string{"y", "v"}, Params: []string{"omega"},
+				X0: []float64{1, 0}, Theta: []float64{1.3}, Span: [2]float64{0, 10}, Autonomous: true,
+				F: func(f []float64, _ float64, x, theta []float64) {
+					f[0], f[1] = x[1], -theta[0]*theta[0]*x[0]
+				},
+			},
+			Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: probode.RungeKutta{}, StepSize: 0.05,
+	}
+}
+
+// PKMichaelisMenten returns the concentration of a drug that is eliminated at the
+// rate v_m c/(k_m + c), from c = 8, observed with log-normal errors of sd .1
+// (truth v_m = 1.5, k_m = .8; the data were drawn), with log-normal priors of
+// median 1 and sd 1. The solver is the trapezoidal rule with h = 1/4.
+func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
+	wide := distuv.LogNormal{Sigma: 1}
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "v_m", Prior: wide}, {Name: "k_m", Prior: wide}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{
+				Name: "Michaelis–Menten elimination", States: []string{"concentration"}, Params: []string{"v_m", "k_m"},
+				X0: []float64{8}, Theta: []float64{1.5, 0.8}, Span: [2]float64{0, 7}, Autonomous: true,
+				F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
+			},
+			Data: data, Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Known(0.1)}},
+		}},
+		Method: probode.AdamsMoulton{Steps: 1}, StepSize: 0.25,
+	}
+}
+
+// Boluses returns y′ = input − k y from 5 (truth k = .5), where input is a dose of
+// 12 given at t = 1 and again at t = 2 at a constant rate over the given width, and
+// y is observed with sd .1. With events the solver is told of the times at which
+// the input breaks; without, a solver that looks at f alone steps over them.
+func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
+	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Steps: true}
+	p := &probode.Problem{
+		Name: "boluses", States: []string{"y"}, Params: []string{"k"},
+		X0: []float64{5}, Theta: []float64{0.5}, Span: [2]float64{0, 4},
+		F: func(f []float64, t float64, x, theta []float64) { f[0] = input.At(t) - theta[0]*x[0] },
+	}
+	if events {
+		p.Events = input.Events()
+	}
+	return &bayes.Posterior{
+		Params:      []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}},
+		Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
+		Method:      probode.RungeKutta{}, StepSize: 0.25,
+	}
+}

@@ -1,0 +1,160 @@
+package bayes
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// The Hessian at the mode is taken by differences whose steps are laplaceStep
+// standard deviations of the posterior itself, along its own axes. On a ridge
+// the curvatures differ by many powers of ten, and no other steps do: the error
+// of a difference is relative to the largest curvature that its points feel, and
+// must be small against the smallest. The error is O(laplaceStep²) times what
+// makes the density other than Gaussian, and the rounding of the log density
+// over laplaceStep², about 1e-14·|f|/1e-4.
+const laplaceStep = 0.01
+
+// flat is the standard deviation, on the unconstrained scale, beyond which a
+// direction counts as one without curvature.
+const flat = 10
+
+// laplace returns the inverse of the Hessian of f at u, nil if that is not
+// positive definite; and a covariance of that shape in any case, with axes of at
+// most flat where there is no curvature, and as long where it is the wrong way
+// round. Both are nil if f is not finite around u.
+//
+// The axes, the columns of w, are not known beforehand. They begin as multiples
+// of the unit vectors and are replaced by the principal axes of what is found,
+// until in their coordinates f looks like ½|z|².
+//
+// metric, if not nil, is a first guess at the Hessian, the axes of which the search
+// begins with.
+func laplace(f func([]float64) float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
+	d := len(u)
+	f0 := f(u)
+	x := make([]float64, d)
+	w := mat.NewDense(d, d, nil)
+	// at returns f at a step along the sum of the axes given, or against it.
+	at := func(sign float64, axes []int) float64 {
+		copy(x, u)
+		for _, k := range axes {
+			for i := range x {
+				x[i] += sign * laplaceStep * w.At(i, k)
+			}
+		}
+		if v := f(x); math.Abs(v) < 1e200 {
+			return v
+		}
+		return math.NaN() // over an edge
+	}
+	// bend returns the second derivative along the sum of axes.
+	bend := func(axes ...int) float64 {
+		return (at(1, axes) - f0 + (at(-1, axes) - f0)) / (laplaceStep * laplaceStep)
+	}
+	// fits tells that an axis with this second derivative has the right length,
+	// and by how much it should be longer. Far off the right length a parabola
+	// says little, so that it is approached in bounded strides.
+	fits := func(v float64) (ok bool, by float64) {
+		v = math.Abs(v)
+		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
+	}
+
+	known := metric != nil && axesOf(w, metric)
+	for k := range d {
+		if known {
+			break
+		}
+		w.Set(k, k, 1)
+		for range 20 {
+			v := bend(k)
+			ok, by := fits(v)
+			if math.IsNaN(v) {
+				by = 0.1
+			}
+			if ok || by > 1 && w.At(k, k) == flat {
+				break
+			}
+			w.Set(k, k, min(by*w.At(k, k), flat))
+		}
+	}
+	var axes *mat.Dense // along which the Hessian is diagonal, with these values
+	var values []float64
+	for range 20 {
+		hess := mat.NewSymDense(d, nil)
+		for i := range d {
+			hess.SetSym(i, i, bend(i))
+			for j := range i {
+				hess.SetSym(i, j, (bend(i, j)-hess.At(i, i)-hess.At(j, j))/2)
+			}
+		}
+		var eigen mat.EigenSym
+		if slices.ContainsFunc(hess.RawSymmetric().Data, math.IsNaN) || !eigen.Factorize(hess, true) {
+			break
+		}
+		var q mat.Dense
+		eigen.VectorsTo(&q)
+		axes, values = mat.NewDense(d, d, nil), eigen.Values(nil)
+		axes.Mul(w, &q)
+		done := true
+		for k, v := range values {
+			column := axes.ColView(k)
+			ok, by := fits(v)
+			if length := mat.Norm(column, 2); by*length > flat {
+				by = flat / length
+				ok = by < 1.5
+			}
+			done = done && ok
+			for i := range d {
+				w.Set(i, k, by*column.AtVec(i))
+			}
+		}
+		if done {
+			break
+		}
+	}
+	if axes == nil {
+		return nil, nil
+	}
+	shape = mat.NewSymDense(d, nil)
+	proper := true
+	for k, v := range values {
+		column := axes.ColView(k)
+		variance := 1 / math.Abs(v)
+		if most := flat / mat.Norm(column, 2); !(v > 0 && variance < most*most) {
+			proper = false
+			variance = min(variance, most*most)
+		}
+		shape.SymRankOne(shape, variance, column)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(shape) {
+		return nil, nil // too thin for the arithmetic
+	}
+	if proper {
+		return shape, shape
+	}
+	return nil, shape
+}
+
+// axesOf sets the columns of w to the axes of the covariance with the inverse
+// metric, and reports whether it has a proper one.
+func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(metric, true) {
+		return false
+	}
+	var q mat.Dense
+	eigen.VectorsTo(&q)
+	for k, v := range eigen.Values(nil) {
+		if !(v > 0) {
+			return false
+		}
+		length := min(1/math.Sqrt(v), flat)
+		for i := range q.RawMatrix().Rows {
+			w.Set(i, k, length*q.At(i, k))
+		}
+	}
+	return true
+}

@@ -1,0 +1,469 @@
+package bayes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+)
+
+// The search for modes: among draws of the prior some are taken to begin at, the
+// highest and others; each goes uphill by Fisher scoring with the damping of
+// Levenberg and Marquardt, all of them a few steps at a time, so that those which
+// come together go on as one; and the ends that no barrier separates are one mode.
+
+// A ModeSearch says how modes are looked for. The zero value is ready for use.
+type ModeSearch struct {
+	Seed uint64 // of the draws of the prior
+
+	// From are points to begin at beside draws of the prior, such as the modes
+	// for another step.
+	From [][]float64
+
+	// Solver, if not nil, takes the place of the posterior's method.
+	Solver *AccurateSolver
+
+	// Workers is the number of goroutines; zero means the number of cores. It
+	// changes no bit of the result.
+	Workers int
+
+	// Points is the number of draws of the prior to look at, zero for 400 and
+	// negative for none, and Starts the number of these to search from, zero for
+	// 24.
+	Points, Starts int
+}
+
+const (
+	modePoints = 400
+	modeStarts = 24
+	// together is the distance, in standard deviations, at which two searches
+	// are taken to be on the same way.
+	together = 0.5
+	// barrier is how far the log density has to fall between two modes.
+	barrier = 0.5
+	// lowest is how far below the highest mass one may be.
+	lowest = 14
+)
+
+// A climb is a search under way.
+type climb struct {
+	u       []float64
+	f       float64 // log density
+	damping float64
+	metric  *mat.SymDense // Fisher's information here, with that of the prior
+	gain    float64       // that the last step promised
+	done    bool
+	found   int   // searches that have come here
+	from    []int // of ModeSearch.From
+}
+
+// FindModes looks for the modes of the posterior without noise. It is an error,
+// which says what is wrong at the first draw, if the density is positive at none of
+// the draws of the prior and the points of s.From. FindModes panics if a point
+// does not have a number for each parameter.
+//
+// A likelihood can have other modes elsewhere; nobody can promise that there are
+// none. Modes.Once tells how much the search may have missed.
+func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error) {
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
+	p, err := p.withGrids(ctx)
+	if err != nil {
+		return nil, err
+	}
+	newOne := func() (*Density, error) {
+		if s.Solver != nil {
+			return s.Solver.Density(p)
+		}
+		return newDensity(p)
+	}
+	e, err := newOne()
+	if err != nil {
+		return nil, err
+	}
+	d := len(p.Params)
+	for _, x := range s.From {
+		if len(x) != d {
+			panic(fmt.Sprintf("bayes: FindModes from %d numbers: want %d, one for each parameter", len(x), d))
+		}
+	}
+	if s.Points == 0 {
+		s.Points = modePoints
+	}
+	s.Points = max(0, s.Points)
+	if s.Starts == 0 {
+		s.Starts = modeStarts
+	}
+	q := &search{p: p, s: s, newOne: newOne}
+	release := e.Bind(ctx)
+	defer release()
+
+	points, failed, err := q.points(ctx)
+	if err != nil {
+		return nil, err
+	}
+	solved := len(points)
+	climbs := q.starts(points)
+	for i, x := range s.From {
+		u := make([]float64, d)
+		if e.Unconstrain(u, x) != nil {
+			continue
+		}
+		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			climbs = append(climbs, &climb{u: u, f: f, found: 1, from: []int{i}})
+		}
+	}
+	if len(climbs) == 0 {
+		if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
+			return nil, err
+		}
+		why := errors.New("they lie on the edge of its support")
+		if failed != nil {
+			if why = e.failure(failed, nil); why == nil {
+				why = errors.New("the density of the prior is zero there")
+			}
+			why = fmt.Errorf("at the first, %s: %w", p.format(failed), why)
+		}
+		return nil, fmt.Errorf("bayes: at none of %d draws of the prior has the posterior a positive density: %w", s.Points, why)
+	}
+	out := &Modes{Searches: len(climbs), Tried: s.Points, Solved: solved}
+	if climbs, err = q.ascend(ctx, climbs); err != nil {
+		return nil, err
+	}
+	if out.Modes, err = q.finish(ctx, e, climbs); err != nil {
+		return nil, err
+	}
+	for range s.From {
+		out.Ends = append(out.Ends, -1)
+	}
+	for k, m := range out.Modes {
+		for _, i := range m.from {
+			out.Ends[i] = k
+		}
+		m.Tried, m.Solved = out.Tried, out.Solved
+		if m.Found == 1 {
+			out.Once++
+		}
+	}
+	return out, nil
+}
+
+// A search is FindModes at work.
+type search struct {
+	p      *Posterior
+	s      ModeSearch
+	newOne func() (*Density, error)
+}
+
+// each does n pieces of work, each worker with a density of its own.
+func (q *search) each(ctx context.Context, n int, do func(e *Density, i int) error) error {
+	_, err := pieces.Each(ctx, q.s.Workers, n, nil, func() func(int) error {
+		e, err := q.newOne()
+		if err != nil {
+			return func(int) error { return err }
+		}
+		e.Bind(ctx)
+		return func(i int) error {
+			if err := do(e, i); err != nil {
+				return err
+			}
+			return cmp.Or(ctx.Err(), e.Err())
+		}
+	})
+	return err
+}
+
+// points evaluates the density at draws of the prior, and returns those where it
+// is positive, the highest first, and the first θ that is no good.
+func (q *search) points(ctx context.Context) (points []*climb, failed []float64, err error) {
+	d := len(q.p.Params)
+	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
+	thetas := make([][]float64, q.s.Points)
+	for i := range thetas {
+		thetas[i] = q.p.DrawPrior(rng)
+	}
+	all, bad := make([]*climb, len(thetas)), make([]bool, len(thetas))
+	err = q.each(ctx, len(thetas), func(e *Density, i int) error {
+		u := make([]float64, d)
+		if e.Unconstrain(u, thetas[i]) != nil {
+			return nil
+		}
+		f, err := e.LogPosterior(u, nil)
+		if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			all[i] = &climb{u: u, f: f, found: 1}
+		} else {
+			bad[i] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range all {
+		switch {
+		case c != nil:
+			points = append(points, c)
+		case bad[i] && failed == nil:
+			failed = thetas[i]
+		}
+	}
+	slices.SortStableFunc(points, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+	return points, failed, nil
+}
+
+// starts takes the highest half of the starts from the top, and the others from
+// all over the rest: a mode that is narrow has no high point among few draws.
+func (q *search) starts(points []*climb) []*climb {
+	n := min(q.s.Starts, len(points))
+	top := (n + 1) / 2
+	out := slices.Clone(points[:top])
+	rest := points[top:]
+	for i := range n - top {
+		out = append(out, rest[i*len(rest)/(n-top)])
+	}
+	return out
+}
+
+// ascend takes all searches uphill. A round is two steps of each; between rounds
+// those that have come together go on as one.
+func (q *search) ascend(ctx context.Context, climbs []*climb) ([]*climb, error) {
+	const rounds, each = 25, 2
+	for round := range rounds {
+		var active []*climb
+		for _, c := range climbs {
+			if !c.done {
+				active = append(active, c)
+			}
+		}
+		if len(active) == 0 {
+			break
+		}
+		err := q.each(ctx, len(active), func(e *Density, i int) error {
+			s := newScoring(e, nil)
+			s.forward, s.draws = true, 48
+			for range each {
+				if c := active[i]; !c.done {
+					c.step(s, round == 0)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+		climbs = unite(climbs)
+	}
+	return climbs, nil
+}
+
+// unite drops of the searches, the highest first, each that is near a higher one
+// in the metric of both.
+func unite(climbs []*climb) []*climb {
+	var out []*climb
+	for _, c := range climbs {
+		near := slices.IndexFunc(out, func(o *climb) bool {
+			return o.metric != nil && c.metric != nil && distance(o.u, c.u, o.metric) < together && distance(o.u, c.u, c.metric) < together
+		})
+		if near < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[near].absorb(c)
+	}
+	return out
+}
+
+// absorb counts what came to o for c.
+func (c *climb) absorb(o *climb) {
+	c.found += o.found
+	c.from = append(c.from, o.from...)
+}
+
+// distance returns √((a−b)ᵀ M (a−b)).
+func distance(a, b []float64, m mat.Symmetric) float64 {
+	diff := mat.NewVecDense(len(a), nil)
+	for k := range a {
+		diff.SetVec(k, a[k]-b[k])
+	}
+	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
+}
+
+// step makes a step of Fisher scoring, as far uphill as it gets. Where differences
+// cannot be taken at the beginning a simplex looks for a place where they can.
+func (c *climb) step(s *scoring, first bool) {
+	if !s.expand(c.u) {
+		if !first {
+			c.done = true
+			return
+		}
+		c.simplex(s)
+		if !s.expand(c.u) {
+			c.done = true
+			return
+		}
+	}
+	n := len(c.u)
+	if c.metric == nil {
+		c.metric = mat.NewSymDense(n, nil)
+	}
+	c.metric.CopySym(s.precision)
+	gradient := mat.VecDenseCopyOf(s.gradient)
+	damped := mat.NewSymDense(n, nil)
+	step := mat.NewVecDense(n, nil)
+	trial := make([]float64, n)
+	for range 12 {
+		damped.CopySym(c.metric)
+		for k := range n {
+			v := c.metric.At(k, k)
+			damped.SetSym(k, k, v+c.damping*max(v, 1e-2)+1e-12)
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(damped) || chol.SolveVecTo(step, gradient) != nil {
+			c.damping = max(1e-3, 8*c.damping)
+			continue
+		}
+		c.gain = mat.Dot(step, gradient)
+		for k := range trial {
+			trial[k] = c.u[k] + step.AtVec(k)
+		}
+		f := s.density(trial)
+		if f > c.f {
+			rose := f - c.f
+			copy(c.u, trial)
+			c.f = f
+			if rose > 0.25*c.gain {
+				c.damping /= 8
+			} else {
+				c.damping = max(1e-3, 2*c.damping)
+			}
+			if c.gain < 1e-7 || c.damping == 0 && rose < 1e-8 {
+				c.done = true
+			}
+			return
+		}
+		if c.gain < 1e-6 {
+			break
+		}
+		c.damping = max(1e-3, 8*c.damping)
+	}
+	c.done = true // as good as rounding and differences allow
+}
+
+// simplex goes uphill by the method of Nelder and Mead.
+func (c *climb) simplex(s *scoring) {
+	problem := optimize.Problem{Func: func(u []float64) float64 {
+		if f := s.density(u); !math.IsInf(f, 0) {
+			return -f
+		}
+		return 1e300
+	}}
+	n := len(c.u)
+	r, _ := optimize.Minimize(problem, slices.Clone(c.u), &optimize.Settings{FuncEvaluations: 60 * (n + 1),
+		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 20 * n}}, &optimize.NelderMead{})
+	if r != nil && -r.F > c.f {
+		copy(c.u, r.X)
+		c.f = -r.F
+	}
+}
+
+// finish makes modes of the ends.
+func (q *search) finish(ctx context.Context, e *Density, climbs []*climb) ([]*Mode, error) {
+	// What is far below the highest end holds nothing unless it is wider by as
+	// much, which the metric tells well enough.
+	rough := func(c *climb) float64 {
+		var chol mat.Cholesky
+		if c.metric == nil || !chol.Factorize(c.metric) {
+			return c.f
+		}
+		return c.f - chol.LogDet()/2
+	}
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(rough(b), rough(a)) })
+	best, highest := math.Inf(-1), math.Inf(-1)
+	for _, c := range climbs {
+		best, highest = max(best, rough(c)), max(highest, c.f)
+	}
+	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.f < highest })
+	climbs = q.distinct(e, climbs)
+	if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
+		return nil, err
+	}
+	modes := make([]*Mode, len(climbs))
+	err := q.each(ctx, len(climbs), func(e *Density, i int) error {
+		c := climbs[i]
+		// The last steps with central differences.
+		s := newScoring(e, nil)
+		s.draws = 256
+		c.done = false
+		for range 4 {
+			if !c.done {
+				c.step(s, false)
+			}
+		}
+		m := &Mode{Theta: make([]float64, len(c.u)), U: c.u, LogP: c.f, Found: c.found, from: c.from}
+		e.Constrain(m.Theta, c.u)
+		m.Cov, m.shape = laplace(func(u []float64) float64 {
+			f, err := e.LogPosterior(u, nil)
+			if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+				return 1e300 // a wall
+			}
+			return -f
+		}, c.u, c.metric)
+		m.gaussianMass()
+		modes[i] = m
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var logs []float64
+	for _, m := range modes {
+		logs = append(logs, m.LogMass)
+	}
+	total := floats.LogSumExp(logs)
+	for _, m := range modes {
+		m.Mass = math.Exp(m.LogMass - total)
+	}
+	slices.SortStableFunc(modes, func(a, b *Mode) int { return cmp.Compare(b.LogMass, a.LogMass) })
+	return modes, nil
+}
+
+// distinct unites the ends between which there is no barrier: along the straight
+// line the density falls by less than e^−½ below the lower of both.
+func (q *search) distinct(e *Density, climbs []*climb) []*climb {
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+	const points = 15
+	u := make([]float64, len(q.p.Params))
+	var out []*climb
+	for _, c := range climbs {
+		same := slices.IndexFunc(out, func(o *climb) bool {
+			for i := 1; i <= points; i++ {
+				t := float64(i) / (points + 1)
+				for k := range u {
+					u[k] = o.u[k] + t*(c.u[k]-o.u[k])
+				}
+				f, err := e.LogPosterior(u, nil)
+				if err != nil || !(f > min(o.f, c.f)-barrier) {
+					return false
+				}
+			}
+			return true
+		})
+		if same < 0 {
+			out = append(out, c)
+			continue
+		}
+		out[same].absorb(c)
+	}
+	return out
+}

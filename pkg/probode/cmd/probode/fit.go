@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/text"
+	modelfile "github.com/probode/probode/pkg/probode/model"
+	"github.com/probode/probode/pkg/viz"
+)
+
+const fitHelp = `Fits a model to its data: searches for the largest likelihood, without priors,
+from many starts, within the bounds of the parameters.
+
+  probode fit -model problem.yaml -starts 50 -out waterfall.png
+
+Each search is BFGS with exact gradients. The table has an optimum a line, best
+first, and the number of searches that ended there, to .01 of the log-likelihood:
+an optimum that few have found may not be the best there is. The picture, .png,
+.svg or .html, shows how far each search ended below the best.
+
+The flags:
+
+`
+
+// fit writes the optima of a multi-start search.
+func fit(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
+	name := flags.String("model", "", "`file` of the model, YAML: ours or PEtab's")
+	starts := flags.Int("starts", 20, "`number` of searches")
+	seed := flags.Uint64("seed", 1, "seed of the starts")
+	file := flags.String("out", "", "`file` for the picture: .png, .svg or .html")
+	if err := parse(flags, args, fitHelp, out); err != nil {
+		return err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("fit: %q is not a flag: see probode fit -help", text.Clip(flags.Arg(0)))
+	case *starts < 1 || *starts > 1e6:
+		return fmt.Errorf("-starts %d: want a number from 1 to 1000000", *starts)
+	}
+	draw, err := picture(*file)
+	if err != nil {
+		return err
+	}
+	p, err := loadModel(*name)
+	if err != nil {
+		return err
+	}
+	line := newDelayed("searches")
+	optima, err := p.Fit(ctx, modelfile.FitSettings{Starts: *starts, Seed: *seed, Progress: line.show})
+	line.erase()
+	if err != nil && (len(optima) == 0 || optima[0].Err != nil) {
+		return err
+	}
+	if optima[0].Err != nil {
+		return fmt.Errorf("no search of %d succeeded; the first: %w", len(optima), optima[0].Err)
+	}
+	if *file != "" && err == nil {
+		if err := atomicfile.Write(*file, func(w io.Writer) error { return draw(w, waterfall(optima, p.Name)) }); err != nil {
+			return fmt.Errorf("-out: %w", err)
+		}
+	}
+	writeOptima(out, p, optima)
+	return err
+}
+
+// writeOptima writes the table of optima, and the parameters of the best.
+func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum) {
+	const same, most = 0.01, 20
+	rows := [][]string{{"log-likelihood", "below the best", "searches", "largest slope", "ended by"}}
+	failed, hidden := 0, 0
+	var failure error
+	best := optima[0].LogLikelihood
+	for i := 0; i < len(optima); {
+		o := optima[i]
+		if o.Err != nil {
+			if failed == 0 {
+				failure = o.Err
+			}
+			failed++
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(optima) && optima[i+n].Err == nil && o.LogLikelihood-optima[i+n].LogLikelihood <= same {
+			n++
+		}
+		if i += n; len(rows) > most {
+			hidden++
+			continue
+		}
+		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-o.LogLikelihood), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Gradient), o.Reason})
+	}
+	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 4 }))
+	if hidden > 0 {
+		fmt.Fprintf(out, "and %d more optima\n", hidden)
+	}
+	if failed > 0 {
+		fmt.Fprintf(out, "%d searches failed; the first: %v\n", failed, failure)
+	}
+	rows = [][]string{{"best", "value", "bounds"}}
+	for i, q := range p.Params {
+		if q.Estimate {
+			bounds := fmt.Sprintf("%g to %g", q.Lower, q.Upper)
+			v := optima[0].Theta[i]
+			if math.Abs(v-q.Lower) <= 1e-3*math.Abs(q.Lower) || math.Abs(v-q.Upper) <= 1e-3*math.Abs(q.Upper) {
+				bounds += ", at the bound"
+			}
+			rows = append(rows, []string{text.Clip(q.ID), fmt.Sprintf("%.8g", v), bounds})
+		}
+	}
+	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
+}
+
+// picture returns how a figure is written to a file of that name.
+func picture(name string) (func(io.Writer, viz.Figure) error, error) {
+	var draw func(viz.Figure) ([]byte, error)
+	switch ext := strings.ToLower(filepath.Ext(name)); {
+	case name == "":
+	case ext == ".png":
+		draw = func(f viz.Figure) ([]byte, error) { return viz.PNG(f) }
+	case ext == ".svg":
+		draw = func(f viz.Figure) ([]byte, error) { return viz.SVG(f) }
+	case ext == ".html":
+		draw = func(f viz.Figure) ([]byte, error) {
+			s, err := viz.HTML(f)
+			return []byte("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n" + s), err
+		}
+	default:
+		return nil, errors.New("-out: want a name that ends in .png, .svg or .html")
+	}
+	return func(w io.Writer, f viz.Figure) error {
+		b, err := draw(f)
+		if err == nil {
+			_, err = w.Write(b)
+		}
+		return err
+	}, nil
+}
+
+// waterfall shows how far below the best each search ended, plus one so that
+// the axis can be logarithmic.
+func waterfall(optima []modelfile.Optimum, name string) viz.Figure {
+	good := viz.Points{Name: "converged"}
+	bad := viz.Points{Name: "stopped before", Marker: viz.Ring}
+	for i, o := range optima {
+		if o.Err != nil {
+			break
+		}
+		to := &bad
+		if o.Converged {
+			to = &good
+		}
+		to.X = append(to.X, float64(i+1))
+		to.Y = append(to.Y, 1+optima[0].LogLikelihood-o.LogLikelihood)
+	}
+	panel := viz.Panel{X: viz.Axis{Label: "search, best first"}, Y: viz.Axis{Label: "1 + log-likelihood below the best", Log: true}}
+	for _, l := range []viz.Points{good, bad} {
+		if len(l.X) > 0 {
+			panel.Layers = append(panel.Layers, l)
+		}
+	}
+	return viz.Figure{Title: text.Clip(name) + ": searches", Panels: []viz.Panel{panel}}
+}

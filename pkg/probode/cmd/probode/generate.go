@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/text"
+	modelfile "github.com/probode/probode/pkg/probode/model"
+)
+
+const generateHelp = `Writes a model as Go: a function that returns the equations with their Jacobian,
+the derivatives for the parameters, the initial state and the events, as a
+probode.Problem.
+
+  probode generate model.yaml > model.go
+  probode generate problem.yaml -condition control -package mine -name Control -out control.go
+
+The flags:
+
+`
+
+// generate writes the Go file of a model.
+func generate(_ context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
+	condition := flags.String("condition", "", "`ID` of the condition; none: the first")
+	pkg := flags.String("package", "main", "`name` of the package")
+	function := flags.String("name", "Problem", "`name` of the function")
+	file := flags.String("out", "", "`file` for the Go; none: the terminal")
+	// The model may stand before the flags or behind them.
+	var names []string
+	for rest := args; len(rest) > 0; {
+		if err := parse(flags, rest, generateHelp, out); err != nil {
+			return err
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			names, rest = append(names, rest[0]), rest[1:]
+		}
+	}
+	if len(names) != 1 {
+		return errors.New("generate: want one model file: see probode generate -help")
+	}
+	p, err := loadModel(names[0])
+	if err != nil {
+		return err
+	}
+	e, err := experimentOf(p, *condition)
+	if err != nil {
+		return err
+	}
+	code, err := p.Go(e, *pkg, *function)
+	if err != nil {
+		return err
+	}
+	write := func(w io.Writer) error { _, err := w.Write(code); return err }
+	if *file == "" {
+		return write(out)
+	}
+	if err := atomicfile.Write(*file, write); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
+// experimentOf returns the experiment of a condition, the first if it is "".
+func experimentOf(p *modelfile.Problem, condition string) (*modelfile.Experiment, error) {
+	list, err := p.Experiments()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range list {
+		if condition == "" || e.Condition == condition {
+			return e, nil
+		}
+		names = append(names, text.Clip(e.Condition))
+	}
+	if len(names) > 8 {
+		names = append(names[:8], "…")
+	}
+	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
+}

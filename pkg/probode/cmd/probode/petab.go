@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/internal/text"
+	modelfile "github.com/probode/probode/pkg/probode/model"
+)
+
+const petabHelp = `Tries problems of PEtab: a table of what loads, the log-likelihood at the nominal
+parameters with all constants and without priors, the time that took, and what is
+refused and why.
+
+  probode petab Benchmark-Models
+  probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016
+
+A DIR is the folder of a problem, or a folder of such folders.
+
+The flags:
+
+`
+
+// petab writes a table of problems.
+func petab(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
+	limit := flags.Duration("limit", time.Minute, "`time` for a problem")
+	if err := parse(flags, args, petabHelp, out); err != nil {
+		return err
+	}
+	switch {
+	case flags.NArg() == 0:
+		return errors.New("petab: want folders of problems: see probode petab -help")
+	case *limit <= 0:
+		return fmt.Errorf("-limit %v: want a time > 0", *limit)
+	}
+	var files []string
+	for _, dir := range flags.Args() {
+		found, err := problemsIn(dir)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return fmt.Errorf("%s: no YAML file of a problem in it, nor in a folder of it", text.Clip(dir))
+		}
+		files = append(files, found...)
+	}
+	rows := [][]string{{"problem", "states", "estimated", "conditions", "points", "log-likelihood", "error", "seconds", "refused"}}
+	line, loaded, computed := newDelayed("problems"), 0, 0
+	for i, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, ok, err := tryProblem(ctx, f, *limit)
+		if loads(row) {
+			loaded++
+		}
+		if ok {
+			computed++
+		}
+		if err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		rows = append(rows, row)
+		line.show(i+1, len(files))
+	}
+	line.erase()
+	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 0 || c == 8 }))
+	_, err := fmt.Fprintf(out, "\n%d of %d load, %d have a log-likelihood\n", loaded, len(files), computed)
+	return err
+}
+
+// loads says whether the problem of a row was read.
+func loads(row []string) bool { return row[1] != "" }
+
+// tryProblem returns the row of a problem, and whether it has a likelihood.
+func tryProblem(ctx context.Context, file string, limit time.Duration) (row []string, ok bool, err error) {
+	name := filepath.Base(filepath.Dir(file))
+	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {
+		name += "/" + base
+	}
+	row = make([]string, 9)
+	row[0] = text.Clip(name)
+	begin := time.Now()
+	refused := func(err error) ([]string, bool, error) {
+		row[7], row[8] = fmt.Sprintf("%.2f", time.Since(begin).Seconds()), text.Printable(err.Error())
+		return row, false, err
+	}
+	p, err := modelfile.Load(file)
+	if err != nil {
+		return refused(err)
+	}
+	list, err := p.Experiments()
+	if err != nil {
+		return refused(err)
+	}
+	states, free, points := 0, 0, 0
+	for _, m := range p.Models {
+		states = max(states, len(m.States))
+		points += len(m.Data)
+	}
+	for _, q := range p.Params {
+		if q.Estimate {
+			free++
+		}
+	}
+	for i, n := range []int{states, free, len(list), points} {
+		row[1+i] = strconv.Itoa(n)
+	}
+	l, err := p.Likelihood(modelfile.LikelihoodSettings{})
+	if err != nil {
+		return refused(err)
+	}
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("more than %v: -limit gives it longer", limit))
+	defer cancel()
+	v, err := l.At(within, l.Nominal(), false)
+	if err != nil {
+		if within.Err() != nil {
+			err = context.Cause(within)
+		}
+		return refused(err)
+	}
+	row[5], row[6], row[7] = fmt.Sprintf("%.8f", v.LogLikelihood), fmt.Sprintf("%.0e", math.Max(v.Error, 1e-12)), fmt.Sprintf("%.2f", time.Since(begin).Seconds())
+	return row, true, nil
+}
+
+// problemsIn returns the YAML files of problems in a folder, or else in its
+// folders, by name.
+func problemsIn(dir string) ([]string, error) {
+	own, folders, err := yamlFiles(dir)
+	if err != nil || len(own) > 0 {
+		return own, err
+	}
+	var list []string
+	for _, f := range folders {
+		files, _, err := yamlFiles(f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, files...)
+	}
+	return list, nil
+}
+
+func yamlFiles(dir string) (files, folders []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, nil, fmt.Errorf("%s: cannot be read: %w", text.Clip(dir), err)
+	}
+	for _, e := range entries {
+		full := filepath.Join(dir, e.Name())
+		info, err := os.Stat(full) // a link counts as what it leads to
+		switch {
+		case err != nil || strings.HasPrefix(e.Name(), "."):
+		case info.IsDir():
+			folders = append(folders, full)
+		case strings.HasSuffix(e.Name(), ".yaml") || strings.HasSuffix(e.Name(), ".yml"):
+			files = append(files, full)
+		}
+	}
+	sort.Strings(files)
+	sort.Strings(folders)
+	return files, folders, nil
+}

@@ -1,0 +1,104 @@
+package model
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated Go that the tests compile")
+
+var generated = []struct {
+	model, file, name string
+	make              func() *probode.Problem
+}{
+	{"pk.yaml", "generated_pk_test.go", "generatedPK", generatedPK},
+	{"cascade.yaml", "generated_cascade_test.go", "generatedCascade", generatedCascade},
+}
+
+// The files of this package that were generated are those that Go writes, and
+// compute what ODE does, to the last bit.
+func TestGo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	for _, c := range generated {
+		p := load(t, c.model)
+		e := experiments(t, p)[0]
+		code, err := p.Go(e, "model", c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(c.file, code, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if have, err := os.ReadFile(c.file); err != nil || string(have) != string(code) {
+			t.Fatalf("%s is out of date (%v): go test -run TestGo -update", c.file, err)
+		}
+		q, err := p.ODE(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := c.make()
+		if err := g.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(g.Theta, q.Theta) || !slices.Equal(g.Params, q.Params) || !slices.Equal(g.States, q.States) || g.Span != q.Span || len(g.Events) != len(q.Events) {
+			t.Errorf("%s: %+v, want %+v", c.file, g, q)
+		}
+		d, n := q.Dim(), len(q.Theta)
+		var out [2][4][]float64 // f, f and J, ∂f/∂θ, of both
+		for range 20 {
+			x, theta, time := make([]float64, d), slices.Clone(q.Theta), 40*rng.Float64()
+			for k := range x {
+				x[k] = rng.Float64()
+			}
+			for k := range theta {
+				theta[k] *= 0.5 + rng.Float64()
+			}
+			for k, p := range []*probode.Problem{q, g} {
+				out[k] = [4][]float64{make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n)}
+				p.F(out[k][0], time, x, theta)
+				p.FJ(out[k][1], out[k][2], time, x, theta)
+				p.FTheta(out[k][3], time, x, theta)
+				x0 := make([]float64, d)
+				p.Initial(x0, theta)
+				out[k][3] = append(out[k][3], x0...)
+				for _, e := range p.Events {
+					after := slices.Clone(x)
+					if e.Jump != nil {
+						e.Jump(after, time, theta)
+					}
+					at := e.Time
+					if e.When != nil {
+						at = e.When(theta)
+					}
+					out[k][3] = append(append(out[k][3], after...), at)
+				}
+			}
+			for part := range out[0] {
+				for i, want := range out[0][part] {
+					if got := out[1][part][i]; math.Float64bits(got) != math.Float64bits(want) {
+						t.Errorf("%s: part %d, element %d: %v, want %v", c.file, part, i, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestGoRefuses(t *testing.T) {
+	p := load(t, "pk.yaml")
+	e := experiments(t, p)[0]
+	for _, names := range [][2]string{{"", "F"}, {"main", "main"}, {"a b", "F"}, {"p", "x()"}, {"func", "F"}, {"p", "init"}} {
+		if _, err := p.Go(e, names[0], names[1]); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", names, err)
+		}
+	}
+}

@@ -1,0 +1,560 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+var modelFiles = []string{"lynx.yaml", "influenza.yaml", "pk.yaml", "cascade.yaml",
+	"petab-lynx/problem.yaml", "petab-influenza/problem.yaml", "petab-pk/problem.yaml", "petab-cascade/problem.yaml"}
+
+func twinOf(file string) twin {
+	for _, w := range twins {
+		if strings.Contains(file, strings.TrimSuffix(w.file, ".yaml")) {
+			return w
+		}
+	}
+	panic("no twin of " + file)
+}
+
+// setAt are the values of parameters at a condition.
+func setAt(t testing.TB, p *Problem, condition string) map[string]float64 {
+	at := nominalValues(p)
+	for _, s := range p.Models[0].condition(condition).Set {
+		at[s.ID] = value(t, s.Value, at)
+	}
+	return at
+}
+
+// The right-hand side of a Problem is that of the twin, the Jacobians are those
+// of the right-hand side, and nothing is allocated.
+func TestODE(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	for _, file := range modelFiles {
+		p, w := load(t, file), twinOf(file)
+		odes, err := p.ODEs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range experiments(t, p) {
+			q, at := odes[i], setAt(t, p, e.Condition)
+			if err := q.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			d, n := q.Dim(), len(q.Theta)
+			order := make([]int, d) // of the twin's states: a file of SBML may have another
+			for k, id := range twinStates[w.file] {
+				if order[k] = slices.Index(e.States, id); order[k] < 0 {
+					t.Fatalf("%s: no state %s in %v", file, id, e.States)
+				}
+			}
+			x0, x, f, g, jac, slope := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d*d), make([]float64, d*n)
+			q.Initial(x0, q.Theta)
+			for k, want := range w.initial(at) {
+				if !near(x0[order[k]], want) {
+					t.Errorf("%s: %s starts at %v: want %v", file, q.StateName(order[k]), x0[order[k]], want)
+				}
+			}
+			for range 5 {
+				own, want := make([]float64, d), make([]float64, d)
+				for k := range own {
+					own[k] = rng.Float64()
+					x[order[k]] = own[k]
+				}
+				time := 40 * rng.Float64()
+				w.rates(want, time, own, at)
+				q.F(f, time, x, q.Theta)
+				clear(jac)
+				clear(slope)
+				q.FJ(g, jac, time, x, q.Theta)
+				q.FTheta(slope, time, x, q.Theta)
+				for k := range d {
+					if !near(f[order[k]], want[k]) || !near(g[order[k]], want[k]) {
+						t.Errorf("%s: %s' = %v and %v: want %v", file, q.StateName(order[k]), f[order[k]], g[order[k]], want[k])
+					}
+				}
+				// Central differences: errors of h² and of 10⁻¹⁶/h, relative.
+				difference := func(at []float64, j int) []float64 {
+					h, keep := 1e-5*max(math.Abs(at[j]), 1e-2), at[j]
+					left, right := make([]float64, d), make([]float64, d)
+					at[j] = keep + h
+					q.F(right, time, x, q.Theta)
+					at[j] = keep - h
+					q.F(left, time, x, q.Theta)
+					at[j] = keep
+					for k := range right {
+						right[k] = (right[k] - left[k]) / (2 * h)
+					}
+					return right
+				}
+				size := func(k int) float64 { return 1e-7 * (math.Abs(f[k]) + 1e3) }
+				for j := range d {
+					for k, want := range difference(x, j) {
+						if math.Abs(jac[k*d+j]-want) > size(k) {
+							t.Errorf("%s: ∂f%d/∂x%d = %v: want %v", file, k, j, jac[k*d+j], want)
+						}
+					}
+				}
+				for j := range n {
+					for k, want := range difference(q.Theta, j) {
+						if math.Abs(slope[k*n+j]-want) > size(k) {
+							t.Errorf("%s: ∂f%d/∂%s = %v: want %v", file, k, q.Params[j], slope[k*n+j], want)
+						}
+					}
+				}
+			}
+			if n := testing.AllocsPerRun(100, func() {
+				q.F(f, 1, x, q.Theta)
+				q.FJ(f, jac, 1, x, q.Theta)
+				q.FTheta(slope, 1, x, q.Theta)
+			}); n >= 1 { // a pool may be emptied by the garbage collector
+				t.Errorf("%s: %v allocations", file, n)
+			}
+		}
+	}
+}
+
+var twinStates = map[string][]string{"lynx.yaml": {"hares", "lynxes"}, "influenza.yaml": {"S", "I", "R"},
+	"pk.yaml": {"gut", "central"}, "cascade.yaml": {"A", "B", "C"}}
+
+// byHand is the log-likelihood of a twin: its equations by another solver, the
+// doses, the switch and the densities written out.
+func byHand(t *testing.T, p *Problem, w twin) float64 {
+	normal := func(r, s float64) float64 { return -0.5*r*r/(s*s) - math.Log(s*math.Sqrt(2*math.Pi)) }
+	sum := 0.
+	m := p.Models[0]
+	conditions := map[string]bool{}
+	for _, row := range m.Data {
+		conditions[row.Condition] = true
+	}
+	for condition := range conditions {
+		at := setAt(t, p, condition)
+		var times []float64
+		for _, row := range m.Data {
+			if row.Condition == condition {
+				times = append(times, row.Time)
+			}
+		}
+		slices.Sort(times)
+		times = slices.Compact(times)
+		q := &probode.Problem{X0: w.initial(at), Span: [2]float64{0, times[len(times)-1]},
+			F: func(dst []float64, t float64, x, _ []float64) { w.rates(dst, t, x, at) }}
+		switch w.file {
+		case "pk.yaml":
+			for k := 0.0; k < 4; k++ {
+				q.Events = append(q.Events, probode.Event{Time: k * at["interval"], SeenAfter: true,
+					Jump: func(x []float64, _ float64, _ []float64) { x[0] += at["dose"] }})
+			}
+		case "cascade.yaml":
+			q.Events = []probode.Event{{Time: at["off"]}}
+		}
+		s, err := reference.Solve(context.Background(), q, times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range m.Data {
+			if row.Condition != condition {
+				continue
+			}
+			i, _ := slices.BinarySearch(times, row.Time)
+			x, y := s.X[i*q.Dim():(i+1)*q.Dim()], row.Value
+			switch w.file {
+			case "lynx.yaml":
+				k := slices.Index([]string{"hare", "lynx"}, row.Observable)
+				sum += normal(math.Log(y/x[k]), at["sigma_"+row.Observable]) - math.Log(y)
+			case "influenza.yaml":
+				sum += normal(y-x[1], at["sigma"])
+			case "pk.yaml":
+				sum -= math.Abs(math.Log(y/(x[1]/at["volume"])))/at["error"] + math.Log(2*at["error"]) + math.Log(y)
+			case "cascade.yaml":
+				gel, _ := row.ObservableParams[0].Symbol()
+				sd := map[string]float64{"gel_a": at["sd"], "gel_b": 0.08}[gel]
+				sum += normal(math.Log10(y/(at[gel]*(x[2]+0.01))), sd) - math.Log(y) - math.Log(math.Ln10)
+			}
+		}
+	}
+	return sum
+}
+
+// The log-likelihood is that of the twin to 10⁻⁷, and its parts add up.
+func TestLikelihood(t *testing.T) {
+	for _, file := range modelFiles {
+		p := load(t, file)
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := byHand(t, p, twinOf(file)); math.Abs(v.LogLikelihood-want) > 1e-7 {
+			t.Errorf("%s: %.10f, want %.10f", file, v.LogLikelihood, want)
+		}
+		if !(v.Error <= 1e-7) {
+			t.Errorf("%s: error %g", file, v.Error)
+		}
+		sum, points := 0., 0
+		for _, e := range v.Experiments {
+			for _, o := range e.Observables {
+				sum += o.LogLikelihood
+				points += o.Points
+			}
+		}
+		if math.Abs(sum-v.LogLikelihood) > 1e-10 || points != len(p.Models[0].Data) {
+			t.Errorf("%s: parts of %d points add up to %v of %v", file, points, sum, v.LogLikelihood)
+		}
+	}
+}
+
+// Neither the number of workers nor asking for the gradient changes a value.
+func TestWorkers(t *testing.T) {
+	p := load(t, "pk.yaml")
+	var first *Value
+	for _, workers := range []int{1, 2, 7} {
+		l, err := p.Likelihood(LikelihoodSettings{Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = v
+		}
+		if v.LogLikelihood != first.LogLikelihood || !slices.Equal(v.Gradient, first.Gradient) {
+			t.Errorf("%d workers: %v, want %v", workers, v, first)
+		}
+	}
+}
+
+// Densities integrate to one, on each scale, and their derivatives are those
+// of differences.
+func TestLogDensity(t *testing.T) {
+	for _, scale := range []Scale{Lin, Log, Log10} {
+		for _, distribution := range []Distribution{Normal, Laplace} {
+			const f, s = 1.7, 0.2
+			r := Row{Scale: scale, Distribution: distribution}
+			at := func(y, f, s float64) float64 {
+				r.Value = y
+				l, _, _ := r.logDensity(f, s)
+				return l
+			}
+			// In two parts, at the kink, and as far as 40 s: what is left out is
+			// below e⁻⁴⁰.
+			low, high := f-40*s, f+40*s
+			if scale != Lin {
+				low, high = scale.linear(scale.on(f)-40*s), scale.linear(scale.on(f)+40*s)
+			}
+			mass := 0.
+			for _, part := range [][2]float64{{low, f}, {f, high}} {
+				a, b := part[0], part[1]
+				g := func(y float64) float64 { return math.Exp(at(y, f, s)) }
+				if scale != Lin { // over the logarithm, in which it is no needle
+					a, b = math.Log(a), math.Log(b)
+					g = func(u float64) float64 { return math.Exp(u + at(math.Exp(u), f, s)) }
+				}
+				const pieces = 50
+				for k := range pieces {
+					mass += quad.Fixed(g, a+(b-a)*float64(k)/pieces, a+(b-a)*float64(k+1)/pieces, 20, nil, 0)
+				}
+			}
+			if math.Abs(mass-1) > 1e-10 {
+				t.Errorf("%s %s: integral %v", distribution, scale, mass)
+			}
+			for _, y := range []float64{1.2, 1.6, 2.5} {
+				r.Value = y
+				_, df, ds := r.logDensity(f, s)
+				const h = 1e-5
+				if want := (at(y, f+h, s) - at(y, f-h, s)) / (2 * h); math.Abs(df-want) > 1e-5 {
+					t.Errorf("%s %s at %v: ∂f %v: want %v", distribution, scale, y, df, want)
+				}
+				if want := (at(y, f, s+h) - at(y, f, s-h)) / (2 * h); math.Abs(ds-want) > 1e-5*math.Abs(want)+1e-5 {
+					t.Errorf("%s %s at %v: ∂s %v: want %v", distribution, scale, y, ds, want)
+				}
+			}
+		}
+	}
+}
+
+// gradient compares the gradient with central differences of order four in the
+// values on the scales of parameters, of step h[id] or 10⁻³.
+func gradient(t *testing.T, p *Problem, theta []float64, h map[string]float64) *Value {
+	t.Helper()
+	l, err := p.Likelihood(LikelihoodSettings{Tolerance: relative(1e-9)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.At(context.Background(), theta, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := 0.
+	for _, g := range v.ScaleGradient {
+		top = max(top, math.Abs(g))
+	}
+	for i, q := range l.Estimated() {
+		j := slices.IndexFunc(p.Params, func(o Param) bool { return o.ID == q.ID })
+		step := 1e-3
+		if h[q.ID] != 0 {
+			step = h[q.ID]
+		}
+		at := func(by float64) float64 {
+			moved := slices.Clone(theta)
+			moved[j] = q.Scale.linear(q.Scale.on(theta[j]) + by)
+			v, err := l.At(context.Background(), moved, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v.LogLikelihood
+		}
+		want := (8*(at(step)-at(-step)) - (at(2*step) - at(-2*step))) / (12 * step)
+		if math.Abs(v.ScaleGradient[i]-want) > 1e-6*max(math.Abs(want), 0.01*top) {
+			t.Errorf("%s: ∂/∂%s %.10g: want %.10g", p.Name, q.ID, v.ScaleGradient[i], want)
+		}
+		if linear := v.Gradient[i] * q.Scale.slope(theta[j]); math.Abs(linear-v.ScaleGradient[i]) > 1e-14*math.Abs(linear) {
+			t.Errorf("%s: %v linear and %v on scale %s", q.ID, v.Gradient[i], v.ScaleGradient[i], q.Scale)
+		}
+	}
+	return v
+}
+
+func TestGradient(t *testing.T) {
+	for _, file := range []string{"lynx.yaml", "influenza.yaml", "pk.yaml", "cascade.yaml"} {
+		p := load(t, file)
+		theta, err := p.nominal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, q := range p.Params { // not at an optimum, nor where a kink of Laplace is near
+			if q.Estimate && q.ID != "off" {
+				theta[j] *= 1.03
+			}
+		}
+		gradient(t, p, theta, map[string]float64{
+			// The kinase that is switched off follows within 1/2000, and the
+			// first measurement behind the switch is farther away than that.
+			"off": 1e-5, "vmax": 1e-4, "ka": 1e-4, "km": 1e-4, "volume": 1e-4,
+		})
+	}
+}
+
+// decay is a dose of size 10 into x′ = −k x at a time τ, measured at 1, 3 and 7.
+func decay(t *testing.T) *Problem {
+	n := func(s string) *expr.Node {
+		e, err := expr.Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	m := &Model{Name: "decay", States: []State{{ID: "x", Init: n("x0"), Rate: n("-k*x")}},
+		Events:      []Event{{ID: "dose", Time: n("2*tau"), Jumps: []Jump{{"x", n("x + 10*x0")}}}},
+		Observables: []Observable{{ID: "y", Formula: n("x"), Noise: n("s"), Scale: Lin, Distribution: Normal}}}
+	for _, row := range [][2]float64{{1, 0.7}, {3, 9}, {7, 0.4}} {
+		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1]})
+	}
+	return &Problem{Name: "decay", Models: []*Model{m}, Params: []Param{
+		{ID: "k", Nominal: 0.5, Scale: Log, Estimate: true}, {ID: "x0", Nominal: 1.2, Scale: Lin, Estimate: true},
+		{ID: "tau", Nominal: 0.8, Scale: Log10, Estimate: true}, {ID: "s", Nominal: 0.3, Scale: Log10, Estimate: true}}}
+}
+
+// The derivative for the time of a dose, in closed form.
+func TestMovingDose(t *testing.T) {
+	p := decay(t)
+	theta, err := p.nominal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gradient(t, p, theta, nil)
+	k, x0, tau, s := theta[0], theta[1], theta[2], theta[3]
+	var ll, slope float64
+	for _, row := range p.Models[0].Data {
+		x, dx := x0*math.Exp(-k*row.Time), 0.
+		if row.Time > 2*tau {
+			dose := 10 * x0 * math.Exp(-k*(row.Time-2*tau))
+			x += dose
+			dx = 2 * k * dose
+		}
+		z := (row.Value - x) / s
+		ll += -z*z/2 - math.Log(s*math.Sqrt(2*math.Pi))
+		slope += z / s * dx
+	}
+	if math.Abs(v.LogLikelihood-ll) > 1e-9*math.Abs(ll) || math.Abs(v.Gradient[2]-slope) > 1e-7*math.Abs(slope) {
+		t.Errorf("%v and ∂τ %v: want %v and %v", v.LogLikelihood, v.Gradient[2], ll, slope)
+	}
+}
+
+// An event at the time of a measurement happens before it, and the derivative
+// is that from behind.
+func TestMeasuredAtADose(t *testing.T) {
+	p := decay(t)
+	p.Models[0].Data[0].Time = 2 * 0.8
+	l, err := p.Likelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := l.At(context.Background(), l.Nominal(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 1.2*math.Exp(-0.5*1.6) + 12
+	if got := v.Experiments[0].Simulated[0]; math.Abs(got-want) > 1e-8 {
+		t.Errorf("%v at the dose: want %v", got, want)
+	}
+	later := l.Nominal()
+	const h = 1e-6
+	later[2] -= h // the dose is before the measurement
+	w, err := l.At(context.Background(), later, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One-sided: an error of h times the second derivative, some thousands here.
+	if slope := (v.LogLikelihood - w.LogLikelihood) / h; math.Abs(slope-v.Gradient[2]) > 1e-4*math.Abs(slope) {
+		t.Errorf("∂τ %v: want %v", v.Gradient[2], slope)
+	}
+}
+
+// Production and decay with preequilibration: the steady state is in/out, its
+// derivatives are in closed form, and the condition then takes another rate.
+func TestPreequilibration(t *testing.T) {
+	n := func(s string) *expr.Node {
+		e, err := expr.Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	m := &Model{Name: "steady", States: []State{{ID: "x", Init: n("0"), Rate: n("u - k*x")}, {ID: "z", Init: n("3"), Rate: n("1e4*(x - z)")}},
+		Constants:   []Constant{{ID: "u"}},
+		Observables: []Observable{{ID: "y", Formula: n("z"), Noise: n("0.1"), Scale: Lin, Distribution: Normal}},
+		Conditions:  []Condition{{ID: "before", Set: []Setting{{"u", n("a")}}}, {ID: "after", Set: []Setting{{"u", n("b")}}}}}
+	for _, row := range [][2]float64{{0, 5}, {1, 4}, {20, 3}, {math.Inf(1), 1}} {
+		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
+	}
+	p := &Problem{Name: "steady", Models: []*Model{m}, Params: []Param{{ID: "a", Nominal: 0.6, Scale: Lin, Estimate: true},
+		{ID: "b", Nominal: 0.2, Scale: Lin, Estimate: true}, {ID: "k", Nominal: 0.1, Scale: Lin, Estimate: true}}}
+	theta, err := p.nominal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := gradient(t, p, theta, nil)
+	a, b, k := theta[0], theta[1], theta[2]
+	for i, row := range m.Data {
+		x := b / k
+		if !math.IsInf(row.Time, 1) {
+			x += (a - b) / k * math.Exp(-k*row.Time)
+			if row.Time > 0 { // z follows x within 1e-4
+				x -= -k * (a - b) / k * math.Exp(-k*row.Time) / (1e4 - k)
+			}
+		}
+		if got := v.Experiments[0].Simulated[i]; math.Abs(got-x) > 1e-7 {
+			t.Errorf("at %v: %v, want %v", row.Time, got, x)
+		}
+	}
+	// The problem for other solvers begins there, too.
+	q, err := p.ODEs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x0 := make([]float64, 2)
+	q[0].Initial(x0, theta)
+	if math.Abs(x0[0]-6) > 1e-8 || math.Abs(x0[1]-6) > 1e-8 {
+		t.Errorf("starts at %v: want 6", x0)
+	}
+	// Without decay there is no steady state, and that is said.
+	l, err := p.Likelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.At(context.Background(), []float64{0.6, 0.2, 0}, false); err == nil || !strings.Contains(err.Error(), "no steady state") {
+		t.Errorf("without decay: %v", err)
+	}
+}
+
+// What has no density is an error that names it; parameters without a value,
+// contexts and settings are looked at.
+func TestImpossible(t *testing.T) {
+	ctx := context.Background()
+	p := decay(t)
+	l, err := p.Likelihood(LikelihoodSettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := (*ImpossibleError)(nil)
+	if _, err := l.At(ctx, []float64{0.5, 1, 1, -0.3}, false); !errors.As(err, &is) || is.Observable != "y" || is.Time != 1 {
+		t.Errorf("negative noise: %v", err)
+	}
+	p.Models[0].Observables[0].Scale = Log10
+	if l, err = p.Likelihood(LikelihoodSettings{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.At(ctx, []float64{0.5, -1, 1, 0.3}, false); !errors.As(err, &is) {
+		t.Errorf("the logarithm of a negative number: %v", err)
+	}
+	if _, err := l.At(ctx, []float64{math.NaN(), 1, 1, 1}, false); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("NaN: %v", err)
+	}
+	if _, err := l.At(ctx, []float64{1}, false); err == nil {
+		t.Error("one value for four parameters")
+	}
+	stopped, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := l.At(stopped, l.Nominal(), true); !errors.Is(err, context.Canceled) {
+		t.Errorf("stopped: %v", err)
+	}
+	for _, s := range []LikelihoodSettings{{Tolerance: relative(2)}, {Tolerance: relative(-1)}, {Workers: -1}} {
+		if _, err := p.Likelihood(s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+	p.Models[0].Data = nil
+	if _, err := p.Likelihood(LikelihoodSettings{}); err == nil {
+		t.Error("no data, and no error")
+	}
+}
+
+// A switch that a condition on the state makes cannot be told beforehand, and
+// a chain whose Jacobian is a band has one.
+func TestBand(t *testing.T) {
+	m := &Model{Name: "chain"}
+	const d = 40
+	for i := range d {
+		s := State{ID: "x" + itoa(i), Init: expr.Num(float64(i % 3))}
+		s.Rate = expr.Call("times", expr.Num(-1), expr.Sym(s.ID))
+		if i > 0 {
+			s.Rate = expr.Call("plus", s.Rate, expr.Call("times", expr.Sym("k"), expr.Sym("x"+itoa(i-1))))
+		}
+		m.States = append(m.States, s)
+	}
+	p := &Problem{Name: "chain", Models: []*Model{m}, Params: []Param{{ID: "k", Nominal: 0.7}}}
+	q, err := p.ODEs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := q[0].Band; b == nil || b.Lower != 1 || b.Upper != 0 {
+		t.Fatalf("band %v: want one below", b)
+	}
+	jac, f := make([]float64, 2*d), make([]float64, d)
+	q[0].FJ(f, jac, 0, make([]float64, d), q[0].Theta)
+	for i := range d {
+		if jac[2*i+1] != -1 || i > 0 && jac[2*i] != 0.7 {
+			t.Errorf("row %d: %v", i, jac[2*i:2*i+2])
+		}
+	}
+	if !q[0].Autonomous {
+		t.Error("not Autonomous")
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/problems"
+)
+
+// What is observed. A method, a problem or a rule that is listed here once is in
+// every table and figure.
+
+// An entrant is a method on the grids that it is tried on.
+type entrant struct {
+	name string // as methods.Parse reads it
+	tols []float64
+}
+
+// On uniform grids, at three step sizes that depend on the problem; and on
+// grids frozen from a run to a tolerance, relative to the size of each
+// component.
+var entrants = []entrant{
+	{name: "ab1"}, {name: "ab2"}, {name: "ab4"},
+	{name: "am0"}, {name: "am1"}, {name: "am2"},
+	{name: "midpoint"}, {name: "rk4"},
+	{name: "dp5", tols: []float64{1e-2, 1e-4, 1e-6}},
+	{name: "radau5", tols: []float64{1e-2, 1e-4, 1e-6}},
+}
+
+func (e *entrant) method() probode.Method {
+	m, err := methods.Parse(e.name)
+	if err != nil {
+		panic("observatory: " + err.Error())
+	}
+	return m
+}
+
+// A subject is a problem, with the kind that a reader would name.
+type subject struct {
+	kind string
+	name string // "" for that of the problem
+	make func() *probode.Problem
+	end  float64 // of the span, 0 for that of the problem
+}
+
+// Kinds of problems, in words a reader may find theirs in.
+const (
+	smooth  = "smooth, not stiff"
+	decays  = "components that decay or saturate"
+	swings  = "oscillation with fast and slow stretches"
+	keeps   = "conserves energy"
+	chaotic = "chaotic, over a few Lyapunov times"
+	stiff   = "stiff"
+)
+
+var kinds = []string{smooth, decays, swings, keeps, chaotic, stiff}
+
+var subjects = []subject{
+	{kind: smooth, make: problems.Logistic},
+	{kind: smooth, make: problems.LotkaVolterra},
+	{kind: smooth, make: problems.LotkaVolterra20},
+	{kind: smooth, make: problems.RigidBody},
+	{kind: decays, make: problems.SIR},
+	{kind: decays, make: problems.Influenza},
+	{kind: decays, make: problems.ProteinActivation},
+	{kind: swings, make: problems.FitzHughNagumo},
+	{kind: swings, make: problems.Goodwin},
+	{kind: swings, make: func() *probode.Problem { return problems.VanDerPol(1) }},
+	{kind: keeps, make: func() *probode.Problem { return problems.Kepler(0.6) }},
+	{kind: keeps, make: problems.HenonHeiles},
+	{kind: chaotic, make: problems.Lorenz63, end: 4},
+	{kind: chaotic, make: func() *probode.Problem { return problems.Lorenz96(6) }, end: 3},
+	{kind: stiff, name: "van der Pol, μ = 20", make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 40},
+	{kind: stiff, make: problems.HIRES},
+	{kind: stiff, make: problems.Oregonator},
+	{kind: stiff, make: problems.Robertson, end: 40},
+	{kind: stiff, make: func() *probode.Problem { return problems.Brusselator(5) }},
+	{kind: stiff, make: func() *probode.Problem { return problems.Burgers(10) }},
+}
+
+func (s *subject) problem() *probode.Problem {
+	p := s.make()
+	if s.name != "" {
+		p.Name = s.name
+	}
+	if s.end > 0 {
+		p.Span[1] = s.end
+	}
+	return p
+}
+
+// A rule is a way to choose the noise.
+type rule struct {
+	name        string
+	rule        probode.Rule
+	scaling     probode.Scaling
+	byComponent bool
+}
+
+var rules = []rule{
+	{name: "paper", rule: probode.Bhattacharyya, scaling: probode.ScaleStep},
+	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocalEven},
+	{name: "log", rule: probode.LogScore, scaling: probode.ScaleStep},
+	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocalEven},
+	{name: "log, local √(T/h)", rule: probode.LogScore, scaling: probode.ScaleLocal},
+	{name: "log by component", rule: probode.LogScore, scaling: probode.ScaleStep, byComponent: true},
+	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocalEven, byComponent: true},
+}
+
+func ruleNames() []string {
+	var names []string
+	for _, r := range rules {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// levels at which coverage is taken.
+var levels = []float64{0.5, 0.68, 0.9, 0.95}
+
+// quickly keeps a few of each list, for tests.
+func quickly() ([]subject, []entrant, []rule) {
+	var es []entrant
+	for _, e := range entrants {
+		if slices.Contains([]string{"ab2", "am0", "dp5"}, e.name) {
+			e.tols = e.tols[:min(len(e.tols), 1)]
+			es = append(es, e)
+		}
+	}
+	return []subject{subjects[0], subjects[4]}, es, []rule{rules[0], rules[2], rules[3], rules[6]}
+}

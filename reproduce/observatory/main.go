@@ -1,0 +1,238 @@
+// Observatory measures every method on every problem at several step sizes or
+// tolerances: how large the error is, what it costs, and whether the spread that
+// a calibration states is the size of the errors, at parameters other than those
+// it was made at.
+//
+//	go run ./reproduce/observatory [-quick] [-out DIR] [-seed N] [-paths N] [-workers N]
+//
+// It writes DIR/cells.csv, one line for each rule of each cell, and
+// DIR/observatory.html, which stands alone. A cell that is in cells.csv is not
+// computed again: a run that was stopped goes on where it was.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// An observatory is one run of the program.
+type observatory struct {
+	subjects []subject
+	entrants []entrant
+	rules    []rule
+	levels   int // step sizes
+	others   int // θ at which calibrations are judged
+	paths    int
+	seed     uint64
+	workers  int
+	out      string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			os.Exit(0)
+		}
+		fmt.Fprintln(os.Stderr, "observatory:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10}
+	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
+	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
+	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
+	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
+	fs.IntVar(&o.workers, "workers", 0, "the `number` of cells at a time; 0 means that of cores; changes no number but times")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	switch {
+	case fs.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
+	case o.paths < 40:
+		return fmt.Errorf("-paths is %d: want at least 40", o.paths)
+	case o.workers < 0:
+		return fmt.Errorf("-workers is %d: want a number ≥ 0", o.workers)
+	}
+	if o.workers == 0 {
+		o.workers = runtime.GOMAXPROCS(0)
+	}
+	if *quick {
+		o.subjects, o.entrants, o.rules = quickly()
+		o.levels, o.others = 2, 3
+	}
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
+	rows, err := o.observe(ctx)
+	if err != nil {
+		return err
+	}
+	return o.writePage(filepath.Join(o.out, "observatory.html"), rows)
+}
+
+// observe computes the cells that are not there yet and returns all rows in the
+// order of the lists.
+func (o *observatory) observe(ctx context.Context) ([]row, error) {
+	path := filepath.Join(o.out, "cells.csv")
+	settings := filepath.Join(o.out, "settings")
+	mine := fmt.Sprintf("seed %d, %d paths, %d other θ\n", o.seed, o.paths, o.others)
+	if text, err := os.ReadFile(settings); err == nil && string(text) != mine {
+		return nil, fmt.Errorf("%s has results with %q, and these are %q: want another -out", o.out, string(text), mine)
+	}
+	if err := os.WriteFile(settings, []byte(mine), 0o644); err != nil {
+		return nil, err
+	}
+	rows, err := load(path)
+	if err != nil {
+		return nil, err
+	}
+	type job struct {
+		cell
+		t *truth
+	}
+	var mu sync.Mutex
+	var failed error
+	begin, said := time.Now(), time.Now()
+	done, total := 0, len(o.subjects)*len(o.entrants)*o.levels
+	jobs := make(chan job)
+	var group sync.WaitGroup
+	for range o.workers {
+		group.Go(func() {
+			for j := range jobs {
+				got, err := j.compute(ctx, o, j.t)
+				mu.Lock()
+				if err == nil {
+					rows = append(rows, got...)
+					err = save(path, rows)
+				}
+				if err != nil && failed == nil {
+					failed = err
+				}
+				done++
+				if time.Since(said) > 10*time.Second {
+					said = time.Now()
+					fmt.Fprintf(os.Stderr, "%d of %d cells in %s: %s, %s\n", done, total, said.Sub(begin).Round(time.Second), j.t.p.Name, j.entrant.name)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	var truths []*truth
+	err = func() error {
+		defer close(jobs)
+		for i := range o.subjects {
+			t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
+			if err != nil {
+				return err
+			}
+			truths = append(truths, t)
+			for j := range o.entrants {
+				for level := range o.levels {
+					c := cell{&o.subjects[i], &o.entrants[j], level}
+					if c.entrant.tols != nil && level >= len(c.entrant.tols) {
+						continue
+					}
+					mu.Lock()
+					known, stop := o.has(rows, &c, t), failed != nil
+					if known {
+						done++
+					}
+					mu.Unlock()
+					if stop || ctx.Err() != nil {
+						return ctx.Err()
+					}
+					if !known {
+						jobs <- job{c, t}
+					}
+				}
+			}
+		}
+		return nil
+	}()
+	group.Wait()
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("interrupted; %s has what was complete by then", path)
+		}
+		return nil, err
+	}
+	rows = o.inOrder(rows, truths)
+	return rows, save(path, rows)
+}
+
+// has reports whether all rows of a cell are there. Those of a cell with rules
+// that are missing are computed again.
+func (o *observatory) has(rows []row, c *cell, t *truth) bool {
+	_, size := c.mesh(t)
+	want := map[string]bool{"none": true}
+	for _, r := range o.rules {
+		want[r.name] = true
+	}
+	for _, r := range rows {
+		if r.problem == t.p.Name && r.method == c.entrant.name && r.size == size {
+			if want[r.rule] = false; r.rule == "none" && r.status != "ok" {
+				return true
+			}
+		}
+	}
+	for _, missing := range want {
+		if missing {
+			return false
+		}
+	}
+	return true
+}
+
+// inOrder sorts rows by the lists and leaves out what is not in them, and what
+// is there twice.
+func (o *observatory) inOrder(rows []row, truths []*truth) []row {
+	var out []row
+	for i, t := range truths {
+		for j := range o.entrants {
+			for level := range o.levels {
+				c := cell{&o.subjects[i], &o.entrants[j], level}
+				if c.entrant.tols != nil && level >= len(c.entrant.tols) {
+					continue
+				}
+				_, size := c.mesh(t)
+				for _, name := range append([]string{"none"}, o.names()...) {
+					at := slices.IndexFunc(rows, func(r row) bool {
+						return r.problem == t.p.Name && r.method == c.entrant.name && r.size == size && r.rule == name
+					})
+					if at >= 0 {
+						out = append(out, rows[at])
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// names returns those of the rules.
+func (o *observatory) names() []string {
+	var names []string
+	for _, r := range o.rules {
+		names = append(names, r.name)
+	}
+	return names
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// The quick form gives a table and a page; a second run computes nothing again
+// and gives the same bytes; a table that lost its end is completed with the same
+// numbers, but for times; other settings do not mix.
+func TestQuick(t *testing.T) {
+	dir := t.TempDir()
+	ctx := context.Background()
+	args := []string{"-quick", "-out", dir}
+	if err := run(ctx, args); err != nil {
+		t.Fatal(err)
+	}
+	table, page := filepath.Join(dir, "cells.csv"), filepath.Join(dir, "observatory.html")
+	first, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := load(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := 0
+	for i := range rows {
+		r := &rows[i]
+		if !r.judged() {
+			continue
+		}
+		judged++
+		if !(r.meanSquare > 0) || !(r.lo <= r.meanSquare && r.meanSquare <= r.hi) || !(r.crps > 0) || r.inside[0] > r.inside[3] || r.within[0] > r.within[1] {
+			t.Errorf("a row that cannot be: %+v", *r)
+		}
+	}
+	if judged < 20 {
+		t.Errorf("%d verdicts in %d rows", judged, len(rows))
+	}
+	html, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"What should I use", "data:image/png", "log, local", "SIR"} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	if err := run(ctx, append(args, "-workers", "3")); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(table); err != nil || string(again) != string(first) {
+		t.Errorf("a second run changed the table: %v", err)
+	}
+	if err := save(table, rows[:len(rows)/2]); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(ctx, append(args, "-workers", "3")); err != nil {
+		t.Fatal(err)
+	}
+	again, err := load(table)
+	if err != nil || len(again) != len(rows) {
+		t.Fatalf("completed: %d rows, want %d: %v", len(again), len(rows), err)
+	}
+	for i := range rows {
+		for _, r := range []*row{&rows[i], &again[i]} {
+			r.seconds, r.calibration, r.took = 0, 0, 0
+		}
+		if a, b := rows[i].record(), again[i].record(); !reflect.DeepEqual(a, b) {
+			t.Errorf("row %d: %v, completed %v", i, a, b)
+		}
+	}
+	if err := run(ctx, append(args, "-seed", "2")); err == nil || !strings.Contains(err.Error(), "want another -out") {
+		t.Errorf("another seed in the same folder: %v", err)
+	}
+}
+
+// A truth that is drawn as the paths are has nominal coverage, a mean square of
+// one, and the CRPS of a Gaussian, σ/√π [Gneiting & Raftery 2007]. 3000 points in
+// ensembles of 100 paths, so that an ensemble's own scatter is some √(1/200) of its
+// mean square: sds of the mean square √2/√3000 = .026, of coverage at most .009, of
+// the CRPS .008·σ. At 5 of them, false alarms 1e-6.
+func TestVerdictIsCalibrated(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	const d, times, ensembles, paths = 2, 15, 100, 100
+	v := newVerdict(d)
+	sd := []float64{1, 3}
+	for range ensembles {
+		e := &probode.Ensemble{T: make([]float64, times), Deterministic: [][]float64{make([]float64, times), make([]float64, times)}, SD: [][]float64{make([]float64, times), make([]float64, times)}}
+		x := make([]float64, d*times)
+		for range paths {
+			p := make([]float64, d*times)
+			for i := range p {
+				p[i] = sd[i%d] * rng.NormFloat64()
+				e.SD[i%d][i/d] += p[i] * p[i] / (paths - 1)
+			}
+			e.Paths = append(e.Paths, p)
+		}
+		for i := range x {
+			x[i] = sd[i%d] * rng.NormFloat64()
+			e.SD[i%d][i/d] = math.Sqrt(e.SD[i%d][i/d])
+		}
+		v.add(e, x, make([]float64, len(x)), sd, 0)
+	}
+	n := float64(v.points)
+	if v.points != d*times*ensembles {
+		t.Fatalf("%d points", v.points)
+	}
+	// The variance here is about zero, with one more degree of freedom.
+	mean, lo, hi := v.meanSquare()
+	if math.Abs(mean-1) > 0.13 || lo > 1 || hi < 1 {
+		t.Errorf("mean square %.3f (%.3f to %.3f), want 1", mean, lo, hi)
+	}
+	for j, l := range levels {
+		if got := v.inside[j] / n; math.Abs(got-l) > 0.045 {
+			t.Errorf("coverage %.3f, want %.2f", got, l)
+		}
+	}
+	if got, want := v.crps/n, 1/math.Sqrt(math.Pi); math.Abs(got-want) > 0.04 {
+		t.Errorf("CRPS %.3f, want %.3f", got, want)
+	}
+	if got := v.crps / v.plain; math.Abs(got-math.Sqrt2/2) > 0.05 { // of E|X| = √(2/π)
+		t.Errorf("CRPS %.3f of that without spread, want .707", got)
+	}
+}
+
+// The CRPS of draws in the form of its definition.
+func TestCRPS(t *testing.T) {
+	x := []float64{-1, 0.5, 2}
+	want := (1.7+0.2+1.3)/3 - (1.5+3+1.5)/(3*2)
+	if got := crps(x, 0.7); math.Abs(got-want) > 1e-14 {
+		t.Errorf("CRPS %g, want %g", got, want)
+	}
+}
+
+// A table survives being written and read, with what is missing.
+func TestRows(t *testing.T) {
+	var r row
+	nan(&r)
+	r.problem, r.status, r.component, r.alpha, r.points = "a, b", "fails: \"x\"", "1;NaN;3", 0.1, 7
+	path := filepath.Join(t.TempDir(), "cells.csv")
+	if err := save(path, []row{r, r}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := load(path)
+	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[1].record(), r.record()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if c := got[0].components(); !reflect.DeepEqual(c, []float64{1, 3}) {
+		t.Errorf("components %v", c)
+	}
+	for _, text := range []string{"", "a,b\n1,2\n"} {
+		if _, err := read(strings.NewReader(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}
+
+// Every entrant and subject can be made, and names do not occur twice.
+func TestLists(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range entrants {
+		if e.method() == nil || seen[e.name] {
+			t.Errorf("method %s", e.name)
+		}
+		seen[e.name] = true
+		if e.tols != nil && len(e.tols) != 3 {
+			t.Errorf("%s: %d tolerances, want 3", e.name, len(e.tols))
+		}
+	}
+	for i := range subjects {
+		p := subjects[i].problem()
+		if err := p.Validate(); err != nil || seen[p.Name] {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		seen[p.Name] = true
+	}
+	names := []string{}
+	for _, r := range rules {
+		if seen[r.name] {
+			t.Errorf("rule %s is there twice", r.name)
+		}
+		seen[r.name] = true
+		names = append(names, r.name)
+	}
+	if !strings.Contains(strings.Join(names, "|"), recommended) {
+		t.Errorf("no rule %q", recommended)
+	}
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"html"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/viz"
+)
+
+// The page: tables and figures from the rows, which stand alone in one file.
+
+// recommended is the rule that the page shows errors of methods with.
+const recommended = "log, local"
+
+const head = `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Which solver, and how far to trust its spread</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
+h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
+p { max-width: 50rem; } figure { margin: 1.5rem 0; }
+.scroll { overflow: auto; } .tall { max-height: 36rem; }
+table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
+th, td { padding: .2rem .6rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
+th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.good { color: #00704f; } td.bad { color: #b34700; }
+input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
+</style>
+`
+
+type page struct{ bytes.Buffer }
+
+func (p *page) text(format string, args ...any) { fmt.Fprintf(p, "<p>"+format+"</p>\n", args...) }
+
+// table writes a table; a cell that begins with + or ! is marked as good or bad.
+func (p *page) table(class, id string, header []string, rows [][]string) {
+	fmt.Fprintf(p, "<div class=\"scroll %s\"><table id=%q>\n<thead><tr>", class, id)
+	for _, h := range header {
+		fmt.Fprintf(p, "<th>%s</th>", html.EscapeString(h))
+	}
+	p.WriteString("</tr></thead><tbody>\n")
+	for _, r := range rows {
+		p.WriteString("<tr>")
+		for _, c := range r {
+			class := ""
+			if c, ok := strings.CutPrefix(c, "+"); ok {
+				fmt.Fprintf(p, "<td class=\"n good\">%s</td>", html.EscapeString(c))
+				continue
+			}
+			if c, ok := strings.CutPrefix(c, "!"); ok {
+				fmt.Fprintf(p, "<td class=\"n bad\">%s</td>", html.EscapeString(c))
+				continue
+			}
+			if c != "" && strings.ContainsRune("0123456789-–", []rune(c)[0]) {
+				class = " class=n"
+			}
+			fmt.Fprintf(p, "<td%s>%s</td>", class, html.EscapeString(c))
+		}
+		p.WriteString("</tr>\n")
+	}
+	p.WriteString("</tbody></table></div>\n")
+}
+
+func (p *page) figure(f viz.Figure, caption string) error {
+	h, err := viz.HTML(f)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p, "<figure>\n%s<figcaption>%s</figcaption></figure>\n", h, html.EscapeString(caption))
+	return nil
+}
+
+// within marks v as good if it is in [lo, hi].
+func within(v, lo, hi float64, format string) string {
+	mark := "!"
+	if v >= lo && v <= hi {
+		mark = "+"
+	}
+	return mark + fmt.Sprintf(format, v)
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
+
+func (o *observatory) writePage(path string, rows []row) error {
+	var p page
+	p.WriteString(head)
+	p.WriteString("<h1>Which solver, and how far to trust its spread</h1>\n")
+	cells, judged := 0, 0
+	var problems, methods []string
+	for i := range rows {
+		r := &rows[i]
+		if r.rule == "none" {
+			cells++
+		} else if r.judged() {
+			judged++
+		}
+		if !slices.Contains(problems, r.problem) {
+			problems = append(problems, r.problem)
+		}
+		if !slices.Contains(methods, r.method) {
+			methods = append(methods, r.method)
+		}
+	}
+	p.text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each of them every rule chose a noise scale at the problem's own parameters, without an accurate solution, and was judged at %d other parameter values (log-normal about them, sd 10 %%) with other noise, against accurate solutions at up to %d times: %d judgements. All cells weigh the same.",
+		len(problems), len(methods), cells, o.others, observed, judged)
+	o.advice(&p, rows)
+	if err := o.calibrationPart(&p, rows); err != nil {
+		return err
+	}
+	if err := o.workPart(&p, rows); err != nil {
+		return err
+	}
+	if err := o.allPart(&p, rows); err != nil {
+		return err
+	}
+	p.WriteString("</html>\n")
+	return writeFile(path, p.Bytes())
+}
+
+// advice says which method to take.
+func (o *observatory) advice(p *page, rows []row) {
+	p.WriteString("<h2>What should I use for a problem like mine?</h2>\n")
+	p.text("Find the kind of your problem and the relative error you can live with. Methods are in the order of how many problems of the kind they reach it on with one of the steps that were tried, and then of their time; ×2 means twice that of the fastest one. The last number is the mean squared standardised error of the rule “%s”: 1 is honest, 4 a stated standard deviation half of what it should be.", recommended)
+	var table [][]string
+	for _, kind := range kinds {
+		for _, target := range []float64{1e-1, 1e-2, 1e-4} {
+			line := []string{kind, fmt.Sprintf("%.0e", target)}
+			if target == 1e-1 {
+				line[1] = "0.1"
+			} else if target == 1e-2 {
+				line[1] = "0.01"
+			} else {
+				line[1] = "0.0001"
+			}
+			best := choices(rows, kind, target, recommended)
+			if len(best) == 0 {
+				continue
+			}
+			for i := range min(4, len(best)) {
+				c := best[i]
+				line = append(line, fmt.Sprintf("%s (%d of %d, ×%.2g; %.2g)", c.method, c.reached, c.of, c.slower, c.square))
+			}
+			table = append(table, line)
+		}
+	}
+	p.table("", "advice", []string{"kind of problem", "error", "first", "second", "third", "fourth"}, table)
+}
+
+// calibrationPart compares the rules.
+func (o *observatory) calibrationPart(p *page, rows []row) error {
+	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
+	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps (l√N), and <i>local √(T/h)</i> by one that grows for short steps, which differs on grids to a tolerance; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3.")
+	for _, common := range []bool{true, false} {
+		title := "In the cells in which every rule has a verdict:"
+		if !common {
+			title = "In all cells of each rule; “fails” counts those in which paths could not be solved or the method is exact:"
+		}
+		p.text("%s", title)
+		var table [][]string
+		for _, s := range standings(rows, o.names(), common) {
+			if s.cells == 0 {
+				continue
+			}
+			table = append(table, []string{s.rule, fmt.Sprint(s.cells), fmt.Sprint(s.failed), within(s.geometric, .8, 1.25, "%.2f"), within(s.arithmetic, .8, 1.25, "%.3g"),
+				within(100*s.within[0], 60, 80, "%.0f %%"), within(100*s.within[1], 93, 98.5, "%.0f %%"),
+				percent(s.coverage[0]), percent(s.coverage[1]), percent(s.coverage[2]), percent(s.coverage[3]),
+				within(100*s.near, 95, 100, "%.0f %%"), within(100*s.nearEach, 95, 100, "%.0f %%"), fmt.Sprintf("%.1f %%", 100*s.wide), fmt.Sprintf("%.2f", s.crps), fmt.Sprintf("%.2f", s.energy)})
+		}
+		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square (geometric)", "(arithmetic)", "within 1 sd", "2 sd", "cover 50 %", "68 %", "90 %", "95 %", "factor 3", "by component", "too wide", "CRPS", "energy score"}, table)
+	}
+	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
+	f := viz.Figure{Columns: 2, Height: 470}
+	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
+	var lines []viz.Line
+	for _, s := range standings(rows, o.names(), false) {
+		if s.cells > 0 {
+			lines = append(lines, viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]})
+		}
+	}
+	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
+	square := viz.Panel{Title: "root mean squared standardised error, sorted over cells", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 300}}
+	var sorted []viz.Line
+	for _, name := range o.names() {
+		var v []float64
+		for _, r := range rows {
+			if r.rule == name && r.judged() {
+				v = append(v, math.Sqrt(min(max(r.meanSquare, 1e-3), 9e4)))
+			}
+		}
+		if len(v) == 0 {
+			continue
+		}
+		slices.Sort(v)
+		l := viz.Line{Name: name, Y: v}
+		for i := range v {
+			l.X = append(l.X, (float64(i)+.5)/float64(len(v)))
+		}
+		sorted = append(sorted, l)
+	}
+	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: grey}, viz.Rule{At: 1, Horizontal: true, Color: grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
+	f.Panels = []viz.Panel{coverage, square}
+	return p.figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
+}
+
+// allPart writes all rows, with a filter.
+func (o *observatory) allPart(p *page, rows []row) error {
+	p.WriteString("<h2>All cells</h2>\n<p><input id=filter placeholder=\"filter: words of problem, method, rule\" aria-label=filter> <a id=csv download=cells.csv>cells.csv</a></p>\n")
+	var table [][]string
+	g := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
+		}
+		return fmt.Sprintf("%.3g", v)
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	names, _ := new(row).fields()
+	w.Write(names)
+	for i := range rows {
+		r := &rows[i]
+		w.Write(r.record())
+		line := []string{r.problem, r.method, r.size, r.rule, g(r.error), fmt.Sprint(r.evaluations), fmt.Sprint(r.jacobians), g(1e3 * r.seconds), g(r.alpha)}
+		if r.status != "ok" {
+			line = append(line, "", "", "", "", r.status)
+		} else if r.rule == "none" {
+			line = append(line, "", "", "", "", "")
+		} else {
+			line = append(line, g(r.se/r.alpha), fmt.Sprintf("%.3g (%.2g–%.2g)", r.meanSquare, r.lo, r.hi), percent(r.within[0]), percent(r.within[1]), "")
+		}
+		table = append(table, line)
+	}
+	w.Flush()
+	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, table)
+	fmt.Fprintf(p, `<script type="text/csv" id="data">%s</script>
+<script>
+const rows = document.querySelectorAll("#cells tbody tr");
+document.getElementById("filter").oninput = e => {
+  const words = e.target.value.toLowerCase().split(/\s+/);
+  for (const r of rows) { const t = r.textContent.toLowerCase(); r.hidden = !words.every(w => t.includes(w)); }
+};
+document.getElementById("csv").href = URL.createObjectURL(new Blob([document.getElementById("data").textContent], {type: "text/csv"}));
+</script>
+`, strings.ReplaceAll(text.String(), "</", "<\\/"))
+	return w.Error()
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The results as a table: one row for each rule of a cell, and one, of the rule
+// "none", for the classical method alone. A file of them is what is computed so
+// far, and what a later run need not compute again.
+
+// A row is a line of the table. Numbers that are not there are NaN.
+type row struct {
+	problem, kind, method, size, rule, status string
+
+	steps, evaluations, jacobians int
+	seconds, error                float64 // of the classical solution; error relative to the size of components
+
+	alpha, se, seTime, fit, calibration, took float64
+
+	points, excluded, failed int
+	meanSquare, lo, hi       float64 // of the standardised error, at other θ
+	inside                   [4]float64
+	within                   [2]float64
+	crps, plain              float64
+	energy, energy0          float64
+	wide                     float64 // share of points
+	component                string  // mean square by component, with semicolons
+}
+
+// fields lists the columns with where they are.
+func (r *row) fields() (names []string, at []any) {
+	add := func(name string, p any) { names, at = append(names, name), append(at, p) }
+	add("problem", &r.problem)
+	add("kind", &r.kind)
+	add("method", &r.method)
+	add("size", &r.size)
+	add("rule", &r.rule)
+	add("status", &r.status)
+	add("steps", &r.steps)
+	add("evaluations", &r.evaluations)
+	add("jacobians", &r.jacobians)
+	add("seconds", &r.seconds)
+	add("error", &r.error)
+	add("alpha", &r.alpha)
+	add("alpha_se", &r.se)
+	add("alpha_se_time", &r.seTime)
+	add("fit_mean_square", &r.fit)
+	add("calibration_seconds", &r.calibration)
+	add("seconds_in_all", &r.took)
+	add("points", &r.points)
+	add("excluded", &r.excluded)
+	add("thetas_failed", &r.failed)
+	add("mean_square", &r.meanSquare)
+	add("mean_square_lo", &r.lo)
+	add("mean_square_hi", &r.hi)
+	for i, l := range levels {
+		add(fmt.Sprintf("coverage_%.0f", 100*l), &r.inside[i])
+	}
+	add("within_1sd", &r.within[0])
+	add("within_2sd", &r.within[1])
+	add("crps", &r.crps)
+	add("crps_without_spread", &r.plain)
+	add("energy_score", &r.energy)
+	add("energy_score_without_spread", &r.energy0)
+	add("share_too_wide", &r.wide)
+	add("mean_square_by_component", &r.component)
+	return names, at
+}
+
+// nan marks all numbers of the calibration as not there.
+func nan(r *row) {
+	_, at := r.fields()
+	for _, p := range at {
+		if f, ok := p.(*float64); ok {
+			*f = math.NaN()
+		}
+	}
+}
+
+// take writes what a verdict says.
+func (r *row) take(v *verdict, failed int) {
+	n := float64(v.points)
+	r.points, r.excluded, r.failed = v.points, v.excluded, failed
+	r.meanSquare, r.lo, r.hi = v.meanSquare()
+	for i := range r.inside {
+		r.inside[i] = v.inside[i] / n
+	}
+	for i := range r.within {
+		r.within[i] = v.within[i] / n
+	}
+	r.crps, r.plain = v.crps/n, v.plain/n
+	r.energy, r.energy0 = v.energy/n, v.energy0/n
+	r.wide = float64(v.wide) / n
+	var parts []string
+	for _, s := range v.byComponent() {
+		parts = append(parts, strconv.FormatFloat(s, 'g', 4, 64))
+	}
+	r.component = strings.Join(parts, ";")
+}
+
+// components returns the mean squares by component that are known.
+func (r *row) components() []float64 {
+	var out []float64
+	for _, s := range strings.Split(r.component, ";") {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// judged reports whether the row has a verdict.
+func (r *row) judged() bool { return r.status == "ok" && r.rule != "none" && r.points > 0 }
+
+func (r *row) record() []string {
+	var out []string
+	_, at := r.fields()
+	for _, p := range at {
+		switch p := p.(type) {
+		case *string:
+			out = append(out, *p)
+		case *int:
+			out = append(out, strconv.Itoa(*p))
+		case *float64:
+			out = append(out, strconv.FormatFloat(*p, 'g', 6, 64))
+		}
+	}
+	return out
+}
+
+// parse reads a record.
+func (r *row) parse(record []string) error {
+	names, at := r.fields()
+	if len(record) != len(at) {
+		return fmt.Errorf("%d columns: want %d", len(record), len(at))
+	}
+	for i, p := range at {
+		var err error
+		switch p := p.(type) {
+		case *string:
+			*p = record[i]
+		case *int:
+			*p, err = strconv.Atoi(record[i])
+		case *float64:
+			*p, err = strconv.ParseFloat(record[i], 64)
+		}
+		if err != nil {
+			return fmt.Errorf("column %s: %w", names[i], err)
+		}
+	}
+	return nil
+}
+
+// load reads the rows of a file; there are none if it does not exist. A file of
+// other columns is refused.
+func load(path string) ([]row, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := read(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it to begin again", path, err)
+	}
+	return rows, nil
+}
+
+func read(from io.Reader) ([]row, error) {
+	records, err := csv.NewReader(from).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	names, _ := new(row).fields()
+	if len(records) == 0 || strings.Join(records[0], ",") != strings.Join(names, ",") {
+		return nil, errors.New("the columns are not those of this version")
+	}
+	var rows []row
+	for i, record := range records[1:] {
+		var r row
+		if err := r.parse(record); err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+2, err)
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// save writes all rows, or leaves the file as it was.
+func save(path string, rows []row) error {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	names, _ := new(row).fields()
+	if err := w.Write(names); err != nil {
+		return err
+	}
+	for i := range rows {
+		if err := w.Write(rows[i].record()); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return writeFile(path, b.Bytes())
+}
+
+// writeFile gives a file its name only when it is whole.
+func writeFile(path string, data []byte) error {
+	tmp := path + ".tmp"
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func oneLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

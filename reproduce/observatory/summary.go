@@ -1,0 +1,165 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// What the cells say together. Each cell has the same weight.
+
+// A standing is how a rule did over all cells that it was judged in.
+type standing struct {
+	rule           string
+	cells, failed  int
+	geometric      float64 // means over cells of the mean squared standardised error
+	arithmetic     float64
+	coverage       [4]float64
+	within         [2]float64
+	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
+	wide           float64 // share of points too wide
+	crps, energy   float64 // geometric means of the ratio to no spread at all
+}
+
+// standings returns one for each rule, over the cells in which all of rules that
+// could be there have a verdict if common is set, or over all of each.
+func standings(rows []row, names []string, common bool) []standing {
+	judged := map[[3]string]int{}
+	for _, r := range rows {
+		if r.judged() {
+			judged[[3]string{r.problem, r.method, r.size}]++
+		}
+	}
+	all := 0
+	for _, n := range judged {
+		all = max(all, n)
+	}
+	var out []standing
+	for _, name := range names {
+		s := standing{rule: name}
+		var components float64
+		var ratios, energies int
+		for _, r := range rows {
+			if r.rule != name {
+				continue
+			}
+			if !r.judged() {
+				if r.rule == name && r.status != "ok" {
+					s.failed++
+				}
+				continue
+			}
+			if common && judged[[3]string{r.problem, r.method, r.size}] < all {
+				continue
+			}
+			s.cells++
+			m := min(max(r.meanSquare, 1e-12), 1e12)
+			s.geometric += math.Log(m)
+			s.arithmetic += m
+			for k, c := range r.inside {
+				s.coverage[k] += c
+			}
+			for k, c := range r.within {
+				s.within[k] += c
+			}
+			if m > 1./9 && m < 9 {
+				s.near++
+			}
+			for _, c := range r.components() {
+				components++
+				if c > 1./9 && c < 9 {
+					s.nearEach++
+				}
+			}
+			s.wide += r.wide
+			if r.crps > 0 && r.plain > 0 {
+				s.crps += math.Log(r.crps / r.plain)
+				ratios++
+			}
+			if r.energy > 0 && r.energy0 > 0 {
+				s.energy += math.Log(r.energy / r.energy0)
+				energies++
+			}
+		}
+		n := float64(s.cells)
+		s.geometric, s.arithmetic = math.Exp(s.geometric/n), s.arithmetic/n
+		for k := range s.coverage {
+			s.coverage[k] /= n
+		}
+		for k := range s.within {
+			s.within[k] /= n
+		}
+		s.near, s.nearEach, s.wide = s.near/n, s.nearEach/components, s.wide/n
+		s.crps, s.energy = math.Exp(s.crps/float64(ratios)), math.Exp(s.energy/float64(energies))
+		out = append(out, s)
+	}
+	return out
+}
+
+// A choice is how a method does on problems of one kind, at one accuracy.
+type choice struct {
+	method  string
+	reached int     // problems in which some cell has the error
+	of      int     // problems of the kind
+	slower  float64 // geometric mean of its time over that of the fastest method
+	square  float64 // geometric mean over cells of the mean squared standardised error, of one rule
+}
+
+// choices ranks the methods for a kind of problem and a relative error: those
+// first that reach it on more problems, and the faster ones of these.
+func choices(rows []row, kind string, target float64, rule string) []choice {
+	fastest := map[[2]string]float64{} // by problem and method
+	problems, methods := []string{}, []string{}
+	for _, r := range rows {
+		if r.kind != kind || r.rule != "none" {
+			continue
+		}
+		if !slices.Contains(problems, r.problem) {
+			problems = append(problems, r.problem)
+		}
+		if !slices.Contains(methods, r.method) {
+			methods = append(methods, r.method)
+		}
+		if key := [2]string{r.problem, r.method}; r.status == "ok" && r.error <= target {
+			if v, ok := fastest[key]; !ok || r.seconds < v {
+				fastest[key] = r.seconds
+			}
+		}
+	}
+	var out []choice
+	for _, m := range methods {
+		c := choice{method: m, of: len(problems)}
+		for _, p := range problems {
+			best := math.Inf(1)
+			for _, other := range methods {
+				if v, ok := fastest[[2]string{p, other}]; ok {
+					best = min(best, v)
+				}
+			}
+			if v, ok := fastest[[2]string{p, m}]; ok {
+				c.reached++
+				c.slower += math.Log(v / best)
+			}
+		}
+		if c.reached == 0 {
+			continue
+		}
+		c.slower = math.Exp(c.slower / float64(c.reached))
+		n := 0.
+		for _, r := range rows {
+			if r.kind == kind && r.method == m && r.rule == rule && r.judged() {
+				c.square += math.Log(min(max(r.meanSquare, 1e-12), 1e12))
+				n++
+			}
+		}
+		c.square = math.Exp(c.square / n)
+		out = append(out, c)
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if out[i].reached != out[j].reached {
+			return out[i].reached > out[j].reached
+		}
+		return out[i].slower < out[j].slower
+	})
+	return out
+}
