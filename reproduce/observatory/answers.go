@@ -204,7 +204,7 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 				if fine, err = q.model(ctx, o.seed); err != nil {
 					return fmt.Errorf("%s: %w", q.name, err)
 				}
-				if fine.Mode, err = fine.FindMode(ctx, o.seed); err != nil {
+				if fine.Modes, err = fine.FindModes(ctx, o.seed); err != nil {
 					return fmt.Errorf("%s: %w", q.name, err)
 				}
 				if accurate, err = bayes.Sample(ctx, fine, bayes.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1}); err != nil {
@@ -231,7 +231,7 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 // one computes an answer.
 func (o *observatory) one(ctx context.Context, r *remedy, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
-	p.Method, p.StepSize, p.Mode, p.Alpha = solver, a.step, nil, bayes.Value{}
+	p.Method, p.StepSize, p.Modes, p.Alpha = solver, a.step, nil, bayes.Value{}
 	if r.noise {
 		q, cal, err := p.Calibrated(ctx, probode.CalibrateSettings{Rule: r.rule, Paths: 200, Seed: o.seed, Workers: 1})
 		if err != nil {
