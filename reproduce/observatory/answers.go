@@ -204,7 +204,7 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 				if fine, err = q.model(ctx, o.seed); err != nil {
 					return fmt.Errorf("%s: %w", q.name, err)
 				}
-				if fine.Modes, err = fine.FindModes(ctx, o.seed); err != nil {
+				if fine.Modes, err = fine.FindModes(ctx, bayes.ModeSearch{Seed: o.seed}); err != nil {
 					return fmt.Errorf("%s: %w", q.name, err)
 				}
 				if accurate, err = bayes.Sample(ctx, fine, bayes.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1}); err != nil {
