@@ -90,7 +90,7 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -strict", "-strict has no meaning"},
 		{"-case dragons -json nodir/a.json", "-json nodir/a.json: there is no folder nodir"},
 		{"-case dragons more", `"more" is not a flag`},
-		{"", "-case or -problem"},
+		{"", "-case, -problem or -model"},
 	} {
 		var out strings.Builder
 		err := certifyVerb(context.Background(), strings.Fields(c.args), &out)
