@@ -194,3 +194,35 @@ func ExampleProblem_UnknownStart() {
 	// from 1 to 0.9982 rad/s
 	// from 2 to 1.9644 rad/s
 }
+
+// A field that ends at the initial state has no differences to both sides: a
+// right Jacobian is not blamed for that.
+func TestJacobianAtTheEndOfTheField(t *testing.T) {
+	p := &Problem{Name: "growth", X0: []float64{0, 1}, Span: [2]float64{0, 1},
+		F: func(dst []float64, _ float64, x, _ []float64) {
+			dst[0], dst[1] = x[1]-math.Pow(x[0], 1.1), -x[1]
+		},
+		FJ: func(f, jac []float64, _ float64, x, _ []float64) {
+			f[0], f[1] = x[1]-math.Pow(x[0], 1.1), -x[1]
+			jac[0], jac[1], jac[3] = -1.1*math.Pow(x[0], 0.1), 1, -1
+		}}
+	g, err := UniformGrid(p, nil, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Solve(make([]float64, s.PathLen()), nil, nil); err != nil {
+		t.Error(err)
+	}
+	right := p.FJ
+	p.FJ = func(f, jac []float64, t float64, x, theta []float64) {
+		right(f, jac, t, x, theta)
+		jac[1] = 2
+	}
+	if _, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0); err == nil {
+		t.Error("a wrong Jacobian beside it is accepted")
+	}
+}

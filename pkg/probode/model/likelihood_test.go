@@ -558,3 +558,56 @@ func TestBand(t *testing.T) {
 		t.Error("not Autonomous")
 	}
 }
+
+// Kinks, ends of domains, short pulses and solutions that end: the number is
+// right, or there is an error of one line.
+func TestOddEquations(t *testing.T) {
+	for _, c := range []struct {
+		rate, initial string
+		want          float64 // at 5; +Inf for an error, NaN if any number will do
+	}{
+		{"-max(0, x - 0.5)", "0.5", 0.5},
+		{"abs(x) - 1", "0", math.Exp(-5) - 1},
+		{"piecewise(1, time < 2 + k, 0)", "0", 3},
+		{"-x^1.1", "0", 0},
+		{"1 - 0.2*x^1.5", "0", math.NaN()},
+		{"exp(-(time - 2.5)^2/0.0005)", "0", math.Sqrt(math.Pi * 0.0005)},
+		{"-1e12*x", "1", 0},
+		{"x^2", "0.5", math.Inf(1)},
+		{"1/x", "0", math.Inf(1)},
+		{"ln(x)", "-1", math.Inf(1)},
+		{"1e300*x", "1", math.Inf(1)},
+	} {
+		rate, err := expr.Parse(c.rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		initial, err := expr.Parse(c.initial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &Model{Name: "odd", States: []State{{ID: "x", Init: initial, Rate: rate}},
+			Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal}},
+			Data:        []Measurement{{Observable: "y", Time: 5}}}
+		p := &Problem{Name: "odd", Models: []*Model{m}, Params: []Param{{ID: "k", Nominal: 1, Scale: Lin, Estimate: true}}}
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), true)
+		switch {
+		case math.IsInf(c.want, 1):
+			if err == nil || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", c.rate, err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", c.rate, err)
+		case math.IsNaN(c.want): // only that it can be solved, from where f ends
+			if !(v.Error < 1e-7) {
+				t.Errorf("%s: error %g", c.rate, v.Error)
+			}
+		case math.Abs(v.Experiments[0].Simulated[0]-c.want) > 1e-7:
+			t.Errorf("%s: %v, want %v", c.rate, v.Experiments[0].Simulated[0], c.want)
+		}
+	}
+}

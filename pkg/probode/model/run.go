@@ -28,7 +28,13 @@ const most = 1 << 22
 // the events of q.
 func (r run) solve(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program, times []float64) (x, dx []float64, err error) {
 	d, n := q.Dim(), len(theta)
-	g, err := probode.Frozen{Tolerance: r.Tolerance}.Grid(ctx, q, r.method, theta, times)
+	mesh := probode.Frozen{Tolerance: r.Tolerance}
+	if !q.Autonomous {
+		// A pulse in f(t) that is no piecewise, such as a Gaussian, must not
+		// fall between two steps.
+		mesh.Max = (q.Span[1] - q.Span[0]) / 128
+	}
+	g, err := mesh.Grid(ctx, q, r.method, theta, times)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,115 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// level is a constant state with normal errors: the likelihood is largest at
+// the mean and the standard deviation of the data.
+func level() *Problem {
+	m := &Model{Name: "level", States: []State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}},
+		Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Sym("s"), Scale: Lin, Distribution: Normal}}}
+	for i, y := range []float64{2.1, 1.7, 2.9, 2.4, 1.9} {
+		m.Data = append(m.Data, Measurement{Observable: "y", Time: float64(i), Value: y})
+	}
+	return &Problem{Name: "level", Models: []*Model{m}, Params: []Param{
+		{ID: "mu", Nominal: 1, Scale: Lin, Lower: -10, Upper: 10, Estimate: true},
+		{ID: "s", Nominal: 1, Scale: Log10, Lower: 1e-3, Upper: 1e3, Estimate: true}}}
+}
+
+func TestFit(t *testing.T) {
+	p := level()
+	list, err := p.Fit(context.Background(), FitSettings{Starts: 6, Seed: 3, Workers: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mean = 2.2
+	sd := math.Sqrt((0.01 + 0.25 + 0.49 + 0.04 + 0.09) / 5)
+	want := -2.5 * (math.Log(2*math.Pi*sd*sd) + 1)
+	for i, o := range list {
+		if o.Err != nil || !o.Converged {
+			t.Errorf("search %d: %v %s", o.Start, o.Err, o.Reason)
+			continue
+		}
+		if math.Abs(o.Theta[0]-mean) > 1e-4 || math.Abs(o.Theta[1]-sd) > 1e-4 || math.Abs(o.LogLikelihood-want) > 1e-7 {
+			t.Errorf("search %d ends at %v with %v: want %v, %v with %v", o.Start, o.Theta, o.LogLikelihood, mean, sd, want)
+		}
+		if i > 0 && o.LogLikelihood > list[i-1].LogLikelihood {
+			t.Errorf("optimum %d is better than the one before", i)
+		}
+	}
+	again, err := p.Fit(context.Background(), FitSettings{Starts: 6, Seed: 3, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if list[i].Start != again[i].Start || !slices.Equal(list[i].Theta, again[i].Theta) {
+			t.Errorf("one worker: %+v, three: %+v", again[i], list[i])
+		}
+	}
+}
+
+// An optimum outside of the bounds is looked for at the bound; starts come from
+// the prior.
+func TestFitBounds(t *testing.T) {
+	p := level()
+	p.Params[0].Upper = 2
+	p.Params[1].Start = Prior{"parameterScaleUniform", -1, 1}
+	list, err := p.Fit(context.Background(), FitSettings{Starts: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := list[0]; o.Err != nil || o.Theta[0] > 2 || o.Theta[0] < 2-1e-3 {
+		t.Errorf("%+v: want 2 for the mean", o)
+	}
+	b, err := newBox(&p.Params[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, z := range []float64{-100, -1, 0, 2, 1e6} {
+		if u, _ := b.value(z); !(u >= -3 && u <= 3) {
+			t.Errorf("z = %v gives %v", z, u)
+		}
+		const h = 1e-6
+		up, slope := b.value(z + h)
+		down, _ := b.value(z - h)
+		if math.Abs(z) < 10 && math.Abs((up-down)/(2*h)-slope) > 1e-5 {
+			t.Errorf("slope %v at %v: want %v", slope, z, (up-down)/(2*h))
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	p := level()
+	for _, s := range []FitSettings{{}, {Starts: -1}, {Starts: 1, Workers: -1}, {Starts: 1, Iterations: -1}} {
+		if _, err := p.Fit(context.Background(), s); err == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if list, err := p.Fit(ctx, FitSettings{Starts: 2}); !errors.Is(err, context.Canceled) || len(list) != 2 || list[0].Err == nil {
+		t.Errorf("stopped: %v %v", list, err)
+	}
+	p.Params[0].Lower = 10
+	if _, err := p.Fit(context.Background(), FitSettings{Starts: 1}); err == nil {
+		t.Error("an empty range is accepted")
+	}
+	p.Params[0].Estimate, p.Params[1].Estimate = false, false
+	if _, err := p.Fit(context.Background(), FitSettings{Starts: 1}); err == nil {
+		t.Error("nothing to estimate, and no error")
+	}
+	// Where nothing can be computed the search says why.
+	p = level()
+	p.Models[0].Observables[0].Noise = expr.Call("times", expr.Num(-1), expr.Sym("s"))
+	list, err := p.Fit(context.Background(), FitSettings{Starts: 1})
+	if is := (*ImpossibleError)(nil); err != nil || !errors.As(list[0].Err, &is) {
+		t.Errorf("%v, %v", list, err)
+	}
+}
