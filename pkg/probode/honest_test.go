@@ -150,6 +150,6 @@ func ExampleCalibrate_logScore() {
 		fmt.Printf("%v: %.1f\n", rule, cal.Fits[0].MeanSquare)
 	}
 	// Output:
-	// Bhattacharyya: 2.3
+	// Bhattacharyya: 2.0
 	// log score: 1.0
 }
