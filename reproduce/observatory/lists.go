@@ -51,10 +51,11 @@ const (
 	swings  = "oscillation with fast and slow stretches"
 	keeps   = "conserves energy"
 	chaotic = "chaotic, over a few Lyapunov times"
+	grids   = "diffusion on a coarse grid"
 	stiff   = "stiff"
 )
 
-var kinds = []string{smooth, decays, swings, keeps, chaotic, stiff}
+var kinds = []string{smooth, decays, swings, keeps, chaotic, grids, stiff}
 
 // The dear ones come last.
 var subjects = []subject{
@@ -69,8 +70,8 @@ var subjects = []subject{
 	{kind: swings, make: problems.Goodwin},
 	{kind: swings, make: func() *probode.Problem { return problems.VanDerPol(1) }},
 	{kind: stiff, name: "van der Pol, μ = 20", make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 2},
-	{kind: stiff, make: func() *probode.Problem { return problems.Brusselator(5) }},
-	{kind: stiff, make: func() *probode.Problem { return problems.Burgers(10) }},
+	{kind: grids, make: func() *probode.Problem { return problems.Brusselator(5) }},
+	{kind: grids, make: func() *probode.Problem { return problems.Burgers(10) }},
 	{kind: keeps, make: func() *probode.Problem { return problems.Kepler(0.3) }, end: 13},
 	{kind: keeps, make: problems.HenonHeiles, end: 50},
 	{kind: chaotic, make: problems.Lorenz63, end: 4},

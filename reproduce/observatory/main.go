@@ -3,7 +3,7 @@
 // a calibration states is the size of the errors, at parameters other than those
 // it was made at.
 //
-//	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers] [-seed N] [-paths N] [-workers N]
+//	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
 // It writes DIR/cells.csv, one line for each rule of each cell;
 // DIR/answers.csv, one line for each posterior, remedy and step; and
@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
-	only := fs.String("only", "", "compute `cells` or answers alone; the page has what is there of the other")
+	only := fs.String("only", "", "compute `cells` or answers alone, or nothing: page; the page has what is there")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
@@ -72,8 +72,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
-	case *only != "" && *only != "cells" && *only != "answers":
-		return fmt.Errorf("-only is %q: want cells or answers", *only)
+	case !slices.Contains([]string{"", "cells", "answers", "page"}, *only):
+		return fmt.Errorf("-only is %q: want cells, answers or page", *only)
 	case o.paths < 40:
 		return fmt.Errorf("-paths is %d: want at least 40", o.paths)
 	case o.workers < 0:
@@ -94,14 +94,14 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	rows, err := load[row](filepath.Join(o.out, "cells.csv"))
-	if err == nil && *only != "answers" {
+	if err == nil && (*only == "" || *only == "cells") {
 		rows, err = o.observe(ctx, rows)
 	}
 	if err != nil {
 		return err
 	}
 	answers, err := load[answer](filepath.Join(o.out, "answers.csv"))
-	if err == nil && *only != "cells" {
+	if err == nil && (*only == "" || *only == "answers") {
 		answers, err = o.answerAll(ctx, answers)
 	}
 	if err != nil {
@@ -241,6 +241,7 @@ func (o *observatory) inOrder(rows []row, truths []*truth) []row {
 						return r.problem == t.p.Name && r.method == c.entrant.name && r.size == size && r.rule == name
 					})
 					if at >= 0 {
+						rows[at].kind = t.kind // it may have been renamed
 						out = append(out, rows[at])
 					}
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -184,7 +185,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 	var lines []viz.Line
 	for _, s := range standings(rows, o.names(), false) {
 		if s.cells > 0 {
-			lines = append(lines, viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]})
+			lines = append(lines, emphasised(viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]}))
 		}
 	}
 	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
@@ -201,7 +202,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 			continue
 		}
 		slices.Sort(v)
-		l := viz.Line{Name: name, Y: v}
+		l := emphasised(viz.Line{Name: name, Y: v})
 		for i := range v {
 			l.X = append(l.X, (float64(i)+.5)/float64(len(v)))
 		}
@@ -210,6 +211,14 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: grey}, viz.Rule{At: 1, Horizontal: true, Color: grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	f.Panels = []viz.Panel{coverage, square}
 	return p.figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
+}
+
+// emphasised makes the curve of the recommended rule stand out.
+func emphasised(l viz.Line) viz.Line {
+	if l.Name == recommended {
+		l.Color, l.Width = color.Black, 3
+	}
+	return l
 }
 
 // unreached says where the recommended rule has no verdict, or a bad one, and why.
