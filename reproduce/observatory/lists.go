@@ -110,14 +110,6 @@ var rules = []rule{
 	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocalEven, byComponent: true},
 }
 
-func ruleNames() []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 // levels at which coverage is taken.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}
 
