@@ -66,6 +66,9 @@ func (a *assessor) conclude() {
 	if a.delayed != nil {
 		a.effects(a.delayed, nil)
 	}
+	if a.other != nil {
+		a.effects(a.other, a.otherPaired)
+	}
 	a.out.largest()
 	a.out.extrapolate()
 	a.remedies()
