@@ -273,9 +273,15 @@ func (a *assessor) sampleOther() error {
 	by := a.otherSolvers[at]
 	q := a.at(by.StepSize)
 	q.Method, q.Mesh = by.Method, nil
+	// Modes of its own it may have too, and its time is that of the draws, as it is
+	// for the others.
+	var err error
+	if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
+		return a.ctx.Err() // it stays foretold
+	}
 	d, err := a.sample(q, bayes.Deterministic{}, a.seed(3000))
 	if err != nil {
-		return a.ctx.Err() // it stays foretold
+		return a.ctx.Err()
 	}
 	own, khat, err := a.weigh(d)
 	if err != nil || !(khat <= khatLimit) {
@@ -310,7 +316,11 @@ func (a *assessor) tryDelayed() error {
 	p := a.at(st.StepSize)
 	p.Modes = a.modes[f]
 	sampler := bayes.DelayedAcceptance{CoarseStep: top}
+	// A shorter run tells what it costs.
+	whole := a.s.Chains
+	a.s.Chains.Draws, a.s.Chains.MinESS = min(1000, cmp.Or(whole.Draws, 1000)), 0
 	d, err := a.sample(p, sampler, a.seed(2000))
+	a.s.Chains = whole
 	if err != nil {
 		return a.ctx.Err() // a sampler that fails is no remedy
 	}
