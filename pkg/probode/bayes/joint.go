@@ -137,8 +137,9 @@ type scoring struct {
 	step      []float64 // of the differences
 	precision *mat.SymDense
 	gradient  *mat.VecDense
-	forward   bool // differences: half the work, for a rough gradient
-	draws     int  // of each value of the data, for the information
+	forward   bool       // differences: half the work, for a rough gradient
+	draws     int        // of each value of the data, for the information
+	jac       *mat.Dense // of the locations, of the last expand
 	full      []float64
 	which     []int
 }
@@ -212,6 +213,7 @@ func (s *scoring) expand(x []float64) bool {
 
 	d := len(s.theta)
 	jac := mat.NewDense(len(base), len(x), nil)
+	s.jac = jac
 	var plus, minus []float64
 	for k, at := range x {
 		h := s.step[k]
