@@ -59,6 +59,7 @@ type Certified struct {
 	D     float64
 	Bound float64   // D or √2 D: no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
+	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
@@ -319,9 +320,10 @@ func (c *certifier) fill(m *Certified, x *expecter, unknown bool) error {
 	if unknown {
 		m.Bound *= math.Sqrt2
 	}
-	m.Shift = nil
+	m.Shift, m.SD = nil, nil
 	for _, k := range c.assessed {
 		m.Shift = append(m.Shift, shift[k])
+		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
 	return nil
 }
