@@ -47,7 +47,10 @@ func (a *assessor) remedies() {
 		return // nothing to measure by
 	}
 	add := func(r Remedy) { a.out.Remedies = append(a.out.Remedies, r) }
-	first := a.out.Steps[a.out.Asked[0]].StepSize
+	first := math.Inf(1) // of the steps, in the order asked for
+	if a.out.Asked != nil {
+		first = a.out.Steps[a.out.Asked[0]].StepSize
+	}
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
 		kind, where := "smaller step", fmt.Sprintf("h = %.4g", st.StepSize)
@@ -62,7 +65,7 @@ func (a *assessor) remedies() {
 		if st.Probabilistic != nil {
 			add(a.noise(st.Probabilistic, st.Deterministic, where))
 		}
-		if st.KHat <= khatLimit {
+		if st.KHat <= khatLimit && i < len(a.paired) && a.paired[i] != nil {
 			add(a.reweighting(i, where))
 		}
 	}
@@ -167,9 +170,7 @@ func (a *assessor) reweighting(i int, where string) Remedy {
 	_, lost := st.phantoms()
 	worst := 0.0 // Monte Carlo error that the weights add, in accurate sd
 	for j := range a.out.Params {
-		if own := a.paired[i]; own != nil {
-			worst = math.Max(worst, decisive*own[j].BiasSE/a.out.Params[j].SD)
-		}
+		worst = math.Max(worst, decisive*a.paired[i][j].BiasSE/a.out.Params[j].SD)
 	}
 	r.Reaches = worst < a.out.Threshold && lost < spoken && st.Deterministic.Verdict() != Undecided
 	switch {
