@@ -116,3 +116,41 @@ func most(x []float64) float64 {
 	}
 	return best
 }
+
+// certify sets the certificates of all steps, at the modes of the reference
+// posterior, and what they say of the reference's own error.
+func (a *assessor) certify() error {
+	if a.reference == nil {
+		return nil
+	}
+	for i := range a.out.Steps {
+		st := &a.out.Steps[i]
+		// Where it cannot be had there is none; the draws say the rest.
+		st.Certificates, _ = Certify(a.ctx, a.at(st.StepSize), a.s.Accurate, a.reference)
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		for _, c := range st.Certificates {
+			a.out.ReferenceD = max(a.out.ReferenceD, c.ReferenceD)
+		}
+	}
+	return nil
+}
+
+// trusted reports whether the reference's own error is small enough for a verdict:
+// a tenth of the threshold.
+func (a *Report) trusted() bool { return !(a.ReferenceD > a.Threshold/10) }
+
+// certificates returns the lines of the certificates.
+func (a *Report) certificates() string {
+	var b strings.Builder
+	for _, st := range a.Steps {
+		for _, c := range st.Certificates {
+			fmt.Fprintf(&b, "certificate, h = %.4g: %v\n", st.StepSize, c)
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString("(from two solves at a mode; other modes and the width are not covered)\n\n")
+	}
+	return b.String()
+}

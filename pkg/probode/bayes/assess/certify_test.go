@@ -3,10 +3,13 @@ package assess_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // D at the mode is that of the closed form, and the shift that of the means by
@@ -40,3 +43,15 @@ func TestCertify(t *testing.T) {
 }
 
 func normalCDF(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
+
+// A reference that is itself too rough gives no verdict, and says so.
+func TestRoughReferenceGivesNoVerdict(t *testing.T) {
+	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
+		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
+		t.Errorf("%v, D = %g, warnings %q", v, a.ReferenceD, a.Warnings)
+	}
+	if !strings.Contains(a.String(), "certificate, h = 0.125: D = ") {
+		t.Errorf("no certificate in %s", a)
+	}
+}

@@ -87,7 +87,7 @@ func (a *assessor) effects(inf *Inference, own []shift) {
 		}
 		// Chains that have not mixed leave neither the accurate mean nor the
 		// unit of all biases, the accurate sd, known.
-		if a.out.KHat <= khatLimit && sound(m) && sound(a.source.summed.Summary[k]) {
+		if a.out.KHat <= khatLimit && a.out.trusted() && sound(m) && sound(a.source.summed.Summary[k]) {
 			e.Verdict = e.judge(a.out.Threshold)
 		}
 		inf.Effects = append(inf.Effects, e)

@@ -39,6 +39,10 @@ type Report struct {
 	// ReferenceModes are the modes of the reference posterior.
 	ReferenceModes []Mode
 
+	// ReferenceD is the largest of the certificates: where it is above a tenth
+	// of Threshold the reference is not accurate enough for a verdict.
+	ReferenceD float64
+
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
 }
@@ -65,6 +69,10 @@ type Step struct {
 	// and the next smaller one, log(Error ratio)/log(step ratio).
 	Mode         []float64
 	Error, Order float64
+
+	// Certificates bound the effect of the solver's error at the modes of the
+	// reference posterior.
+	Certificates []Certificate
 
 	// Modes are those of the deterministic posterior, the largest first, and
 	// Lost the modes of the reference posterior that are not among them.

@@ -80,6 +80,9 @@ func (a *assessor) run() error {
 	if err := a.findModes(); err != nil {
 		return err
 	}
+	if err := a.certify(); err != nil {
+		return err
+	}
 	var fine *draws
 	for i := a.finest(); i >= 0; i-- {
 		st := &a.out.Steps[i]

@@ -12,7 +12,7 @@ import (
 // String returns the answer, the tables and the warnings.
 func (a *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v on %s\n\n%s\n%s", a.Method, a.Model, a.Answer(), a.Tables())
+	fmt.Fprintf(&b, "%v on %s\n\n%s%s\n%s", a.Method, a.Model, a.certificates(), a.Answer(), a.Tables())
 	if a.Warnings != nil {
 		b.WriteByte('\n')
 	}
