@@ -93,6 +93,8 @@ func (a *assessor) effects(inf *Inference, own []shift) {
 			e = own[j].Effect
 			e.Bias, e.BiasSE = e.Bias/q.SD, e.BiasSE/q.SD
 		}
+		// The unit of the bias, the accurate sd, has an error of its own.
+		e.BiasSE = math.Hypot(e.BiasSE, e.Bias*q.SDSE/q.SD)
 		// Chains that have not mixed leave neither the accurate mean nor the
 		// unit of all biases, the accurate sd, known.
 		if a.out.KHat <= khatLimit && a.out.trusted() && sound(m) && sound(a.source.summed.Summary[k]) {
