@@ -63,9 +63,9 @@ type Certified struct {
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
-	// OwnD is D between the reference and one with a tolerance, or the square
-	// of the step ratio, a hundred times smaller: what the reference itself
-	// leaves open. NaN if that could not be solved.
+	// OwnD is D between the reference and one with a tolerance a hundred times,
+	// or a step ten times, smaller: what the reference itself leaves open. NaN if
+	// that could not be solved.
 	OwnD float64
 
 	// Found tells whether Theta is a mode; it may be on the way to one.
