@@ -137,8 +137,11 @@ type scoring struct {
 	step      []float64 // of the differences
 	precision *mat.SymDense
 	gradient  *mat.VecDense
-	forward   bool // differences: half the work, for a rough gradient
-	draws     int  // of each value of the data, for the information
+	forward   bool       // differences: half the work, for a rough gradient
+	draws     int        // of each value of the data, for the information
+	jac       *mat.Dense // of the locations, of the last expand
+	full      []float64
+	which     []int
 }
 
 func newScoring(e *Density, blocks []block) *scoring {
@@ -210,6 +213,7 @@ func (s *scoring) expand(x []float64) bool {
 
 	d := len(s.theta)
 	jac := mat.NewDense(len(base), len(x), nil)
+	s.jac = jac
 	var plus, minus []float64
 	for k, at := range x {
 		h := s.step[k]
@@ -303,6 +307,16 @@ func (s *scoring) information() (score []float64, cells []cell) {
 					}
 				}
 				g, f := make([]float64, q), make([]float64, q*q)
+				if s.closed(f, l, m) {
+					if math.IsNaN(y) {
+						clear(f)
+					} else if !l.gradient(g, y, m, 1/math.Sqrt(f[0])) {
+						clear(g)
+					}
+					cells = append(cells, cell{len(score), q, f})
+					score = append(score, g...)
+					continue
+				}
 				ys := make([]float64, s.draws)
 				var spread float64
 				for i := range ys {
@@ -335,6 +349,39 @@ func (s *scoring) information() (score []float64, cells []cell) {
 		}
 	}
 	return score, cells
+}
+
+// closed writes the information on m and the own numbers that are unknown, if l has
+// it in closed form.
+func (s *scoring) closed(dst []float64, l *columnErrors, m float64) bool {
+	by, ok := l.Likelihood.(Informer)
+	if !ok {
+		return false
+	}
+	if _, ok := description(l.Likelihood); !ok {
+		return false
+	}
+	n := 1 + len(l.own)
+	s.full = append(s.full[:0], make([]float64, n*n)...)
+	if !by.Information(s.full, m, l.own) {
+		return false
+	}
+	s.which = append(s.which[:0], 0)
+	for i, p := range l.param {
+		if p >= 0 {
+			s.which = append(s.which, 1+i)
+		}
+	}
+	for a, i := range s.which {
+		for b, j := range s.which {
+			v := s.full[i*n+j]
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return false
+			}
+			dst[a*len(s.which)+b] = v
+		}
+	}
+	return true
 }
 
 // gradient writes the derivatives of log p(y | m, own) in m and in the own

@@ -103,7 +103,7 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	s.Points = max(0, s.Points)
 	if s.Starts == 0 {
 		// In few dimensions a search is cheap.
-		s.Starts = max(modeStarts, 300/(d+1))
+		s.Starts = max(modeStarts, 200/(d+1))
 	}
 	q := &search{p: p, s: s, newOne: newOne}
 	release := e.Bind(ctx)

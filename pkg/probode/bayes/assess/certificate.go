@@ -59,12 +59,13 @@ type Certified struct {
 	D     float64
 	Bound float64   // D or √2 D: no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
+	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
-	// OwnD is D between the reference and one with a tolerance, or the square
-	// of the step ratio, a hundred times smaller: what the reference itself
-	// leaves open. NaN if that could not be solved.
+	// OwnD is D between the reference and one with a tolerance a hundred times,
+	// or a step ten times, smaller: what the reference itself leaves open. NaN if
+	// that could not be solved.
 	OwnD float64
 
 	// Found tells whether Theta is a mode; it may be on the way to one.
@@ -319,9 +320,10 @@ func (c *certifier) fill(m *Certified, x *expecter, unknown bool) error {
 	if unknown {
 		m.Bound *= math.Sqrt2
 	}
-	m.Shift = nil
+	m.Shift, m.SD = nil, nil
 	for _, k := range c.assessed {
 		m.Shift = append(m.Shift, shift[k])
+		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // The linear model is x′ = a + cos 3t, with the initial value b unknown, too: what
@@ -258,5 +259,32 @@ func TestCertificateRefuses(t *testing.T) {
 	stop()
 	if _, err = assess.Certify(stopped, p, assess.CertifySettings{Modes: [][]float64{{0.5, 1}}}); err == nil {
 		t.Error("context that has ended: no error")
+	}
+}
+
+// On the lynx and hare data the shifts are those that sampling finds: within 4
+// standard errors and a tenth of D, what is not linear, of the bias for each of eight
+// parameters; and none is beyond the bound.
+func TestCertificateLynxHare(t *testing.T) {
+	p := caseOf(t, "lynx-hare")
+	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 1}, 0.25
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
+		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+	st := a.Steps[0]
+	if st.Certificate == nil || len(st.Certificate.Modes) != 1 {
+		t.Fatalf("certificate %+v", st.Certificate)
+	}
+	m := st.Certificate.Modes[0]
+	for k, e := range st.Deterministic.Effects {
+		t.Logf("%s: shift %+.4f, bias %+.4f ± %.4f", a.Params[k].Name, m.Shift[k], e.Bias, e.BiasSE)
+		if math.Abs(m.Shift[k]-e.Bias) > 4*e.BiasSE+0.1*m.D {
+			t.Errorf("%s: shift %g, sampled bias %g ± %g", a.Params[k].Name, m.Shift[k], e.Bias, e.BiasSE)
+		}
+		if math.Abs(e.Bias)-4*e.BiasSE > m.Bound {
+			t.Errorf("%s: sampled bias %g ± %g above the bound %g", a.Params[k].Name, e.Bias, e.BiasSE, m.Bound)
+		}
+	}
+	if !strings.Contains(a.String(), "Without sampling: Not certified") {
+		t.Errorf("report %s", a)
 	}
 }

@@ -23,6 +23,11 @@ func (a *assessor) certify() error {
 			}
 		}
 	}
+	for _, m := range c.modes {
+		if m.OwnD > a.out.ReferenceD { // NaN: nothing is known against it
+			a.out.ReferenceD = m.OwnD
+		}
+	}
 	shared := slices.Clone(c.modes)
 	a.certifier = &certifier{ctx: c.ctx, p: c.p, reference: c.reference, by: c.by, fine: c.fine, assessed: c.assessed, modes: shared}
 	for i := range a.out.Steps {
@@ -44,6 +49,10 @@ func (a *assessor) certify() error {
 	}
 	return a.ctx.Err()
 }
+
+// trusted reports whether the reference's own error is small enough for a verdict:
+// a tenth of the threshold.
+func (a *Report) trusted() bool { return !(a.ReferenceD > a.Threshold/10) }
 
 // certified returns what the certificates say, of the largest step that is
 // certified, or else of the smallest.

@@ -49,16 +49,16 @@ func Extrapolate(h, y, se []float64, order int) Extrapolated {
 		return Extrapolated{y[0], 0}
 	}
 	// In units of the largest step and of the spread, which g has at the largest
-	// step. The prior of log √v is flat over six powers of ten below and two
-	// above that, that of log ℓ from a third of the largest step to a hundred of
-	// them: a smooth error.
+	// step. The prior of log √v is flat from a tenth of that to a hundred times,
+	// since an error that noise hides is still there, that of log ℓ from a third
+	// of the largest step to a hundred of them: a smooth error.
 	type term struct{ log, mean, variance float64 }
 	var terms []term
 	best := math.Inf(-1)
-	for i := range 33 {
-		amplitude := math.Pow(10, -6+float64(i)/4)
-		for j := range 11 {
-			length := math.Pow(10, -0.5+float64(j)/4)
+	for i := range 10 {
+		amplitude := math.Pow(10, -1+float64(i)/3)
+		for j := range 6 {
+			length := math.Pow(10, -0.5+float64(j)/2)
 			k := mat.NewSymDense(n, nil)
 			for a := range n {
 				for b := range a + 1 {

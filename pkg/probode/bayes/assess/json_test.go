@@ -85,7 +85,8 @@ type (
 		Bias        *float64
 		Ratio       *float64 `json:"sd_ratio"`
 		Seconds     *float64
-		Reaches     bool `json:"reaches_threshold"`
+		Reach       *float64 `json:"seconds_to_reach"`
+		Reaches     bool     `json:"reaches_threshold"`
 		Recommended bool
 		Note        string
 	}

@@ -66,6 +66,9 @@ func (a *assessor) conclude() {
 	if a.delayed != nil {
 		a.effects(a.delayed, nil)
 	}
+	if a.other != nil {
+		a.effects(a.other, a.otherPaired)
+	}
 	a.out.largest()
 	a.out.extrapolate()
 	a.remedies()
@@ -90,9 +93,11 @@ func (a *assessor) effects(inf *Inference, own []shift) {
 			e = own[j].Effect
 			e.Bias, e.BiasSE = e.Bias/q.SD, e.BiasSE/q.SD
 		}
+		// The unit of the bias, the accurate sd, has an error of its own.
+		e.BiasSE = math.Hypot(e.BiasSE, e.Bias*q.SDSE/q.SD)
 		// Chains that have not mixed leave neither the accurate mean nor the
 		// unit of all biases, the accurate sd, known.
-		if a.out.KHat <= khatLimit && sound(m) && sound(a.source.summed.Summary[k]) {
+		if a.out.KHat <= khatLimit && a.out.trusted() && sound(m) && sound(a.source.summed.Summary[k]) {
 			e.Verdict = e.judge(a.out.Threshold)
 		}
 		inf.Effects = append(inf.Effects, e)

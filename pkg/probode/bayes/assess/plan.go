@@ -64,7 +64,11 @@ type assessor struct {
 	paired           [][]shift
 	notes            [][]string // of the calibrations, by step
 	certifier        *certifier // at the modes of the reference posterior; nil before it is made
-	others           []Remedy   // by other methods
+	others           []Remedy   // by other methods, foretold
+	otherSolvers     []Solver   // of these
+	other            *Inference // by the cheapest of them, nil if none was sampled
+	otherPaired      []shift
+	otherAt          int
 	referenceSeconds float64    // of one accurate solution
 	delayed          *Inference // by delayed acceptance; nil if it was not tried
 	source           *draws     // that the accurate posterior was had from

@@ -47,7 +47,10 @@ func (a *assessor) remedies() {
 		return // nothing to measure by
 	}
 	add := func(r Remedy) { a.out.Remedies = append(a.out.Remedies, r) }
-	first := a.out.Steps[a.out.Asked[0]].StepSize
+	first := math.Inf(1) // of the steps, in the order asked for
+	if a.out.Asked != nil {
+		first = a.out.Steps[a.out.Asked[0]].StepSize
+	}
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
 		kind, where := "smaller step", fmt.Sprintf("h = %.4g", st.StepSize)
@@ -62,7 +65,7 @@ func (a *assessor) remedies() {
 		if st.Probabilistic != nil {
 			add(a.noise(st.Probabilistic, st.Deterministic, where))
 		}
-		if st.KHat <= khatLimit {
+		if st.KHat <= khatLimit && i < len(a.paired) && a.paired[i] != nil {
 			add(a.reweighting(i, where))
 		}
 	}
@@ -72,7 +75,12 @@ func (a *assessor) remedies() {
 	if a.delayed != nil {
 		add(a.measured(a.delayed, "delayed acceptance", a.delayed.Sampler))
 	}
-	a.out.Remedies = append(a.out.Remedies, a.others...)
+	for i, r := range a.others {
+		if a.other != nil && i == a.otherAt {
+			r = a.measured(a.other, r.Kind, a.otherSolvers[i].String())
+		}
+		add(r)
+	}
 	a.out.rank()
 }
 
@@ -108,6 +116,21 @@ func (inf *Inference) worse(threshold float64) (bias, ratio float64) {
 	return e.Bias, e.Ratio
 }
 
+// sizes returns between what the size of the worst effect lies, in units of the
+// threshold, as far as the Monte Carlo error tells.
+func (inf *Inference) sizes(threshold float64) (least, most float64) {
+	for _, e := range inf.Effects {
+		b, r := math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold)
+		bSE, rSE := decisive*e.BiasSE/threshold, decisive*e.RatioSE/e.Ratio/math.Log1p(threshold)
+		least = math.Max(least, math.Max(b-bSE, r-rSE))
+		most = math.Max(most, math.Max(b+bSE, r+rSE))
+	}
+	return least, most
+}
+
+// worseThanNothing is what is said of noise that is.
+const worseThanNothing = "worse than nothing"
+
 // measured is the remedy of a run.
 func (a *assessor) measured(inf *Inference, kind, name string) Remedy {
 	r := Remedy{Kind: kind, Name: name, Seconds: 1000 / inf.ESSPerSecond, Reaches: inf.Verdict() == Negligible}
@@ -124,11 +147,16 @@ func (a *assessor) measured(inf *Inference, kind, name string) Remedy {
 // noise is never to be recommended where it is worse than nothing.
 func (a *assessor) noise(noisy, trusted *Inference, where string) Remedy {
 	r := a.measured(noisy, "noise in the model", "noise in the model, "+where)
-	size := func(inf *Inference) float64 { return inf.Effects[inf.farthest(a.out.Threshold)].size(a.out.Threshold) }
-	switch x, y := size(noisy), size(trusted); {
+	least, _ := noisy.sizes(a.out.Threshold)
+	_, most := trusted.sizes(a.out.Threshold)
+	mid := func(inf *Inference) float64 { return inf.Effects[inf.farthest(a.out.Threshold)].size(a.out.Threshold) }
+	switch x, y := mid(noisy), mid(trusted); {
+	case least > most:
+		r.Reaches = false
+		r.Note = fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, x/y)
 	case x >= y:
 		r.Reaches = false
-		r.Note = fmt.Sprintf("worse than nothing: %.1f times as far off as with the solver trusted at the same step", x/y)
+		r.Note = "not known to be better than the solver trusted at the same step"
 	case r.Reaches && trusted.Verdict() == Negligible:
 		r.Note = "not needed: the solver can be trusted at the same step"
 	}
@@ -142,9 +170,7 @@ func (a *assessor) reweighting(i int, where string) Remedy {
 	_, lost := st.phantoms()
 	worst := 0.0 // Monte Carlo error that the weights add, in accurate sd
 	for j := range a.out.Params {
-		if own := a.paired[i]; own != nil {
-			worst = math.Max(worst, decisive*own[j].BiasSE/a.out.Params[j].SD)
-		}
+		worst = math.Max(worst, decisive*a.paired[i][j].BiasSE/a.out.Params[j].SD)
 	}
 	r.Reaches = worst < a.out.Threshold && lost < spoken && st.Deterministic.Verdict() != Undecided
 	switch {
@@ -183,7 +209,7 @@ func (a *assessor) extrapolation() Remedy {
 // tryOthers looks, without sampling, for the step at which other methods would do,
 // and times the reference.
 func (a *assessor) tryOthers() error {
-	a.others = nil
+	a.others, a.otherSolvers = nil, nil
 	c := a.certifier
 	fine := a.out.Steps[a.finest()].Deterministic
 	if c == nil || fine == nil || fine.ESSPerSecond == 0 {
@@ -224,11 +250,45 @@ func (a *assessor) tryOthers() error {
 		if err != nil {
 			continue
 		}
+		a.otherSolvers = append(a.otherSolvers, out.Solver)
 		a.others = append(a.others, Remedy{
 			Kind: "other method", Name: fmt.Sprintf("%v (foretold)", out.Solver), Bias: out.At.Shift, Ratio: math.NaN(),
 			Seconds: 1000 * solves * timed(x, theta), Note: "by the certificate, without sampling: assess it before it is relied on",
 		})
 	}
+	return a.sampleOther()
+}
+
+// sampleOther samples with the cheapest of the other methods, if that promises to
+// cost less than the smallest step.
+func (a *assessor) sampleOther() error {
+	at, least := -1, 1000/a.out.Steps[a.finest()].Deterministic.ESSPerSecond
+	for i, r := range a.others {
+		if r.Seconds < least {
+			at, least = i, r.Seconds
+		}
+	}
+	if at < 0 {
+		return a.ctx.Err()
+	}
+	by := a.otherSolvers[at]
+	q := a.at(by.StepSize)
+	q.Method, q.Mesh = by.Method, nil
+	// Modes of its own it may have too, and its time is that of the draws, as it is
+	// for the others.
+	var err error
+	if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
+		return a.ctx.Err() // it stays foretold
+	}
+	d, err := a.sample(q, bayes.Deterministic{}, a.seed(3000))
+	if err != nil {
+		return a.ctx.Err()
+	}
+	own, khat, err := a.weigh(d)
+	if err != nil || !(khat <= khatLimit) {
+		own = nil
+	}
+	a.other, a.otherPaired, a.otherAt = d.summed, own, at
 	return a.ctx.Err()
 }
 
@@ -257,7 +317,11 @@ func (a *assessor) tryDelayed() error {
 	p := a.at(st.StepSize)
 	p.Modes = a.modes[f]
 	sampler := bayes.DelayedAcceptance{CoarseStep: top}
+	// A shorter run tells what it costs.
+	whole := a.s.Chains
+	a.s.Chains.Draws, a.s.Chains.MinESS = min(1000, cmp.Or(whole.Draws, 1000)), 0
 	d, err := a.sample(p, sampler, a.seed(2000))
+	a.s.Chains = whole
 	if err != nil {
 		return a.ctx.Err() // a sampler that fails is no remedy
 	}
@@ -279,7 +343,7 @@ func (a *Report) remedyText() string {
 	}
 	bad := 0
 	for _, r := range a.Remedies {
-		if strings.HasPrefix(r.Note, "worse than nothing") {
+		if strings.HasPrefix(r.Note, worseThanNothing) {
 			bad++
 		}
 	}

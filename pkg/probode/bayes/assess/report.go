@@ -53,6 +53,10 @@ type Report struct {
 	// ReferenceModes are the modes of the reference posterior.
 	ReferenceModes []Mode
 
+	// ReferenceD is the largest of the certificates: where it is above a tenth
+	// of Threshold the reference is not accurate enough for a verdict.
+	ReferenceD float64
+
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
 }

@@ -38,7 +38,7 @@ func assessed() *assessor {
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 	a := assessed()
 	a.conclude()
-	if got, want := a.out.Answer(), "There the probabilistic solver (α = 2) has a off by +0.200 ± 0.014 of the accurate sd, with an sd 1.000 ± 0.014 times as large; its worst is b, off by -0.500 ± 0.014.\n"; !strings.HasSuffix(got, want) {
+	if got, want := a.out.Answer(), "There the probabilistic solver (α = 2) has a off by +0.200 ± 0.014 of the accurate sd, with an sd 1.000 ± 0.014 times as large; its worst is b, off by -0.500 ± 0.015.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("answer %q, want at its end %q", got, want)
 	}
 	a.out.Steps[0].Probabilistic.Summary[1].SD = 2

@@ -96,10 +96,15 @@ func (a *Report) Tables() string {
 		rows := [][]string{{"extrapolated to h = 0", "mean", "sd", "(mean − accurate)/sd"}}
 		for j, x := range a.Extrapolated {
 			q := a.Params[j]
+			if math.IsNaN(x.Mean) {
+				continue
+			}
 			rows = append(rows, []string{x.Name, fmt.Sprintf("%s ± %s", number("%.4g", x.Mean), number("%.1g", x.MeanSE)), fmt.Sprintf("%s ± %s", number("%.3g", x.SD), number("%.1g", x.SDSE)), plusMinus((x.Mean-q.Mean)/q.SD, math.Hypot(x.MeanSE, q.MeanSE)/q.SD, true)})
 		}
-		b.WriteByte('\n')
-		writeTable(&b, rows)
+		if len(rows) > 1 {
+			b.WriteByte('\n')
+			writeTable(&b, rows)
+		}
 	}
 	if t := a.remedyText(); t != "" {
 		b.WriteString("\n" + t)

@@ -20,6 +20,9 @@ func (as *assessor) warn() {
 	if !(a.KHat <= khatLimit) {
 		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.1f, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, khatLimit)
 	}
+	if !a.trusted() {
+		say("no verdict: the reference's own error is D = %.2g, where at most %.2g is wanted: take an Accurate solver with a smaller Tolerance or StepSize, and declare what breaks f as events", a.ReferenceD, a.Threshold/10)
+	}
 	as.warnModes(say)
 	for _, st := range a.Steps {
 		if st.Err != "" {

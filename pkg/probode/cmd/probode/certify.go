@@ -6,11 +6,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling:
@@ -45,6 +49,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: have D below the threshold, not only the shifts")
+	line := flags.String("line", "", "`parameter` along which the log likelihood is drawn, by each solver and the reference: see -out")
+	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
 	file := flags.String("json", "", "`file` for the numbers, for programs: docs/json.md")
 	if err := parse(flags, args, certifyHelp, out); err != nil {
 		return err
@@ -60,6 +66,17 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
 	case *strict && !*enough:
 		return errors.New("-strict has no meaning without -enough")
+	}
+	if (*line == "") != (*page == "") {
+		return errors.New("-line and -out: want both, the parameter and the file of the figure")
+	}
+	if *page != "" {
+		if ext := filepath.Ext(*page); ext != ".png" && ext != ".svg" {
+			return fmt.Errorf("-out %s: want a name that ends in .png or .svg", *page)
+		}
+		if err := canWrite("out", *page); err != nil {
+			return err
+		}
 	}
 	if err := checkJSON(*file, m.data); err != nil {
 		return err
@@ -89,6 +106,11 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
+	if *page != "" {
+		if err := drawLine(ctx, p, all.All, *line, *page); err != nil {
+			return err
+		}
+	}
 	fmt.Fprintf(out, "%v on %s\n\n%s", p.Method, m.title(), all)
 	if *file == "" {
 		return nil
@@ -98,6 +120,49 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	return nil
 }
+
+// drawLine draws the log likelihood along a parameter, to both sides of the first
+// mode.
+func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate, name, path string) error {
+	var at *assess.Certified
+	for i := range all[0].Modes {
+		if m := &all[0].Modes[i]; m.Found && at == nil {
+			at = m
+		}
+	}
+	if at == nil {
+		return errors.New("-line: no mode of the reference's posterior was reached")
+	}
+	k := slices.Index(all[0].Params, name)
+	if k < 0 {
+		return fmt.Errorf("-line %s: want one of %s", clip(name), strings.Join(all[0].Params, ", "))
+	}
+	var solvers []assess.Solver
+	for _, c := range all {
+		solvers = append(solvers, c.Coarse)
+	}
+	theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
+	profile, err := assess.NewProfile(ctx, p, append(solvers, all[0].Reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
+	if err != nil {
+		return err
+	}
+	draw := viz.PNG
+	if filepath.Ext(path) == ".svg" {
+		draw = viz.SVG
+	}
+	picture, err := draw(viz.LogLikelihoodProfile(profile))
+	if err != nil {
+		return err
+	}
+	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(picture); return err }); err != nil {
+		return fmt.Errorf("-out: %w", err)
+	}
+	return nil
+}
+
+// lineWidth is the half width of the figure of -line in posterior sd: the moves that
+// a sampler makes.
+const lineWidth = 0.5
 
 // certifySolvers are the settings that the flags list.
 func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Solver, error) {

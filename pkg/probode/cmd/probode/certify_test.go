@@ -64,6 +64,13 @@ func TestCertifyVerb(t *testing.T) {
 	if err := run(context.Background(), []string{"certify", "-case", "dragons", "-method", "dp5", "-rtol", "1e-4", "-atol", "1e-6", "-enough", "-json", file}, &out); err != nil {
 		t.Fatal(err)
 	}
+	picture := filepath.Join(t.TempDir(), "line.svg")
+	if err := run(context.Background(), []string{"certify", "-case", "dragons", "-method", "dp5", "-rtol", "1e-2", "-line", "beta1", "-out", picture}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(picture); err != nil || !strings.Contains(string(text), "<svg") {
+		t.Errorf("picture of %d bytes, error %v", len(text), err)
+	}
 	var e struct {
 		Steps  []struct{ H, Tol, ATol *float64 }
 		Enough struct {
@@ -89,6 +96,8 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -reference 1", "-reference 1"},
 		{"-case dragons -strict", "-strict has no meaning"},
 		{"-case dragons -json nodir/a.json", "-json nodir/a.json: there is no folder nodir"},
+		{"-case dragons -line beta1", "-line and -out"},
+		{"-case dragons -steps 0.5 -line beta1 -out a.txt", "-out a.txt: want a name that ends in .png or .svg"},
 		{"-case dragons more", `"more" is not a flag`},
 		{"", "-case, -problem or -model"},
 	} {

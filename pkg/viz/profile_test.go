@@ -1,0 +1,32 @@
+package viz
+
+import (
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+)
+
+// The lower panel holds what each solver differs from the last, zero in the middle;
+// a point that could not be solved is left out.
+func TestLogLikelihoodProfile(t *testing.T) {
+	p := &assess.Profile{
+		Param: "k", X: []float64{1, 2, 3}, Solvers: []assess.Solver{{StepSize: 0.5}, {Accurate: true}},
+		LogLikelihood: [][]float64{{-3, -1, math.NaN()}, {-4, -3, -5}},
+	}
+	f := LogLikelihoodProfile(p)
+	if len(f.Panels) != 2 || len(f.Panels[0].Layers) != 2 || len(f.Panels[1].Layers) != 1 {
+		t.Fatalf("%+v", f)
+	}
+	y := f.Panels[1].Layers[0].(Line).Y
+	if y[0] != -1 || y[1] != 0 || !math.IsNaN(y[2]) {
+		t.Errorf("differences %v, want -1, 0, NaN", y)
+	}
+	if _, err := PNG(f); err != nil {
+		t.Error(err)
+	}
+	p.Solvers, p.LogLikelihood = p.Solvers[:1], p.LogLikelihood[:1]
+	if f := LogLikelihoodProfile(p); len(f.Panels) != 1 {
+		t.Errorf("one solver: %d panels", len(f.Panels))
+	}
+}
