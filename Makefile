@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce test test-go test-slurm test-notebooks notebooks check lint bench expected image image-test clean
+.PHONY: help lab reproduce observatory test test-lint test-go test-race test-slurm test-notebooks fuzz notebooks check lint bench expected image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,10 +12,29 @@ lab: ## set up what is missing and open the notebooks in JupyterLab
 reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
 	go run ./reproduce $(ARGS)
 
-test: test-go test-slurm test-notebooks ## set up whatever is needed and run all tests
+observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; goes on where it was stopped
+	go run ./reproduce/observatory $(ARGS)
 
-test-go: lint ## the tests of the Go packages, plain and with the race detector
+# The parts of make test, in order; make test PARTS="lint go" runs these two.
+PARTS = lint go race slurm notebooks
+
+test: ## set up whatever is needed and run all tests, or those of PARTS="lint go race slurm notebooks"
+	@times=; for part in $(PARTS); do \
+		line=$$(sed -n "s/^test-$$part:.*## //p" $(firstword $(MAKEFILE_LIST))); \
+		[ -n "$$line" ] || { echo "make test: no part $$part: want some of lint go race slurm notebooks"; exit 2; }; \
+		printf '\n== %s: %s\n' "$$part" "$$line"; \
+		from=$$(date +%s); \
+		$(MAKE) --no-print-directory test-$$part || { echo "== $$part failed after $$(($$(date +%s) - from)) s"; exit 1; }; \
+		took="$$part $$(($$(date +%s) - from)) s"; echo "== $$took"; \
+		times="$$times$${times:+, }$$took"; \
+	done; printf '\nall passed: %s\n' "$$times"
+
+test-lint: lint ## gofmt, go vet and staticcheck
+
+test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
 	go test ./...
+
+test-race: ## those of the library once more with the race detector
 	go test -race $$(go list ./pkg/... | grep -v /cases) # long, and its goroutines are those of bayes
 
 test-slurm: ## one study split over processes and over the tasks of a real Slurm, if there is one
@@ -27,6 +46,17 @@ test-notebooks: ## the notebooks on the real kernel and in a real browser
 	environment/lab run python environment/test_arviz.py
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
 	environment/lab run python environment/test_browser.py 00 05
+
+# Short, since the seeds and what was found before run in test-go, too.
+FUZZTIME = 10s
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@grep -rl --include='*_test.go' '^func Fuzz' pkg | while read -r file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file"); do \
+			echo "== $$target in $${file%/*}"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || exit 1; \
+		done; \
+	done
 
 notebooks: ## execute all notebooks in place, and write them as HTML to notebooks/html
 	environment/lab setup
@@ -41,8 +71,9 @@ lint: ## gofmt, go vet and staticcheck
 	go vet ./...
 	go tool staticcheck ./...
 
-bench: ## benchmarks of a step and of an ensemble
-	go test -run '^$$' -bench . ./pkg/...
+bench: ## steps, ensembles and calibration as ratios to C, if there is a compiler, then all benchmarks
+	go test -run '^$$' -bench . ./pkg/probode/internal/cbench
+	go test -run '^$$' -bench . $$(go list ./pkg/... | grep -v /cbench)
 
 expected: ## replace reproduce/expected by the results of a full run
 	go run ./reproduce -update

@@ -35,7 +35,7 @@ func (m AdamsBashforth) Stepper(p *Problem, g *Grid) (Stepper, error) {
 
 // A past is what multistep methods share: the values F_i, F_{i−1}, … of the
 // present segment, and the classical Runge–Kutta method that takes the first
-// steps, of which there are no such values yet.
+// steps, before which there are no such values.
 type past struct {
 	p     *Problem
 	g     *Grid

@@ -74,7 +74,7 @@ type CalibrateSettings struct {
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh
-	// Scaling says how the size of the noise goes with the step; zero is the
+	// Scaling says how the size of the noise depends on the step; zero is the
 	// default of the grid.
 	Scaling Scaling
 	// Rule says what α* is; zero is the paper's.
@@ -95,8 +95,8 @@ type CalibrateSettings struct {
 	Paths int
 	// Bracket holds the smallest and the largest α considered. Zero means
 	// 1e-6 and 1e6, and what lies beyond if the ensemble is still too wide at
-	// the one or too narrow at the other: which α is right goes with the
-	// units of the state, and with a high power of those of time.
+	// the one or too narrow at the other: which α is right depends on the
+	// units of the state, and on a high power of those of time.
 	Bracket [2]float64
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64

@@ -12,8 +12,8 @@ import (
 // there. They are looked at at the start, and at a few points of the first
 // path that a Solver has solved, which costs later ones nothing.
 
-// checkSteps refuses a step that is none, and so many steps that a path of them
-// cannot be held.
+// checkSteps refuses a step size that is not positive and finite or exceeds the
+// span, and so many steps that their path does not fit in memory.
 func (p *Problem) checkSteps(h float64) error {
 	if err := checkStep(p.Span, h); err != nil {
 		return fmt.Errorf("%s: %w", p.title(), err)
@@ -58,7 +58,7 @@ func (p *Problem) checkStart() (err error) {
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// beside returns t, or a time close behind it that is not that of an event.
+// beside returns t, or the closest later time that is not that of an event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -139,7 +139,7 @@ func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 // CheckJacobian compares FJ at (t, x, θ) with F and with central differences
 // of F, and names the first entry that disagrees by more than 10⁻³ of the
 // largest entry of its row. Central differences are good to about 10⁻⁶, so
-// that what is reported is a slip of the pen. With FJ nil it returns nil.
+// that what is reported is a mistake in FJ. With FJ nil it returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.checkDense() != nil { // which a method that uses FJ reports
 		return nil

@@ -11,19 +11,28 @@
 //
 // # Where to start
 //
+//   - A Problem holds f, the initial state, the span and, if there are doses or
+//     switches, the events.
 //   - Integrate computes an ensemble: means, spreads and quantiles over time.
 //   - Calibrate chooses the noise scale α, so that the spread matches the error.
-//   - Reference gives an accurate solution to compare with.
+//   - A Solver computes single paths, and SolveTangents their derivatives.
 //   - Package bayes, below this one, infers θ from data with the solver's error
-//     in the model; package problems holds test problems; package mcmc runs
-//     and judges Markov chains.
+//     in the model, and judges whether that error matters; package model reads
+//     models from files; package problems holds test problems; package
+//     reference computes accurate solutions; package mcmc runs Markov chains.
 //
 // # Which method
 //
 // AdamsMoulton{} is backward Euler, for problems that may be stiff; with Steps
 // 1 it is the trapezoidal rule, of order 2 and still A-stable. More steps bring
 // more order and less stability. AdamsBashforth and RungeKutta cost less in a
-// step and serve problems that are not stiff.
+// step and serve problems that are not stiff. Package methods adds Radau for
+// stiff problems, Gauss for mechanics, and random time steps. The page
+// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to
+// write one.
+//
+// Steps are of one size (Uniform), pass through the times of the data
+// (Through), or come from one error-controlled run (Frozen): see Mesh.
 //
 // # Notation
 //
@@ -32,8 +41,8 @@
 //	θ, X₀        Problem.Theta, Problem.X0 and Start
 //	Z            what Solver.Solve writes
 //	ξ            DrawNoise, PerturbNoise
-//	h            Step
-//	s            Steps
+//	h            StepSize, Grid.H
+//	s            Steps of AdamsBashforth and AdamsMoulton
 //	β₋₁, β_j     AdamsMoultonCoefficients
 //	α            Alpha: it multiplies a variance
 //	Γ            (h β₋₁)⁻¹ I − J

@@ -22,7 +22,7 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh
-	// Scaling says how the size of the noise goes with the step; zero is the
+	// Scaling says how the size of the noise depends on the step; zero is the
 	// default of the grid.
 	Scaling Scaling
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate

@@ -289,3 +289,87 @@ func TestBindWithin(t *testing.T) {
 		t.Error("the outer context still holds")
 	}
 }
+
+// What is done to a Problem after UnknownStart does not reach the copy.
+func TestUnknownStartIsACopy(t *testing.T) {
+	p := &Problem{Name: "copied", X0: []float64{1, 2}, Span: [2]float64{0, 1}, Events: Doses(0, 1, 0.5),
+		F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }}
+	q := p.UnknownStart(0)
+	p.X0[1], p.Events[0].Jump, p.F = 9, nil, nil
+	x := make([]float64, 2)
+	if q.Initial(x, q.Theta); x[0] != 1 || x[1] != 2 {
+		t.Errorf("starts at %g, want 1 and 2", x)
+	}
+	e, err := Integrate(context.Background(), q, RungeKutta{}, 1, Settings{Mesh: Through(0.25), Times: []float64{1}})
+	if err != nil || e.Deterministic[0][0] != 2 || e.Deterministic[1][0] != 2 {
+		t.Errorf("%v, %v: want both components at 2", e, err)
+	}
+}
+
+// More workers than paths, and a context that has ended before anything began.
+func TestIdleWorkersAndEndedContext(t *testing.T) {
+	p := forced(1, 0, [2]float64{1, 1})
+	s := Settings{StepSize: 0.125, Alpha: 1, Quantiles: []float64{0.5}}
+	s.Workers = 1
+	one, err := Integrate(context.Background(), p, RungeKutta{}, 3, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Workers = 64
+	many, err := Integrate(context.Background(), p, RungeKutta{}, 3, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range one.Quantile[0][1] {
+		if many.Quantile[0][1][i] != v || many.SD[1][i] != one.SD[1][i] {
+			t.Fatalf("64 workers for 3 paths change the result at %d", i)
+		}
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for name, mesh := range map[string]Mesh{"uniform": Uniform(0.125), "frozen": Frozen{Tolerance: Tolerance{Relative: 1e-6}}} {
+		if _, err := Integrate(ended, p, RungeKutta{}, 3, Settings{Mesh: mesh, Alpha: 1}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: a context that has ended: %v", name, err)
+		}
+	}
+}
+
+// Times at a dose, of an event that is seen before and of one that is seen
+// after, and times that lie outside of the span.
+func TestTimesAtEvents(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		p := &Problem{Name: "dose", X0: []float64{1}, Span: [2]float64{0, 2}, Events: Doses(0, 1, 1),
+			F: func(dst []float64, _ float64, _, _ []float64) { dst[0] = 0 }}
+		p.Events[0].SeenAfter = after
+		want := 1.
+		if after {
+			want = 2
+		}
+		for _, mesh := range []Mesh{Through(0.3), Frozen{Tolerance: Tolerance{Relative: 1e-6}}} {
+			e, err := Integrate(context.Background(), p, RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{0.5, 1, 1.5}})
+			if err != nil {
+				t.Fatalf("%v: %v", mesh, err)
+			}
+			if x := e.Deterministic[0]; x[0] != 1 || x[1] != want || x[2] != 2 {
+				t.Errorf("%v, seen after %v: %g, want 1, %g and 2", mesh, after, x, want)
+			}
+			for _, outside := range []float64{-1, 3, math.Inf(1), math.NaN()} {
+				if _, err := Integrate(context.Background(), p, RungeKutta{}, 2, Settings{Mesh: mesh, Times: []float64{outside}}); err == nil {
+					t.Errorf("%v: time %g is accepted", mesh, outside)
+				}
+			}
+		}
+	}
+}
+
+// A tableau whose embedded weights belong to no stage is refused.
+func TestEmbeddedWeights(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("four stages and one embedded weight: no panic")
+		}
+	}()
+	tab := *RK4
+	tab.Embedded = []float64{1}
+	_ = RungeKutta{Tableau: &tab}.Order()
+}

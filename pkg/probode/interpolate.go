@@ -32,8 +32,10 @@ import (
 // The polynomial may leave the range of its points: at a coarse step a
 // component that is positive at all grid points may be negative in between.
 //
-// The points are those of the segment between events that t lies in; a short
-// segment has fewer, and let the grid pass through the times of the data then.
+// The points are those of the segment between events that t lies in. A segment
+// of fewer than q+2 points is used whole, and what comes out is only as good as
+// a polynomial through these: where events lie close together let the grid pass
+// through the times of the data.
 //
 // An Interpolator belongs to the grid of its Solver. Unless event times depend
 // on θ it is never changed, and all Clones of its Solver and any number of

@@ -95,11 +95,14 @@ func (t Tolerance) String() string {
 // θ, which all of θ and ξ are then solved on, so that Z stays smooth in θ. The
 // points go through the times that are asked for, and through events.
 //
-// Noise on such a grid goes with the local errors that the run has found: see
+// The run knows f where it has called it: a pulse in f that is shorter than the
+// steps around it may leave no trace. Declare it as events, or set Max.
+//
+// Noise on such a grid is scaled by the local errors that the run has found: see
 // ScaleDefault.
 type Frozen struct {
 	Tolerance
-	// Theta is where the run is made; nil stands for the θ at hand.
+	// Theta is where the run is made; nil stands for the θ that Grid is called with.
 	Theta []float64
 	// First and Max are the length of the first step and the largest one; zero
 	// leaves them to the controller.

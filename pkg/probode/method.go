@@ -26,8 +26,8 @@ type Method interface {
 	Stepper(p *Problem, g *Grid) (Stepper, error)
 }
 
-// Noise says which randomness a step of a method takes, and how its size goes
-// with the step.
+// Noise says which randomness a step of a method takes, and how its size
+// depends on the step.
 type Noise struct {
 	// Normals is the number of standard normals a step.
 	Normals int
@@ -69,7 +69,7 @@ type Rememberer interface {
 	Stepper
 	// Memory returns the length of what Save writes.
 	Memory() int
-	// Save writes all that the steps to come depend on beside their arguments.
+	// Save writes everything that later steps depend on apart from their arguments.
 	Save(dst []float64)
 	// Restore takes it back, to go on at grid point i.
 	Restore(i int, src []float64)

@@ -12,8 +12,12 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. It is a value without state: θ is handed in, so one
+// for a state x ∈ ℝᵈ. It is a value without state: θ is an argument, so one
 // Problem serves any number of goroutines as long as its functions do.
+//
+// Grids and Solvers keep the Problem that they were made for: do not change it
+// from then on. To vary it, change a copy, made before or after; the elements
+// of Events, X0 and Theta belong to both until they are copied, too.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
@@ -133,6 +137,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 	}
 	components = slices.Clone(components)
 	known, n := *p, len(p.Theta) // p may change later, q shall not
+	known.X0 = slices.Clone(p.X0)
 
 	q := known
 	start := make([]float64, p.Dim())
@@ -177,7 +182,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 	}
 	q.Events = slices.Clone(p.Events)
-	for k, e := range p.Events {
+	for k, e := range q.Events { // e is a copy, which stays
 		if e.When != nil {
 			q.Events[k].When = func(theta []float64) float64 { return e.When(theta[:n:n]) }
 		}

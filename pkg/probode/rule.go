@@ -31,7 +31,11 @@ const (
 	//
 	// so that the mean squared standardised error at the points that take part
 	// is one, by construction, as far as the noise is small [Gneiting & Raftery
-	// 2007, §4].
+	// 2007, §4]. With ScaleLocalEven it is the choice for a spread that one means
+	// to believe: see docs/calibration.md for the measurement. A few points that
+	// the noise hardly reaches can decide, which SETime shows, and where the
+	// error is large the noise that matches it may carry paths to where they
+	// cannot be solved, which is said.
 	LogScore
 )
 

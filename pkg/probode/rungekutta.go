@@ -77,6 +77,9 @@ func (m RungeKutta) tableau() *Tableau {
 	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {
 		panic(fmt.Sprintf("probode: tableau %q: want as many rows in A and C as elements in B, and a positive order", t.Name))
 	}
+	if e := len(t.Embedded); e != 0 && e != n && e != n+1 {
+		panic(fmt.Sprintf("probode: tableau %q: %d elements in Embedded: want none, %d or %d", t.Name, e, n, n+1))
+	}
 	for l, row := range t.A {
 		if len(row) != l {
 			panic(fmt.Sprintf("probode: tableau %q: row %d of A has %d elements: want %d, the method is explicit", t.Name, l, len(row), l))

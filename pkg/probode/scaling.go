@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Scaling chooses how the size of the noise goes with the step.
+// Scaling chooses how the size of the noise depends on the step.
 type Scaling int
 
 const (
@@ -50,7 +50,7 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 	s.rescale()
 }
 
-// SetScaling changes how the size of the noise goes with the step. For
+// SetScaling changes how the size of the noise depends on the step. For
 // ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
 // they are measured along the classical path at θ, which may fail as a solve
 // may. It is an error to leave them with noise scales by component if the
@@ -66,12 +66,14 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
 	}
 	if scaling.local() {
-		if s.local = s.g.local; s.local == nil {
+		local := s.g.local
+		if local == nil {
 			var err error
-			if s.local, err = s.localErrors(theta); err != nil {
+			if local, err = s.localErrors(theta); err != nil {
 				return err
 			}
 		}
+		s.local = local
 	}
 	if s.scaling = scaling; scaling.local() {
 		s.setUnit()
@@ -80,7 +82,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	return nil
 }
 
-// Scaling returns how the size of the noise goes with the step, which is not
+// Scaling returns how the size of the noise depends on the step: never
 // ScaleDefault.
 func (s *Solver) Scaling() Scaling {
 	if s.scaling.local() {

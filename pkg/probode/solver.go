@@ -239,7 +239,7 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.solveDrawn(z, theta, xi, seed, path)
 }
 
-// solveDrawn is SolvePath with the ξ of the path at hand.
+// solveDrawn is SolvePath for a ξ that has been drawn.
 func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 	if r, ok := s.step.(Streamer); ok {
 		r.Seed(seed, path)
@@ -249,8 +249,7 @@ func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
 
 // Stepper returns the Stepper of s with the past of the path z at step i, as
 // it is before that step, and the scales of the step's normals; of z only rows
-// up to i are read. It is for the study of single steps, and not for events,
-// which are none.
+// up to i are read. It is for the study of single steps; an event is not one.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))

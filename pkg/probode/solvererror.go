@@ -108,7 +108,7 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 			return e
 		}
 	}
-	if finite(s.f) && !s.checked { // nor has a path been: it may be a broken promise
+	if finite(s.f) && !s.checked { // no path was checked yet: the problem may break a promise
 		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
 			e.Err = broken
 		}

@@ -11,7 +11,10 @@ import (
 // Figures have few colours, and the many shades at the edges of lines and letters
 // can be told apart by nobody: with a palette a picture takes a quarter of the
 // room.
-const paletteSize = 32
+const (
+	paletteSize = 48
+	greyStep    = 15 // between neighbouring levels of grey
+)
 
 // quantized returns an opaque image with at most paletteSize colours, chosen by
 // median cut (Heckbert 1982): the box of colours with the largest spread is cut at
@@ -42,19 +45,25 @@ func quantized(img *image.RGBA) *image.Paletted {
 		}
 	}
 
-	// Letters and axes are grey, and stay so whatever is near them in colour.
-	var grey, tinted colours
+	// Letters, axes and the faint lines of the grid are grey, and stay so whatever is
+	// near them in colour: white, and levels of grey near each other.
+	levels := make([]colours, 1+(0xff+greyStep-1)/greyStep)
+	var tinted colours
 	for _, c := range all {
 		if c.rgb[0] == c.rgb[1] && c.rgb[1] == c.rgb[2] {
-			grey = append(grey, c)
+			k := (0xff - int(c.rgb[0]) + greyStep - 1) / greyStep
+			levels[k] = append(levels[k], c)
 		} else {
 			tinted = append(tinted, c)
 		}
 	}
-	boxes := slices.DeleteFunc([]colours{grey, tinted}, func(q colours) bool { return len(q) == 0 })
+	boxes := slices.DeleteFunc(append(levels, tinted), func(q colours) bool { return len(q) == 0 })
 	for len(boxes) < paletteSize {
 		widest, size := -1, 0.0
 		for i, q := range boxes {
+			if c := q[0].rgb; c[0] == c[1] && c[1] == c[2] {
+				continue
+			}
 			if _, s := q.spread(); s > size {
 				widest, size = i, s
 			}

@@ -19,7 +19,7 @@ import (
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture of 5/4 times its size in CSS pixels, in at
-// most 32 colours.
+// most 48 colours.
 func PNG(g Graphic) ([]byte, error) {
 	p, err := shown(g)
 	if err != nil {

@@ -134,7 +134,7 @@ func (c *cell) mesh(t *truth) (probode.Mesh, string) {
 
 // budget is how many evaluations of f and J, times components, a variant of a
 // cell may cost.
-const budget = 4e7
+const budget = 1.5e7
 
 // compute measures a cell, one row for each rule. What the numbers cause is in
 // the status of a row, an error is that of ctx.

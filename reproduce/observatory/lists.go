@@ -51,11 +51,13 @@ const (
 	swings  = "oscillation with fast and slow stretches"
 	keeps   = "conserves energy"
 	chaotic = "chaotic, over a few Lyapunov times"
+	grids   = "diffusion on a coarse grid"
 	stiff   = "stiff"
 )
 
-var kinds = []string{smooth, decays, swings, keeps, chaotic, stiff}
+var kinds = []string{smooth, decays, swings, keeps, chaotic, grids, stiff}
 
+// The dear ones come last.
 var subjects = []subject{
 	{kind: smooth, make: problems.Logistic},
 	{kind: smooth, make: problems.LotkaVolterra},
@@ -67,16 +69,16 @@ var subjects = []subject{
 	{kind: swings, make: problems.FitzHughNagumo},
 	{kind: swings, make: problems.Goodwin},
 	{kind: swings, make: func() *probode.Problem { return problems.VanDerPol(1) }},
-	{kind: keeps, make: func() *probode.Problem { return problems.Kepler(0.6) }},
-	{kind: keeps, make: problems.HenonHeiles},
+	{kind: stiff, name: "van der Pol, μ = 20", make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 2},
+	{kind: grids, make: func() *probode.Problem { return problems.Brusselator(5) }},
+	{kind: grids, make: func() *probode.Problem { return problems.Burgers(10) }},
+	{kind: keeps, make: func() *probode.Problem { return problems.Kepler(0.3) }, end: 13},
+	{kind: keeps, make: problems.HenonHeiles, end: 50},
 	{kind: chaotic, make: problems.Lorenz63, end: 4},
 	{kind: chaotic, make: func() *probode.Problem { return problems.Lorenz96(6) }, end: 3},
-	{kind: stiff, name: "van der Pol, μ = 20", make: func() *probode.Problem { return problems.VanDerPol(20) }, end: 40},
 	{kind: stiff, make: problems.HIRES},
 	{kind: stiff, make: problems.Oregonator},
 	{kind: stiff, make: problems.Robertson, end: 40},
-	{kind: stiff, make: func() *probode.Problem { return problems.Brusselator(5) }},
-	{kind: stiff, make: func() *probode.Problem { return problems.Burgers(10) }},
 }
 
 func (s *subject) problem() *probode.Problem {
@@ -106,14 +108,6 @@ var rules = []rule{
 	{name: "log, local √(T/h)", rule: probode.LogScore, scaling: probode.ScaleLocal},
 	{name: "log by component", rule: probode.LogScore, scaling: probode.ScaleStep, byComponent: true},
 	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocalEven, byComponent: true},
-}
-
-func ruleNames() []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.name)
-	}
-	return names
 }
 
 // levels at which coverage is taken.

@@ -3,10 +3,11 @@
 // a calibration states is the size of the errors, at parameters other than those
 // it was made at.
 //
-//	go run ./reproduce/observatory [-quick] [-out DIR] [-seed N] [-paths N] [-workers N]
+//	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// It writes DIR/cells.csv, one line for each rule of each cell, and
-// DIR/observatory.html, which stands alone. A cell that is in cells.csv is not
+// It writes DIR/cells.csv, one line for each rule of each cell;
+// DIR/answers.csv, one line for each posterior, remedy and step; and
+// DIR/observatory.html, which stands alone. What is in these files is not
 // computed again: a run that was stopped goes on where it was.
 package main
 
@@ -20,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -36,6 +38,10 @@ type observatory struct {
 	seed     uint64
 	workers  int
 	out      string
+
+	questions []question
+	remedies  []remedy
+	draws     int // of each of four chains
 }
 
 func main() {
@@ -51,9 +57,11 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10}
+	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10,
+		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
 	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
+	only := fs.String("only", "", "compute `cells` or answers alone, or nothing: page; the page has what is there")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
@@ -64,6 +72,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case fs.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
+	case !slices.Contains([]string{"", "cells", "answers", "page"}, *only):
+		return fmt.Errorf("-only is %q: want cells, answers or page", *only)
 	case o.paths < 40:
 		return fmt.Errorf("-paths is %d: want at least 40", o.paths)
 	case o.workers < 0:
@@ -75,33 +85,45 @@ func run(ctx context.Context, args []string) error {
 	if *quick {
 		o.subjects, o.entrants, o.rules = quickly()
 		o.levels, o.others = 2, 3
+		o.questions, o.remedies, o.draws = questions[3:4], slices.Concat(remedies[:1], remedies[2:4]), 200
 	}
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
-	rows, err := o.observe(ctx)
+	if err := o.settle(); err != nil {
+		return err
+	}
+	rows, err := load[row](filepath.Join(o.out, "cells.csv"))
+	if err == nil && (*only == "" || *only == "cells") {
+		rows, err = o.observe(ctx, rows)
+	}
 	if err != nil {
 		return err
 	}
-	return o.writePage(filepath.Join(o.out, "observatory.html"), rows)
+	answers, err := load[answer](filepath.Join(o.out, "answers.csv"))
+	if err == nil && (*only == "" || *only == "answers") {
+		answers, err = o.answerAll(ctx, answers)
+	}
+	if err != nil {
+		return err
+	}
+	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)
 }
 
-// observe computes the cells that are not there yet and returns all rows in the
+// settle refuses a folder with results of other settings.
+func (o *observatory) settle() error {
+	path := filepath.Join(o.out, "settings")
+	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
+	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
+		return fmt.Errorf("%s has results of %s, and these are to be of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
+	}
+	return writeFile(path, []byte(mine+"\n"))
+}
+
+// observe computes the cells that are not among rows and returns all rows in the
 // order of the lists.
-func (o *observatory) observe(ctx context.Context) ([]row, error) {
+func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
 	path := filepath.Join(o.out, "cells.csv")
-	settings := filepath.Join(o.out, "settings")
-	mine := fmt.Sprintf("seed %d, %d paths, %d other θ\n", o.seed, o.paths, o.others)
-	if text, err := os.ReadFile(settings); err == nil && string(text) != mine {
-		return nil, fmt.Errorf("%s has results with %q, and these are %q: want another -out", o.out, string(text), mine)
-	}
-	if err := os.WriteFile(settings, []byte(mine), 0o644); err != nil {
-		return nil, err
-	}
-	rows, err := load(path)
-	if err != nil {
-		return nil, err
-	}
 	type job struct {
 		cell
 		t *truth
@@ -134,7 +156,7 @@ func (o *observatory) observe(ctx context.Context) ([]row, error) {
 		})
 	}
 	var truths []*truth
-	err = func() error {
+	err := func() error {
 		defer close(jobs)
 		for i := range o.subjects {
 			t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
@@ -219,6 +241,7 @@ func (o *observatory) inOrder(rows []row, truths []*truth) []row {
 						return r.problem == t.p.Name && r.method == c.entrant.name && r.size == size && r.rule == name
 					})
 					if at >= 0 {
+						rows[at].kind = t.kind // it may have been renamed
 						out = append(out, rows[at])
 					}
 				}

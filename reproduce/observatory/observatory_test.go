@@ -28,7 +28,7 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := load(table)
+	rows, err := load[row](table)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestQuick(t *testing.T) {
 	if err := run(ctx, append(args, "-workers", "3")); err != nil {
 		t.Fatal(err)
 	}
-	again, err := load(table)
+	again, err := load[row](table)
 	if err != nil || len(again) != len(rows) {
 		t.Fatalf("completed: %d rows, want %d: %v", len(again), len(rows), err)
 	}
@@ -75,7 +75,7 @@ func TestQuick(t *testing.T) {
 		for _, r := range []*row{&rows[i], &again[i]} {
 			r.seconds, r.calibration, r.took = 0, 0, 0
 		}
-		if a, b := rows[i].record(), again[i].record(); !reflect.DeepEqual(a, b) {
+		if a, b := record(&rows[i]), record(&again[i]); !reflect.DeepEqual(a, b) {
 			t.Errorf("row %d: %v, completed %v", i, a, b)
 		}
 	}
@@ -151,15 +151,18 @@ func TestRows(t *testing.T) {
 	if err := save(path, []row{r, r}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load(path)
-	if err != nil || len(got) != 2 || !reflect.DeepEqual(got[1].record(), r.record()) {
+	got, err := load[row](path)
+	if err != nil || len(got) != 2 || !reflect.DeepEqual(record(&got[1]), record(&r)) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if c := got[0].components(); !reflect.DeepEqual(c, []float64{1, 3}) {
 		t.Errorf("components %v", c)
 	}
 	for _, text := range []string{"", "a,b\n1,2\n"} {
-		if _, err := read(strings.NewReader(text)); err == nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := load[row](path); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
@@ -194,5 +197,24 @@ func TestLists(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(names, "|"), recommended) {
 		t.Errorf("no rule %q", recommended)
+	}
+}
+
+// Every subject has an accurate solution, and a step at which the trapezoidal
+// rule is good to 10 %.
+func TestTruths(t *testing.T) {
+	for i := range subjects {
+		truth, err := newTruth(context.Background(), &subjects[i], 0, 1)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for k, e := range truth.err[0] {
+			if !(e < 1e-6*truth.size[k%len(truth.size)]) {
+				t.Errorf("%s: the accurate solution has an error of %.2g in a state of size %.2g", truth.p.Name, e, truth.size[k%len(truth.size)])
+				break
+			}
+		}
+		t.Log(truth.p.Name, truth.steps)
 	}
 }

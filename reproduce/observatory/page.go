@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"html"
+	"image/color"
 	"math"
 	"slices"
 	"strings"
@@ -28,8 +28,8 @@ h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
 p { max-width: 50rem; } figure { margin: 1.5rem 0; }
 .scroll { overflow: auto; } .tall { max-height: 36rem; }
 table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
-th, td { padding: .2rem .6rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
-th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
+th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td:first-child { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.good { color: #00704f; } td.bad { color: #b34700; }
 input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
 </style>
@@ -88,7 +88,7 @@ func within(v, lo, hi float64, format string) string {
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
-func (o *observatory) writePage(path string, rows []row) error {
+func (o *observatory) writePage(path string, rows []row, answers []answer) error {
 	var p page
 	p.WriteString(head)
 	p.WriteString("<h1>Which solver, and how far to trust its spread</h1>\n")
@@ -112,6 +112,9 @@ func (o *observatory) writePage(path string, rows []row) error {
 		len(problems), len(methods), cells, o.others, observed, judged)
 	o.advice(&p, rows)
 	if err := o.calibrationPart(&p, rows); err != nil {
+		return err
+	}
+	if err := o.answerPart(&p, answers); err != nil {
 		return err
 	}
 	if err := o.workPart(&p, rows); err != nil {
@@ -156,7 +159,7 @@ func (o *observatory) advice(p *page, rows []row) {
 // calibrationPart compares the rules.
 func (o *observatory) calibrationPart(p *page, rows []row) error {
 	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
-	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps (l√N), and <i>local √(T/h)</i> by one that grows for short steps, which differs on grids to a tolerance; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3.")
+	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps (l√N), and <i>local √(T/h)</i> by one that grows for short steps, which differs on grids to a tolerance; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
 	for _, common := range []bool{true, false} {
 		title := "In the cells in which every rule has a verdict:"
 		if !common {
@@ -168,20 +171,21 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 			if s.cells == 0 {
 				continue
 			}
-			table = append(table, []string{s.rule, fmt.Sprint(s.cells), fmt.Sprint(s.failed), within(s.geometric, .8, 1.25, "%.2f"), within(s.arithmetic, .8, 1.25, "%.3g"),
+			table = append(table, []string{s.rule, fmt.Sprint(s.cells), fmt.Sprint(s.failed), within(s.geometric, .8, 1.25, "%.2f"), within(s.arithmetic, .8, 1.25, "%.3g"), within(s.median, .8, 1.25, "%.2f"),
 				within(100*s.within[0], 60, 80, "%.0f %%"), within(100*s.within[1], 93, 98.5, "%.0f %%"),
-				percent(s.coverage[0]), percent(s.coverage[1]), percent(s.coverage[2]), percent(s.coverage[3]),
+				percent(s.coverage[0]), percent(s.coverage[2]),
 				within(100*s.near, 95, 100, "%.0f %%"), within(100*s.nearEach, 95, 100, "%.0f %%"), fmt.Sprintf("%.1f %%", 100*s.wide), fmt.Sprintf("%.2f", s.crps), fmt.Sprintf("%.2f", s.energy)})
 		}
-		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square (geometric)", "(arithmetic)", "within 1 sd", "2 sd", "cover 50 %", "68 %", "90 %", "95 %", "factor 3", "by component", "too wide", "CRPS", "energy score"}, table)
+		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score"}, table)
 	}
-	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
+	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
+	o.unreached(p, rows)
 	f := viz.Figure{Columns: 2, Height: 470}
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
 	var lines []viz.Line
 	for _, s := range standings(rows, o.names(), false) {
 		if s.cells > 0 {
-			lines = append(lines, viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]})
+			lines = append(lines, emphasised(viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]}))
 		}
 	}
 	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
@@ -198,7 +202,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 			continue
 		}
 		slices.Sort(v)
-		l := viz.Line{Name: name, Y: v}
+		l := emphasised(viz.Line{Name: name, Y: v})
 		for i := range v {
 			l.X = append(l.X, (float64(i)+.5)/float64(len(v)))
 		}
@@ -209,23 +213,75 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 	return p.figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
 }
 
+// emphasised makes the curve of the recommended rule stand out.
+func emphasised(l viz.Line) viz.Line {
+	if l.Name == recommended {
+		l.Color, l.Width = color.Black, 3
+	}
+	return l
+}
+
+// unreached says where the recommended rule has no verdict, or a bad one, and why.
+func (o *observatory) unreached(p *page, rows []row) {
+	p.text("Where the rule “%s” gives no honest spread:", recommended)
+	type group struct {
+		why   string
+		cells []string
+	}
+	var groups []group
+	add := func(why string, r *row) {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.why == why })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{why: why})
+		}
+		groups[i].cells = append(groups[i].cells, fmt.Sprintf("%s %s %s", r.problem, r.method, r.size))
+	}
+	for i := range rows {
+		r := &rows[i]
+		switch {
+		case r.rule == "none" && r.status != "ok":
+			add("the classical method diverges, is unstable, or Newton's method does not converge", r)
+		case r.rule != recommended:
+		case strings.Contains(r.status, "cut off"), strings.Contains(r.status, "no alpha"), strings.Contains(r.status, "no optimum"):
+			add("noise as large as the error carries paths to where they cannot be solved, so that α* is a lower bound: Calibrate warns of it", r)
+		case strings.Contains(r.status, "large enough"):
+			add("the error is lost in rounding, or that of the accurate solution", r)
+		case r.status != "ok":
+			add(r.status, r)
+		case r.meanSquare > 9:
+			add("calibrated, but a spread more than three times too small at other parameters", r)
+		case r.meanSquare < 1./9:
+			add("calibrated, but a spread more than three times too large at other parameters", r)
+		}
+	}
+	var lines [][]string
+	for _, g := range groups {
+		n := len(g.cells)
+		if len(g.cells) > 6 {
+			g.cells = append(g.cells[:6], "…")
+		}
+		lines = append(lines, []string{fmt.Sprint(n), g.why, strings.Join(g.cells, "; ")})
+	}
+	p.table("", "unreached", []string{"cells", "reason", "which"}, lines)
+}
+
 // allPart writes all rows, with a filter.
 func (o *observatory) allPart(p *page, rows []row) error {
 	p.WriteString("<h2>All cells</h2>\n<p><input id=filter placeholder=\"filter: words of problem, method, rule\" aria-label=filter> <a id=csv download=cells.csv>cells.csv</a></p>\n")
-	var table [][]string
+	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {
 			return ""
 		}
 		return fmt.Sprintf("%.3g", v)
 	}
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	names, _ := new(row).fields()
-	w.Write(names)
+	text, err := table(rows)
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		r := &rows[i]
-		w.Write(r.record())
 		line := []string{r.problem, r.method, r.size, r.rule, g(r.error), fmt.Sprint(r.evaluations), fmt.Sprint(r.jacobians), g(1e3 * r.seconds), g(r.alpha)}
 		if r.status != "ok" {
 			line = append(line, "", "", "", "", r.status)
@@ -234,10 +290,9 @@ func (o *observatory) allPart(p *page, rows []row) error {
 		} else {
 			line = append(line, g(r.se/r.alpha), fmt.Sprintf("%.3g (%.2g–%.2g)", r.meanSquare, r.lo, r.hi), percent(r.within[0]), percent(r.within[1]), "")
 		}
-		table = append(table, line)
+		lines = append(lines, line)
 	}
-	w.Flush()
-	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, table)
+	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, lines)
 	fmt.Fprintf(p, `<script type="text/csv" id="data">%s</script>
 <script>
 const rows = document.querySelectorAll("#cells tbody tr");
@@ -247,6 +302,6 @@ document.getElementById("filter").oninput = e => {
 };
 document.getElementById("csv").href = URL.createObjectURL(new Blob([document.getElementById("data").textContent], {type: "text/csv"}));
 </script>
-`, strings.ReplaceAll(text.String(), "</", "<\\/"))
-	return w.Error()
+`, strings.ReplaceAll(string(text), "</", "<\\/"))
+	return nil
 }

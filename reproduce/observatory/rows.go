@@ -5,9 +5,9 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -76,7 +76,7 @@ func (r *row) fields() (names []string, at []any) {
 }
 
 // nan marks all numbers of the calibration as not there.
-func nan(r *row) {
+func nan(r line) {
 	_, at := r.fields()
 	for _, p := range at {
 		if f, ok := p.(*float64); ok {
@@ -120,7 +120,13 @@ func (r *row) components() []float64 {
 // judged reports whether the row has a verdict.
 func (r *row) judged() bool { return r.status == "ok" && r.rule != "none" && r.points > 0 }
 
-func (r *row) record() []string {
+// A line is a row of a table: its columns, and where they are kept.
+type line interface {
+	fields() (names []string, at []any)
+}
+
+// record writes a line as text.
+func record(r line) []string {
 	var out []string
 	_, at := r.fields()
 	for _, p := range at {
@@ -136,8 +142,8 @@ func (r *row) record() []string {
 	return out
 }
 
-// parse reads a record.
-func (r *row) parse(record []string) error {
+// parse reads a line from text.
+func parse(r line, record []string) error {
 	names, at := r.fields()
 	if len(record) != len(at) {
 		return fmt.Errorf("%d columns: want %d", len(record), len(at))
@@ -161,57 +167,60 @@ func (r *row) parse(record []string) error {
 
 // load reads the rows of a file; there are none if it does not exist. A file of
 // other columns is refused.
-func load(path string) ([]row, error) {
-	f, err := os.Open(path)
+func load[T any, P interface {
+	*T
+	line
+}](path string) ([]T, error) {
+	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	rows, err := read(f)
+	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: remove it to begin again", path, err)
 	}
-	return rows, nil
-}
-
-func read(from io.Reader) ([]row, error) {
-	records, err := csv.NewReader(from).ReadAll()
-	if err != nil {
-		return nil, err
+	names, _ := P(new(T)).fields()
+	if len(records) == 0 || !slices.Equal(records[0], names) {
+		return nil, fmt.Errorf("%s: the columns are not those of this version: remove it to begin again", path)
 	}
-	names, _ := new(row).fields()
-	if len(records) == 0 || strings.Join(records[0], ",") != strings.Join(names, ",") {
-		return nil, errors.New("the columns are not those of this version")
-	}
-	var rows []row
-	for i, record := range records[1:] {
-		var r row
-		if err := r.parse(record); err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+2, err)
+	rows := make([]T, len(records)-1)
+	for i := range rows {
+		if err := parse(P(&rows[i]), records[i+1]); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w: remove it to begin again", path, i+2, err)
 		}
-		rows = append(rows, r)
 	}
 	return rows, nil
 }
 
 // save writes all rows, or leaves the file as it was.
-func save(path string, rows []row) error {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	names, _ := new(row).fields()
-	if err := w.Write(names); err != nil {
+func save[T any, P interface {
+	*T
+	line
+}](path string, rows []T) error {
+	text, err := table[T, P](rows)
+	if err != nil {
 		return err
 	}
+	return writeFile(path, text)
+}
+
+// table returns the rows as CSV.
+func table[T any, P interface {
+	*T
+	line
+}](rows []T) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	names, _ := P(new(T)).fields()
+	w.Write(names) // to memory: what goes wrong is in Error
 	for i := range rows {
-		if err := w.Write(rows[i].record()); err != nil {
-			return err
-		}
+		w.Write(record(P(&rows[i])))
 	}
 	w.Flush()
-	return writeFile(path, b.Bytes())
+	return b.Bytes(), w.Error()
 }
 
 // writeFile gives a file its name only when it is whole.

@@ -14,11 +14,12 @@ type standing struct {
 	cells, failed  int
 	geometric      float64 // means over cells of the mean squared standardised error
 	arithmetic     float64
+	median         float64
 	coverage       [4]float64
 	within         [2]float64
 	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
 	wide           float64 // share of points too wide
-	crps, energy   float64 // geometric means of the ratio to no spread at all
+	crps, energy   float64 // medians over cells of the ratio to no spread at all
 }
 
 // standings returns one for each rule, over the cells in which all of rules that
@@ -38,7 +39,7 @@ func standings(rows []row, names []string, common bool) []standing {
 	for _, name := range names {
 		s := standing{rule: name}
 		var components float64
-		var ratios, energies int
+		var squares, scores, energies []float64
 		for _, r := range rows {
 			if r.rule != name {
 				continue
@@ -53,9 +54,10 @@ func standings(rows []row, names []string, common bool) []standing {
 				continue
 			}
 			s.cells++
-			m := min(max(r.meanSquare, 1e-12), 1e12)
+			m := bounded(r.meanSquare)
 			s.geometric += math.Log(m)
 			s.arithmetic += m
+			squares = append(squares, m)
 			for k, c := range r.inside {
 				s.coverage[k] += c
 			}
@@ -73,12 +75,10 @@ func standings(rows []row, names []string, common bool) []standing {
 			}
 			s.wide += r.wide
 			if r.crps > 0 && r.plain > 0 {
-				s.crps += math.Log(r.crps / r.plain)
-				ratios++
+				scores = append(scores, r.crps/r.plain)
 			}
 			if r.energy > 0 && r.energy0 > 0 {
-				s.energy += math.Log(r.energy / r.energy0)
-				energies++
+				energies = append(energies, r.energy/r.energy0)
 			}
 		}
 		n := float64(s.cells)
@@ -90,11 +90,23 @@ func standings(rows []row, names []string, common bool) []standing {
 			s.within[k] /= n
 		}
 		s.near, s.nearEach, s.wide = s.near/n, s.nearEach/components, s.wide/n
-		s.crps, s.energy = math.Exp(s.crps/float64(ratios)), math.Exp(s.energy/float64(energies))
+		s.median, s.crps, s.energy = median(squares), median(scores), median(energies)
 		out = append(out, s)
 	}
 	return out
 }
+
+func median(x []float64) float64 {
+	if len(x) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(x)
+	return x[len(x)/2]
+}
+
+// bounded keeps a mean square within what a mean over cells can bear: a stated
+// sd of zero, as where a local error vanishes, makes it infinite.
+func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }
 
 // A choice is how a method does on problems of one kind, at one accuracy.
 type choice struct {
@@ -148,7 +160,7 @@ func choices(rows []row, kind string, target float64, rule string) []choice {
 		n := 0.
 		for _, r := range rows {
 			if r.kind == kind && r.method == m && r.rule == rule && r.judged() {
-				c.square += math.Log(min(max(r.meanSquare, 1e-12), 1e12))
+				c.square += math.Log(bounded(r.meanSquare))
 				n++
 			}
 		}

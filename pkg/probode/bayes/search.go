@@ -38,7 +38,7 @@ type ModeSearch struct {
 
 	// Points is the number of draws of the prior to look at, zero for 400 and
 	// negative for none, and Starts the number of these to search from, zero for
-	// 24.
+	// 24, and more in few dimensions.
 	Points, Starts int
 }
 
@@ -102,7 +102,8 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	}
 	s.Points = max(0, s.Points)
 	if s.Starts == 0 {
-		s.Starts = modeStarts
+		// In few dimensions a search is cheap.
+		s.Starts = max(modeStarts, 300/(d+1))
 	}
 	q := &search{p: p, s: s, newOne: newOne}
 	release := e.Bind(ctx)
@@ -221,15 +222,79 @@ func (q *search) points(ctx context.Context) (points []*climb, failed []float64,
 	return points, failed, nil
 }
 
-// starts takes the highest half of the starts from the top, and the others from
-// all over the rest: a mode that is narrow has no high point among few draws.
+// starts takes where to begin: a third are the summits among the points, those
+// higher than their nearest neighbours [Törn & Viitanen 1992]; a third the highest
+// of the others; and a third from all over the rest, for a mode that is narrow has
+// no high point among few draws.
 func (q *search) starts(points []*climb) []*climb {
 	n := min(q.s.Starts, len(points))
-	top := (n + 1) / 2
-	out := slices.Clone(points[:top])
-	rest := points[top:]
-	for i := range n - top {
-		out = append(out, rest[i*len(rest)/(n-top)])
+	taken := make([]bool, len(points))
+	var out []*climb
+	take := func(i int) {
+		if !taken[i] && len(out) < n {
+			taken[i] = true
+			out = append(out, points[i])
+		}
+	}
+	if len(points) > 0 {
+		take(0)
+	}
+	summits := q.summits(points)
+	for _, i := range summits[:min(n/3, len(summits))] {
+		take(i)
+	}
+	for i := 0; i < len(points) && len(out) < 2*n/3; i++ {
+		take(i)
+	}
+	var rest []int
+	for i := range points {
+		if !taken[i] {
+			rest = append(rest, i)
+		}
+	}
+	for i, left := 0, n-len(out); i < left; i++ {
+		take(rest[i*len(rest)/left])
+	}
+	return out
+}
+
+// summits returns which of the points, the highest first, are higher than the
+// nearest of the others, in units of the quartiles of the priors.
+func (q *search) summits(points []*climb) []int {
+	const neighbours = 6
+	scale := make([]float64, len(q.p.Params))
+	for k := range scale {
+		t, _ := q.p.Params[k].transform()
+		prior := q.p.Params[k].Prior
+		if scale[k] = math.Abs(t.from(prior.Quantile(0.75)) - t.from(prior.Quantile(0.25))); !(scale[k] > 0) || math.IsInf(scale[k], 1) {
+			scale[k] = 1
+		}
+	}
+	var out []int
+	for i, a := range points {
+		var near [neighbours]float64 // squared distances, sorted
+		var which [neighbours]int
+		for m := range near {
+			near[m], which[m] = math.Inf(1), i
+		}
+		for j, b := range points {
+			var r float64
+			for k, v := range a.u {
+				v = (v - b.u[k]) / scale[k]
+				r += v * v
+			}
+			if j == i || r >= near[neighbours-1] {
+				continue
+			}
+			m := neighbours - 1
+			for ; m > 0 && near[m-1] > r; m-- {
+				near[m], which[m] = near[m-1], which[m-1]
+			}
+			near[m], which[m] = r, j
+		}
+		if !slices.ContainsFunc(which[:], func(j int) bool { return j < i }) {
+			out = append(out, i)
+		}
 	}
 	return out
 }

@@ -21,7 +21,7 @@ type collocation struct {
 	d      []float64
 	modes  []mode
 	gamma  float64   // of the filter of the error estimate
-	e      []float64 // its weights of z/h beside f(t, x)
+	e      []float64 // its weights of z/h, that of f(t, x) being 1
 }
 
 // A mode is an eigenvalue λ of A⁻¹ with its eigenvectors, l·r = 1. The matrix

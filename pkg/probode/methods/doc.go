@@ -1,4 +1,4 @@
-// Package methods has the integrators beside the Adams and explicit
+// Package methods has the integrators other than the Adams and explicit
 // Runge–Kutta methods of package probode: implicit Runge–Kutta methods of Gauss
 // and Radau, for problems that conserve and for stiff ones, and random time
 // steps around any one-step method. Parse gives a method by its short name.

@@ -72,7 +72,7 @@ func (m RandomStep) Noise(int) probode.Noise {
 
 func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if !(m.power() >= 0.5) || math.IsInf(m.power(), 1) {
-		return nil, fmt.Errorf("Power is %g: want a finite number ≥ 1/2", m.Power)
+		return nil, fmt.Errorf("random steps of power %g: want a finite Power ≥ 1/2", m.Power)
 	}
 	s := &randomStep{g: g, n: len(p.Theta), theta: make([]float64, len(p.Theta)+1)}
 	var err error

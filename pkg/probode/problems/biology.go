@@ -47,7 +47,8 @@ func Logistic() *probode.Problem {
 // θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3),
 // (1, 0, 1, 0, 0) at t = 0, t ∈ [0, 100]. R + RS + P is conserved; the
 // enzyme of a complex that reacts is lost, as in the source. Usually observed
-// with noise of standard deviation 0.01 at the times ProteinActivationTimes.
+// with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30,
+// 40, 50, 60, 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -94,12 +95,6 @@ func ProteinActivation() *probode.Problem {
 		States:     []string{"S", "D", "R", "RS", "P"},
 		Params:     []string{"k1", "k2", "k3", "k4", "V", "Km"},
 	}
-}
-
-// ProteinActivationTimes returns the times at which Vyshemirsky & Girolami
-// (2008) observe the model ProteinActivation.
-func ProteinActivationTimes() []float64 {
-	return []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}
 }
 
 // LotkaVolterra returns the predator–prey model,

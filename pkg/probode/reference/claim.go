@@ -36,7 +36,7 @@ const (
 	// least is the smallest claim in units of the tolerance of a step.
 	least = 0.1
 	// checks is the number of times at which the integrations are compared,
-	// beside those that are asked for.
+	// in addition to those that are asked for.
 	checks = 12
 )
 

@@ -106,7 +106,7 @@ func defaultMoves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// gaussian is what the stepper of AdamsMoulton can do beside its steps.
+// gaussian is what the stepper of AdamsMoulton can do in addition to its steps.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer

@@ -31,8 +31,9 @@ type Report struct {
 	// over paths and components: 0 if the sweeps were enough to forget the
 	// start, with a Monte Carlo error of about 1/√(nd).
 	Memory []float64
-	// MultipleRoots are the steps along path 0 in which Step.Roots finds that r(z) = 0 has several solutions. A chain then may stay with the one
-	// it began at.
+	// MultipleRoots are the steps along path 0 in which Step.Roots finds that
+	// r(z) = 0 has several solutions. A chain may then stay with the one it
+	// began at.
 	MultipleRoots []int
 	// Searched is the number of steps of path 0 that were looked at: all, or
 	// 256 evenly spread.

@@ -40,7 +40,7 @@ var (
 	// ErrSingularH: H = JS²Jᵀ has no inverse, because det J = 0 to within
 	// rounding, as where the problem conserves something, or because a
 	// component has no noise.
-	ErrSingularH = errors.New("H has no inverse, since det J = 0 or a noise scale is 0, and the exact distribution needs it: use AdamsMoulton itself, which does not, or eliminate what the problem conserves")
+	ErrSingularH = errors.New("the matrix H has no inverse, since det J = 0 or a noise scale is 0, and the exact distribution needs it: use AdamsMoulton itself, which does not, or eliminate what the problem conserves")
 	// ErrImproper: the integral of exp(−½ rᵀH⁻¹r) is infinite.
 	ErrImproper = errors.New("the exact density cannot be normalised, r(z) does not grow along a direction: try a smaller step, or AdamsMoulton itself")
 )

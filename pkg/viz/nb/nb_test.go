@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,7 +23,9 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -39,6 +42,22 @@ var cells = map[string]func(){
 	"bad figure": func() { Show(viz.Figure{Title: "empty"}) },
 	"table": func() {
 		Table([]string{"method", "h", "error"}, []any{"AB1 <x>", 0.1, 1.234567e-5}, []any{"AM0", 0.05})
+	},
+	"chains": func() {
+		c := &mcmc.Chains{Names: []string{"k"}, Notes: []string{"a note"}, Draws: make([][][]float64, 2)}
+		for i := range 4 {
+			c.Draws[0] = append(c.Draws[0], []float64{float64(i)})
+			c.Draws[1] = append(c.Draws[1], []float64{float64(i)})
+		}
+		Show(c, bayes.Comparison{{Sampler: bayes.Deterministic{}, Chains: c, Solves: 2, ESS: 4}})
+	},
+	"nothing to show": func() { Show(3) },
+	"watched": func() {
+		_, hook := progress.Begin(Context(), "paths")
+		hook(1, 10, "") // too early to be seen
+		time.Sleep(1100 * time.Millisecond)
+		hook(5, 10, "")
+		hook(10, 10, "")
 	},
 	"assessment": func() { Show(assessment(probode.AdamsBashforth{})) },
 	"progress": func() {
@@ -221,6 +240,56 @@ func TestAssessment(t *testing.T) {
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
 		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none",
 		"calibrated α*   h = 0.1\nat the mode     2\nat three draws  1, 2.5, 3")
+}
+
+// Chains are a table, the warnings and the notes; a comparison is a table.
+func TestChains(t *testing.T) {
+	shown := plain(t, run(t, "chains", 0))
+	if len(shown) != 4 || !strings.HasPrefix(shown[0], "   mean  MCSE") || !strings.Contains(shown[0], "\nk   1.5") ||
+		!strings.HasPrefix(shown[1], "Warnings:\n• ") || shown[2] != "Notes of the run:\n• a note" {
+		t.Errorf("chains: %q", shown)
+	}
+	if last := shown[len(shown)-1]; !strings.Contains(last, "deterministic  1.5 ± 1.2") || !strings.Contains(last, "500") {
+		t.Errorf("comparison: %q", last)
+	}
+	if r := run(t, "nothing to show", 0); !r.failed || !strings.Contains(r.stderr, "nb: a int cannot be shown") {
+		t.Errorf("an int is shown: %+v", r)
+	}
+}
+
+// A long call shows itself without being asked, and leaves nothing behind.
+func TestWatched(t *testing.T) {
+	r := run(t, "watched", 0)
+	if len(r.sent) < 3 {
+		t.Fatalf("%d messages: %+v", len(r.sent), r.sent)
+	}
+	first, last := r.sent[0], r.sent[len(r.sent)-1]
+	if first.DisplayID == "" || first.DisplayID != last.DisplayID || last.Data[protocol.MIMETextHTML] != "" {
+		t.Errorf("first %+v, last %+v", first, last)
+	}
+}
+
+func TestCSV(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(file, []byte("m,h,e\nAB1,0.1,2\nAB1,0.2,4\nAM0,0.1,NaN\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c := ReadCSV(file)
+	if got := c.Where("m", "AB1", "h", "0.2").Floats("e"); !slices.Equal(got, []float64{4}) {
+		t.Errorf("where: %v", got)
+	}
+	if got := c.Starting("AB1").Column("h"); !slices.Equal(got, []string{"0.1", "0.2"}) {
+		t.Errorf("starting: %v", got)
+	}
+	if got := c.Starting("AM0").Floats("e"); len(got) != 1 || !math.IsNaN(got[0]) {
+		t.Errorf("NaN is read as %v", got)
+	}
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), `no column "x"`) {
+			t.Errorf("a column that is not there: %v", r)
+		}
+	}()
+	c.Floats("x")
 }
 
 func TestMemoSaysSo(t *testing.T) {

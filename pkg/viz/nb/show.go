@@ -97,14 +97,6 @@ func chains(c *mcmc.Chains) {
 	}
 }
 
-// Warn shows the warnings of a calibration or of anything else that has some, and
-// nothing if there are none.
-func Warn(warnings []string) {
-	if len(warnings) > 0 {
-		words("Warnings:", warnings)
-	}
-}
-
 func comparison(c bayes.Comparison) {
 	if len(c) == 0 {
 		return

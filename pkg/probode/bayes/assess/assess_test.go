@@ -294,6 +294,7 @@ func TestAssessWorkers(t *testing.T) {
 				inf.Seconds, inf.ESSPerSecond = 0, 0
 			}
 		}
+		a.Remedies = nil // ranked by times
 		// The order of the finest step is NaN, which is equal to nothing.
 		for i := range a.Steps {
 			if math.IsNaN(a.Steps[i].Order) {

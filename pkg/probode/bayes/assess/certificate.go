@@ -34,7 +34,8 @@ import (
 // asked about, and above ½, where nothing is linear any more, certifies nothing.
 type Certificate struct {
 	Coarse, Reference Solver
-	Params            []string // the parameters that are assessed
+	Names             []string // of all parameters, as in Theta
+	Params            []string // of those that are assessed, as in Shift
 
 	// Modes are those of the posterior by the reference at which it was looked.
 	Modes []Certified
@@ -283,6 +284,9 @@ func (c *certifier) certify(coarse Solver) (*Certificate, error) {
 	for _, k := range c.assessed {
 		out.Params = append(out.Params, c.p.Params[k].Name)
 	}
+	for _, q := range c.p.Params {
+		out.Names = append(out.Names, q.Name)
+	}
 	_, own := observed(c.p)
 	out.Unknown = own != nil
 	x, err := newExpecter(c.ctx, c.p, coarse)
@@ -298,6 +302,7 @@ func (c *certifier) certify(coarse Solver) (*Certificate, error) {
 				return nil, err
 			}
 		}
+		m.at = nil
 		out.Modes = append(out.Modes, m)
 	}
 	return out, nil

@@ -28,16 +28,14 @@ func (c *Certificate) Answer(threshold float64) string {
 		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed.\n", c.Coarse, c.Reference, m.OwnD, threshold)
 	case m.D > limitD:
 		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
+	case c.gone() != nil:
+		g := c.gone()
+		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's: from there it is %.0f sd to one, at %s. At that one D is %.2g.\n", c.Coarse, format4(g.From), g.Moved, format4(g.Theta), m.D)
 	default:
 		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Coarse, m.Bound, m.D, threshold, c.largest(m))
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
-	}
-	for _, m := range c.Modes {
-		if m.Moved >= vanished {
-			fmt.Fprintf(&b, "The mode at %s is none of the reference's posterior: from there it is %.0f sd to one, at %s.\n", format4(m.From), m.Moved, format4(m.Theta))
-		}
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
@@ -48,6 +46,17 @@ func (c *Certificate) Answer(threshold float64) string {
 	}
 	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; a posterior that is far from Gaussian; what both solvers miss, such as a pulse between their steps.\n", modes)
 	return b.String()
+}
+
+// gone returns the first of the points begun from that is far from every mode of
+// the reference's posterior, nil if there is none.
+func (c *Certificate) gone() *Certified {
+	for i := range c.Modes {
+		if c.Modes[i].Moved >= vanished {
+			return &c.Modes[i]
+		}
+	}
+	return nil
 }
 
 // largest names the largest shift at m.
@@ -78,6 +87,10 @@ func CertificateTable(all []*Certificate) string {
 		head := c.Coarse.String()
 		for i, m := range c.Modes {
 			row := []string{head, fmt.Sprint(i + 1), number("%.3g", m.D), number("%.3g", m.Bound), number("%.2g", m.TV)}
+			if m.Moved >= vanished {
+				m.Shift = nil
+				row = []string{head, "none at " + format4(m.From), "–", "–", "–"}
+			}
 			for k := range c.Params {
 				v := math.NaN()
 				if m.Shift != nil {

@@ -23,7 +23,8 @@ func (a *assessor) certify() error {
 			}
 		}
 	}
-	shared := c.modes
+	shared := slices.Clone(c.modes)
+	a.certifier = &certifier{ctx: c.ctx, p: c.p, reference: c.reference, by: c.by, fine: c.fine, assessed: c.assessed, modes: shared}
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
 		// The modes of the step: those that the reference does not have are told

@@ -25,18 +25,18 @@ func (r real) MarshalJSON() ([]byte, error) {
 
 type (
 	jsonReport struct {
-		Format     string       `json:"format"`
-		Version    int          `json:"version"`
-		Model      string       `json:"model"`
-		Verdict    string       `json:"verdict"`
-		Largest    real         `json:"largest_negligible"`
-		Reasons    []string     `json:"reasons"`
-		Warnings   []string     `json:"warnings"`
-		Thresholds jsonLimits   `json:"thresholds"`
-		Reference  jsonAccurate `json:"reference"`
-		Steps      []jsonStep   `json:"steps"`
-		Extrapol   []jsonBeyond `json:"extrapolated"`
-		Remedies   []jsonRemedy `json:"remedies"`
+		Format     string         `json:"format"`
+		Version    int            `json:"version"`
+		Model      string         `json:"model"`
+		Verdict    string         `json:"verdict"`
+		Largest    real           `json:"largest_negligible"`
+		Reasons    []string       `json:"reasons"`
+		Warnings   []string       `json:"warnings"`
+		Thresholds jsonLimits     `json:"thresholds"`
+		Reference  jsonAccurate   `json:"reference"`
+		Steps      []jsonStep     `json:"steps"`
+		Extrapol   []jsonMarginal `json:"extrapolated"`
+		Remedies   []jsonRemedy   `json:"remedies"`
 	}
 	jsonLimits struct {
 		Bias  real `json:"bias"`
@@ -105,18 +105,12 @@ type (
 		Seconds real   `json:"seconds"`
 		ESS     real   `json:"ess_per_second"`
 	}
-	jsonBeyond struct {
-		Name   string `json:"name"`
-		Mean   real   `json:"mean"`
-		MeanSE real   `json:"mean_se"`
-		SD     real   `json:"sd"`
-		SDSE   real   `json:"sd_se"`
-	}
 	jsonRemedy struct {
 		Name        string `json:"name"`
 		Bias        real   `json:"bias"`
 		Ratio       real   `json:"sd_ratio"`
 		Seconds     real   `json:"seconds"`
+		Reach       real   `json:"seconds_to_reach"`
 		Reaches     bool   `json:"reaches_threshold"`
 		Recommended bool   `json:"recommended"`
 		Note        string `json:"note"`
@@ -132,13 +126,19 @@ func (a *Report) WriteJSON(w io.Writer) error {
 		Reasons: lines(a.Answer()), Warnings: append([]string{}, a.Warnings...),
 		Thresholds: jsonLimits{real(a.Threshold), real(a.Threshold)},
 		Reference:  jsonAccurate{D: nan, By: a.ReferenceBy, KHat: real(a.KHat), Parameters: []jsonMarginal{}},
-		Steps:      []jsonStep{}, Extrapol: []jsonBeyond{}, Remedies: []jsonRemedy{},
+		Steps:      []jsonStep{}, Extrapol: []jsonMarginal{}, Remedies: []jsonRemedy{},
 	}
 	if a.Largest > 0 {
 		out.Largest = real(a.Largest)
 	}
 	for _, q := range a.Params {
 		out.Reference.Parameters = append(out.Reference.Parameters, jsonMarginal{q.Name, real(q.Mean), real(q.MeanSE), real(q.SD), real(q.SDSE)})
+	}
+	for _, x := range a.Extrapolated {
+		out.Extrapol = append(out.Extrapol, jsonMarginal{x.Name, real(x.Mean), real(x.MeanSE), real(x.SD), real(x.SDSE)})
+	}
+	for _, r := range a.Remedies {
+		out.Remedies = append(out.Remedies, jsonRemedy{r.Name, real(r.Bias), real(r.Ratio), real(r.Seconds), real(r.Reach), r.Reaches, r.Recommended, r.Note})
 	}
 	for _, at := range a.Asked {
 		st := &a.Steps[at]
@@ -178,13 +178,7 @@ func (a *Report) jsonStep(st *Step) jsonStep {
 	}
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 		m := c.Modes[c.Worst()]
-		out.Certificate = &jsonCertificate{real(m.D), real(m.Bound), map[string]real{}, real(m.TV), real(m.KL), c.Certified(a.Threshold)}
-		for k, name := range c.Params {
-			out.Certificate.Shift[name] = real(math.NaN())
-			if m.Shift != nil {
-				out.Certificate.Shift[name] = real(m.Shift[k])
-			}
-		}
+		out.Certificate = &jsonCertificate{real(m.D), real(m.Bound), named(c.Params, m.Shift), real(m.TV), real(m.KL), c.Certified(a.Threshold)}
 	}
 	return out
 }
@@ -206,16 +200,7 @@ func (a *Report) jsonModes(st *Step) []jsonMode {
 		sum += m.Mass
 	}
 	for _, m := range st.Modes {
-		out = append(out, jsonMode{Theta: a.byName(m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
-	}
-	return out
-}
-
-// byName gives the numbers of a point the names of its parameters.
-func (a *Report) byName(theta []float64) map[string]real {
-	out := map[string]real{}
-	for k, v := range theta {
-		out[a.Names[k]] = real(v)
+		out = append(out, jsonMode{Theta: named(a.Names, m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
 	}
 	return out
 }

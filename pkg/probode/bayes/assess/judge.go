@@ -63,7 +63,12 @@ func (a *assessor) conclude() {
 			a.effects(st.Probabilistic, nil)
 		}
 	}
+	if a.delayed != nil {
+		a.effects(a.delayed, nil)
+	}
 	a.out.largest()
+	a.out.extrapolate()
+	a.remedies()
 	a.warn()
 }
 

@@ -63,7 +63,7 @@ func TestDragons(t *testing.T) {
 		want := dragonMass(p, 0.5)
 		for seed := range uint64(3) {
 			a := assessed(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
-				Chains: mcmc.Settings{Draws: 1500, Seed: seed}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+				Chains: mcmc.Settings{Draws: 1500, MinESS: 3000, Seed: seed}, Calibrate: probode.CalibrateSettings{Paths: 50}})
 			st := a.Steps[0]
 			if v := st.Deterministic.Verdict(); v != assess.Matters {
 				t.Errorf("%s, seed %d: %v", name, seed, v)
@@ -71,8 +71,7 @@ func TestDragons(t *testing.T) {
 			found := false
 			for _, m := range st.Modes {
 				if m.Phantom {
-					// The share of 6000 draws whose modes change in a tenth of the
-					// iterations is known to .02.
+					// 3000 effective draws know the share to .008.
 					found = math.Abs(m.Theta[1]-4.911) < 0.01 && math.Abs(m.Mass-want) < 0.03
 				}
 			}
@@ -96,7 +95,7 @@ func TestDragons(t *testing.T) {
 // is a phantom: .5 within .05, ten standard errors of a share that changes in a
 // tenth of 24 000 iterations.
 func TestAlias(t *testing.T) {
-	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 20}})
+	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible {
 		t.Errorf("%v: %q", v, a.Warnings)
 	}

@@ -53,18 +53,22 @@ type Settings struct {
 
 // An assessor is an assessment under way.
 type assessor struct {
-	ctx         context.Context
-	p           *bayes.Posterior
-	s           Settings
-	out         *Report
-	assessed    []int          // indices of the assessed parameters
-	modes       []*bayes.Modes // by step
-	known       [][]float64    // ends of all searches so far
-	reference   *bayes.Modes   // of the reference posterior; nil if they could not be found
-	paired      [][]shift
-	notes       [][]string // of the calibrations, by step
-	source      *draws     // that the accurate posterior was had from
-	done, total int
+	ctx              context.Context
+	p                *bayes.Posterior
+	s                Settings
+	out              *Report
+	assessed         []int          // indices of the assessed parameters
+	modes            []*bayes.Modes // by step
+	known            [][]float64    // ends of all searches so far
+	reference        *bayes.Modes   // of the reference posterior; nil if they could not be found
+	paired           [][]shift
+	notes            [][]string // of the calibrations, by step
+	certifier        *certifier // at the modes of the reference posterior; nil before it is made
+	others           []Remedy   // by other methods
+	referenceSeconds float64    // of one accurate solution
+	delayed          *Inference // by delayed acceptance; nil if it was not tried
+	source           *draws     // that the accurate posterior was had from
+	done, total      int
 }
 
 func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor, error) {

@@ -34,6 +34,13 @@ type Report struct {
 	// Steps are the sizes of step, the largest first.
 	Steps []Step
 
+	// Extrapolated are the parameters of classical inference for h → 0, by the
+	// order of the method: see Extrapolate. NaN where there are too few steps.
+	Extrapolated []Parameter
+
+	// Remedies are what could be done, the one that costs least first.
+	Remedies []Remedy
+
 	// Asked are the indices in Steps of Settings.Steps, in their order there.
 	Asked []int
 

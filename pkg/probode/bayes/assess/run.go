@@ -128,6 +128,13 @@ func (a *assessor) run() error {
 			st.Err = err.Error()
 		}
 	}
+	a.say("remedies")
+	if err := a.tryDelayed(); err != nil {
+		return err
+	}
+	if err := a.tryOthers(); err != nil {
+		return err
+	}
 	a.done = a.total
 	a.say("done")
 	return nil

@@ -50,6 +50,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
 	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
+	machine := flags.String("json", "", "`file` for all that was found, for programs: docs/json.md")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err
@@ -72,6 +73,9 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
 	}
 	if err := checkOut(*page, ".html"); err != nil {
+		return err
+	}
+	if err := checkJSON(*machine, m.data); err != nil {
 		return err
 	}
 	if *page != "" && sameFile(tableOf(*page), m.data) {
@@ -111,6 +115,11 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	fmt.Fprint(out, a)
 	if failed != nil {
 		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
+	}
+	if *machine != "" {
+		if err := atomicfile.Write(*machine, a.WriteJSON); err != nil {
+			return fmt.Errorf("-json: %w", err)
+		}
 	}
 	if *page == "" {
 		return failed
@@ -217,9 +226,17 @@ func checkOut(path string, endings ...string) error {
 			return fmt.Errorf("-out %s: %s is a folder: want another name", path, name)
 		}
 	}
+	return canWrite("out", path)
+}
+
+// canWrite tells what is in the way of the file of a flag.
+func canWrite(flag, path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return fmt.Errorf("-%s %s: it is a folder: want another name", flag, path)
+	}
 	folder := filepath.Dir(path)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("-out %s: there is no folder %s", path, folder)
+		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
 	}
 	// Permissions do not tell whether a file can be made; making one does.
 	f, err := os.CreateTemp(folder, filepath.Base(path)+".*.tmp")
@@ -228,7 +245,7 @@ func checkOut(path string, endings ...string) error {
 		if errors.As(err, &why) {
 			err = why.Err
 		}
-		return fmt.Errorf("-out %s: no file can be made in the folder %s: %w", path, folder, err)
+		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -119,7 +119,7 @@ func TestStopped(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append([]string{"assess"}, study...), "stopped (mode, h = 0.5)"},
+		{append([]string{"assess"}, study...), "stopped (modes, h = 0.5)"},
 		{append([]string{"sample", "-dir", t.TempDir()}, study[:3]...), "stopped"},
 		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
 		{[]string{"sbc", "-quiet"}, "stopped"},

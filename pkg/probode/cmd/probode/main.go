@@ -30,6 +30,7 @@ var commands = []command{
 	{"fit", "fit a model file to its data, from many starts", fit},
 	{"petab", "try problems of PEtab: what loads, its log-likelihood, what is refused", petab},
 	{"generate", "write the equations of a model file as Go", generate},
+	{"certify", "bound what the solver's error does to a posterior, without sampling", certifyVerb},
 	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
 	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},

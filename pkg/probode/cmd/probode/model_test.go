@@ -186,7 +186,7 @@ func TestModelErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "-case or -problem"},
+		{nil, "-case, -problem or -model"},
 		{[]string{"-case", "lynx"}, "-case lynx: want lynx-hare, influenza, fitzhugh-nagumo"},
 		{[]string{"-case", "influenza", "-prior", "a=normal(0,1)"}, "-prior has no meaning with -case"},
 		{[]string{"-case", "influenza", "-problem", "sir"}, "only one of them"},

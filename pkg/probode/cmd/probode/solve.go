@@ -63,11 +63,15 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto, which calibrates it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
+	machine := flags.String("json", "", "`file` for the table, for programs: docs/json.md; without -out none goes to the terminal")
 	if err := parse(flags, args, solveHelp, out); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
+	}
+	if err := checkJSON(*machine, *file); err != nil {
+		return err
 	}
 	if s.model != "" && !given(flags, "method") {
 		s.method = "radau5"
@@ -78,6 +82,14 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	erase()
 	if err != nil {
 		return err
+	}
+	if *machine != "" {
+		if err := atomicfile.Write(*machine, func(w io.Writer) error { return s.writeJSON(w, header, rows) }); err != nil {
+			return fmt.Errorf("-json: %w", err)
+		}
+		if *file == "" {
+			return nil
+		}
 	}
 	write := func(w io.Writer) error {
 		c := csv.NewWriter(w)

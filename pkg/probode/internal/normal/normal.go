@@ -1,7 +1,7 @@
 // Package normal draws standard normals in bulk: the same numbers, bit for
 // bit, as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half of the time.
 //
-// The noise of every path is drawn anew as often as a path is solved, and most
+// The noise of every path is drawn again as often as a path is solved, and most
 // of what a draw costs in math/rand/v2 is an interface call for each word.
 // Here the generator, PCG-DXSM with 128 bits of state [O'Neill 2014], and the
 // ziggurat of 128 strips [Marsaglia & Tsang 2000] run on local variables.

@@ -1,0 +1,328 @@
+package assess
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Which step size or tolerance is enough: the largest with which the shift of every
+// parameter stays below a threshold, at the modes and at draws around them, found
+// without a chain.
+
+// EnoughSettings says what is to be searched for.
+type EnoughSettings struct {
+	CertifySettings // of which Coarse says the method, and the kind of the search
+
+	// Threshold is the shift, in posterior standard deviations, that does not
+	// matter; zero means 0.1.
+	Threshold float64
+
+	// Strict has D itself below the threshold, and not only the shifts.
+	Strict bool
+
+	// Draws are points of all parameters from the posterior at which it has to
+	// hold. Nil stands for Number draws of the Gaussian approximations at the
+	// modes of the reference's posterior; zero Number means 50.
+	Draws  [][]float64
+	Number int
+}
+
+// Enough is the answer of LargestEnough.
+type Enough struct {
+	// Solver is the largest setting that is enough, and At what was found of
+	// it; zero and the zero value if none is.
+	Solver Solver
+	At     Level
+	Found  bool
+
+	// Levels are all that were tried, the largest first, and Draws the number
+	// of points, modes included, at which each was.
+	Levels []Level
+	Draws  int
+	// Lost is the number of draws at which the reference failed.
+	Lost int
+}
+
+// A Level is a step size or tolerance with what it does.
+type Level struct {
+	Size   float64 // step size, or relative tolerance (absolute if that is zero)
+	D      float64 // exceeded at one draw in twenty; +Inf where solves failed
+	Shift  float64 // the same of the largest |Δθ|/sd of all parameters
+	Enough bool
+}
+
+// most is the share of draws at which a level has to be small enough.
+const most = 0.95
+
+// LargestEnough searches for the largest step size with s.Coarse.Method, or with
+// error control, if s.Coarse.Tolerance is not zero, for the largest tolerance, the
+// absolute one in the same proportion to the relative one as there. The search goes
+// by factors of two, of √10 in a tolerance, from the largest that makes sense, a
+// fifth of the shortest span or 0.1, down to the first of which two further ones are
+// enough, too, since errors need not fall steadily, and then refines.
+func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
+	if ctx == nil || p == nil {
+		return nil, errors.New("assess: LargestEnough wants a context and a Posterior, not nil")
+	}
+	if !(s.Threshold >= 0) || s.Number < 0 {
+		panic(fmt.Sprintf("assess: Threshold %g and Number %d of EnoughSettings: want numbers ≥ 0", s.Threshold, s.Number))
+	}
+	s.Threshold = cmp.Or(s.Threshold, 0.1)
+	s.Number = cmp.Or(s.Number, 50)
+	reference := Solver{Accurate: true}
+	if s.Reference != nil {
+		reference = *s.Reference
+	}
+	c, err := newCertifier(ctx, p, reference)
+	if err != nil {
+		return nil, err
+	}
+	if s.Modes == nil {
+		if s.Modes, err = c.search(s.CertifySettings); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range s.Modes {
+		if len(m) != len(p.Params) {
+			return nil, fmt.Errorf("assess: a mode of %d numbers: want %d, one for each parameter", len(m), len(p.Params))
+		}
+		c.climb(m)
+	}
+	out := &Enough{}
+	points, err := c.points(s, out)
+	if err != nil {
+		return nil, err
+	}
+	out.Draws = len(points)
+
+	return out, c.largest(s, points, out)
+}
+
+// largest searches for the largest setting that is enough at the points.
+func (c *certifier) largest(s EnoughSettings, points []point, out *Enough) error {
+	p := c.p
+	try := func(size float64) (Level, error) {
+		l, err := c.level(s.Coarse, size, points)
+		l.Enough = l.Shift < s.Threshold && l.D <= limitD
+		if s.Strict {
+			l.Enough = l.D < s.Threshold
+		}
+		out.Levels = append(out.Levels, l)
+		return l, err
+	}
+	size, factor, least := shortest(p)/5, 2.0, shortest(p)/1e5
+	if s.Coarse.controlled() {
+		size, factor, least = 0.1, math.Sqrt(10), 1e-13
+	}
+	passed := 0
+	var best, above float64
+	for ; size > least && passed < 3; size /= factor {
+		l, err := try(size)
+		switch {
+		case err != nil:
+			return err
+		case !l.Enough:
+			passed, above = 0, size
+		default:
+			if passed == 0 {
+				best = size
+			}
+			passed++
+		}
+	}
+	if passed == 3 && above > 0 {
+		for range 3 {
+			mid := math.Sqrt(best * above)
+			l, err := try(mid)
+			if err != nil {
+				return err
+			}
+			if l.Enough {
+				best = mid
+			} else {
+				above = mid
+			}
+		}
+	}
+	slices.SortFunc(out.Levels, func(a, b Level) int { return cmp.Compare(b.Size, a.Size) })
+	if passed == 3 {
+		out.Found, out.Solver = true, s.Coarse.sized(best)
+		if out.Solver.Method == nil {
+			out.Solver.Method = p.Method
+		}
+		out.At = out.Levels[slices.IndexFunc(out.Levels, func(l Level) bool { return l.Size == best })]
+	}
+	return nil
+}
+
+// sized returns s with another step size or tolerance.
+func (s Solver) sized(size float64) Solver {
+	if !s.controlled() {
+		s.StepSize = size
+		return s
+	}
+	t := s.Tolerance
+	unit := t.Relative
+	if unit == 0 {
+		unit = slices.Max(t.Absolute)
+	}
+	s.Tolerance.Relative = t.Relative / unit * size
+	s.Tolerance.Absolute = slices.Clone(t.Absolute)
+	for k := range t.Absolute {
+		s.Tolerance.Absolute[k] *= size / unit
+	}
+	return s
+}
+
+// A point is one θ with the reference's solution there.
+type point struct {
+	at   *linearised
+	mode int  // index of the nearest mode
+	is   bool // the mode itself
+}
+
+// points returns the modes and the draws around them.
+func (c *certifier) points(s EnoughSettings, out *Enough) ([]point, error) {
+	var points []point
+	var mass []float64
+	for i, m := range c.modes {
+		if m.at != nil && m.Found {
+			var chol mat.Cholesky
+			log := m.at.logp
+			if chol.Factorize(m.at.cov) {
+				log += chol.LogDet() / 2
+			}
+			points = append(points, point{m.at, i, true})
+			mass = append(mass, log)
+		}
+	}
+	if len(points) == 0 {
+		return nil, fmt.Errorf("assess: no mode of the posterior by %v was reached", c.reference)
+	}
+	modes := slices.Clone(points)
+	near := func(u []float64, at *linearised) float64 {
+		v := mat.NewVecDense(len(u), nil)
+		for k := range u {
+			v.SetVec(k, (u[k]-at.u[k])/at.sd[k])
+		}
+		return mat.Norm(v, 2)
+	}
+	add := func(u []float64) error {
+		l, err := linearise(c.fine, c.by, u, modes[0].at.widths())
+		if c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		if err != nil {
+			out.Lost++
+			return nil
+		}
+		// The posterior has the shape of the nearest mode.
+		best := modes[0]
+		for _, m := range modes[1:] {
+			if near(u, m.at) < near(u, best.at) {
+				best = m
+			}
+		}
+		l.cov, l.sd, l.own = best.at.cov, best.at.sd, nil
+		points = append(points, point{at: l, mode: best.mode})
+		return nil
+	}
+	for _, theta := range s.Draws {
+		u := make([]float64, len(theta))
+		if len(theta) != len(c.p.Params) || c.by.Unconstrain(u, theta) != nil {
+			return nil, fmt.Errorf("assess: the draw %v: want %d numbers inside the support of the prior", format4(theta), len(c.p.Params))
+		}
+		if err := add(u); err != nil {
+			return nil, err
+		}
+	}
+	if s.Draws != nil {
+		return points, nil
+	}
+	rng := probode.Stream(s.Seed, 0x656e6f756768)
+	top := slices.Max(mass)
+	var sum float64
+	for _, m := range mass {
+		sum += math.Exp(m - top)
+	}
+	z := make([]float64, len(c.p.Params))
+	for range s.Number {
+		pick, from := rng.Float64()*sum, 0
+		for from < len(mass)-1 && pick > math.Exp(mass[from]-top) {
+			pick -= math.Exp(mass[from] - top)
+			from++
+		}
+		at := modes[from].at
+		var chol mat.Cholesky
+		if !chol.Factorize(at.cov) {
+			continue // too thin for the arithmetic
+		}
+		var l mat.TriDense
+		chol.LTo(&l)
+		for k := range z {
+			z[k] = rng.NormFloat64()
+		}
+		u := slices.Clone(at.u)
+		for i := range u {
+			for k := 0; k <= i; k++ {
+				u[i] += l.At(i, k) * z[k]
+			}
+		}
+		if err := add(u); err != nil {
+			return nil, err
+		}
+	}
+	return points, nil
+}
+
+// level tries one size at all points.
+func (c *certifier) level(s Solver, size float64, points []point) (Level, error) {
+	out := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
+	x, err := newExpecter(c.ctx, c.p, s.sized(size))
+	if err != nil {
+		if c.ctx.Err() != nil {
+			return out, err
+		}
+		return out, nil // such as a step that no grid can have
+	}
+	var ds, shifts []float64
+	for _, q := range points {
+		d, most := math.Inf(1), math.Inf(1)
+		m, _, err := x.at(q.at.theta)
+		if c.ctx.Err() != nil {
+			return out, c.ctx.Err()
+		}
+		if err == nil {
+			var shift []float64
+			d, shift = q.at.shift(m)
+			most = 0
+			for _, k := range c.assessed {
+				most = max(most, math.Abs(shift[k]))
+			}
+		}
+		ds, shifts = append(ds, d), append(shifts, most)
+	}
+	out.D, out.Shift = upper(ds), upper(shifts)
+	// The first points are the modes, which count for themselves.
+	for i, q := range points {
+		if q.is {
+			out.D, out.Shift = max(out.D, ds[i]), max(out.Shift, shifts[i])
+		}
+	}
+	return out, nil
+}
+
+// upper returns the number that is exceeded in one case of twenty.
+func upper(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[min(len(s)-1, int(math.Ceil(most*float64(len(s))))-1)]
+}

@@ -1,0 +1,208 @@
+package assess_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// The reader of a program: every name of docs/json.md, and no other.
+type (
+	readReport struct {
+		Format            string
+		Version           int
+		Model, Verdict    string
+		LargestNegligible *float64 `json:"largest_negligible"`
+		Reasons, Warnings []string
+		Thresholds        struct {
+			Bias    float64
+			SDRatio float64 `json:"sd_ratio"`
+		}
+		Reference    readReference
+		Steps        []readStep
+		Extrapolated []readMarginal
+		Remedies     []readRemedy
+	}
+	readReference struct {
+		Solver     string
+		D          *float64
+		By         string
+		KHat       *float64
+		Parameters []readMarginal
+	}
+	readMarginal struct {
+		Name     string
+		Mean, SD *float64
+		MeanSE   *float64 `json:"mean_se"`
+		SDSE     *float64 `json:"sd_se"`
+	}
+	readStep struct {
+		H, Tol, Alpha *float64
+		Method        string
+		Verdict       string
+		Error         *string
+		Modes         []struct {
+			Theta   map[string]float64
+			Mass    float64
+			Phantom *bool
+		}
+		Parameters []struct {
+			Name             string
+			Classical, Noisy *readEffect
+		}
+		Certificate *struct {
+			D, Bound  *float64
+			Shift     map[string]*float64
+			TV        *float64 `json:"total_variation"`
+			KL        *float64 `json:"kullback_leibler"`
+			Certified bool
+		}
+		Cost struct{ Classical, Noisy *readCost }
+	}
+	readEffect struct {
+		Mean, SD, Bias *float64
+		BiasSE         *float64 `json:"bias_se"`
+		Ratio          *float64 `json:"sd_ratio"`
+		RatioSE        *float64 `json:"sd_ratio_se"`
+		Verdict        string
+	}
+	readCost struct {
+		Sampler string
+		Solves  int
+		Seconds *float64
+		ESS     *float64 `json:"ess_per_second"`
+	}
+	readRemedy struct {
+		Name        string
+		Bias        *float64
+		Ratio       *float64 `json:"sd_ratio"`
+		Seconds     *float64
+		Reaches     bool `json:"reaches_threshold"`
+		Recommended bool
+		Note        string
+	}
+)
+
+func strictly(t *testing.T, text []byte, into any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+}
+
+// A whole assessment, read back: the steps in the order asked for, masses that sum
+// to one, the numbers those of the report, and nothing that is no number.
+func TestReportJSON(t *testing.T) {
+	a := assessed(t, dragons(0.5), assess.Settings{Steps: []float64{0.125, 0.5}, Weighed: 200, Sampler: bayes.Deterministic{},
+		Chains: mcmc.Settings{Draws: 500, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+	var text bytes.Buffer
+	if err := a.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "NaN") || strings.Contains(text.String(), "Inf") {
+		t.Errorf("what is no number in %s", &text)
+	}
+	var r readReport
+	strictly(t, text.Bytes(), &r)
+	if r.Format != "probode assess" || r.Version != 1 || len(r.Steps) != 2 || r.Verdict != r.Steps[0].Verdict {
+		t.Fatalf("%+v", r)
+	}
+	if *r.Steps[0].H != 0.125 || *r.Steps[1].H != 0.5 || r.Steps[0].Tol != nil {
+		t.Errorf("steps of %g and %g, want them as asked: 0.125, 0.5", *r.Steps[0].H, *r.Steps[1].H)
+	}
+	if r.Steps[1].Verdict != "matters" {
+		t.Errorf("verdict at h = 0.5: %s", r.Steps[1].Verdict)
+	}
+	phantom := false
+	for _, st := range r.Steps {
+		var mass float64
+		for _, m := range st.Modes {
+			mass += m.Mass
+			if m.Phantom == nil || len(m.Theta) != 2 {
+				t.Errorf("mode %+v", m)
+			} else if *m.Phantom {
+				phantom = phantom || math.Abs(m.Theta["b1"]-4.911) < 0.01
+			}
+		}
+		if math.Abs(mass-1) > 1e-9 {
+			t.Errorf("h = %g: masses sum to %g", *st.H, mass)
+		}
+		if len(st.Parameters) != 2 || st.Parameters[0].Classical == nil || st.Parameters[0].Noisy == nil || st.Certificate == nil || st.Certificate.D == nil {
+			t.Errorf("h = %g: %+v", *st.H, st)
+		}
+	}
+	if !phantom {
+		t.Error("no phantom mode at b1 = 4.911")
+	}
+	if got, want := *r.Steps[0].Parameters[1].Classical.Bias, a.Steps[1].Deterministic.Effects[1].Bias; got != want {
+		t.Errorf("bias %g, the report has %g", got, want)
+	}
+	if r.Steps[1].Certificate.Certified || *r.Reference.D > 1e-6 {
+		t.Errorf("certified at h = 0.5, or D of the reference %g", *r.Reference.D)
+	}
+}
+
+// What is not known is null, and the text is JSON even so.
+func TestReportJSONUnknown(t *testing.T) {
+	nan := math.NaN()
+	a := &assess.Report{Model: "a \"model\"", Method: probode.AdamsBashforth{}, Threshold: 0.1, KHat: nan, Names: []string{"a"}, Asked: []int{0},
+		Params: []assess.Parameter{{Name: "a", Mean: nan, SD: nan, MeanSE: nan, SDSE: math.Inf(1)}},
+		Steps:  []assess.Step{{StepSize: 1, Alpha: nan, Err: "it failed"}}}
+	var text bytes.Buffer
+	if err := a.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var r readReport
+	strictly(t, text.Bytes(), &r)
+	if r.Verdict != "undecided" || r.LargestNegligible != nil || r.Steps[0].Alpha != nil || *r.Steps[0].Error != "it failed" || r.Steps[0].Parameters[0].Classical != nil || r.Reference.Parameters[0].SDSE != nil {
+		t.Errorf("%s", &text)
+	}
+}
+
+func TestCertificatesJSON(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	s := assess.CertifySettings{Modes: [][]float64{{0.5, 1}}, Coarse: assess.Solver{Tolerance: probode.Tolerance{Relative: 1e-3}}}
+	c, err := assess.Certify(context.Background(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	all := assess.Certificates{Model: "m", Threshold: 0.1, All: []*assess.Certificate{c}}
+	if err := all.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Format, Model, Reference string
+		Version                  int
+		Threshold                float64
+		Steps                    []struct {
+			H, Tol, ATol *float64
+			Method       string
+			Certified    bool
+			Seconds      *float64
+			Modes        []struct {
+				Theta, From, Shift map[string]*float64
+				Moved, D, Bound    *float64
+				TV                 *float64 `json:"total_variation"`
+				KL                 *float64 `json:"kullback_leibler"`
+				ReferenceD         *float64 `json:"reference_D"`
+				Error              *string
+			}
+		}
+		Enough *struct{}
+	}
+	strictly(t, text.Bytes(), &r)
+	if r.Format != "probode certify" || len(r.Steps) != 1 || r.Steps[0].H != nil || *r.Steps[0].Tol != 1e-3 || *r.Steps[0].Modes[0].D != c.Modes[0].D || r.Enough != nil {
+		t.Errorf("%s", &text)
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// readJSON decodes a file, and sees that nothing was left beside it.
+func readJSON(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.tmp")); left != nil {
+		t.Errorf("%v left behind", left)
+	}
+}
+
+// The acceptance values: the phantom of the dragons is seen, nothing is certified
+// in spite of it, and one step further all is well.
+func TestCertifyVerb(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.json")
+	var out strings.Builder
+	if err := run(context.Background(), []string{"certify", "-case", "dragons", "-steps", "0.5,0.125", "-json", file}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Format string
+		Steps  []struct {
+			H         float64
+			Certified bool
+			Modes     []struct {
+				From  map[string]float64
+				Moved float64
+			}
+		}
+	}
+	readJSON(t, file, &r)
+	if r.Format != "probode certify" || len(r.Steps) != 2 || r.Steps[0].H != 0.5 || r.Steps[0].Certified || !r.Steps[1].Certified {
+		t.Errorf("%+v", r)
+	}
+	found := false
+	for _, m := range r.Steps[0].Modes {
+		b := m.From["beta1"]
+		found = found || m.Moved > 5 && b > 4.9 && b < 4.92
+	}
+	if !found {
+		t.Errorf("no phantom mode at beta1 = 4.911: %+v", r.Steps[0].Modes)
+	}
+	if !strings.Contains(out.String(), "Not covered: posterior widths") {
+		t.Errorf("printed %s", &out)
+	}
+
+	// Tolerances, with the search for the largest.
+	out.Reset()
+	if err := run(context.Background(), []string{"certify", "-case", "dragons", "-method", "dp5", "-rtol", "1e-4", "-atol", "1e-6", "-enough", "-json", file}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var e struct {
+		Steps  []struct{ H, Tol, ATol *float64 }
+		Enough struct {
+			Found bool
+			Tol   *float64
+		}
+	}
+	readJSON(t, file, &e)
+	if e.Steps[0].H != nil || *e.Steps[0].Tol != 1e-4 || *e.Steps[0].ATol != 1e-6 || !e.Enough.Found || e.Enough.Tol == nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestCertifyErrors(t *testing.T) {
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"-case dragons -steps 1,zero", `-steps 1,zero: "zero"`},
+		{"-case dragons -steps 1 -rtol 1", "-steps and -rtol or -atol"},
+		{"-case dragons -rtol -1", "-rtol -1"},
+		{"-case dragons -rtol 1e-3,1e-4 -atol 1,2,3", "3 numbers for 2 of -rtol"},
+		{"-case dragons -threshold 0", "-threshold 0"},
+		{"-case dragons -reference 1", "-reference 1"},
+		{"-case dragons -strict", "-strict has no meaning"},
+		{"-case dragons -json nodir/a.json", "-json nodir/a.json: there is no folder nodir"},
+		{"-case dragons more", `"more" is not a flag`},
+		{"", "-case, -problem or -model"},
+	} {
+		var out strings.Builder
+		err := certifyVerb(context.Background(), strings.Fields(c.args), &out)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q", c.args, err, c.want)
+		}
+	}
+}
+
+func TestAssessJSON(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.json")
+	var out strings.Builder
+	args := []string{"assess", "-case", "dragons", "-steps", "0.125,0.5", "-scheme", "deterministic", "-draws", "400", "-weighed", "200", "-quiet", "-json", file}
+	if err := run(context.Background(), args, &out); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Verdict string
+		Steps   []struct {
+			H       float64
+			Verdict string
+		}
+	}
+	readJSON(t, file, &r)
+	if len(r.Steps) != 2 || r.Steps[0].H != 0.125 || r.Verdict != r.Steps[0].Verdict || r.Steps[1].Verdict != "matters" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestSolveJSON(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.json")
+	var out strings.Builder
+	if err := run(context.Background(), []string{"solve", "-problem", "logistic", "-method", "rk4", "-step", "0.1", "-times", "1,2", "-json", file}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Format, Problem, Method string
+		Version                 int
+		Columns                 []string
+		Rows                    [][]float64
+	}
+	readJSON(t, file, &r)
+	if r.Format != "probode solve" || r.Version != 1 || len(r.Rows) != 2 || len(r.Rows[0]) != len(r.Columns) || r.Columns[0] != "t" || r.Rows[1][0] != 2 || out.Len() != 0 {
+		t.Errorf("%+v, printed %q", r, &out)
+	}
+}

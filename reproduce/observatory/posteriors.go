@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/problems"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// The posteriors and the samplers that are observed. Data are simulated from an
+// accurate solution at known parameters.
+
+// A question is a posterior that is known accurately, and a coarse step to
+// answer it with.
+type question struct {
+	name string
+	// make returns the model for given data, and the problem and times that
+	// these come from, with how an observation comes from the state.
+	make    func(data *bayes.Data) *bayes.Posterior
+	truth   func() *probode.Problem
+	times   []float64
+	observe func(x []float64, rng *rand.Rand) []float64
+	step    float64 // the coarsest; a half and a quarter come beside it
+}
+
+// solver answers the questions.
+var solver = probode.AdamsMoulton{Steps: 1}
+
+// fineness is how many steps of RK4 the accurate posterior takes for one of the
+// coarsest.
+const fineness = 16
+
+func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
+	return func(x []float64, rng *rand.Rand) []float64 {
+		var y []float64
+		for _, k := range columns {
+			y = append(y, x[k]+sd*rng.NormFloat64())
+		}
+		return y
+	}
+}
+
+func every(step, end float64) []float64 {
+	var t []float64
+	for i := 1; float64(i)*step <= end*(1+1e-12); i++ {
+		t = append(t, float64(i)*step)
+	}
+	return t
+}
+
+// inferred is a model in which all parameters of a problem are unknown, with
+// log-normal priors about their values of relative width, and states observed
+// with Gaussian errors.
+func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
+	return func(data *bayes.Data) *bayes.Posterior {
+		m := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: p, Data: data,
+			Observe: func(dst []float64, _ float64, x, _ []float64) {
+				for i, k := range states {
+					dst[i] = x[k]
+				}
+			},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}}}}}
+		for k, v := range p.Theta {
+			m.Params = append(m.Params, bayes.Param{Name: p.ParamName(k), Prior: distuv.LogNormal{Mu: math.Log(v), Sigma: width}})
+		}
+		return m
+	}
+}
+
+// elimination is a drug after a bolus, eliminated as Michaelis and Menten say,
+// c′ = −v c/(k + c).
+func elimination() *probode.Problem {
+	return &probode.Problem{
+		Name: "Michaelis–Menten elimination", States: []string{"c"}, Params: []string{"v_m", "k_m"}, Autonomous: true,
+		X0: []float64{10}, Theta: []float64{2, 1}, Span: [2]float64{0, 10},
+		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
+		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
+			f[0] = -theta[0] * x[0] / (theta[1] + x[0])
+			jac[0] = -theta[0] * theta[1] / ((theta[1] + x[0]) * (theta[1] + x[0]))
+		},
+	}
+}
+
+func oscillator() *probode.Problem {
+	p := problems.VanDerPol(1.5)
+	p.Span[1] = 12
+	return p
+}
+
+var questions = []question{
+	{name: "FitzHugh–Nagumo", make: cases.FitzHughNagumo, truth: problems.FitzHughNagumo, times: every(1, 20), observe: gaussian(0.1, 0, 1), step: 0.2},
+	{name: "lynx and hare", make: cases.LynxHare, truth: func() *probode.Problem {
+		p := problems.LotkaVolterra20()
+		p.Span, p.Theta, p.X0 = [2]float64{1900, 1920}, []float64{0.55, 0.028, 0.8, 0.024}, []float64{33, 6}
+		return p
+	}, times: func() []float64 {
+		t := []float64{1900}
+		for _, v := range every(1, 20) {
+			t = append(t, 1900+v)
+		}
+		return t
+	}(), observe: func(x []float64, rng *rand.Rand) []float64 {
+		return []float64{x[0] * math.Exp(0.25*rng.NormFloat64()), x[1] * math.Exp(0.25*rng.NormFloat64())}
+	}, step: 1},
+	{name: "influenza", make: cases.Influenza, truth: problems.Influenza, times: every(1, 14), observe: func(x []float64, rng *rand.Rand) []float64 {
+		mean := distuv.Gamma{Alpha: 10, Beta: 10 / x[1], Src: rng}.Rand() // negative binomial with φ = 10
+		return []float64{distuv.Poisson{Lambda: mean, Src: rng}.Rand()}
+	}, step: 1},
+	{name: "drug, Michaelis–Menten", make: inferred(elimination(), 0.5, 0.1, 0), truth: elimination, times: every(0.5, 10), observe: gaussian(0.1, 0), step: 0.5},
+	{name: "van der Pol", make: inferred(oscillator(), 0.5, 0.1, 0), truth: oscillator, times: every(0.6, 12), observe: gaussian(0.1, 0), step: 0.3},
+	{name: "protein activation", make: inferred(problems.ProteinActivation(), 0.5, 0.01, 0, 1, 2, 3, 4), truth: problems.ProteinActivation,
+		times: []float64{0, 1, 2, 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100}, observe: gaussian(0.01, 0, 1, 2, 3, 4), step: 2},
+}
+
+// model returns the posterior of q with its simulated data, solved by RK4 with
+// small steps.
+func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, error) {
+	p := q.truth()
+	x, err := reference.Solve(ctx, p, q.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}})
+	if err != nil {
+		return nil, err
+	}
+	rng := probode.Stream(seed, 2)
+	data := &bayes.Data{T: q.times}
+	for i := range q.times {
+		data.Y = append(data.Y, q.observe(x.X[i*p.Dim():(i+1)*p.Dim()], rng))
+	}
+	m := q.make(data)
+	m.Method, m.StepSize, m.Alpha = probode.RungeKutta{}, q.step/fineness, bayes.Value{}
+	return m, nil
+}
+
+// A remedy is a way to answer with a coarse step.
+type remedy struct {
+	name  string
+	noise bool // with a noise scale, by the rule
+	rule  probode.Rule
+	// sampler returns the sampler, and may change the model, of which fine is
+	// the accurate one.
+	sampler func(p, fine *bayes.Posterior) bayes.Sampler
+}
+
+var remedies = []remedy{
+	{name: "ignore the error", sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.Deterministic{} }},
+	{name: "noise, paper's rule", noise: true, rule: probode.Bhattacharyya, sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.PCNWithinGibbs{} }},
+	{name: "noise, log score", noise: true, rule: probode.LogScore, sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.PCNWithinGibbs{} }},
+	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {
+		return bayes.Reweighted{Accurate: bayes.AccurateSolver{Method: fine.Method, StepSize: fine.StepSize, Workers: 1}}
+	}},
+	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) bayes.Sampler {
+		d := bayes.DelayedAcceptance{CoarseMethod: p.Method, CoarseStep: p.StepSize}
+		p.Method, p.StepSize = fine.Method, fine.StepSize
+		return d
+	}},
+}
