@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/model/expr"
@@ -39,8 +40,8 @@ func (r *Row) logDensity(f, s float64) (l, df, ds float64) {
 
 // A formula is the formula and the noise formula of rows, as programs.
 type formula struct {
-	value *program // of the two
-	slope *program // of their derivatives for states and free parameters, all of the first first
+	value *program        // of the two
+	slope func() *program // of their derivatives for states and free parameters, all of the first first
 }
 
 // newFormula returns the programs of a row; free are the parameters for which
@@ -50,18 +51,24 @@ func newFormula(r *Row, inputs, states, free []string) (f formula, err error) {
 	if f.value, err = newProgram(inputs, both); err != nil {
 		return f, err
 	}
-	var slopes []*expr.Node
-	zero := expr.Num(0)
-	for _, row := range expr.Jacobian(both, append(append([]string(nil), states...), free...)) {
-		for _, n := range row {
-			if n == nil {
-				n = zero
+	f.slope = sync.OnceValue(func() *program {
+		var slopes []*expr.Node
+		zero := expr.Num(0)
+		for _, row := range expr.Jacobian(both, append(append([]string(nil), states...), free...)) {
+			for _, n := range row {
+				if n == nil {
+					n = zero
+				}
+				slopes = append(slopes, n)
 			}
-			slopes = append(slopes, n)
 		}
-	}
-	f.slope, err = newProgram(inputs, slopes)
-	return f, err
+		p, err := newProgram(inputs, slopes)
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // the formulas themselves could be compiled
+		}
+		return p
+	})
+	return f, nil
 }
 
 // An ImpossibleError says that a model gives a measurement no density: noise

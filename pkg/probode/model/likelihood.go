@@ -121,15 +121,13 @@ func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range list {
-		if len(e.Rows) == 0 {
-			continue
-		}
-		q, err := p.part(e, l.free)
-		if err != nil {
-			return nil, err
-		}
-		l.parts = append(l.parts, q)
+	list = slices.DeleteFunc(list, func(e *Experiment) bool { return len(e.Rows) == 0 })
+	l.parts = make([]*part, len(list))
+	if err := l.each(context.Background(), func(_ context.Context, i int) (err error) {
+		l.parts[i], err = p.part(list[i], l.free)
+		return err
+	}, nil); err != nil {
+		return nil, err
 	}
 	if len(l.parts) == 0 {
 		return nil, fmt.Errorf("%s: no measurements: want data for a likelihood", text.Clip(p.Name))
@@ -221,7 +219,7 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	if err := l.each(ctx, func(ctx context.Context, i int) (err error) {
 		v.Experiments[i], err = l.experiment(ctx, l.parts[i], theta, gradient)
 		return err
-	}); err != nil {
+	}, l.set.Progress); err != nil {
 		return nil, err
 	}
 	if gradient {
@@ -242,9 +240,9 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	return v, nil
 }
 
-// each calls do for every part, on several goroutines. It returns the error of
+// each calls do for every part, on several goroutines, and progress behind each. It returns the error of
 // the first part that has one.
-func (l *Likelihood) each(ctx context.Context, do func(ctx context.Context, i int) error) error {
+func (l *Likelihood) each(ctx context.Context, do func(ctx context.Context, i int) error, progress func(done, total int)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -266,8 +264,8 @@ func (l *Likelihood) each(ctx context.Context, do func(ctx context.Context, i in
 				errs[i] = do(ctx, i)
 				mutex.Lock()
 				done++
-				if l.set.Progress != nil {
-					l.set.Progress(done, len(l.parts))
+				if progress != nil {
+					progress(done, len(l.parts))
 				}
 				mutex.Unlock()
 				if errs[i] != nil {
@@ -415,7 +413,7 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 		if !gradient {
 			continue
 		}
-		q.formulas[i].slope.eval1(slopes, in)
+		q.formulas[i].slope().eval1(slopes, in)
 		half := len(slopes) / 2
 		for j := range q.free {
 			v.gradient[j] += df*slopes[d+j] + ds*slopes[half+d+j]

@@ -211,15 +211,17 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 	}
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both.eval(f, jac, t, x, theta[:n]) }
 
-	slopes := expr.Jacobian(s.Rates, c.params)
-	wide, err := newScatter(inputs, nil, slopes, func(i, j int) int { return i*len(q.Theta) + j })
-	if err != nil {
-		return fail(err)
-	}
-	if len(q.Theta) != n {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide.eval(nil, dst, t, x, theta[:n]) }
-	} else if n > 0 {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide.eval(nil, dst, t, x, theta) }
+	// Many who solve ask for no derivative for θ, which can be the dearest part.
+	all := len(q.Theta)
+	wide := sync.OnceValue(func() *scatter {
+		w, err := newScatter(inputs, nil, expr.Jacobian(s.Rates, c.params), func(i, j int) int { return i*all + j })
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
+		}
+		return w
+	})
+	if all > 0 {
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide().eval(nil, dst, t, x, theta[:n]) }
 	}
 
 	from := c.params
