@@ -196,7 +196,7 @@ def inspect(notebook, seconds):
                 found.append(f"shows {shown} things and has {has}")
         for d in figures:
             # One copy of the picture, in the HTML, where the chart takes its place.
-            if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("data-probode=") != 1 or "image/png" in d:
+            if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("<div data-probode=") != 1 or "image/png" in d:
                 found.append("has a figure that is not one picture and one chart")
         memo = any("kept on disk for the next time" in d.get("text/plain", "") for d in data)
         limit = MEMO_SECONDS if memo else CELL_SECONDS

@@ -204,11 +204,11 @@ func TestThinning(t *testing.T) {
 	if len(raw) > 1<<20 {
 		t.Errorf("an option of %d bytes", len(raw))
 	}
-	if got := c.Legend[0].Data[0].Name; got != "500 paths (1 in 9 drawn)" || c.Series[0].Name != got {
+	if got := c.Legend[0].Data[0].Name; got != "500 paths (1 in 5 drawn)" || c.Series[0].Name != got {
 		t.Errorf("legend %q, series %q", got, c.Series[0].Name)
 	}
 	var paths []struct{ Coords [][]float64 }
-	if err := json.Unmarshal(c.Series[0].Data, &paths); err != nil || len(paths) != 56 || len(paths[0].Coords) > 201 {
+	if err := json.Unmarshal(c.Series[0].Data, &paths); err != nil || len(paths) != 100 || len(paths[0].Coords) > 201 {
 		t.Errorf("%d paths: %v", len(paths), err)
 	}
 	for _, s := range c.Series {

@@ -7,7 +7,7 @@ import (
 
 // Most vertices of one interactive graphic, all frames together: packed they take
 // two or three bytes each.
-const maxVertices = 24000
+const maxVertices = 48000
 
 // A vertex that lies nearer than this to the straight line between its neighbours
 // is left out: half a pixel is where an eye begins to see it.
