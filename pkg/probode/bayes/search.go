@@ -125,7 +125,7 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 		}
 	}
 	if len(climbs) == 0 {
-		if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
+		if err := ended(ctx, e); err != nil {
 			return nil, err
 		}
 		why := errors.New("they lie on the edge of its support")
@@ -178,7 +178,7 @@ func (q *search) each(ctx context.Context, n int, do func(e *Density, i int) err
 			if err := do(e, i); err != nil {
 				return err
 			}
-			return cmp.Or(ctx.Err(), e.Err())
+			return ended(ctx, e)
 		}
 	})
 	return err
@@ -460,7 +460,7 @@ func (q *search) finish(ctx context.Context, e *Density, climbs []*climb) ([]*Mo
 	}
 	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.f < highest })
 	climbs = q.distinct(e, climbs)
-	if err := cmp.Or(ctx.Err(), e.Err()); err != nil {
+	if err := ended(ctx, e); err != nil {
 		return nil, err
 	}
 	modes := make([]*Mode, len(climbs))
@@ -531,4 +531,13 @@ func (q *search) distinct(e *Density, climbs []*climb) []*climb {
 		out[same].absorb(c)
 	}
 	return out
+}
+
+// ended returns why work with e has to stop: the context has ended, or a
+// function of the model has panicked.
+func ended(ctx context.Context, e *Density) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.Err()
 }

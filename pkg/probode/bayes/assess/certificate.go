@@ -26,8 +26,8 @@ import (
 // parameter moves by more than D standard deviations, or √2 D if numbers of the
 // likelihood, such as σ, are unknown.
 // (What the error of G adds, times the residuals of the data, is zero on the
-// average over data and left out; Enough has it, over draws.) Between the distributions of data that the
-// two solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
+// average over data and left out.) Between the distributions of data that the two
+// solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
 // divergence D²/2, both exact for Gaussian errors.
 //
 // D bounds the shift and not the width, says nothing of modes that it was not
@@ -72,7 +72,12 @@ type Certified struct {
 	Found bool
 
 	Err string // why nothing is known here; empty otherwise
+}
 
+// An anchor is a mode of the reference with the model linearised there; at is
+// nil where that could not be had.
+type anchor struct {
+	Certified
 	at *linearised
 }
 
@@ -145,7 +150,7 @@ type certifier struct {
 	by        *bayes.Density // for the transformation of parameters
 	fine      *expecter
 	assessed  []int
-	modes     []Certified
+	modes     []anchor
 }
 
 func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*certifier, error) {
@@ -209,7 +214,7 @@ func (c *certifier) search(s CertifySettings) ([][]float64, error) {
 // climb adds the mode of the reference to which from leads, unless it is there.
 func (c *certifier) climb(from []float64) {
 	nan := math.NaN()
-	m := Certified{From: slices.Clone(from), Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
+	m := anchor{Certified: Certified{From: slices.Clone(from), Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}}
 	u := make([]float64, len(from))
 	err := c.by.Unconstrain(u, from)
 	if err == nil {
@@ -303,14 +308,13 @@ func (c *certifier) certify(coarse Solver) (*Certificate, error) {
 				return nil, err
 			}
 		}
-		m.at = nil
-		out.Modes = append(out.Modes, m)
+		out.Modes = append(out.Modes, m.Certified)
 	}
 	return out, nil
 }
 
 // fill computes what a Certificate says of x at m.
-func (c *certifier) fill(m *Certified, x *expecter, unknown bool) error {
+func (c *certifier) fill(m *anchor, x *expecter, unknown bool) error {
 	expected, _, err := x.at(m.at.theta)
 	if err != nil {
 		return err
