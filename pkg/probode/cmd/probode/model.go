@@ -54,7 +54,7 @@ problem, or at those of -fix. The priors, with the support in brackets:
   gamma(shape,rate)  invgamma(shape,scale)          [0, ∞)
   beta(a,b)                                         [0, 1]
 
-The laws of the observations, with a number or the name of a parameter for each
+The distributions of the observations, with a number or the name of a parameter for each
 of their own: gaussian(sd), lognormal(sd of log), student(nu,scale), poisson,
 negbin(phi); one for all columns, or a list with one for each.
 
@@ -95,7 +95,7 @@ func newModel(flags *flag.FlagSet) *model {
 	flags.StringVar(&m.data, "data", "", "CSV `file` with a header row; none: a case has its own")
 	flags.StringVar(&m.time, "time", "t", "`column` of the times")
 	flags.StringVar(&m.columns, "columns", "", "`list` of the columns observed, each as column or column=state; without states the columns have the names of states, or are all states in order")
-	flags.StringVar(&m.errors, "errors", "", "`law` of the observations, such as 'gaussian(0.1)' or 'lognormal(sigma)', or a list with one for each column")
+	flags.StringVar(&m.errors, "errors", "", "`distribution` of the observations, such as 'gaussian(0.1)' or 'lognormal(sigma)', or a list with one for each column")
 	list := func(name string, to *[]assignment, usage string) {
 		flags.Func(name, usage, func(text string) error {
 			left, right, ok := strings.Cut(text, "=")
@@ -106,7 +106,7 @@ func newModel(flags *flag.FlagSet) *model {
 			return nil
 		})
 	}
-	list("prior", &m.priors, "prior of a parameter, as `name=law`; once for each")
+	list("prior", &m.priors, "prior of a parameter, as `name=distribution`; once for each")
 	list("fix", &m.fixed, "value of a parameter that is known, as `name=number`")
 	flags.BoolVar(&m.unknown, "unknown-start", false, "the initial values are parameters, too: x0 for a state x, x1_0 for a state x1")
 	flags.Float64Var(&m.t0, "t0", math.NaN(), "`time` of the initial state")
@@ -225,14 +225,14 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 		p.Alpha = bayes.Known(v)
 		return nil
 	}
-	law, err := parsePrior(m.alpha, positiveLaws)
+	family, err := parsePrior(m.alpha, positiveFamilies)
 	if err != nil {
 		return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior without negative values: %w", m.alpha, err)
 	}
-	if law.Quantile(0) < 0 {
+	if family.Quantile(0) < 0 {
 		return fmt.Errorf("-alpha %s: want a prior without negative values", m.alpha)
 	}
-	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: law})
+	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: family})
 	p.Alpha = bayes.Unknown("alpha")
 	return nil
 }
@@ -302,7 +302,7 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	for _, need := range []struct{ name, value, example string }{
 		{"data", m.data, "a CSV file"},
 		{"columns", m.columns, "the columns observed, such as " + problem.StateName(0)},
-		{"errors", m.errors, "the law of the observations, such as 'gaussian(0.1)'"},
+		{"errors", m.errors, "the distribution of the observations, such as 'gaussian(0.1)'"},
 	} {
 		if need.value == "" {
 			return nil, fmt.Errorf("-%s: want %s", need.name, need.example)
@@ -346,18 +346,18 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 		if slices.ContainsFunc(m.fixed, func(f assignment) bool { return f.name == q.name }) {
 			return nil, fmt.Errorf("-prior %s=%s: %s has the value of -fix already", q.name, q.value, q.name)
 		}
-		allowed := laws
+		allowed := families
 		if slices.Contains(own, q.name) {
-			allowed = positiveLaws
+			allowed = positiveFamilies
 		}
-		law, err := parsePrior(q.value, allowed)
+		family, err := parsePrior(q.value, allowed)
 		if err != nil {
 			return nil, fmt.Errorf("-prior %s=%s: %w", q.name, q.value, err)
 		}
-		if slices.Contains(own, q.name) && law.Quantile(0) < 0 {
+		if slices.Contains(own, q.name) && family.Quantile(0) < 0 {
 			return nil, fmt.Errorf("-prior %s=%s: %s is a number of -errors %s: want a prior without negative values", q.name, q.value, q.name, m.errors)
 		}
-		p.Params = append(p.Params, bayes.Param{Name: q.name, Prior: law})
+		p.Params = append(p.Params, bayes.Param{Name: q.name, Prior: family})
 	}
 	for _, name := range own {
 		if !slices.ContainsFunc(p.Params, func(r bayes.Param) bool { return r.Name == name }) {
@@ -449,14 +449,14 @@ func call(text string) (name string, args []string, ok bool) {
 	return name, args, true
 }
 
-// A law of the command line: its name, its arguments, and what they must be.
-type law struct {
+// A family of distributions on the command line: its name, its arguments, and what they must be.
+type family struct {
 	name, form string
 	n          int
 	make       func(a []float64) (bayes.Distribution, bool)
 }
 
-var laws = []law{
+var families = []family{
 	{"normal", "normal(mean,sd)", 2, func(a []float64) (bayes.Distribution, bool) {
 		return distuv.Normal{Mu: a[0], Sigma: a[1]}, a[1] > 0
 	}},
@@ -480,15 +480,15 @@ var laws = []law{
 	}},
 }
 
-// positiveLaws are the laws of what cannot be negative. Some uniform ones are not
+// positiveFamilies are those of what cannot be negative. Some uniform ones are not
 // among them.
-var positiveLaws = slices.DeleteFunc(slices.Clone(laws), func(l law) bool { return l.name == "normal" })
+var positiveFamilies = slices.DeleteFunc(slices.Clone(families), func(l family) bool { return l.name == "normal" })
 
-// parsePrior reads a prior such as lognormal(0,1), which is one of laws.
-func parsePrior(text string, laws []law) (bayes.Distribution, error) {
+// parsePrior reads a prior such as lognormal(0,1), which is one of families.
+func parsePrior(text string, families []family) (bayes.Distribution, error) {
 	var forms []string
 	name, args, ok := call(text)
-	for _, l := range laws {
+	for _, l := range families {
 		forms = append(forms, l.form)
 		if !ok || l.name != name {
 			continue
@@ -516,9 +516,9 @@ func parsePrior(text string, laws []law) (bayes.Distribution, error) {
 	return nil, fmt.Errorf("want %s", strings.Join(forms, ", "))
 }
 
-// parseErrors reads the laws of the columns and returns them with the names of
+// parseErrors reads the distributions of the columns and returns them with the names of
 // their parameters.
-func parseErrors(text string, columns int) (laws []bayes.Likelihood, own []string, err error) {
+func parseErrors(text string, columns int) (families []bayes.Likelihood, own []string, err error) {
 	const want = "want gaussian(sd), lognormal(sd), student(nu,scale), poisson or negbin(phi)"
 	forms := map[string]struct {
 		n    int
@@ -551,12 +551,12 @@ func parseErrors(text string, columns int) (laws []bayes.Likelihood, own []strin
 				}
 			}
 		}
-		laws = append(laws, f.make(values))
+		families = append(families, f.make(values))
 	}
-	if len(laws) != 1 && len(laws) != columns {
-		return nil, nil, fmt.Errorf("-errors %s: %d laws for %d columns: want one for each, or one for all", text, len(laws), columns)
+	if len(families) != 1 && len(families) != columns {
+		return nil, nil, fmt.Errorf("-errors %s: %d distributions for %d columns: want one for each, or one for all", text, len(families), columns)
 	}
-	return laws, own, nil
+	return families, own, nil
 }
 
 // splitOutside splits at the commas that are not in brackets.

@@ -163,13 +163,13 @@ func TestCounts(t *testing.T) {
 }
 
 func TestPriors(t *testing.T) {
-	// A quantile tells the law and the order of its arguments.
+	// A quantile tells the family and the order of its arguments.
 	for text, want := range map[string]string{
 		"normal(1,2)": "1.000", "positive(0,1)": "0.674", "halfnormal(2)": "1.349", "lognormal(1,2)": "2.718",
 		"exponential(2)": "0.347", "gamma(2,4)": "0.420", "invgamma(2,4)": "2.383", "beta(1,3)": "0.206", "uniform(-1,3)": "1.000",
 		" Normal( 1 , 2 ) ": "1.000",
 	} {
-		d, err := parsePrior(text, laws)
+		d, err := parsePrior(text, families)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if got := fmt.Sprintf("%.3f", d.Quantile(0.5)); got != want {
@@ -200,7 +200,7 @@ func TestModelErrors(t *testing.T) {
 		{append(ok, "-errors", "laplace(1)"), "-errors laplace(1): want gaussian(sd)"},
 		{append(ok, "-errors", "gaussian(-1)"), "-errors gaussian(-1)"},
 		{append(ok, "-errors", "gaussian(tau),lognormal(sigma)"), `"tau" has no prior`},
-		{append(ok, "-errors", "lognormal(sigma),poisson,poisson"), "3 laws for 2 columns"},
+		{append(ok, "-errors", "lognormal(sigma),poisson,poisson"), "3 families for 2 columns"},
 		{append(ok, "-prior", "e=normal(0,1)"), `-prior e=normal(0,1): no parameter "e"`},
 		{append(ok, "-prior", "a=normal(0,1)"), "a has a prior already"},
 		{append(ok, "-prior", "b=normal(0)"), "-prior b=normal(0): 1 numbers: want normal(mean,sd)"},

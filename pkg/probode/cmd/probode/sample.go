@@ -261,16 +261,3 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	w.Flush()
 	return w.Error()
 }
-
-// parse reads the flags of a command. Help goes to out.
-func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
-	flags.SetOutput(io.Discard) // errors are one line, written by main
-	flags.Usage = func() {}
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, help)
-		flags.SetOutput(out)
-		flags.PrintDefaults()
-	}
-	return err
-}
