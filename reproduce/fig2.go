@@ -22,7 +22,7 @@ var fig2 = experiment{
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix does not give the proposal, on which the law of its scheme
+// The appendix does not give the proposal, on which the distribution of its scheme
 // depends. This is the rule used here: a Gaussian random walk; for the first
 // 1000 iterations its covariance is 2.38²/3 · diag(.02, .07, .05)², after that
 // 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed
@@ -117,7 +117,7 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// The law of the appendix's scheme under another proposal: the same rule
+	// The distribution of the appendix's scheme under another proposal: the same rule
 	// without adaptation, and with steps 30 times shorter. The correct scheme
 	// beside it.
 	for _, scale := range []float64{1, 1. / 30} {
@@ -220,7 +220,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	ratio := func(p string) float64 {
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
-	claim := fmt.Sprintf("Not quite: ξ is drawn anew after each accepted move without an accept/reject step of its own. Its posterior is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
+	claim := fmt.Sprintf("Not quite: ξ is drawn again after each accepted move without an accept/reject step of its own. Its posterior is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
 	narrow, err := s.load("fig2_proposal")
 	if err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" And its law depends on the proposal: with steps 30 times shorter, and no adaptation, the standard deviation of θ3 goes from %.3f to %.3f (h = 0.05); that of the correct scheme from %.3f to %.3f, within its Monte Carlo error.",
+	claim += fmt.Sprintf(" And its distribution depends on the proposal: with steps 30 times shorter, and no adaptation, the standard deviation of θ3 goes from %.3f to %.3f (h = 0.05); that of the correct scheme from %.3f to %.3f, within its Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",

@@ -98,7 +98,7 @@ func (s *study) writeReport(path string) error {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("<h1>Implicit Probabilistic Integrators for ODEs, reproduced</h1>\n")
-	b.WriteString("<p>Every experiment of Teymur, Lie, Sullivan &amp; Calderhead (NeurIPS 2018), computed anew: what the paper says beside what comes out. The problem is FitzHugh–Nagumo, V′ = θ3 (V − V³/3 + R), R′ = −(V − θ1 + θ2 R)/θ3, θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20], unless something else is said.</p>\n")
+	b.WriteString("<p>Every experiment of Teymur, Lie, Sullivan &amp; Calderhead (NeurIPS 2018), computed again: what the paper says beside what comes out. The problem is FitzHugh–Nagumo, V′ = θ3 (V − V³/3 + R), R′ = −(V − θ1 + θ2 R)/θ3, θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20], unless something else is said.</p>\n")
 	if s.quick {
 		b.WriteString("<p><b>This is the quick form</b>: fewer step sizes, paths and draws than the paper's.</p>\n")
 	}

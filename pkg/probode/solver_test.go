@@ -159,7 +159,7 @@ func TestNewtonSolvesTheEquation(t *testing.T) {
 	}
 }
 
-// One step of the Gaussian law against the moments of [T18, §2.4] written down with
+// One step of the Gaussian distribution against the moments of [T18, §2.4] written down with
 // gonum's matrices: the mean of the first noisy step, and its displacement
 // under unit vectors ξ, which are the columns of √α h^{s+1/2} Γ⁻¹J.
 func TestOneStepMoments(t *testing.T) {

@@ -45,7 +45,7 @@ func ensemble(n int) Ensemble {
 	return e
 }
 
-// gaussian returns n draws from a normal law with means mx, my, standard
+// gaussian returns n draws from a normal distribution with means mx, my, standard
 // deviations sx, sy and correlation r.
 func gaussian(n int, mx, my, sx, sy, r float64, seed uint64) (x, y []float64) {
 	rng := rand.New(rand.NewPCG(seed, 2))

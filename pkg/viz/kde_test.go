@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// lattice returns n points that represent the normal law with the given moments
+// lattice returns n points that represent the normal distribution with the given moments
 // without chance: the normal quantiles of the points of an additive lattice with
 // the ratios 1/g, 1/g², g the real root of g³ = g + 1.
 func lattice(n int, mx, my, sx, sy, r float64) (x, y []float64) {
@@ -22,7 +22,7 @@ func lattice(n int, mx, my, sx, sy, r float64) (x, y []float64) {
 	return x, y
 }
 
-// The estimate for a normal law N(μ, Σ) is on average N(μ, (1 + f² n^(−1/3)) Σ),
+// The estimate for a normal distribution N(μ, Σ) is on average N(μ, (1 + f² n^(−1/3)) Σ),
 // whose region of highest density of mass p is the ellipse of Mahalanobis radius
 // √(−2 log(1−p)).
 func TestKDE2(t *testing.T) {

@@ -93,7 +93,7 @@ func TestPNG(t *testing.T) {
 	}
 }
 
-// The same figure, built anew, gives the same bytes.
+// The same figure, built again, gives the same bytes.
 func TestReproducible(t *testing.T) {
 	fs, err := fragments()
 	if err != nil {

@@ -89,15 +89,15 @@ func decayMoments(t *testing.T, alpha float64, y []float64) (mean, sd float64) {
 	t.Helper()
 	return moments(func(theta float64) float64 {
 		mu, cov := decayLaw(theta, alpha)
-		law, ok := distmv.NewNormal(mu, cov, nil)
+		dist, ok := distmv.NewNormal(mu, cov, nil)
 		if !ok {
 			t.Fatal("covariance is not positive definite")
 		}
-		return law.LogProb(y) + decayPrior.LogProb(theta)
+		return dist.LogProb(y) + decayPrior.LogProb(theta)
 	})
 }
 
-// moments returns mean and standard deviation of the law of θ with the given
+// moments returns mean and standard deviation of the distribution of θ with the given
 // log density by the trapezoidal rule, which converges geometrically here.
 func moments(logp func(theta float64) float64) (mean, sd float64) {
 	w := expect(logp, func(float64) float64 { return 1 })
@@ -105,7 +105,7 @@ func moments(logp func(theta float64) float64) (mean, sd float64) {
 	return mean, math.Sqrt(expect(logp, func(theta float64) float64 { return (theta - mean) * (theta - mean) }) / w)
 }
 
-// expect integrates g over a law of θ that is not normalised.
+// expect integrates g over a distribution of θ that is not normalised.
 func expect(logp, g func(theta float64) float64) float64 {
 	const n = 4000
 	var sum float64
@@ -183,10 +183,10 @@ func TestPosteriorMoments(t *testing.T) {
 	}
 }
 
-// The appendix's sampler settles into a law that depends on the proposal. With
+// The appendix's sampler settles into a distribution that depends on the proposal. With
 // two fixed proposals, one 30 times narrower, its standard deviations differ
 // by more than 20 standard errors, and both are away from p(θ | Y); the
-// correct sampler gives the same law with either.
+// correct sampler gives the same distribution with either.
 func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 	_, want := decayMoments(t, decayAlpha, decayY)
 	var sd, se [2]float64

@@ -117,9 +117,9 @@ func trust(khat float64) string {
 	return "above 0.7: they are not to be trusted, the coarse posterior is too far off"
 }
 
-// Laws returns mean and standard deviation of each parameter by each sampler, as a
+// Marginals returns mean and standard deviation of each parameter by each sampler, as a
 // table for a terminal.
-func (c Comparison) Laws() string {
+func (c Comparison) Marginals() string {
 	if len(c) == 0 {
 		return ""
 	}

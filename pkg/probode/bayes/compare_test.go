@@ -13,17 +13,17 @@ import (
 )
 
 // All samplers on one model through one call. Each correct one agrees with
-// quadrature for its own law, 2 checks of 7e-6 each, 16 in all; the paper's
+// quadrature for its own distribution, 2 checks of 7e-6 each, 16 in all; the paper's
 // sampler and the expected likelihood do not, by more than 5 standard errors.
 func TestCompare(t *testing.T) {
 	p := decayPosterior(decayAlpha, decayY)
-	type law struct{ mean, sd float64 }
-	of := func(mean, sd float64) law { return law{mean, sd} }
+	type dist struct{ mean, sd float64 }
+	of := func(mean, sd float64) dist { return dist{mean, sd} }
 	classical, noisy, exact := of(decayMoments(t, 0, decayY)), of(decayMoments(t, decayAlpha, decayY)), of(moments(decayClassical(0, decayY)))
-	// In this order: sampler, its law, the range of its work.
+	// In this order: sampler, its distribution, the range of its work.
 	cases := []struct {
 		s        bayes.Sampler
-		law      law
+		dist     dist
 		lo, hi   float64
 		deviates bool
 	}{
@@ -50,13 +50,13 @@ func TestCompare(t *testing.T) {
 		r := out[i]
 		if c.deviates {
 			m := r.Chains.Summary()[0]
-			zm, zs := (m.Mean-c.law.mean)/m.MCSE, (m.SD-c.law.sd)/diag.MCSESD(r.Chains.Parameter(0))
-			t.Logf("%v: mean off by %+.3f sd (%.1f standard errors), sd by %+.1f %% (%.1f)", c.s, (m.Mean-c.law.mean)/c.law.sd, zm, 100*(m.SD/c.law.sd-1), zs)
+			zm, zs := (m.Mean-c.dist.mean)/m.MCSE, (m.SD-c.dist.sd)/diag.MCSESD(r.Chains.Parameter(0))
+			t.Logf("%v: mean off by %+.3f sd (%.1f standard errors), sd by %+.1f %% (%.1f)", c.s, (m.Mean-c.dist.mean)/c.dist.sd, zm, 100*(m.SD/c.dist.sd-1), zs)
 			if math.Abs(zm) < 5 && math.Abs(zs) < 5 {
-				t.Errorf("%v: no deviation: mean %.4f for %.4f, sd %.4f for %.4f", c.s, m.Mean, c.law.mean, m.SD, c.law.sd)
+				t.Errorf("%v: no deviation: mean %.4f for %.4f, sd %.4f for %.4f", c.s, m.Mean, c.dist.mean, m.SD, c.dist.sd)
 			}
 		} else {
-			agreeWeighted(t, r.Sampler.String(), r.Chains, c.law.mean, c.law.sd)
+			agreeWeighted(t, r.Sampler.String(), r.Chains, c.dist.mean, c.dist.sd)
 		}
 		// A move to where the prior is zero, or past a filter that has died,
 		// takes no solve, so that the bounds need some room below.
@@ -67,7 +67,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: %g s, ESS %g", c.s, r.Seconds, r.ESS)
 		}
 	}
-	table := out.String() + out.Laws()
+	table := out.String() + out.Marginals()
 	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "k̂ of the weights", "theta1"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The law is that of the fine step, whatever the coarse one: 8 checks of 7e-6
+// The distribution is that of the fine step, whatever the coarse one: 8 checks of 7e-6
 // each. That of the coarse step alone lies more than 10 standard errors off, so
 // that a second stage that did nothing would be seen.
 func TestDelayedAcceptance(t *testing.T) {

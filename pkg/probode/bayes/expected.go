@@ -10,7 +10,7 @@ import (
 
 // ExpectedLikelihood is Monte Carlo within Metropolis: the likelihood of which
 // ξ has been integrated out is estimated by a mean over Paths paths, in each
-// iteration anew both for the present θ and for the proposed one [Conrad et al.
+// iteration again both for the present θ and for the proposed one [Conrad et al.
 // 2017; O'Neill et al. 2000],
 //
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),

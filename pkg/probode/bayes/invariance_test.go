@@ -17,7 +17,7 @@ import (
 // branches that their decisions can take: a proposal says where to go, and a
 // chance whether, what the code under test asks of them. The probabilities of
 // the branches add up to the transition matrix P of the kernel, and an invariant
-// law π is one with πP = π to rounding. There is no Monte Carlo error in it.
+// distribution π is one with πP = π to rounding. There is no Monte Carlo error in it.
 
 // toy is x′ = 0 from 0, solved by one step of Euler's method with h = α = 1, so
 // that x(1) = ξ. What is expected of the one observation is the number of the
@@ -330,7 +330,7 @@ func TestInvariance(t *testing.T) {
 		}
 
 		// The state of the pseudo-marginal kernel is θ with the noises
-		// u = (ξ₁, ξ₂) of its two paths, and its law p(θ) p(u) p̂(Y | θ, u).
+		// u = (ξ₁, ξ₂) of its two paths, and its distribution p(θ) p(u) p̂(Y | θ, u).
 		estimate := func(i int) float64 {
 			th, u1, u2 := i/9, i/3%3, i%3
 			return (toyLike[3*th+u1] + toyLike[3*th+u2]) / 2
@@ -379,7 +379,7 @@ func TestInvariance(t *testing.T) {
 
 // The paper's sampler does not leave p(θ, ξ | Y) invariant, but the density
 // ν(θ) p(ξ) / A_q(θ, ξ) that its doc comment names, A_q being the probability of
-// acceptance and ν the invariant law of θ at the times of acceptance; and that
+// acceptance and ν the invariant distribution of θ at the times of acceptance; and that
 // depends on the proposal.
 func TestInvarianceOfRedrawOnAccept(t *testing.T) {
 	lazy := make([][]float64, 4) // the same proposal, a tenth as often
@@ -392,7 +392,7 @@ func TestInvarianceOfRedrawOnAccept(t *testing.T) {
 		}
 	}
 	local := [][]float64{{0.2, 0.8, 0, 0}, {0.4, 0.2, 0.4, 0}, {0, 0.4, 0.2, 0.4}, {0, 0, 0.8, 0.2}}
-	var laws [][]float64
+	var dists [][]float64
 	for _, q := range [][][]float64{toyMove, lazy, local} {
 		b := &branches{}
 		e := toy(t, &toyLike)
@@ -435,15 +435,15 @@ func TestInvarianceOfRedrawOnAccept(t *testing.T) {
 		for i := range pi {
 			pi[i] /= sum
 		}
-		laws = append(laws, pi)
+		dists = append(dists, pi)
 	}
-	for _, other := range laws[1:] {
+	for _, other := range dists[1:] {
 		var worst float64
 		for i, v := range other {
-			worst = max(worst, math.Abs(v-laws[0][i]))
+			worst = max(worst, math.Abs(v-dists[0][i]))
 		}
 		if worst < 10*mistake {
-			t.Errorf("the laws under two proposals differ by only %.2g", worst)
+			t.Errorf("the distributions under two proposals differ by only %.2g", worst)
 		}
 	}
 }
@@ -582,7 +582,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 		k.source.Seed(1, 2)
 		var sum, squares [4]float64
 		for range n {
-			k.begin() // U anew, so that the estimates are independent
+			k.begin() // U again, so that the estimates are independent
 			ll, err := k.like(theta, nil)
 			if err != nil {
 				t.Fatal(err)

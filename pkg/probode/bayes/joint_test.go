@@ -119,7 +119,7 @@ func (s *shape) factor() *mat.TriDense {
 	return tri
 }
 
-// The log ratio of a joint proposal is that of the law it is reversible for:
+// The log ratio of a joint proposal is that of the distribution it is reversible for:
 // N(m, (UᵀU)⁻¹) of (θ, v), times what p(ξ) leaves to the rest of ξ.
 func TestJointProposal(t *testing.T) {
 	e, err := newDensity(linear())
@@ -137,8 +137,8 @@ func TestJointProposal(t *testing.T) {
 	}
 	n := len(shape.mean)
 	tri := shape.factor()
-	// log density of (θ, ξ) under the law of reversibility.
-	law := func(u, xi []float64) float64 {
+	// log density of (θ, ξ) under the distribution of reversibility.
+	dist := func(u, xi []float64) float64 {
 		x := append([]float64(nil), u...)
 		var rest float64
 		for _, v := range xi {
@@ -169,10 +169,10 @@ func TestJointProposal(t *testing.T) {
 	for _, b := range []float64{1, 0.5, 0.01} {
 		normals(xi, rng)
 		got := j.propose(uNew, u, next, xi, b, random{}, rng)
-		// The move is reversible for law, so that log q is its ratio; the
+		// The move is reversible for dist, so that log q is its ratio; the
 		// likelihood and the prior of θ are the caller's.
-		want := law(u, xi) - law(uNew, next) + prior(next) - prior(xi)
-		if math.Abs(got-want) > 1e-9*(1+math.Abs(law(u, xi))+math.Abs(law(uNew, next))) {
+		want := dist(u, xi) - dist(uNew, next) + prior(next) - prior(xi)
+		if math.Abs(got-want) > 1e-9*(1+math.Abs(dist(u, xi))+math.Abs(dist(uNew, next))) {
 			t.Errorf("b = %g: log ratio %v, want %v", b, got, want)
 		}
 	}

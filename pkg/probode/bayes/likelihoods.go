@@ -16,9 +16,9 @@ type Likelihood interface {
 	Own() []Value
 	// LogProb returns the log density, or for counts the log probability, of
 	// y given m, constants included; own holds the values of Own. It is −Inf
-	// where y cannot be, and where m or own make no law.
+	// where y cannot be, and where m or own make no distribution.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, NaN where m or own make no law.
+	// Rand returns a draw of y given m, NaN where m or own make no distribution.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 

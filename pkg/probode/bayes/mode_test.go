@@ -95,8 +95,8 @@ func TestFindModeOfAGaussian(t *testing.T) {
 }
 
 // Without data the mode is that of the prior on the unconstrained scale: of
-// log θ at μ for a log-normal law, of log θ at log(α/β) for a gamma law, and of
-// the logit at the mean α/(α+β) for a beta law.
+// log θ at μ for a log-normal distribution, of log θ at log(α/β) for a gamma distribution, and of
+// the logit at the mean α/(α+β) for a beta distribution.
 func TestFindModeIsOnTheUnconstrainedScale(t *testing.T) {
 	p := lines()
 	p.Params[0].Prior = distuv.Gamma{Alpha: 3, Beta: 2}

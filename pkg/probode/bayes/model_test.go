@@ -17,7 +17,7 @@ import (
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
-// fromAbove is the law of 2 − x for exponential x, to have a support that ends
+// fromAbove is the distribution of 2 − x for exponential x, to have a support that ends
 // above.
 type fromAbove struct{}
 
@@ -32,12 +32,12 @@ type withCDF interface {
 	CDF(float64) float64
 }
 
-// A half-normal law has no CDF method of its own.
+// A half-normal distribution has no CDF method of its own.
 type halfNormal struct{ Truncated }
 
 func (halfNormal) CDF(x float64) float64 { return math.Erf(x / 0.7 / math.Sqrt2) }
 
-var laws = map[string]withCDF{
+var dists = map[string]withCDF{
 	"normal":        distuv.Normal{Mu: 1, Sigma: 2},
 	"log-normal":    distuv.LogNormal{Mu: -1, Sigma: 0.5},
 	"half-normal":   halfNormal{HalfNormal(0.7)},
@@ -53,8 +53,8 @@ var laws = map[string]withCDF{
 // differences of width 1e-5, whose error is 1e-10 of a third derivative and
 // 1e-16/1e-5 of rounding, relative to the ends of the support.
 func TestTransforms(t *testing.T) {
-	for name, law := range laws {
-		p := Param{Name: name, Prior: law}
+	for name, dist := range dists {
+		p := Param{Name: name, Prior: dist}
 		tr, err := p.transform()
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestTransforms(t *testing.T) {
 			if got, want := math.Exp(lj), (b-a)/2e-5; math.Abs(math.Abs(want)-got) > 1e-9*math.Max(1, math.Exp(u)) {
 				t.Errorf("%s: Jacobian %g at u = %g, want %g", name, got, u, want)
 			}
-			if lp := law.LogProb(theta); math.IsInf(lp, 0) || math.IsNaN(lp) {
+			if lp := dist.LogProb(theta); math.IsInf(lp, 0) || math.IsNaN(lp) {
 				t.Errorf("%s: log density %g at %g, inside of the support", name, lp, theta)
 			}
 		}
@@ -90,13 +90,13 @@ func TestTransforms(t *testing.T) {
 // the trapezoidal rule of width 0.01 on [−40, 40] converges geometrically for
 // what is smooth and decays exponentially.
 func TestPriorsAreNormalised(t *testing.T) {
-	for name, law := range laws {
-		p := Param{Name: name, Prior: law}
+	for name, dist := range dists {
+		p := Param{Name: name, Prior: dist}
 		tr, _ := p.transform()
 		var sum float64
 		for i := -4000; i <= 4000; i++ {
 			theta, lj := tr.to(float64(i) / 100)
-			if lp := law.LogProb(theta) + lj; !math.IsNaN(lp) {
+			if lp := dist.LogProb(theta) + lj; !math.IsNaN(lp) {
 				sum += 0.01 * math.Exp(lp)
 			}
 		}
@@ -121,11 +121,11 @@ func kolmogorov(u []float64) float64 {
 
 // Draws of priors against their distribution functions: 9 checks of 9e-7.
 func TestDrawsOfPriors(t *testing.T) {
-	for name, law := range laws {
+	for name, dist := range dists {
 		rng := probode.Stream(1)
 		var u []float64
 		for range 5000 {
-			u = append(u, law.CDF(draw(law, rng)))
+			u = append(u, dist.CDF(draw(dist, rng)))
 		}
 		if d := kolmogorov(u); d > 2.7 {
 			t.Errorf("%s: Kolmogorov's statistic is %.2f", name, d)
@@ -261,7 +261,7 @@ func TestLikelihoodsAtTheirLimits(t *testing.T) {
 	}
 }
 
-// The negative binomial law against Poisson's, and Student's against the Gaussian:
+// The negative binomial distribution against Poisson's, and Student's against the Gaussian:
 // the difference is
 //
 //	((y−m)² − y)/2φ + O(1/φ²)   and   (r⁴ − 2r² − 1)/4ν + O(1/ν²),
@@ -316,25 +316,25 @@ var nothing = &Data{T: []float64{1}, Y: [][]float64{{math.NaN()}}}
 
 // Without data the draws are those of the prior, moved on the scale of the
 // logarithm or logit or on the natural one: this holds if and only if the
-// Jacobian is right. u = CDF(θ) has mean 1/2 and variance 1/12; 9 laws, 2 scales
+// Jacobian is right. u = CDF(θ) has mean 1/2 and variance 1/12; 9 distributions, 2 scales
 // and 2 checks of 4.5 standard errors: 36·7e-6 = 2.5e-4.
 func TestPriorsByTransforms(t *testing.T) {
 	var names []string
-	for name := range laws {
+	for name := range dists {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, natural := range []bool{false, true} {
 		for _, name := range names {
-			law := laws[name]
+			dist := dists[name]
 			p := &Posterior{
-				Params:      []Param{{Name: "p", Prior: law, Natural: natural}},
+				Params:      []Param{{Name: "p", Prior: dist, Natural: natural}},
 				Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
 				Method:      probode.AdamsBashforth{}, StepSize: 1,
 			}
 			scale := 1.0
 			if natural {
-				scale = law.Quantile(0.84) - law.Quantile(0.5)
+				scale = dist.Quantile(0.84) - dist.Quantile(0.5)
 			}
 			c, err := Sample(context.Background(), p, Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
 			if err != nil {
@@ -343,7 +343,7 @@ func TestPriorsByTransforms(t *testing.T) {
 			u, r := c.Parameter(0), c.Parameter(0)
 			for i := range u {
 				for k := range u[i] {
-					u[i][k] = law.CDF(u[i][k])
+					u[i][k] = dist.CDF(u[i][k])
 					r[i][k] = math.Pow(u[i][k]-0.5, 2)
 				}
 			}
@@ -380,7 +380,7 @@ func sloped(span float64) *probode.Problem {
 }
 
 // Two experiments on grids of their own share what has one name, and each has
-// what is its own: a start, a size of errors, a law, missing values, times
+// what is its own: a start, a size of errors, a distribution, missing values, times
 // between the grid points, and an observable that depends on θ.
 func TestExperimentsShareParameters(t *testing.T) {
 	flat := distuv.Normal{Mu: 0, Sigma: 10}

@@ -10,7 +10,7 @@ import (
 
 // With the noise of the solver ten times as large in variance as in the other
 // tests it hides θ, and with ξ fixed θ can hardly move. Chains with joint moves
-// have the law of the closed form (6 checks of 7e-6, see agree), and are worth at
+// have the distribution of the closed form (6 checks of 7e-6, see agree), and are worth at
 // least five times as many draws as those without: measured 12 to 17 times.
 func TestJointMoves(t *testing.T) {
 	const alpha = 10 * decayAlpha

@@ -57,7 +57,7 @@ func TestPredict(t *testing.T) {
 			if z := (m - mean) / math.Sqrt(v*dependence/40000); math.Abs(z) > 4.5 {
 				t.Errorf("weights %v, t = %g: mean %.4f, want %.4f (%.1f standard errors)", weights, at, m, mean, z)
 			}
-			// The law of y is nearly normal: var s² = 2v²/n.
+			// The distribution of y is nearly normal: var s² = 2v²/n.
 			if z := (s2 - v) / (v * math.Sqrt(2*dependence/40000)); math.Abs(z) > 4.5 {
 				t.Errorf("weights %v, t = %g: variance %.5f, want %.5f (%.1f standard errors)", weights, at, s2, v, z)
 			}
@@ -127,7 +127,7 @@ func TestPredictMissing(t *testing.T) {
 	}
 }
 
-// The prior predictive law with the noise of the solver: mean and variance of
+// The prior predictive distribution with the noise of the solver: mean and variance of
 // independent draws of each observation against quadrature over θ; 8 checks of
 // 7e-6 each, the variance with the fourth moment estimated.
 func TestPredictPrior(t *testing.T) {
@@ -137,10 +137,10 @@ func TestPredictPrior(t *testing.T) {
 	if err != nil || failed != 0 || len(theta) != n {
 		t.Fatalf("%d draws, %d failed, error %v", len(theta), failed, err)
 	}
-	law := decayPrior.LogProb
+	dist := decayPrior.LogProb
 	for i, at := range decayTimes {
-		mean := expect(law, func(theta float64) float64 { m, _ := decayLaw(theta, decayAlpha); return m[i] })
-		second := expect(law, func(theta float64) float64 {
+		mean := expect(dist, func(theta float64) float64 { m, _ := decayLaw(theta, decayAlpha); return m[i] })
+		second := expect(dist, func(theta float64) float64 {
 			m, cov := decayLaw(theta, decayAlpha)
 			return cov.At(i, i) + m[i]*m[i]
 		})

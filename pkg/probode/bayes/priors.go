@@ -105,7 +105,7 @@ var identity = transform{math.Inf(-1), math.Inf(1)}
 // whether the prior works at all.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// Laws with impossible parameters panic, and do not say whose they are.
+		// Distributions with impossible parameters panic, and do not say whose they are.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, valueText(p.Prior), r)
 		}

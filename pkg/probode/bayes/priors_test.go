@@ -51,8 +51,8 @@ func TestInfiniteDensityAtAnEnd(t *testing.T) {
 // and the shares below the quantiles of 1/4, 1/2 and 3/4 are right to 4.5
 // standard errors, 3 checks of 7e-6.
 func TestJeffreysPrior(t *testing.T) {
-	law := distuv.Beta{Alpha: 0.5, Beta: 0.5}
-	c, err := Sample(context.Background(), flatLikelihood(law), Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{12}, Factor: 1, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
+	dist := distuv.Beta{Alpha: 0.5, Beta: 0.5}
+	c, err := Sample(context.Background(), flatLikelihood(dist), Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{12}, Factor: 1, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestJeffreysPrior(t *testing.T) {
 		}
 	}
 	for _, prob := range []float64{0.25, 0.5, 0.75} {
-		q := law.Quantile(prob)
+		q := dist.Quantile(prob)
 		below := make([][]float64, len(x))
 		for i, chain := range x {
 			for _, v := range chain {

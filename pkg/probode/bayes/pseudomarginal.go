@@ -48,7 +48,7 @@ type PseudoMarginal struct {
 	Particles int
 
 	// Correlation is ρ in [0, 1). If it is positive, the normals U behind
-	// the estimate are not drawn anew for θ′ but moved,
+	// the estimate are not drawn again for θ′ but moved,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
@@ -146,7 +146,7 @@ func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// drawU draws U anew; the next estimate is that at the position.
+// drawU draws U again; the next estimate is that at the position.
 func (k *pseudoMarginal) drawU() {
 	if k.correlated {
 		k.chance.draw(k.kept, k.latent)

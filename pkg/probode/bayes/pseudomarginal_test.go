@@ -24,8 +24,8 @@ func TestPseudoMarginal(t *testing.T) {
 	mean, sd := decayMoments(t, decayAlpha, decayY)
 	logp := func(theta float64) float64 {
 		m, cov := decayLaw(theta, decayAlpha)
-		law, _ := distmv.NewNormal(m, cov, nil)
-		return law.LogProb(decayY) + decayPrior.LogProb(theta)
+		dist, _ := distmv.NewNormal(m, cov, nil)
+		return dist.LogProb(decayY) + decayPrior.LogProb(theta)
 	}
 	norm := expect(logp, func(float64) float64 { return 1 })
 	var want []float64 // E Z(tᵢ) given Y

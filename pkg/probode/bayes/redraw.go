@@ -9,7 +9,7 @@ import (
 
 // RedrawOnAccept is the sampler of the paper's appendix, to the letter: θ is
 // moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
-// anew from p(ξ) without an accept/reject step of its own; on rejection it is
+// again from p(ξ) without an accept/reject step of its own; on rejection it is
 // kept.
 //
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the

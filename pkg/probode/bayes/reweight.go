@@ -106,7 +106,7 @@ func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
 // [Vehtari et al. 2024]. The shape k̂ of that distribution says whether the two
 // posteriors are near enough: below 0.5 all is well, up to 0.7 the weighted
 // draws can be used, above they cannot, and the remedy is a smaller step for
-// the draws. The equations are solved anew once for each θ, on all cores, and
+// the draws. The equations are solved again once for each θ, on all cores, and
 // not for each iteration of a chain: that is what is saved.
 //
 // It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those

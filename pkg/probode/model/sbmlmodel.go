@@ -33,14 +33,14 @@ func (s *sbml) reaction(e *element) {
 	if s.flag(e, "fast", false) {
 		s.refuse(e.line, "fast reaction", "reaction %s is fast", id)
 	}
-	law := e.first("kineticLaw")
-	if law == nil {
+	kinetics := e.first("kineticLaw")
+	if kinetics == nil {
 		s.refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
 	}
-	rate := s.mathOf(law)
+	rate := s.mathOf(kinetics)
 	local := map[string]*expr.Node{}
 	for _, list := range []string{"listOfParameters", "listOfLocalParameters"} {
-		for _, p := range law.list(list) {
+		for _, p := range kinetics.list(list) {
 			v := s.number(p, "value")
 			if v == nil {
 				s.failf(p.line, "local parameter %s has no value", p.get("id"))

@@ -15,7 +15,7 @@ import (
 // approximation, a few fixed directions at random and, up to d = 16, the
 // directions in which r grows least far out. On each, ½ rᵀH⁻¹r must grow by
 // more than d ln 10 with every factor of ten in distance from 10⁴ to 10⁸
-// times the size of the state, as the integral of a power law demands. A
+// times the size of the state, as the integral of a power of the state demands. A
 // density that fails in other directions only is not recognised.
 func (s *Step) Normalizable() error {
 	if s.singular != nil {

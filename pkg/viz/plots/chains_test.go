@@ -46,7 +46,7 @@ func TestChainFigures(t *testing.T) {
 	}
 }
 
-// Chains of one law that interleave have flat rank histograms: 20 draws in each
+// Chains of one distribution that interleave have flat rank histograms: 20 draws in each
 // of 20 bins. A chain that lies below the other has only the lower half.
 func TestRanks(t *testing.T) {
 	for _, p := range Ranks(twoChains()).Panels {

@@ -84,11 +84,11 @@ func assessMoments(t *testing.T, h, alpha float64) (mean, sd float64) {
 				}
 			}
 		}
-		law, ok := distmv.NewNormal(m, cov, nil)
+		dist, ok := distmv.NewNormal(m, cov, nil)
 		if !ok {
 			t.Fatal("covariance is not positive definite")
 		}
-		p := math.Exp(law.LogProb(assessY) + assessPrior.LogProb(theta))
+		p := math.Exp(dist.LogProb(assessY) + assessPrior.LogProb(theta))
 		w += p
 		w1 += p * theta
 		w2 += p * theta * theta
@@ -183,7 +183,7 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 }
 
 // With nothing but steps that are too large the accurate posterior comes from
-// another solver, to the same law: two checks at 4.5 standard errors, 1.4e-5.
+// another solver, to the same distribution: two checks at 4.5 standard errors, 1.4e-5.
 func TestAssessFarFromAccurate(t *testing.T) {
 	p := assessPosterior(0.5)
 	// Small errors of the data set the posteriors of large steps apart.
@@ -373,7 +373,7 @@ func TestAssessFaults(t *testing.T) {
 	}
 }
 
-// squares is the normal law with a known standard deviation, without the constant
+// squares is the normal distribution with a known standard deviation, without the constant
 // of the density, which would be another one in other units.
 type squares float64
 

@@ -17,17 +17,17 @@ func (r *SBCResult) Histogram(k int, probability float64) (counts []int, lo, hi 
 	for _, rank := range r.Ranks[k] {
 		counts[rank]++
 	}
-	law, at := newBinomial(len(r.Ranks[k])), 1/float64(r.Draws+1)
+	dist, at := newBinomial(len(r.Ranks[k])), 1/float64(r.Draws+1)
 	level := widest(probability, func(level float64) float64 {
-		lo, hi = law.bounds(at, level)
-		return law.joint(r.Draws+1, func(_, c int) (int, int) { return c + lo, c + hi })
+		lo, hi = dist.bounds(at, level)
+		return dist.joint(r.Draws+1, func(_, c int) (int, int) { return c + lo, c + hi })
 	})
-	lo, hi = law.bounds(at, level)
+	lo, hi = dist.bounds(at, level)
 	return counts, lo, hi
 }
 
 // ECDF returns the differences between the empirical distribution function of
-// the ranks of quantity k and that of the uniform law, with simultaneous bands,
+// the ranks of quantity k and that of the uniform distribution, with simultaneous bands,
 // at the L points z = 1/(L+1), …, L/(L+1):
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1),
@@ -42,11 +42,11 @@ func (r *SBCResult) Histogram(k int, probability float64) (counts []int, lo, hi 
 // Histogram are.
 func (r *SBCResult) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
-	law := newBinomial(n)
-	level := widest(probability, func(level float64) float64 { return law.inside(r.Draws, level) })
+	dist := newBinomial(n)
+	level := widest(probability, func(level float64) float64 { return dist.inside(r.Draws, level) })
 	for i := range r.Draws {
 		at := float64(i+1) / float64(r.Draws+1)
-		from, to := law.bounds(at, level)
+		from, to := dist.bounds(at, level)
 		z = append(z, at)
 		diff = append(diff, float64(c[i])/float64(n)-at)
 		lo, hi = append(lo, float64(from)/float64(n)-at), append(hi, float64(to)/float64(n)-at)
@@ -75,18 +75,18 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 // each other.
 func (r *SBCResult) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
-	law := newBinomial(n)
+	dist := newBinomial(n)
 	least := 1.0
 	for i, v := range c {
 		at := float64(i+1) / float64(r.Draws+1)
-		below, above := law.tails(at, v)
+		below, above := dist.tails(at, v)
 		least = min(least, 2*below, 2*above)
 	}
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
 	// What is as unlikely as this is to lie outside, in spite of rounding.
-	return max(0, 1-law.inside(r.Draws, least*(1+1e-9)))
+	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
 // cumulated returns the numbers of ranks ≤ i for i = 0, …, L−1.

@@ -109,7 +109,7 @@ func TestWarningsInWords(t *testing.T) {
 // as far as this package knows.
 type callersLaw struct{ bayes.Gaussian }
 
-// Only of the laws of this package is it known which parameter is a size.
+// Only of the distributions of this package is it known which parameter is a size.
 func TestSpreads(t *testing.T) {
 	p := &bayes.Posterior{}
 	for _, l := range []bayes.Likelihood{

@@ -68,7 +68,7 @@ type SBCResult struct {
 	Draws int
 	Ranks [][]int
 
-	// Redrawn counts the draws of θ that were drawn anew since the equations
+	// Redrawn counts the draws of θ that were drawn again since the equations
 	// could not be solved there or gave data that cannot be; and Short the data
 	// sets whose chain did not reach the effective sample size.
 	Redrawn, Short int
@@ -85,7 +85,7 @@ type SBCResult struct {
 // being drawn again in proportion to their weights.
 //
 // Chains begin at the θ behind the data, one for each data set: the question is
-// whether they stay in the right law, not whether they find it. Each data set
+// whether they stay in the right distribution, not whether they find it. Each data set
 // has random numbers of its own, so that the result does not depend on the
 // number of workers, and the first n data sets not on how many follow.
 //

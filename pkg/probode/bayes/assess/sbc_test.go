@@ -147,14 +147,14 @@ func TestSBCBandsByEnumeration(t *testing.T) {
 	tail := func(ranking []int) float64 {
 		least := 1.0
 		for i := range ranks {
-			law := distuv.Binomial{N: sets, P: float64(i+1) / (ranks + 1)}
+			dist := distuv.Binomial{N: sets, P: float64(i+1) / (ranks + 1)}
 			count := 0.0
 			for _, v := range ranking {
 				if v <= i {
 					count++
 				}
 			}
-			least = min(least, 2*law.CDF(count), 2*(1-law.CDF(count-1)))
+			least = min(least, 2*dist.CDF(count), 2*(1-dist.CDF(count-1)))
 		}
 		return least
 	}

@@ -200,7 +200,7 @@ func TestModelErrors(t *testing.T) {
 		{append(ok, "-errors", "laplace(1)"), "-errors laplace(1): want gaussian(sd)"},
 		{append(ok, "-errors", "gaussian(-1)"), "-errors gaussian(-1)"},
 		{append(ok, "-errors", "gaussian(tau),lognormal(sigma)"), `"tau" has no prior`},
-		{append(ok, "-errors", "lognormal(sigma),poisson,poisson"), "3 families for 2 columns"},
+		{append(ok, "-errors", "lognormal(sigma),poisson,poisson"), "3 distributions for 2 columns"},
 		{append(ok, "-prior", "e=normal(0,1)"), `-prior e=normal(0,1): no parameter "e"`},
 		{append(ok, "-prior", "a=normal(0,1)"), "a has a prior already"},
 		{append(ok, "-prior", "b=normal(0)"), "-prior b=normal(0): 1 numbers: want normal(mean,sd)"},
