@@ -34,6 +34,16 @@ var plain = []named{
 	{"radau5", Radau{Stages: 3}},
 }
 
+// variants are the linearisations of am0 to am4.
+var variants = func() (list []named) {
+	for s := range 5 {
+		for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
+			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), probode.AdamsMoulton{Steps: s, Linearize: l}})
+		}
+	}
+	return list
+}()
+
 // Help says in a line what Parse understands.
 const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, or random: and the name of a one-step method"
 
@@ -77,12 +87,9 @@ func parsePlain(text, whole string) (probode.Method, error) {
 		if !with {
 			return m.method, nil
 		}
-		if am, ok := m.method.(probode.AdamsMoulton); ok {
-			for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
-				if l.String() == how {
-					am.Linearize = l
-					return am, nil
-				}
+		for _, v := range variants {
+			if v.name == base+","+how {
+				return v.method, nil
 			}
 		}
 	}
