@@ -201,21 +201,22 @@ func TestStreamResumes(t *testing.T) {
 	for _, sampler := range streamSamplers {
 		t.Run(fmt.Sprint(sampler), func(t *testing.T) {
 			sampler, s := ruled(sampler), streamSettings
-			var drawing, before int // evaluations
+			var all, first atomic.Int64 // evaluations, on several cores
 			whole, dir := t.TempDir(), t.TempDir()
-			stream(t, streamModel(func() { drawing++ }), sampler, whole, s)
-			stream(t, streamModel(func() { before++ }), sampler, whole, s) // nothing is left to draw
-			drawing -= before
+			stream(t, streamModel(func() { all.Add(1) }), sampler, whole, s)
+			stream(t, streamModel(func() { first.Add(1) }), sampler, whole, s) // nothing is left to draw
+			before, drawing := int(first.Load()), int(all.Load()-first.Load())
 
 			var stops int
 			for {
 				ctx, stop := context.WithCancel(context.Background())
-				left := 1 + rng.IntN(before)
+				var left atomic.Int64
+				left.Store(int64(1 + rng.IntN(before)))
 				if rng.IntN(5) > 0 {
-					left = before + drawing/10 + rng.IntN(drawing/3)
+					left.Store(int64(before + drawing/10 + rng.IntN(drawing/3)))
 				}
 				err := bayes.Stream(ctx, streamModel(func() {
-					if left--; left == 0 {
+					if left.Add(-1) == 0 {
 						stop()
 					}
 				}), sampler, dir, s, store.Options{Checkpoint: time.Nanosecond})
