@@ -35,7 +35,7 @@ test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
 	go test ./...
 
 test-race: ## those of the library once more with the race detector
-	go test -race $$(go list ./pkg/... | grep -v /cases) # long, and its goroutines are those of bayes
+	go test -race $$(go list ./pkg/... | grep -v -e /cases -e /assess) # both long, and their goroutines are those of bayes
 
 test-slurm: ## one study split over processes and over the tasks of a real Slurm, if there is one
 	python3 environment/slurm/test.py
