@@ -118,7 +118,7 @@ func TestODE(t *testing.T) {
 				q.F(f, 1, x, q.Theta)
 				q.FJ(f, jac, 1, x, q.Theta)
 				q.FTheta(slope, 1, x, q.Theta)
-			}); n >= 1 { // a pool may be emptied by the garbage collector
+			}); n >= 1 && !underRace { // a pool may be emptied by the garbage collector
 				t.Errorf("%s: %v allocations", file, n)
 			}
 		}
