@@ -55,20 +55,6 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// SyncDir makes what has been made, renamed or removed in a directory outlast a
-// loss of power.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
-}
-
 // MkdirAll makes a directory, and those above it that are missing, so that they
 // outlast a loss of power.
 func MkdirAll(dir string) error {
