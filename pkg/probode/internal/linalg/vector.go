@@ -1,0 +1,23 @@
+package linalg
+
+import "math"
+
+// MaxAbs returns the largest absolute value of the elements of x, 0 if there are
+// none, and NaN if one is.
+func MaxAbs(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
+	}
+	return m
+}
+
+// Finite reports whether every element of x is a finite number.
+func Finite(x []float64) bool {
+	for _, v := range x {
+		if v-v != 0 { // NaN for NaN and ±Inf
+			return false
+		}
+	}
+	return true
+}

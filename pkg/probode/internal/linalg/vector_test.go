@@ -1,0 +1,22 @@
+package linalg
+
+import (
+	"math"
+	"testing"
+)
+
+func TestVector(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		x      []float64
+		most   float64
+		finite bool
+	}{{nil, 0, true}, {[]float64{-3, 2}, 3, true}, {[]float64{1, -inf}, inf, false}, {[]float64{nan, 1}, nan, false}, {[]float64{-math.MaxFloat64}, math.MaxFloat64, true}} {
+		if got := MaxAbs(c.x); got != c.most && !(math.IsNaN(got) && math.IsNaN(c.most)) {
+			t.Errorf("MaxAbs(%v) = %g, want %g", c.x, got, c.most)
+		}
+		if Finite(c.x) != c.finite {
+			t.Errorf("Finite(%v) = %t", c.x, !c.finite)
+		}
+	}
+}
