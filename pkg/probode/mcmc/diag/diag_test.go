@@ -230,3 +230,21 @@ func mustPanic(t *testing.T, what string, f func()) {
 	}()
 	f()
 }
+
+// Of draws that are 0 or 1 the indicator of one tail is constant. The number is that of
+// ArviZ 0.23 and 1.3 for these draws, with which environment/test_arviz.py compares, too.
+func TestTailESSOfTwoValues(t *testing.T) {
+	x := make([][]float64, 4)
+	for c := range x {
+		for i := range 40 {
+			v := 0.
+			if (i*i+3*c*i+c)%7 < 3 {
+				v = 1
+			}
+			x[c] = append(x[c], v)
+		}
+	}
+	if got, want := TailESS(x), 26.348821075615007; math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("tail ESS is %v, want %v", got, want)
+	}
+}
