@@ -1,0 +1,264 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// WriteZarr writes draws as a Zarr store, a folder in the form that ArviZ saves
+// itself and opens in every version since 0.11:
+//
+//	arviz.from_zarr("lynx.zarr")
+//
+// Its groups are posterior, with the parameters and what the kernel generated;
+// sample_stats, with the quantities whose names end in __, without that ending; and
+// log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are
+// any. Every variable has the dimensions chain and draw, and those of its indices.
+// Names are those of the columns of a file, see Run; where one had to be changed,
+// the attribute long_name has the original. Numbers are 64-bit, neither rounded nor compressed.
+//
+// The folder must not be there; it appears when all of it is written. It is an error
+// if the draws have weights, which ArviZ would not heed.
+//
+// The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with
+// the consolidated metadata of Zarr for Python and the names of dimensions of xarray.
+func WriteZarr(dir string, c *mcmc.Chains) (err error) {
+	if c.LogWeights != nil {
+		return errors.New("store: the draws have weights, which ArviZ would not heed: want draws of equal weight")
+	}
+	if len(c.Draws) == 0 || len(c.Draws[0]) == 0 {
+		return errors.New("store: no draws")
+	}
+	l, err := newLayout(c.Names, c.Quantities)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return fmt.Errorf("store: %s is there already: want another name, or remove it", dir)
+	}
+	above := filepath.Dir(filepath.Clean(dir))
+	tmp, err := os.MkdirTemp(above, filepath.Base(dir)+".*.tmp")
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("store: %s: there is no folder %s", dir, above)
+		}
+		return fmt.Errorf("store: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(tmp)
+			err = fmt.Errorf("store: %w", err)
+		}
+	}()
+	z := &zarr{root: tmp, metadata: map[string]any{}}
+	if err := z.write(c, l); err != nil {
+		return err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(tmp, dir); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(above)
+}
+
+// A zarr is a store that is being written.
+type zarr struct {
+	root     string
+	metadata map[string]any // of all its files that are no numbers, by path
+}
+
+// A variable is an array of a group: columns[k] is the column, as a row of a file has
+// it, of element k in the order of rows.
+type variable struct {
+	name, original string
+	shape          []int // behind chain and draw
+	columns        []int
+}
+
+func (z *zarr) write(c *mcmc.Chains, l *layout) error {
+	attributes := map[string]any{"inference_library": "probode"}
+	for _, f := range c.Meta {
+		attributes[f.Key] = f.Value
+	}
+	if len(c.Notes) > 0 {
+		attributes["notes"] = strings.Join(c.Notes, "\n")
+	}
+	if err := z.group("", map[string]any{"inference_library": "probode"}); err != nil {
+		return err
+	}
+	groups := map[string][]variable{}
+	for _, v := range l.variables(c) {
+		switch name, stat := strings.CutSuffix(v.name, "__"); {
+		case stat && v.columns[0] < len(l.front):
+			v.name = name
+			groups["sample_stats"] = append(groups["sample_stats"], v)
+		case v.name == "log_lik":
+			groups["log_likelihood"] = append(groups["log_likelihood"], v)
+		default:
+			groups["posterior"] = append(groups["posterior"], v)
+		}
+	}
+	for group, variables := range groups {
+		if err := z.group(group, attributes); err != nil {
+			return err
+		}
+		for name, n := range map[string]int{"chain": len(c.Draws), "draw": len(c.Draws[0])} {
+			if err := z.counted(group+"/"+name, name, n); err != nil {
+				return err
+			}
+		}
+		for _, v := range variables {
+			if err := z.variable(group, v, variables, c, l); err != nil {
+				return err
+			}
+		}
+	}
+	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
+}
+
+// variables gathers the columns that make up arrays.
+func (l *layout) variables(c *mcmc.Chains) []variable {
+	var out []variable
+	at := map[string]int{}
+	indices := map[string][][]int{}
+	original := map[int]string{}
+	for _, f := range l.fields {
+		if k, ok := strings.CutPrefix(f.Key, "name."); ok {
+			n, _ := strconv.Atoi(k)
+			original[n-1], _ = strconv.Unquote(f.Value)
+		}
+	}
+	for k, column := range l.columns {
+		parts := strings.Split(column, ".")
+		i, ok := at[parts[0]]
+		if !ok {
+			i = len(out)
+			at[parts[0]] = i
+			out = append(out, variable{name: parts[0], original: original[k], shape: make([]int, len(parts)-1)})
+		}
+		index := make([]int, len(parts)-1)
+		for j, p := range parts[1:] {
+			index[j], _ = strconv.Atoi(p) // columnNames leaves a dot nowhere else
+			out[i].shape[j] = max(out[i].shape[j], index[j])
+		}
+		indices[parts[0]] = append(indices[parts[0]], index)
+		out[i].columns = append(out[i].columns, k)
+	}
+	for i, v := range out {
+		place := make([]int, len(v.columns))
+		for k, index := range indices[v.name] {
+			n := 0
+			for j, p := range index {
+				n = n*v.shape[j] + p - 1
+			}
+			place[n] = v.columns[k]
+		}
+		out[i].columns = place
+	}
+	return out
+}
+
+func (z *zarr) group(name string, attributes map[string]any) error {
+	if name != "" {
+		if err := os.Mkdir(filepath.Join(z.root, name), 0o755); err != nil {
+			return err
+		}
+		name += "/"
+	}
+	return errors.Join(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
+}
+
+// json writes a file that describes something.
+func (z *zarr) json(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	z.metadata[path] = v
+	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
+}
+
+// array writes the description of an array of 8-byte numbers, one chunk for each
+// element of its first dimension.
+func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
+	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
+		return err
+	}
+	attributes := map[string]any{"_ARRAY_DIMENSIONS": dimensions}
+	if original != "" {
+		attributes["long_name"] = original
+	}
+	return errors.Join(
+		z.json(path+"/.zarray", map[string]any{"zarr_format": 2, "shape": shape, "chunks": chunk, "dtype": dtype,
+			"compressor": nil, "filters": nil, "fill_value": nil, "order": "C"}),
+		z.json(path+"/.zattrs", attributes))
+}
+
+// counted writes a coordinate that counts from 0.
+func (z *zarr) counted(path, dimension string, n int) error {
+	data := make([]byte, 0, 8*n)
+	for i := range n {
+		data = binary.LittleEndian.AppendUint64(data, uint64(i))
+	}
+	return errors.Join(z.array(path, "<i8", []int{n}, []int{n}, []string{dimension}, ""),
+		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
+}
+
+// variable writes an array of draws, with a chunk for each chain.
+func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains, l *layout) error {
+	dimensions := []string{"chain", "draw"}
+	for i, n := range v.shape {
+		name := fmt.Sprintf("%s_dim_%d", v.name, i)
+		for slices.ContainsFunc(all, func(o variable) bool { return o.name == name }) {
+			name += "_" // a variable of that name would be taken for its coordinate
+		}
+		dimensions = append(dimensions, name)
+		if err := z.counted(group+"/"+name, name, n); err != nil {
+			return err
+		}
+	}
+	path := group + "/" + v.name
+	chains, draws := len(c.Draws), len(c.Draws[0])
+	if err := z.array(path, "<f8", append([]int{chains, draws}, v.shape...), append([]int{1, draws}, v.shape...), dimensions, v.original); err != nil {
+		return err
+	}
+	for k := range chains {
+		if len(c.Draws[k]) != draws {
+			return fmt.Errorf("chain %d has %d draws, and chain 1 has %d: want as many in each", k+1, len(c.Draws[k]), draws)
+		}
+		data := make([]byte, 0, 8*draws*len(v.columns))
+		for i, x := range c.Draws[k] {
+			for _, column := range v.columns {
+				var value float64
+				switch at := column - len(l.front); {
+				case at < 0:
+					value = c.Generated[k][i][l.front[column]]
+				case at < len(x):
+					value = x[at]
+				default:
+					value = c.Generated[k][i][l.back[at-len(x)]]
+				}
+				data = binary.LittleEndian.AppendUint64(data, math.Float64bits(value))
+			}
+		}
+		name := strconv.Itoa(k) + ".0" + strings.Repeat(".0", len(v.shape))
+		if err := os.WriteFile(filepath.Join(z.root, path, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
