@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/internal/memory"
 )
@@ -20,57 +21,57 @@ import (
 // concavity, as in the updates of non-negative matrix factorisation; Févotte &
 // Idier 2011, §4).
 
-// byComponent returns the αⱼ and the logarithms of the variances of all paths
-// there, given α*.
-func (c *calibrator) byComponent(ctx context.Context, alpha float64) (alphas, logv []float64, err error) {
-	d := c.solver.d
+// byComponent sets Alphas of out, whose Alpha is known, with their standard errors,
+// and returns the logarithms of the variances of all paths there.
+func (c *calibrator) byComponent(ctx context.Context, out *Calibration) (logv []float64, err error) {
+	d, alpha := c.solver.d, out.Alpha
 	if err := memory.Check(fmt.Sprintf("the variances at %d points by %d components", len(c.used), d), d, len(c.used)); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", c.solver.p.title(), err)
+		return nil, fmt.Errorf("%s: %w", c.solver.p.title(), err)
 	}
 	c.total += d + 2
-	shares := make([][]float64, d)
-	for j := range shares {
+	s := &shares{all: make([][]float64, d), without: make([][][]float64, jackknifeGroups)}
+	for j := range d {
 		one := make([]float64, d)
 		one[j] = alpha
-		e, err := c.evaluateAt(ctx, one, min(c.s.Paths, 200))
+		e, err := c.evaluateAt(ctx, one, min(c.s.Paths, 200), true)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if !e.ok { // far from small: the share of smaller noise
 			one[j] = alpha / 100
-			if e, err = c.evaluateAt(ctx, one, min(c.s.Paths, 200)); err != nil {
-				return nil, nil, err
+			if e, err = c.evaluateAt(ctx, one, min(c.s.Paths, 200), true); err != nil {
+				return nil, err
 			}
 			if !e.ok {
-				return nil, nil, fmt.Errorf("%s, %v, %v: with noise of alpha = %.3g in component %d alone paths cannot be solved: want one alpha for all components, or a smaller step", c.solver.p.title(), c.solver.m, c.solver.g, one[j], j)
+				return nil, fmt.Errorf("%s, %v, %v: with noise of alpha = %.3g in component %d alone paths cannot be solved: want one alpha for all components, or a smaller step", c.solver.p.title(), c.solver.m, c.solver.g, one[j], j)
 			}
 		}
-		shares[j] = e.logv
-		for k, l := range e.logv {
-			shares[j][k] = math.Exp(l) / one[j]
+		s.all[j] = variances(e.logv, one[j])
+		for g := range s.without {
+			s.without[g] = append(s.without[g], variances(e.without[g], one[j]))
 		}
 	}
-	alphas = make([]float64, d)
+	alphas := make([]float64, d)
 	for j := range alphas {
 		alphas[j] = alpha
 	}
-	e2 := make([]float64, len(c.used))
-	for k, l := range c.loge2 {
-		e2[k] = math.Exp(l)
-	}
-	c.s.Rule.divide(alphas, shares, e2)
+	e2 := variances(c.loge2, 1)
+	c.s.Rule.divide(alphas, s.all, e2)
+	linear := slices.Clone(alphas)
 	// Where the noise is not small the whole is mended.
+	mended := 1.
+	var e evaluation
 	for range 2 {
-		e, err := c.evaluateAt(ctx, alphas, c.s.Paths)
-		if err != nil {
-			return nil, nil, err
+		if e, err = c.evaluateAt(ctx, alphas, c.s.Paths, true); err != nil {
+			return nil, err
 		}
 		if !e.ok {
-			return nil, nil, fmt.Errorf("%s, %v, %v: with the noise scales %s by component paths cannot be solved: want one alpha for all components, or a smaller step", c.solver.p.title(), c.solver.m, c.solver.g, short(alphas))
+			return nil, fmt.Errorf("%s, %v, %v: with the noise scales %s by component paths cannot be solved: want one alpha for all components, or a smaller step", c.solver.p.title(), c.solver.m, c.solver.g, short(alphas))
 		}
-		shift := c.proportional(e.logv)
+		shift := c.proportional(e.logv, c.loge2)
+		mended *= math.Exp(shift)
 		for j := range alphas {
-			alphas[j] *= math.Exp(shift)
+			alphas[j] = linear[j] * mended
 		}
 		logv = e.logv
 		for k := range logv {
@@ -80,7 +81,115 @@ func (c *calibrator) byComponent(ctx context.Context, alpha float64) (alphas, lo
 			break
 		}
 	}
-	return alphas, logv, nil
+	out.Alphas = alphas
+	out.AlphasSE, out.AlphasSETime = c.componentErrors(alphas, linear, alpha, mended, s, e)
+	return logv, nil
+}
+
+// shares are variances for noise of α = 1 in one component, by component and
+// point; without[g] those at the thinned points without group g of the paths.
+type shares struct {
+	all     [][]float64
+	without [][][]float64
+}
+
+// variances returns exp(logv)/alpha.
+func variances(logv []float64, alpha float64) []float64 {
+	out := make([]float64, len(logv))
+	for k, l := range logv {
+		out[k] = math.Exp(l) / alpha
+	}
+	return out
+}
+
+// componentErrors returns the standard errors of alphas by the jackknife over
+// groups of paths and over tenths of the points in time, as errors does for a
+// single α. The shares decide how the αⱼ divide, and the ensemble e at alphas
+// how large they are together: two sets of paths,
+// whose errors add up. linear is what the shares alone had them to be, and mended
+// the factor from there; alpha is where the search for them begins.
+func (c *calibrator) componentErrors(alphas, linear []float64, alpha, mended float64, s *shares, e evaluation) (paths, time []float64) {
+	d, thin := len(alphas), c.thin()
+	thinned := func(v []float64) []float64 {
+		var out []float64
+		for k := 0; k < len(v); k += thin {
+			out = append(out, v[k])
+		}
+		return out
+	}
+	loge2 := thinned(c.loge2)
+	e2 := variances(loge2, 1)
+	all := make([][]float64, d)
+	for j := range all {
+		all[j] = thinned(s.all[j])
+	}
+	// divided returns the αⱼ of given shares and errors. With a level they are
+	// brought to the same score by the shares of all paths, as e would.
+	divided := func(of [][]float64, e2 []float64, level bool) []float64 {
+		a := slices.Clone(linear)
+		for j := range a {
+			if a[j] == 0 { // it may be needed without a part of the data
+				a[j] = alpha
+			}
+		}
+		c.s.Rule.divide(a, of, e2)
+		if level {
+			v := make([]float64, len(e2))
+			for k := range v {
+				for j := range a {
+					v[k] += a[j] * all[j][k]
+				}
+				v[k] = math.Log(v[k])
+			}
+			shift := c.proportional(v, loge2)
+			for j := range a {
+				a[j] *= math.Exp(shift)
+			}
+		}
+		for j := range a {
+			a[j] *= mended
+		}
+		return a
+	}
+	spread := func(n int, at func(i int) []float64) []float64 {
+		x := make([][]float64, d)
+		for i := range n {
+			for j, a := range at(i) {
+				x[j] = append(x[j], a)
+			}
+		}
+		out := make([]float64, d)
+		for j := range out {
+			out[j] = jackknife(x[j])
+		}
+		return out
+	}
+	paths = spread(len(s.without), func(g int) []float64 { return divided(s.without[g], e2, true) })
+	var levels []float64
+	for _, v := range e.without {
+		levels = append(levels, c.proportional(v, loge2))
+	}
+	level := jackknife(levels)
+	for j := range paths {
+		paths[j] = math.Hypot(paths[j], level*alphas[j])
+	}
+	const blocks = 10
+	n := len(e2)
+	if n < 2*blocks {
+		time = make([]float64, d)
+		for j := range time {
+			time[j] = math.NaN()
+		}
+		return paths, time
+	}
+	return paths, spread(blocks, func(b int) []float64 {
+		from, to := b*n/blocks, (b+1)*n/blocks
+		rest := make([][]float64, d)
+		for j := range rest {
+			rest[j] = slices.Concat(all[j][:from], all[j][to:])
+		}
+		return divided(rest, slices.Concat(e2[:from], e2[to:]), false)
+	})
 }
 
 // divide moves alphas to the maximum of the score where the variances are

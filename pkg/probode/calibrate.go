@@ -75,9 +75,10 @@ type CalibrateSettings struct {
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh
 	// Scaling says how the size of the noise depends on the step; zero is the
-	// default of the grid.
+	// default of the grid. For a spread that one means to believe take
+	// ScaleLocal. α* belongs to the scaling: see Calibration.Settings.
 	Scaling Scaling
-	// Rule says what α* is; zero is the paper's.
+	// Rule says what α* is; zero is LogScore. The paper's is Bhattacharyya.
 	Rule Rule
 	// ByComponent asks for a noise scale for each component of the state, too:
 	// Calibration.Alphas. It costs another ensemble of 200 paths for each.
@@ -116,16 +117,21 @@ type Calibration struct {
 	// belongs to the problem, to θ and to the units of the state: with a state
 	// ten times as large it is a hundred times as large.
 	Alpha, SE float64
+	// Scaling is the one that α* is for, never ScaleDefault: see Settings.
+	Scaling Scaling
 	// SETime is the standard error of α* as an average over the course of one
 	// solution, by the jackknife over tenths of the points in the order of
 	// time: what more paths cannot mend. It is large where a few errors decide.
 	SETime float64
 	// Alphas are the noise scales by component that maximise the same score
-	// together, if Settings asked for them. Some may be zero: what is seen in
-	// that component comes from the noise of others.
-	Alphas []float64
+	// together, if CalibrateSettings asked for them. Some may be zero: what is
+	// seen in that component comes from the noise of others. AlphasSE and
+	// AlphasSETime are their standard errors, in the sense of SE and SETime.
+	Alphas                 []float64
+	AlphasSE, AlphasSETime []float64
 	// Fits says how well the spread at α*, or at Alphas, fits the errors it was
-	// chosen for: at all points, and then by component, of those that take part.
+	// chosen for: at all points, and then by component, of those that take part;
+	// nil at an edge where paths cannot be solved.
 	Fits []Fit
 	// Curve is the score on a logarithmic grid over the bracket, from the
 	// first tenth of the paths, 100 at most. Curve[i].Score is −Inf where a
@@ -141,6 +147,13 @@ type Calibration struct {
 	AtEdge bool
 	// Warnings says in words what a user should know about the above.
 	Warnings []string
+}
+
+// Settings returns s with the noise that c is of: its Scaling with its Alphas, if
+// it has them, or its Alpha. An α means nothing without the scaling it is for.
+func (c *Calibration) Settings(s Settings) Settings {
+	s.Scaling, s.Alpha, s.Alphas = c.Scaling, c.Alpha, c.Alphas
+	return s
 }
 
 // A ScorePoint is a value of the score.
@@ -170,7 +183,7 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 		return nil, err
 	}
 	defer c.release()
-	out := &Calibration{Points: len(c.used), LeftOut: c.left}
+	out := &Calibration{Points: len(c.used), LeftOut: c.left, Scaling: c.solver.Scaling()}
 	scan, err := c.scan(ctx, s.Bracket == [2]float64{})
 	if err != nil {
 		return nil, err
@@ -184,6 +197,13 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 		out.AtEdge = true
 		out.Alpha, out.SE, out.SETime = out.Curve[best].Alpha, math.NaN(), math.NaN()
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the score is still rising at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v has the wrong size for its error at %v", out.Alpha, m, c.solver.g))
+		e, err := c.evaluate(ctx, out.Alpha, c.s.Paths)
+		if err != nil {
+			return nil, err
+		}
+		if e.ok {
+			out.Fits = c.fits(e.logv)
+		}
 		c.warn(out)
 		return out, nil
 	}
@@ -194,13 +214,16 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	out.Alpha = math.Exp(top.x)
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	if s.ByComponent {
-		if out.Alphas, top.logv, err = c.byComponent(ctx, out.Alpha); err != nil {
+		if top.logv, err = c.byComponent(ctx, out); err != nil {
 			return nil, err
 		}
 	}
 	out.Fits = c.fits(top.logv)
 	if math.IsNaN(top.se) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))
+	}
+	if top.time > 1 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g rests on a small part of the time: without one tenth of it alpha* would be another one by far (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known to some %.0f %% only: a few paths that go far astray decide on it, and the score may have several maxima; a smaller step gives a more stable method", out.Alpha, 100*top.se))

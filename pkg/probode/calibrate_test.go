@@ -53,7 +53,7 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 		ind   Indicator
 		extra float64
 	}{"true error": {trueError(), 0}, "Richardson": {nil, 0.1}} {
-		cal, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 1, Indicator: c.ind})
+		cal, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 1, Rule: Bhattacharyya, Indicator: c.ind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 	// The score itself, at three α: its Monte Carlo error is below that of the
 	// variances times a slope of at most 1/4 at 20 points, 4.5·0.022·20/4·√2.
 	alphas := []float64{at / 10, at, at * 10}
-	got, err := Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 2, Indicator: trueError()})
+	got, err := Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 2, Rule: Bhattacharyya, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestCalibrationError(t *testing.T) {
 // nearly that for AM0 at h = 0.05. 400 paths give 5 %, of which four are 20 %.
 func TestCalibrateFitzHughNagumo(t *testing.T) {
 	for m, want := range map[Method]float64{AdamsBashforth{}: 0.184, AdamsMoulton{Linearize: Current}: 0.151} {
-		c, err := Calibrate(ctx(), problems.FitzHughNagumo(), m, CalibrateSettings{StepSize: 0.05, Paths: 400, Seed: 7, Indicator: trueError()})
+		c, err := Calibrate(ctx(), problems.FitzHughNagumo(), m, CalibrateSettings{StepSize: 0.05, Paths: 400, Seed: 7, Rule: Bhattacharyya, Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestCalibrationCost(t *testing.T) {
 func ExampleCalibrate() {
 	fhn := problems.FitzHughNagumo()
 	cal, err := Calibrate(context.Background(), fhn, AdamsMoulton{}, CalibrateSettings{
-		StepSize: 0.1, Paths: 200, Seed: 1, Indicator: reference.TrueError(reference.Settings{})})
+		StepSize: 0.1, Paths: 200, Seed: 1, Rule: Bhattacharyya, Indicator: reference.TrueError(reference.Settings{})})
 	if err != nil {
 		panic(err)
 	}

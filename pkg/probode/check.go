@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/internal/memory"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // A problem makes promises: that FJ is the Jacobian of F, that nothing stands
@@ -118,7 +119,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 			}
 		}
 	}
-	if !finite(f) {
+	if !linalg.Finite(f) {
 		return nil // a step from here fails, and says so
 	}
 	if err := p.CheckJacobian(t, x, theta); err != nil {
@@ -151,7 +152,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	p.FJ(f, m.A, t, x, theta)
 	p.F(fx, t, x, theta)
 	for i := range f {
-		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*maxAbs(fx) {
+		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*linalg.MaxAbs(fx) {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.title(), i, f[i], fx[i], t, short(x))
 		}
 	}
@@ -228,7 +229,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	dense.Band = nil
 	m := dense.NewJacobian()
 	newDifferencer(&dense).jacobian(m, t, x, theta, false)
-	scale := maxAbs(m.A)
+	scale := linalg.MaxAbs(m.A)
 	for i := range d {
 		for j := range d {
 			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.At(i, j)) > 1e-6*scale {
@@ -248,7 +249,7 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	copy(at, x)
 	for c := range min(columns, d) {
 		j := (2*c + 1) * d / (2 * columns)
-		h := 1e-4 * max(math.Abs(x[j]), 1e-3*maxAbs(x), math.SmallestNonzeroFloat64/1e-10)
+		h := 1e-4 * max(math.Abs(x[j]), 1e-3*linalg.MaxAbs(x), math.SmallestNonzeroFloat64/1e-10)
 		at[j] = x[j] + h
 		p.F(f1, t, at, theta)
 		at[j] = x[j]

@@ -1,6 +1,10 @@
 package probode
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
 
 // Tangents are M directions in which a step is differentiated.
 type Tangents struct {
@@ -201,7 +205,7 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
-		if floor = 1e-3 * maxAbs(e.x); floor == 0 {
+		if floor = 1e-3 * linalg.MaxAbs(e.x); floor == 0 {
 			floor = 1
 		}
 	}

@@ -3,6 +3,8 @@ package probode
 import (
 	"math"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // cubic has f, J, ∂f/∂θ and second derivatives that are easily written down.
@@ -64,13 +66,13 @@ func TestDifferentiator(t *testing.T) {
 		got := make([]float64, 2)
 		e.Along(got, dx, dtheta, dt)
 		for k := range want {
-			if math.Abs(got[k]-want[k]) > c.tol*maxAbs(want) {
+			if math.Abs(got[k]-want[k]) > c.tol*linalg.MaxAbs(want) {
 				t.Errorf("%s: derivative %d is %.10g, want %.10g", c.name, k, got[k], want[k])
 			}
 		}
 		e.SecondAlong(got, u, dx, dtheta, dt)
 		for k := range second {
-			if math.Abs(got[k]-second[k]) > 1e-6*maxAbs(second) {
+			if math.Abs(got[k]-second[k]) > 1e-6*linalg.MaxAbs(second) {
 				t.Errorf("%s: derivative %d of Ju is %.10g, want %.10g", c.name, k, got[k], second[k])
 			}
 		}

@@ -287,7 +287,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
 			}
 		}
-		if len(s.Alphas) != solver.d || !solver.scaling.local() && !solver.noise.ByComponent {
+		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
 			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
 		}
 		solver.SetAlpha(s.Alphas...)

@@ -97,7 +97,7 @@ func ExampleMethod() {
 	last := len(z) - 2
 	fmt.Printf("q(10) = %.2f, its derivative in omega %.1f\n", z[last], dz[last])
 	// Output:
-	// q(10) = 0.38 ± 0.01
+	// q(10) = 0.38 ± 0.02
 	// q(10) = 0.41, its derivative in omega -9.1
 }
 

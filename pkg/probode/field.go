@@ -91,10 +91,11 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	}
 	// A component that happens to be zero still needs an increment of the
 	// size that is natural for the state.
-	floor := 1e-3 * maxAbs(x)
+	floor := 1e-3 * linalg.MaxAbs(x)
 	if floor == 0 {
 		floor = 1
 	}
+	floor = max(floor, 0x1p-900) // an increment below has no digits left
 	for j := range x {
 		h := q.scale * eps * max(math.Abs(x[j]), floor)
 		q.step[j] = (x[j] + h) - x[j] // a difference that is exact in floating point

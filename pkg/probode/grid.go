@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events
@@ -27,10 +29,13 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// Of grids that come from an error-controlled run: the size of the local
-	// error of the classical path, N×d, and the tolerances.
-	local []float64
-	tol   *Tolerance
+	// The size of the local error of the classical path, N×d, of grids that come
+	// from an error-controlled run or are Measured, and of the former the
+	// tolerances and the orders that a Chooser has chosen for the steps, nil if it
+	// chose none.
+	local  []float64
+	tol    *Tolerance
+	orders []uint8
 }
 
 // A stretch is the part of a grid between two events.
@@ -59,7 +64,7 @@ const epsilon = 0x1p-52
 // NewGrid returns the grid for p at θ (nil for Problem.Theta) with points at
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
-	if !finite(times) {
+	if !linalg.Finite(times) {
 		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
@@ -96,7 +101,7 @@ func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if !finite(times) {
+	if !linalg.Finite(times) {
 		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
 	}
 	if err := p.checkSteps(h); err != nil {
@@ -239,7 +244,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 // Refine returns the grid with every step cut in halves.
 func (g *Grid) Refine() *Grid {
 	r := *g.clone()
-	r.t, r.local, r.tol, r.h = nil, nil, nil, g.h/2
+	r.t, r.local, r.tol, r.orders, r.h = nil, nil, nil, nil, g.h/2
 	r.rule = g.rule + ", halved"
 	if g.h > 0 {
 		r.rule = fmt.Sprintf("h = %g", r.h)
@@ -260,6 +265,14 @@ func (g *Grid) Refine() *Grid {
 		r.t = half(r.t, g.t[s.from:s.to+1])
 		s.from, s.to = from, len(r.t)-1
 		r.seg[j] = s
+	}
+	if g.orders != nil {
+		r.orders = make([]uint8, r.Steps())
+		for i, k := range g.orders {
+			if n := g.refined(i); k > 0 {
+				r.orders[n], r.orders[n+1] = k, k
+			}
+		}
 	}
 	return &r
 }
@@ -297,9 +310,23 @@ func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*G
 }
 
 // Local returns the size of the local error of the classical path in each step
-// and component, N×d row-major, at the θ that an error-controlled grid was
-// made for; nil for any other grid.
+// and component, N×d row-major, at the θ that the grid was made for, if it is of
+// an error-controlled run or Measured; nil for any other grid.
 func (g *Grid) Local() []float64 { return g.local }
+
+// Order returns the order that the error-controlled run which has made the grid
+// chose for step i, or both halves of it behind Refine: see Chooser. It is 0 on
+// other grids, for a method of one order, and for an event.
+func (g *Grid) Order(i int) int {
+	if g.orders == nil {
+		return 0
+	}
+	return int(g.orders[i])
+}
+
+// Tolerance returns that of the error-controlled run that the grid comes from; nil
+// for any other grid.
+func (g *Grid) Tolerance() *Tolerance { return g.tol }
 
 // Index returns the numbers of the grid points at the given times, of all grid
 // points if times is nil. At an event it is the point before, or that after

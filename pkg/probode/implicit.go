@@ -1,6 +1,10 @@
 package probode
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
 
 // The implicit step. All three linearisations are Newton's method for
 // r(z) = 0, since r has the Jacobian Γ:
@@ -182,16 +186,16 @@ func (a *adamsMoulton) solveNewton(next, theta, xi, scale []float64) error {
 // iterate sets next to the solution of r(z) = 0.
 func (a *adamsMoulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
-	start := maxAbs(z)
+	start := linalg.MaxAbs(z)
 	a.residual(a.u, z, a.fc)
 	a.lu.Solve(a.u)
 	lambda := 1.
 	for n := 0; ; n++ {
-		size := maxAbs(a.u)
+		size := linalg.MaxAbs(a.u)
 		if size-size != 0 || n == a.newton.Max {
 			return ErrNewton
 		}
-		small := a.newton.Tolerance * max(start, maxAbs(z))
+		small := a.newton.Tolerance * max(start, linalg.MaxAbs(z))
 		if size <= small {
 			subtract(next, z, 1, a.u)
 			return nil
@@ -203,7 +207,7 @@ func (a *adamsMoulton) iterate(next, theta []float64) error {
 			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
 			a.lu.Solve(a.v)
-			if left = maxAbs(a.v); left <= (1-lambda/4)*size {
+			if left = linalg.MaxAbs(a.v); left <= (1-lambda/4)*size {
 				break
 			}
 			if lambda < 1e-4 {
@@ -305,7 +309,7 @@ func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) erro
 	if err := a.advance(i, s.Mean, theta, nil, nil); err != nil {
 		return err
 	}
-	if !finite(s.Mean) {
+	if !linalg.Finite(s.Mean) {
 		return ErrDiverged
 	}
 	return nil

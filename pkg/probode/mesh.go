@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A Mesh is a rule by which a grid is made for a problem: Uniform, Through,
@@ -91,6 +92,37 @@ func (t Tolerance) String() string {
 	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
 }
 
+// Measured is the Mesh of another one together with the local errors of the
+// classical path at the θ that its grid is made for, as an error-controlled run
+// has them: noise on it is ScaleLocal by default, the same for every θ that is
+// solved on it. For a Mesh whose grids have local errors it changes nothing.
+type Measured struct{ Mesh Mesh }
+
+func (l Measured) String() string { return l.Mesh.String() + ", local errors measured" }
+
+// Grid makes the grid and takes the classical path on it, which may fail as any
+// solve may.
+func (l Measured) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
+	g, err := l.Mesh.Grid(ctx, p, m, theta, times)
+	if err != nil || g.local != nil {
+		return g, err
+	}
+	if theta, err = p.theta(theta); err != nil {
+		return nil, err
+	}
+	s, err := NewSolver(p, m, g, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Bind(ctx)()
+	if err := s.SetScaling(ScaleLocal, theta); err != nil {
+		return nil, err
+	}
+	measured := *g.clone()
+	measured.local = s.local
+	return &measured, nil
+}
+
 // Frozen is the Mesh of an error-controlled run of the classical method at one
 // θ, which all of θ and ξ are then solved on, so that Z stays smooth in θ. The
 // points go through the times that are asked for, and through events.
@@ -159,5 +191,8 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 		return fail(errTooShort)
 	}
 	g.rule, g.local, g.tol = f.String(), c.local, &f.Tolerance
+	if slices.Max(c.orders) > 0 {
+		g.orders = c.orders
+	}
 	return g, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // decay falls by e in the time 1/θ and is driven, so that steps differ.
@@ -171,7 +173,7 @@ func TestFrozenEvents(t *testing.T) {
 			}
 		}
 		// The steps move with the event.
-		if z := solved(t, p, m, g, []float64{30, 4.9}); !finite(z) {
+		if z := solved(t, p, m, g, []float64{30, 4.9}); !linalg.Finite(z) {
 			t.Errorf("%v: not finite", m)
 		}
 	}

@@ -85,6 +85,24 @@ type Estimator interface {
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
+// A Chooser is an Estimator that chooses the length of its steps under error
+// control, and their orders if it has several, as variable-order codes do. The
+// orders are frozen with the grid of the run, see Grid.Order, so that Z on it is
+// as smooth as that of one order. When such a Stepper is made for a run its grid
+// is still empty. Without it the controller chooses the lengths.
+type Chooser interface {
+	Estimator
+	// Choose follows step i, made from the state that Step was called with to
+	// next. size is its local error in units of the tolerance: up to 1 and the
+	// step is accepted; +Inf is that of a step that could not be made. units
+	// measures another estimate. Choose returns the factor by which the next step,
+	// or the same one when it is made again, is to be longer; it is not asked for
+	// one where a step could not be made, and is followed then by one of an eighth.
+	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
+	// Chosen returns the order of the step last made, 0 if the method has one.
+	Chosen() int
+}
+
 // A Runner is a Stepper that makes many steps of a segment at once, for speed.
 type Runner interface {
 	Stepper

@@ -261,21 +261,3 @@ func (p *Problem) Validate() error {
 	}
 	return nil
 }
-
-func maxAbs(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
-// finite reports whether every element of x is a finite number.
-func finite(x []float64) bool {
-	for _, v := range x {
-		if v-v != 0 { // NaN for NaN and ±Inf
-			return false
-		}
-	}
-	return true
-}

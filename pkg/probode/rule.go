@@ -11,17 +11,7 @@ import (
 type Rule int
 
 const (
-	// Bhattacharyya is the rule of the paper, after [C16, §3.1]: minus the
-	// distance between N(m, v) and N(m, E²),
-	//
-	//	B = ¼ log ¼(v/E² + E²/v + 2).
-	//
-	// It is blind to which of the two is the larger, and nearly so to how much
-	// larger an error is that the noise misses: at the optimum an ensemble is
-	// mostly too narrow.
-	Bhattacharyya Rule = iota
-
-	// LogScore is the logarithmic score of the error under N(0, v),
+	// LogScore, the default, is the logarithmic score of the error under N(0, v),
 	//
 	//	−½ (log v + E²/v),
 	//
@@ -31,20 +21,30 @@ const (
 	//
 	// so that the mean squared standardised error at the points that take part
 	// is one, by construction, as far as the noise is small [Gneiting & Raftery
-	// 2007, §4]. With ScaleLocalEven it is the choice for a spread that one means
+	// 2007, §4]. With ScaleLocal it is the choice for a spread that one means
 	// to believe: see docs/calibration.md for the measurement. A few points that
 	// the noise hardly reaches can decide, which SETime shows, and where the
 	// error is large the noise that matches it may carry paths to where they
 	// cannot be solved, which is said.
-	LogScore
+	LogScore Rule = iota
+
+	// Bhattacharyya is the rule of the paper, after [C16, §3.1]: minus the
+	// distance between N(m, v) and N(m, E²),
+	//
+	//	B = ¼ log ¼(v/E² + E²/v + 2).
+	//
+	// It is blind to which of the two is the larger, and nearly so to how much
+	// larger an error is that the noise misses: at the optimum an ensemble is
+	// mostly too narrow.
+	Bhattacharyya
 )
 
 func (r Rule) String() string {
 	switch r {
-	case Bhattacharyya:
-		return "Bhattacharyya"
 	case LogScore:
 		return "log score"
+	case Bhattacharyya:
+		return "Bhattacharyya"
 	}
 	return fmt.Sprintf("Rule(%d)", int(r))
 }

@@ -9,26 +9,35 @@ import (
 type Scaling int
 
 const (
-	// ScaleDefault is ScaleLocal on grids that come from an error-controlled
-	// run, and ScaleStep on all others and for a method with a Streamer.
+	// ScaleDefault is ScaleLocal on grids that have local errors, from an
+	// error-controlled run or by Measured, and ScaleStep on all others and for a
+	// method with a Streamer: as long as nothing is known of the errors, what the
+	// method says of its own noise.
 	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, of scale √α h^p.
+	// ScaleStep is the noise of the method itself, of scale √α h^p: that of the
+	// paper for its methods.
 	ScaleStep
-	// ScaleLocal adds √α l √(T/h) ξ to the state after each step, where l is
+	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is
 	// the size of the local error of the step and component on the classical
-	// path at the θ for which the Solver was made, h the step and T the span:
-	// with α = 1 as much as the local errors would sum up to if they all had
-	// the same sign. It serves any method.
+	// path at the θ for which the Solver was made: the same multiple of the
+	// local error in each step and, with α = 1, at least as much as the local
+	// errors would sum up to if they all had the same sign. It serves any method,
+	// and α has no unit. Its spread is the more honest one, see
+	// docs/calibration.md, for three classical solves before the first path.
 	ScaleLocal
-	// ScaleLocalEven adds √α l √N ξ, with N steps: the same as ScaleLocal on a
-	// uniform grid, and on others the same multiple of the local error in each
-	// step, where √(T/h) makes a short step as noisy as thousands of its local
-	// errors.
-	ScaleLocalEven
 )
 
-// local reports whether the noise is added to the state, by local errors.
-func (s Scaling) local() bool { return s == ScaleLocal || s == ScaleLocalEven }
+func (s Scaling) String() string {
+	switch s {
+	case ScaleDefault:
+		return "default scaling"
+	case ScaleStep:
+		return "noise of the method"
+	case ScaleLocal:
+		return "noise by local errors"
+	}
+	return fmt.Sprintf("Scaling(%d)", int(s))
+}
 
 // Alpha returns the noise scale α, that of the first component if they differ.
 func (s *Solver) Alpha() float64 { return s.alpha[0] }
@@ -43,7 +52,7 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 			panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", a))
 		}
 	}
-	if len(alpha) != 1 && (len(alpha) != s.d || !s.scaling.local() && !s.noise.ByComponent) {
+	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
 		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
 	}
 	s.alpha = append(s.alpha[:0], alpha...)
@@ -51,21 +60,25 @@ func (s *Solver) SetAlpha(alpha ...float64) {
 }
 
 // SetScaling changes how the size of the noise depends on the step. For
-// ScaleLocal and ScaleLocalEven on a grid that has no local errors of its own
-// they are measured along the classical path at θ, which may fail as a solve
+// ScaleLocal on a grid that has no local errors of its own they are measured along the classical path at θ, which may fail as a solve
 // may. It is an error to leave them with noise scales by component if the
 // normals of the method do not belong to components.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
 	}
-	if scaling.local() && s.Streams() {
+	switch scaling {
+	case ScaleStep, ScaleLocal:
+	default:
+		return fmt.Errorf("%s: %v: want ScaleStep or ScaleLocal", s.p.title(), scaling)
+	}
+	if scaling == ScaleLocal && s.Streams() {
 		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
 	}
-	if !scaling.local() && len(s.alpha) > 1 && !s.noise.ByComponent {
+	if scaling != ScaleLocal && len(s.alpha) > 1 && !s.noise.ByComponent {
 		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
 	}
-	if scaling.local() {
+	if scaling == ScaleLocal {
 		local := s.g.local
 		if local == nil {
 			var err error
@@ -75,7 +88,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 		}
 		s.local = local
 	}
-	if s.scaling = scaling; scaling.local() {
+	if s.scaling = scaling; scaling == ScaleLocal {
 		s.setUnit()
 	}
 	s.rescale()
@@ -85,8 +98,8 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 // Scaling returns how the size of the noise depends on the step: never
 // ScaleDefault.
 func (s *Solver) Scaling() Scaling {
-	if s.scaling.local() {
-		return s.scaling
+	if s.scaling == ScaleLocal {
+		return ScaleLocal
 	}
 	return ScaleStep
 }
@@ -102,7 +115,6 @@ func (s *Solver) byDefault() Scaling {
 // setUnit sets the scales by local errors for α = 1. Those of another scaling
 // may be in use by a clone and are left alone.
 func (s *Solver) setUnit() {
-	span := s.g.span[1] - s.g.span[0]
 	n := 0
 	for i := range s.g.Steps() {
 		if s.g.H(i) > 0 {
@@ -111,13 +123,9 @@ func (s *Solver) setUnit() {
 	}
 	s.unit = make([]float64, len(s.local))
 	for i := range s.g.Steps() {
-		if h := s.g.H(i); h > 0 {
-			c := math.Sqrt(span / h)
-			if s.scaling == ScaleLocalEven {
-				c = math.Sqrt(float64(n))
-			}
+		if s.g.H(i) > 0 {
 			for k := i * s.d; k < (i+1)*s.d; k++ {
-				s.unit[k] = c * s.local[k]
+				s.unit[k] = math.Sqrt(float64(n)) * s.local[k]
 			}
 		}
 	}
@@ -128,7 +136,7 @@ func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)
 	}
-	if s.fixed = false; s.scaling.local() {
+	if s.fixed = false; s.scaling == ScaleLocal {
 		return
 	}
 	if h, ok := s.g.Uniform(); ok {
@@ -146,7 +154,7 @@ func (s *Solver) rescale() {
 func (s *Solver) scaleAt(i int) {
 	switch {
 	case s.fixed:
-	case s.scaling.local():
+	case s.scaling == ScaleLocal:
 		root := math.Sqrt(s.alpha[0])
 		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
 			if len(s.alpha) > 1 {
@@ -166,7 +174,7 @@ func (s *Solver) scaleAt(i int) {
 
 // normals is n, the number of normals a step.
 func (s *Solver) normals() int {
-	if s.scaling.local() {
+	if s.scaling == ScaleLocal {
 		return s.d
 	}
 	return s.noise.Normals

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// The noise of ScaleLocal is √α l √(T/h) ξ in its component and nothing else, in
+// The noise of ScaleLocal is √α l √N ξ in its component and nothing else, in
 // every step, those of the start included, with an α for each component if they
 // are given.
 func TestScaleLocal(t *testing.T) {
@@ -40,7 +40,7 @@ func TestScaleLocal(t *testing.T) {
 						a := alphas[min(k, len(alphas)-1)]
 						got, other := y[2*i+2+k]-z[2*i+2+k], y[2*i+3-k]-z[2*i+3-k]
 						if local != nil {
-							want := math.Sqrt(a*2/s.Grid().H(i)) * local[2*i+k]
+							want := math.Sqrt(a*float64(s.Steps())) * local[2*i+k]
 							if math.Abs(got-want) > 1e-13*(1+math.Abs(z[2*i+2+k])) {
 								t.Errorf("%v, %s: noise %g in step %d, want %g", m, name, got, i, want)
 							}

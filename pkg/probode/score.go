@@ -75,7 +75,7 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	if err != nil {
 		return nil, err
 	}
-	if s.ByComponent && !solver.scaling.local() && !solver.noise.ByComponent {
+	if s.ByComponent && solver.scaling != ScaleLocal && !solver.noise.ByComponent {
 		return nil, fmt.Errorf("%s, %v: noise scales by component: want a method whose noise is by component, or noise by local errors", p.title(), m)
 	}
 	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
@@ -166,18 +166,19 @@ type evaluation struct {
 	score float64   // −Inf if not ok, or without spread
 	width float64   // as Rule.match has it; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is the same at the thinned points, without group g, of
-	// evaluations with all paths.
+	// without[g] is the same at the thinned points, without group g, where it
+	// was asked for.
 	without [][]float64
 }
 
 // evaluate solves the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
-	return c.evaluateAt(ctx, []float64{alpha}, n)
+	return c.evaluateAt(ctx, []float64{alpha}, n, n == c.s.Paths)
 }
 
-// evaluateAt is evaluate with the α of each component.
-func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int) (evaluation, error) {
+// evaluateAt is evaluate with the α of each component, and with what is known
+// without each group of paths if jack is set.
+func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int, jack bool) (evaluation, error) {
 	groups, ok, err := c.groups(ctx, alphas, n)
 	if err != nil || !ok {
 		return evaluation{score: math.Inf(-1), width: 1}, err
@@ -191,7 +192,7 @@ func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int) (e
 		e.logv[k] = math.Log(m2 / float64(all.N-1))
 	}
 	e.score, e.width = c.s.Rule.match(e.logv, c.loge2)
-	if n == c.s.Paths {
+	if jack {
 		for g := range groups {
 			e.without = append(e.without, c.leaveOut(groups, g))
 		}

@@ -125,7 +125,7 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 		return nil, err
 	}
 	if mid.ok { // as if the variances were proportional to α
-		shift := c.proportional(mid.logv)
+		shift := c.proportional(mid.logv, c.loge2)
 		const rounds = 5
 		for round := range rounds {
 			if round > 0 || math.Abs(shift) > delta/2 {
@@ -157,13 +157,13 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 }
 
 // proportional returns by how much log α should grow if the variances were
-// proportional to α.
-func (c *calibrator) proportional(logv []float64) float64 {
+// proportional to α, against the errors loge2.
+func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
 			v[k] = l + at
 		}
-	}, c.loge2)
+	}, loge2)
 }
 
 // cutOff returns the optimum of all paths where some α close by has a path that
@@ -206,13 +206,14 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// errors returns the standard errors of log α* from the variances at three places delta apart: by the jackknife over groups of paths
-// and over tenths of the points in time. The optimum is sought again for each,
-// within a factor of two or so: where the score is flat or has kinks, as with a
-// few paths that go far astray, a parabola through it may have its vertex
-// anywhere.
+// errors returns the standard errors of log α* from the variances at three places
+// delta apart: by the jackknife over groups of paths and over tenths of the points in
+// time. The optimum is sought again for each. Without a group of paths that is within
+// a factor of two or so: where the score is flat or has kinks, as with a few paths that
+// go far astray, a parabola through it may have its vertex anywhere. Without a tenth of
+// the time, which may hold nearly all of the error, α* may be orders of magnitude away.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
-	const reach, tol = 0.8, 1e-3
+	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
 	loge2 := make([]float64, len(mid.without[0]))
 	for k := range loge2 {
@@ -241,7 +242,7 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	e := make([]float64, n)
 	for b := range blocks {
 		from, to := b*n/blocks, (b+1)*n/blocks
-		x = append(x, c.maximum(reach, tol, func(at float64, v []float64) {
+		x = append(x, c.maximum(far, tol, func(at float64, v []float64) {
 			p.at(at, e)
 			copy(v, e[:from])
 			copy(v[from:], e[to:])

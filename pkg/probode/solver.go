@@ -29,7 +29,7 @@ type Solver struct {
 
 	scaling Scaling
 	local   []float64 // l, N×d, once it is known
-	unit    []float64 // ScaleLocal: l √(T/h), ScaleLocalEven: l √N; N×d
+	unit    []float64 // ScaleLocal: l √N; N×d
 	powers  []float64 // ScaleStep on a grid of steps that differ: h^p, one a step
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
@@ -138,7 +138,7 @@ func (s *Solver) Normals() int { return s.normals() }
 // index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
-	if !s.scaling.local() {
+	if s.scaling != ScaleLocal {
 		n = min(s.noise.Quiet, s.g.seg[0].to)
 	}
 	for n < s.Steps() && s.g.t[n] == s.g.t[n+1] {

@@ -3,6 +3,8 @@ package probode
 import (
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // run solves the steps from, …, to−1.
@@ -16,7 +18,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	case xi != nil && len(xi) != s.NoiseLen():
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
-	if !finite(theta) {
+	if !linalg.Finite(theta) {
 		return s.fail(from, theta, nil, ErrParameter)
 	}
 	i := from
@@ -133,7 +135,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 		s.scaleAt(i)
 	}
 	var err error
-	if s.scaling.local() {
+	if s.scaling == ScaleLocal {
 		err = s.step.Step(next, i, x, theta, nil, nil)
 		for k, v := range normals {
 			next[k] += s.scale[k] * v

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // The derivative of a path. Z(θ, ξ) is smooth in θ at fixed ξ and on a grid
@@ -205,7 +207,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 			}
 			w.time[m], w.len[m] = from+a*(to-from), (b-a)*(to-from)
 		}
-		if xi != nil && !s.scaling.local() {
+		if xi != nil && s.scaling != ScaleLocal {
 			w.Scale = w.scale[:w.M*len(xi)]
 			for m := range w.M {
 				for k := range xi {
@@ -215,7 +217,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 		}
 	}
 	var scale []float64
-	if s.scaling.local() {
+	if s.scaling == ScaleLocal {
 		// The state behind the noise is not what the method has made.
 		if xi != nil {
 			copy(w.x, next)
@@ -246,7 +248,7 @@ func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 		w.store(i+1, s.d)
 		return
 	}
-	floor := 1e-3 * maxAbs(x)
+	floor := 1e-3 * linalg.MaxAbs(x)
 	if floor == 0 {
 		floor = 1
 	}

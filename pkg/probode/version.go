@@ -5,11 +5,19 @@ import (
 	"sync"
 )
 
+// release is the version of a release archive, which the linker puts here: see
+// environment/release. What was built in another way knows its version by itself.
+var release string
+
 // Version returns the version of this module in the running program, such as
-// v1.4.0; for a build of a checkout (devel), with the commit where the build knows
-// it: (devel)-6f2c8a914be0, and +dirty behind it if there were changes.
+// v1.4.0; for a build of a checkout that of the commit, v0.0.0 with its time and
+// hash, and +dirty behind it if there were changes; (devel) where the build does
+// not know it.
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(devel)"

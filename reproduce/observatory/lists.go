@@ -102,12 +102,11 @@ type rule struct {
 
 var rules = []rule{
 	{name: "paper", rule: probode.Bhattacharyya, scaling: probode.ScaleStep},
-	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocalEven},
+	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocal},
 	{name: "log", rule: probode.LogScore, scaling: probode.ScaleStep},
-	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocalEven},
-	{name: "log, local √(T/h)", rule: probode.LogScore, scaling: probode.ScaleLocal},
+	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocal},
 	{name: "log by component", rule: probode.LogScore, scaling: probode.ScaleStep, byComponent: true},
-	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocalEven, byComponent: true},
+	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocal, byComponent: true},
 }
 
 // levels at which coverage is taken.

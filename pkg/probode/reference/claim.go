@@ -35,6 +35,9 @@ const (
 	lost = 0.1
 	// least is the smallest claim in units of the tolerance of a step.
 	least = 0.1
+	// faded is the part of the largest size of a component so far below which its
+	// relative error is not looked at.
+	faded = 1e-6
 	// checks is the number of times at which the integrations are compared,
 	// in addition to those that are asked for.
 	checks = 12
@@ -103,7 +106,9 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 		return err
 	}
 	sol.X, sol.Error = make([]float64, len(c.asked)*d), make([]float64, len(c.asked)*d)
-	claim(c, s, doubt, other, x)
+	first := make([]float64, d)
+	p.Initial(first, s.Theta)
+	claim(c, s, doubt, first, other, x)
 	for i, w := range c.asked {
 		copy(sol.X[i*d:(i+1)*d], x[w*d:])
 		copy(sol.Error[i*d:(i+1)*d], other[w*d:])
@@ -115,8 +120,8 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 // for the error of x. A difference may be small by chance, where it changes its
 // sign. So the claim is made from all differences of late, and from those of
 // all components: none is thought to be much more accurate, relative to its
-// size, than the others.
-func claim(c *course, s Settings, doubt float64, other, x []float64) {
+// size, than the others. The states begin at first.
+func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
 	}
@@ -124,6 +129,9 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 	width := (c.t[c.index[len(c.index)-1]] - start) / checks
 	differences, sizes := newRecent(d), newRecent(d)
 	worst, peak, ever := make([]float64, d), make([]float64, d), make([]float64, d)
+	for k, v := range first {
+		ever[k] = math.Abs(v)
+	}
 	period := 0.0
 	for i, at := range c.index {
 		if now := math.Floor((c.t[at] - start) / width); now > period {
@@ -137,10 +145,12 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 			peak[k] = sizes.add(k, now)
 			ever[k] = max(ever[k], math.Abs(now))
 		}
+		// A component that has decayed, to 1e-200 say, tells nothing of the others
+		// by having no digit right.
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
-				relative = max(relative, w/max(w, peak[k]))
+				relative = max(relative, w/max(w, peak[k], faded*ever[k]))
 			}
 		}
 		for k := range d {
@@ -152,7 +162,7 @@ func claim(c *course, s Settings, doubt float64, other, x []float64) {
 			if at > 0 {
 				size := now
 				if s.Absolute == nil {
-					size = max(size, 1e-6*ever[k])
+					size = max(size, faded*ever[k])
 				}
 				e += 0x1p-52*now + least*s.permitted(k, size)
 			}
@@ -186,6 +196,8 @@ func (r *recent) add(k int, v float64) float64 {
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
+	first := make([]float64, p.Dim())
+	p.Initial(first, s.Theta)
 	best, stalled := math.Inf(1), 0
 	for {
 		if s.Relative > 0 {
@@ -194,7 +206,7 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 		if err := sol.twice(ctx, p, c, local); err != nil {
 			return err
 		}
-		worst, at := sol.excess(p.Dim(), s)
+		worst, at := sol.excess(first, s)
 		if worst <= 1 {
 			return nil
 		}
@@ -214,9 +226,13 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 }
 
 // excess returns the largest error in units of what is permitted, and where it
-// is.
-func (sol *Solution) excess(d int, s Settings) (worst float64, at int) {
+// is. The states begin at first.
+func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
+	d := len(first)
 	peak := make([]float64, d)
+	for k, v := range first {
+		peak[k] = math.Abs(v)
+	}
 	for i, x := range sol.X {
 		k := i % d
 		peak[k] = max(peak[k], math.Abs(x))

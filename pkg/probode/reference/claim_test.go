@@ -140,3 +140,30 @@ func TestFamilies(t *testing.T) {
 		}
 	}
 }
+
+// A fast component that has decayed to nothing, with no digit right, takes nothing
+// from the claim for a slow one.
+func TestClaimBesideDecay(t *testing.T) {
+	p := &probode.Problem{
+		Name: "fast and slow", X0: []float64{1, 1}, Span: [2]float64{0, 60}, Autonomous: true,
+		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -2000*x[0], -0.08*x[1]+x[0]*x[1] },
+		FJ: func(f, j []float64, _ float64, x, _ []float64) {
+			f[0], f[1] = -2000*x[0], -0.08*x[1]+x[0]*x[1]
+			j[0], j[1], j[2], j[3] = -2000, 0, x[1], -0.08+x[0]
+		},
+	}
+	for _, s := range []Settings{{Tolerance: relative(1e-10), Global: true}, {Tolerance: relative(1e-10)}} {
+		for _, times := range [][]float64{{0, 20, 40, 60}, {20, 40, 60}, {0.05, 60}} {
+			s, err := Solve(context.Background(), p, times, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, at := range times {
+				want := math.Exp(-0.08*at + (1-math.Exp(-2000*at))/2000)
+				if got, e := s.X[2*i+1], s.Error[2*i+1]; math.Abs(got-want) > e || e > 1e-7*want {
+					t.Errorf("at %g of %v: %v, off by %.2g, with a claim of %.2g", at, times, got, got-want, e)
+				}
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // Control of order and step: the rows of the extrapolation scheme are computed
@@ -53,7 +54,7 @@ func (e *integration) reach(target float64, i int) error {
 			}
 		}
 		if r.natural == 0 {
-			if r.natural = 0.01 * min(span, maxAbs(e.x)/maxAbs(e.f0)); !(r.natural > 0) { // at the origin, or at rest
+			if r.natural = 0.01 * min(span, linalg.MaxAbs(e.x)/linalg.MaxAbs(e.f0)); !(r.natural > 0) { // at the origin, or at rest
 				r.natural = 1e-4 * span
 			}
 		}
@@ -222,16 +223,16 @@ func (e *integration) differentiate(rest float64) error {
 	ok := true
 	if r.family == implicit {
 		r.fj.FJ(e.f0, r.jac, e.t, e.at, e.theta)
-		ok = finite(r.jac.A)
+		ok = linalg.Finite(r.jac.A)
 	} else {
 		e.p.F(e.f0, e.t, e.at, e.theta)
 	}
-	if !finite(e.f0) || !ok {
+	if !linalg.Finite(e.f0) || !ok {
 		if e.stop.Load() {
 			return errStopped
 		}
 		what := "F"
-		if finite(e.f0) {
+		if linalg.Finite(e.f0) {
 			if e.set.fixed == either { // the explicit rule can do without
 				e.use(explicit)
 				e.stiff.trial, e.stiff.wait = false, lastWait
@@ -259,7 +260,7 @@ func (e *integration) differentiate(rest float64) error {
 		for k, f := range e.f0 {
 			r.ft[k] = (r.ft[k] - f) / dt
 		}
-		if !finite(r.ft) {
+		if !linalg.Finite(r.ft) {
 			clear(r.ft) // it need not be accurate
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // A family is one of the two basic rules that are extrapolated.
@@ -123,7 +124,7 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 		e.at[k] *= c
 	}
 	e.p.F(f, e.t+(e.tLow+dt), e.at, e.theta)
-	if !finite(f) && finite(e.at) {
+	if !linalg.Finite(f) && linalg.Finite(e.at) {
 		e.badT = e.t + (e.tLow + dt)
 		copy(e.badX, e.at)
 	}
@@ -142,7 +143,7 @@ func (e *integration) row(j int, H float64) bool {
 		extrapolate(e.smooth, n, j)
 	}
 	extrapolate(e.tab, n, j)
-	return finite(e.tab[0])
+	return linalg.Finite(e.tab[0])
 }
 
 // extrapolate brings the scheme from row j − 1 to row j, whose T_{j,1} is
@@ -210,24 +211,6 @@ func twoSum(a, b float64) (sum, err float64) {
 	sum = a + b
 	v := sum - a
 	return sum, (a - (sum - v)) + (b - v)
-}
-
-func maxAbs(x []float64) float64 {
-	var m float64
-	for _, v := range x {
-		m = max(m, math.Abs(v))
-	}
-	return m
-}
-
-// finite reports whether every element of x is a finite number.
-func finite(x []float64) bool {
-	for _, v := range x {
-		if v-v != 0 { // NaN for NaN and ±Inf
-			return false
-		}
-	}
-	return true
 }
 
 // short prints the first elements of x.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // Odd multiples of 2, so that the components that are stiff beyond all bounds
@@ -127,7 +128,7 @@ func (r *rule) plausible(e *integration, H float64) bool {
 		slope[k] = 1.5*dx[k]/H - (f0+e.endF[k])/4
 	}
 	e.eval(e.f, mid, H/2)
-	if !finite(e.f) || !finite(e.endF) {
+	if !linalg.Finite(e.f) || !linalg.Finite(e.endF) {
 		return false
 	}
 	for k, f := range e.f {

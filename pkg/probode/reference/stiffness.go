@@ -1,6 +1,10 @@
 package reference
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
+)
 
 // Which family of steps is the better one is found by trying the other where
 // there is reason to: an explicit rule pays for stiffness by steps of a few
@@ -38,7 +42,7 @@ func (e *integration) gauge() {
 		dx = max(dx, math.Abs(e.x[k]-e.endX[k])/size)
 	}
 	e.stiff.rho = math.Inf(1)
-	if dx > 1e-12 && finite(e.endF) {
+	if dx > 1e-12 && linalg.Finite(e.endF) {
 		e.stiff.rho = df / dx
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // Normalizable reports, as an error, why the exact distribution does not exist:
@@ -69,7 +70,7 @@ func (s *Step) Normalizable() error {
 					gamma.Set(i, j, g)
 				}
 			}
-			if finite(gamma.RawMatrix().Data) && svd.Factorize(gamma, mat.SVDFull) {
+			if linalg.Finite(gamma.RawMatrix().Data) && svd.Factorize(gamma, mat.SVDFull) {
 				svd.VTo(&right)
 				add(mat.Col(nil, s.d-1, &right))
 			}
@@ -96,14 +97,4 @@ func (s *Step) Normalizable() error {
 		}
 	}
 	return nil
-}
-
-// finite reports whether every element of x is a finite number.
-func finite(x []float64) bool {
-	for _, v := range x {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
 }

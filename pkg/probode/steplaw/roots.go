@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // Roots returns the solutions of r(z) = 0 that a search finds, the nearest to
@@ -31,7 +33,7 @@ func (s *Step) Roots() [][]float64 {
 
 // size is the scale of the state and of the step.
 func (s *Step) size() float64 {
-	size := max(maxAbs(s.Z), maxAbs(s.Mean), s.distance(s.Z, s.Mean))
+	size := max(linalg.MaxAbs(s.Z), linalg.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {
 		size = 1
 	}
@@ -162,14 +164,6 @@ func (s *Step) distance(a, b []float64) float64 {
 	var most float64
 	for k, v := range a {
 		most = max(most, math.Abs(v-b[k]))
-	}
-	return most
-}
-
-func maxAbs(x []float64) float64 {
-	var most float64
-	for _, v := range x {
-		most = max(most, math.Abs(v))
 	}
 	return most
 }

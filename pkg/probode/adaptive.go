@@ -1,0 +1,124 @@
+package probode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Adaptive is the Mesh of an error-controlled run of the classical method that is
+// made again at every θ, as by a solver that adapts its steps inside a likelihood.
+// The solution at a θ then meets the tolerance there, but it jumps as a function of
+// θ where a step is taken or rejected, and there is no ξ: grids of different
+// lengths have no noise in common. Frozen is smooth in θ and has noise.
+//
+// Grid returns the grid of the run at one θ, as Frozen does; an AdaptiveSolver makes
+// the runs.
+type Adaptive struct {
+	Tolerance
+	// MaxSteps bounds the number of steps of a run; zero means 10⁴, since a
+	// sampler also asks for θ at which nobody would wait for an answer.
+	MaxSteps int
+}
+
+func (a Adaptive) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
+	return a.frozen().Grid(ctx, p, m, theta, times)
+}
+
+func (a Adaptive) frozen() Frozen {
+	f := Frozen{Tolerance: a.Tolerance, MaxSteps: a.MaxSteps}
+	if f.MaxSteps == 0 {
+		f.MaxSteps = 1e4
+	}
+	return f
+}
+
+func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
+
+// Solver returns a solver of p by m under the error control of a, for solutions at
+// the given times, which its steps go through.
+func (a Adaptive) Solver(p *Problem, m Method, times []float64) (*AdaptiveSolver, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("%s: the method is nil", p.title())
+	}
+	if a.MaxSteps < 0 {
+		return nil, fmt.Errorf("%s: at most %d steps: want a number ≥ 0", p.title(), a.MaxSteps)
+	}
+	if err := a.check(p.Dim()); err != nil {
+		return nil, fmt.Errorf("%s, %v, %v: %w", p.title(), m, a.Tolerance, err)
+	}
+	s := &AdaptiveSolver{p: p, m: m, set: a.frozen(), times: times}
+	if err := s.place(p.Theta); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// An AdaptiveSolver solves a problem by a method that chooses its steps again at
+// every θ. It serves one goroutine.
+type AdaptiveSolver struct {
+	p     *Problem
+	m     Method
+	set   Frozen
+	times []float64
+	fixed *Grid // the events and times
+	index []int // of the times in it
+	c     *controller
+}
+
+// place makes the grid of the times and events.
+func (s *AdaptiveSolver) place(theta []float64) (err error) {
+	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {
+		return err
+	}
+	s.index, err = s.fixed.Index(s.times)
+	return err
+}
+
+// Solve writes the states at the times into dst, row-major. The error is that of
+// the run: a tolerance that cannot be met, too many steps, F that is not finite, or
+// ctx.
+func (s *AdaptiveSolver) Solve(ctx context.Context, dst, theta []float64) error {
+	d := s.p.Dim()
+	if len(dst) != len(s.times)*d {
+		panic(fmt.Sprintf("probode: dst has length %d: want %d times of %d components", len(dst), len(s.times), d))
+	}
+	if ctx == nil {
+		return errors.New("probode: the context is nil")
+	}
+	theta, err := s.p.theta(theta)
+	if err != nil {
+		return err
+	}
+	if s.fixed.moving {
+		if err := s.place(theta); err != nil {
+			return err
+		}
+	}
+	if s.c == nil {
+		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
+			return fmt.Errorf("%s, %v, %v: %w", s.p.title(), s.m, s.set, err)
+		}
+		s.c.made = nil // no noise is scaled by what it would find
+	}
+	s.c.again(theta, s.fixed)
+	if err := s.c.run(ctx); err != nil {
+		return fmt.Errorf("%s, %v, %v: %w", s.p.title(), s.m, s.set, err)
+	}
+	for n, i := range s.index {
+		copy(row(dst, n, d), row(s.c.hit, i, d))
+	}
+	return nil
+}
+
+// Steps returns the number of steps that the last Solve tried, rejected ones
+// included.
+func (s *AdaptiveSolver) Steps() int {
+	if s.c == nil {
+		return 0
+	}
+	return s.c.tried
+}
