@@ -74,7 +74,18 @@ func (s *implicit) stage(v []float64, j int) []float64 { return v[j*s.d : (j+1)*
 func (s *implicit) Start(int, []float64, []float64) error { return nil }
 
 func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	s.linearize(i, x, theta)
+	if err := s.make(dst, s.g.Times()[i], s.g.H(i), x, theta); err != nil {
+		return err
+	}
+	for k, v := range xi {
+		dst[k] += scale[k] * v
+	}
+	return nil
+}
+
+// make makes a step from t of length h, without noise.
+func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
+	s.linearize(t, h, x, theta)
 	if !s.factorize() {
 		return probode.ErrSingular
 	}
@@ -100,15 +111,12 @@ func (s *implicit) Step(dst []float64, i int, x, theta, xi, scale []float64) err
 			dst[k] += d * z
 		}
 	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
-	}
 	return nil
 }
 
-// linearize takes f and J at the beginning of step i.
-func (s *implicit) linearize(i int, x, theta []float64) {
-	s.t, s.h = s.g.Times()[i], s.g.H(i)
+// linearize takes f and J at the beginning of a step.
+func (s *implicit) linearize(t, h float64, x, theta []float64) {
+	s.t, s.h = t, h
 	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
 	s.moved = false
 }
@@ -289,7 +297,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 // norms returns the largest update of a component relative to its size, and
 // relative to that of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
-	var top float64
+	top := 0x1p-940 // below, ten digits less are where numbers lose theirs
 	for k, v := range x {
 		last := len(z) - s.d + k
 		top = max(top, math.Abs(v), math.Abs(v+z[last]+u[last]))

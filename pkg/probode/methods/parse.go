@@ -32,6 +32,12 @@ var plain = []named{
 	{"gauss2", Gauss{Stages: 2}},
 	{"radau3", Radau{Stages: 2}},
 	{"radau5", Radau{Stages: 3}},
+	{"bdf", BDF{}},
+	{"bdf1", BDF{Steps: 1}},
+	{"bdf2", BDF{Steps: 2}},
+	{"bdf3", BDF{Steps: 3}},
+	{"bdf4", BDF{Steps: 4}},
+	{"bdf5", BDF{Steps: 5}},
 }
 
 // variants are the linearisations of am0 to am4.
@@ -45,7 +51,7 @@ var variants = func() (list []named) {
 }()
 
 // Help says in a line what Parse understands.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, or random: and the name of a one-step method"
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), or random: and the name of a one-step method"
 
 // Names returns the short names that Parse understands, without the
 // linearisations of am0 to am4 and without random:NAME.
@@ -59,7 +65,8 @@ func Names() []string {
 
 // Parse returns the method with a short name: one of Names, am0 to am4 with the
 // linearisation behind a comma, as in am1,current, or random:NAME for random
-// steps around a one-step method. gauss counts stages, radau names the order.
+// steps around a one-step method. gauss counts stages, radau and bdf name the
+// order.
 // Upper and lower case are the same. The error is one line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))

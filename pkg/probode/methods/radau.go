@@ -73,7 +73,7 @@ type filtered struct {
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {
-		s.linearize(i, x, theta)
+		s.linearize(s.g.Times()[i], h, x, theta)
 	}
 	copy(dst, s.f0)
 	for j, e := range s.table.e {

@@ -43,7 +43,7 @@ func frozen(t testing.TB, p *probode.Problem, m probode.Method, tol probode.Tole
 	return g
 }
 
-// Radau solves the stiff problems on frozen grids, with and without FJ.
+// Radau and BDF solve the stiff problems on frozen grids, with and without FJ.
 func TestStiff(t *testing.T) {
 	for _, c := range stiffCases() {
 		for _, fj := range []bool{true, false} {
@@ -51,7 +51,7 @@ func TestStiff(t *testing.T) {
 			if !fj {
 				p.FJ = nil
 			}
-			for _, m := range []Radau{{Stages: 3}, {Stages: 2}} {
+			for _, m := range []probode.Method{Radau{Stages: 3}, Radau{Stages: 2}, BDF{}, BDF{Steps: 5}} {
 				rel := 1e-5
 				g := frozen(t, &p, m, probode.Tolerance{Relative: rel, Absolute: c.absolute})
 				z := end(path(t, &p, m, g, 0, nil), p.Dim())
@@ -131,7 +131,7 @@ func TestIterationsLeaveNoTrace(t *testing.T) {
 	for _, p := range []*probode.Problem{cases[1].p, cases[2].p, problems.Brusselator(10), problems.FitzHughNagumo()} {
 		other := *p
 		other.FJ, other.Band = nil, nil
-		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}} {
+		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, BDF{}, BDF{Steps: 3}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}} {
 			for _, rel := range []float64{1e-2, 1e-6} {
 				if _, ok := m.(Radau); !ok && rel < 1e-3 {
 					rel = 1e-4
@@ -221,7 +221,7 @@ func TestBanded(t *testing.T) {
 	p := problems.Brusselator(20)
 	dense := *p
 	dense.Band, dense.FJ = nil, nil
-	for _, m := range []probode.Method{Radau{Stages: 2}, Radau{}, Gauss{}, Gauss{Stages: 2}} {
+	for _, m := range []probode.Method{Radau{Stages: 2}, Radau{}, Gauss{}, Gauss{Stages: 2}, BDF{Steps: 2}} {
 		g := uniform(t, p, 0.1)
 		a, b := path(t, p, m, g, 0, nil), path(t, &dense, m, g, 0, nil)
 		if off := distance(a, b); off > 1e-11 {
@@ -277,7 +277,7 @@ func TestNotNormal(t *testing.T) {
 				}
 			}
 		}
-		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}} {
+		for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, BDF{}, BDF{Steps: 4}} {
 			g := frozen(t, p, m, probode.Tolerance{Relative: 1e-6})
 			z := end(path(t, p, m, g, 0, nil), 3)
 			if off := math.Abs(z[0] - math.Exp(-1)); off > 1e-5*skew {
@@ -287,9 +287,25 @@ func TestNotNormal(t *testing.T) {
 	}
 }
 
+// States that decay until they are below the numbers with all their digits, and
+// to zero, are solved to the end.
+func TestDecayToNothing(t *testing.T) {
+	for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, BDF{}, BDF{Steps: 2}, probode.AdamsMoulton{}} {
+		for _, rate := range []float64{2, 10, 1000} { // where BDF5 damps
+			p := &probode.Problem{Name: "decay", Autonomous: true, X0: []float64{1, 2}, Span: [2]float64{0, 5000},
+				F: func(dst []float64, _ float64, x, _ []float64) {
+					dst[0], dst[1] = -rate*x[0]+x[1], -rate*x[1]-x[0]
+				}}
+			if z := end(path(t, p, m, uniform(t, p, 1), 0, nil), 2); math.Abs(z[0]) > 1e-290 || math.Abs(z[1]) > 1e-290 {
+				t.Errorf("%v, rate %g: %g", m, rate, z)
+			}
+		}
+	}
+}
+
 func TestStepAllocatesNothing(t *testing.T) {
 	for _, p := range []*probode.Problem{problems.HIRES(), problems.Brusselator(5)} {
-		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, RandomStep{Method: Radau{}}} {
+		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, RandomStep{Method: Radau{}}, BDF{}, BDF{Steps: 2}} {
 			g := uniform(t, p, p.Span[1]/500)
 			s, err := probode.NewSolver(p, m, g, 1e-12)
 			if err != nil {

@@ -44,11 +44,7 @@ func (e *tangent) jacobian(s *implicit, _ []float64) {
 // Differentiate solves for the derivatives of the stages.
 func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *probode.Tangents) error {
 	if s.tangent == nil {
-		n := s.table.stages * s.d
-		s.tangent = &tangent{g: make([]float64, n), f: make([]float64, n), z: make([]float64, n)}
-		for range s.table.stages {
-			s.tangent.at = append(s.tangent.at, probode.NewDifferentiator(s.p, true))
-		}
+		s.newTangent()
 	}
 	e := s.tangent
 	for j, c := range s.table.c {
@@ -63,16 +59,8 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 		for j, c := range s.table.c {
 			e.at[j].Along(s.stage(e.g, j), dx, dtheta, dt+c*dh)
 		}
-		clear(e.z)
-		if err := s.iterate(e.z, e); err != nil {
-			if s.full == nil {
-				if s.full = newFullNewton(s); s.full == nil {
-					return err
-				}
-			}
-			if err := s.full.tangent(s, e); err != nil {
-				return err
-			}
+		if err := s.solveTangent(); err != nil {
+			return err
 		}
 		to := dnext[m*s.d : (m+1)*s.d]
 		copy(to, dx)
@@ -84,6 +72,30 @@ func (s *implicit) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []fl
 		tg.AddNoise(to, m, xi)
 	}
 	return nil
+}
+
+func (s *implicit) newTangent() {
+	n := s.table.stages * s.d
+	s.tangent = &tangent{g: make([]float64, n), f: make([]float64, n), z: make([]float64, n)}
+	for range s.table.stages {
+		s.tangent.at = append(s.tangent.at, probode.NewDifferentiator(s.p, true))
+	}
+}
+
+// solveTangent solves the equations of the derivatives.
+func (s *implicit) solveTangent() error {
+	e := s.tangent
+	clear(e.z)
+	err := s.iterate(e.z, e)
+	if err == nil {
+		return nil
+	}
+	if s.full == nil {
+		if s.full = newFullNewton(s); s.full == nil {
+			return err
+		}
+	}
+	return s.full.tangent(s, e)
 }
 
 // Differentiate has the factor of a random step for a further parameter of the

@@ -164,7 +164,7 @@ func compareTangents(t *testing.T, s *probode.Solver, theta []float64, tol float
 // and of stiff problems.
 func TestTangentsOnFrozenGrids(t *testing.T) {
 	p := withFJ(dosing(), true)
-	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2"} {
+	for _, name := range []string{"radau5", "dp5", "ab3", "am2", "gauss2", "bdf", "bdf1", "bdf4"} {
 		m, err := Parse(name)
 		if err != nil {
 			t.Fatal(err)
@@ -176,14 +176,15 @@ func TestTangentsOnFrozenGrids(t *testing.T) {
 		compareTangents(t, s, p.Theta, 1e-6)
 	}
 	for _, p := range []*probode.Problem{problems.HIRES(), problems.Robertson()} {
-		m := Radau{}
-		g := frozen(t, p, m, probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-9}})
-		s, err := probode.NewSolver(p, m, g, 1e-10)
-		if err != nil {
-			t.Fatal(err)
+		for _, m := range []probode.Method{Radau{}, BDF{}, BDF{Steps: 3}} {
+			g := frozen(t, p, m, probode.Tolerance{Relative: 1e-4, Absolute: []float64{1e-9}})
+			s, err := probode.NewSolver(p, m, g, 1e-10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// f of HIRES is the difference of terms a thousand times as large.
+			compareTangents(t, s, p.Theta, 1e-5)
 		}
-		// f of HIRES is the difference of terms a thousand times as large.
-		compareTangents(t, s, p.Theta, 1e-5)
 	}
 }
 
