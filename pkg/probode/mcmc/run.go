@@ -95,11 +95,22 @@ const startTries = 100
 // the kernels disagree in dimension, or if there is not one name for each
 // coordinate.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
-	s := settings.WithDefaults()
-	ctx, hook := progress.Begin(ctx, "sampling")
-	if s.Progress == nil && hook != nil {
-		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
+	r, err := Begin(kernel, settings)
+	if err != nil {
+		return nil, err
 	}
+	return r.Run(ctx)
+}
+
+// A Running is a run that can go on for more draws.
+type Running struct {
+	s      Settings
+	chains []*Chain
+}
+
+// Begin places the chains of a Run at their starts.
+func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
+	s := settings.WithDefaults()
 	chains := make([]*Chain, len(s.Only))
 	for i, index := range s.Only {
 		chains[i] = NewChain(index, s)
@@ -108,15 +119,52 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 		}
 	}
 	s.Names = CoordinateNames(s.Names, chains)
+	return &Running{s: s, chains: chains}, nil
+}
 
+// Run draws what the settings ask for, as the function Run does.
+func (r *Running) Run(ctx context.Context) (*Chains, error) {
+	s := &r.s
 	limit := s.Draws
 	if s.MinESS > 0 {
 		limit = s.MaxDraws
 	}
+	return r.until(ctx, min(s.Draws, limit), limit)
+}
+
+// Extend goes on until each chain has the given number of draws, whatever the
+// settings ask for: the first of them are those that it had, and all are those of
+// one run of that length. Fewer than there are, are what there is.
+func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
+	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 of iterations that an int has room for", draws))
+	}
+	for _, c := range r.chains {
+		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)
+	}
+	whole := r.s
+	defer func() { r.s = whole }()
+	r.s.MinESS = 0
+	return r.until(ctx, draws, draws)
+}
+
+// until draws n of each chain, and again as many as Draws, up to the limit, while
+// there are too few effective ones.
+func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
+	s, chains := &r.s, r.chains
+	ctx, hook := progress.Begin(ctx, "sampling")
+	if s.Progress == nil && hook != nil {
+		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
+	}
+	for _, c := range chains {
+		if s.Progress != nil && c.record == nil { // the hook came with the context
+			c.record = &record{stride: 1}
+		}
+	}
 	report := newReporter(s.Progress, s.Names, chains, s.iterations(limit))
-	for n := min(s.Draws, limit); ; n = min(n+s.Draws, limit) {
+	for ; ; n = min(n+s.Draws, limit) {
 		complete := advance(ctx, chains, s.iterations(n), s.Workers, report)
-		out := collect(chains, &s)
+		out := collect(chains, s)
 		enough := s.MinESS <= 0 || complete && out.minBulkESS() >= s.MinESS
 		if complete && !enough && n < limit {
 			continue
@@ -140,7 +188,7 @@ func (s Settings) WithDefaults() Settings {
 		{"Draws", float64(s.Draws)}, {"Chains", float64(s.Chains)}, {"Thin", float64(s.Thin)}, {"MaxDraws", float64(s.MaxDraws)},
 		{"Workers", float64(s.Workers)}, {"MinESS", s.MinESS},
 	} {
-		if !(c.value >= 0) {
+		if !(c.value >= 0) || math.IsInf(c.value, 1) {
 			panic(fmt.Sprintf("mcmc: %s is %g in Settings: want a number ≥ 0", c.name, c.value))
 		}
 	}

@@ -374,3 +374,45 @@ func mustPanic(t *testing.T, what string, f func()) {
 	}()
 	f()
 }
+
+// A run that is gone on with has the draws of one that was as long from the
+// beginning, bit by bit, and going on to fewer draws than there are changes nothing.
+func TestRunningExtend(t *testing.T) {
+	settings := Settings{Draws: 50, BurnIn: 30, Seed: 4, Thin: 2, Start: func(_ int, rng *rand.Rand) []float64 { return []float64{rng.NormFloat64(), 1} }}
+	kernel := func(int) Kernel { return &Metropolis{Target: standard} }
+	long := settings
+	long.Draws = 170
+	want, err := Run(context.Background(), kernel, long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workers := range []int{1, 3} {
+		settings.Workers = workers
+		r, err := Begin(kernel, settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := r.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(first.Draws[0]) != 50 || !reflect.DeepEqual(first.Draws[2], want.Draws[2][:50]) {
+			t.Fatalf("the first %d draws are not those of the longer run", len(first.Draws[0]))
+		}
+		for _, n := range []int{70, 170, 20} {
+			got, err := r.Extend(context.Background(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n = max(n, len(got.Draws[0]))
+			for c := range got.Draws {
+				if !reflect.DeepEqual(got.Draws[c], want.Draws[c][:n]) {
+					t.Errorf("chain %d of %d draws is not that of the longer run", c, n)
+				}
+			}
+			if n == 170 && !reflect.DeepEqual(got.Stats, want.Stats) {
+				t.Errorf("counts %v, want %v", got.Stats, want.Stats)
+			}
+		}
+	}
+}
