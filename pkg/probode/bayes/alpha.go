@@ -25,7 +25,9 @@ type NoiseScale struct {
 
 // CalibrateAlpha returns the noise scale α* at the parameters theta of the model,
 // as of a Mode or a draw. The grids are those of p, with which a nil Indicator
-// means Richardson's estimate, for which no reference is needed. Each experiment
+// means Richardson's estimate, for which no reference is needed. The Scaling is that
+// of p: another one in s is an error, since α means something else there, and so is
+// ByComponent, since a model has one α. Each experiment
 // has noise of its own, the first that of the seed of s itself, so that the errors
 // of their α* are independent. See probode.Calibrate.
 func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) (*NoiseScale, error) {
@@ -39,6 +41,9 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	if len(theta) != len(p.Params) {
 		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
 	}
+	if s.ByComponent {
+		return nil, errors.New("bayes: ByComponent: a model has one Alpha: want it false")
+	}
 	if s.Indicator == nil {
 		s.Indicator = probode.Richardson
 	}
@@ -47,11 +52,15 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	var sum, square float64
 	for i, r := range e.runs {
 		e.bind(r, theta)
-		s.Mesh, s.Theta = r.solver.Grid(), slices.Clone(r.theta)
-		if i > 0 {
-			s.Seed = probode.Stream(seed, uint64(i)).Uint64()
+		if s.Scaling != probode.ScaleDefault && s.Scaling != r.solver.Scaling() {
+			return nil, fmt.Errorf("bayes: %s: α for %v, in a model with %v: want the same, in Posterior.Scaling", r.x.title(i), s.Scaling, r.solver.Scaling())
 		}
-		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, s)
+		set := s
+		set.Mesh, set.Theta, set.Scaling = r.solver.Grid(), slices.Clone(r.theta), r.solver.Scaling()
+		if i > 0 {
+			set.Seed = probode.Stream(seed, uint64(i)).Uint64()
+		}
+		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, set)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
 		}
@@ -73,6 +82,8 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 
 // Calibrated returns p with its Alpha known, as calibrated at the mode of the
 // deterministic posterior, and with its Modes, which are looked for if p has none.
+// For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
+// neither that nor a Mesh.
 func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings) (*Posterior, *NoiseScale, error) {
 	if p == nil {
 		return nil, nil, errors.New("bayes: the Posterior is nil")
@@ -83,6 +94,9 @@ func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings)
 		if q.Modes, err = p.FindModes(ctx, ModeSearch{Seed: s.Seed, Workers: s.Workers}); err != nil {
 			return nil, nil, err
 		}
+	}
+	if q.Scaling == probode.ScaleLocal && q.Mesh == nil && q.GridAt == nil {
+		q.GridAt, q.grids = slices.Clone(q.Modes.Modes[0].Theta), nil
 	}
 	c, err := q.CalibrateAlpha(ctx, q.Modes.Modes[0].Theta, s)
 	if err != nil {

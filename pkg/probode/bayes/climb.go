@@ -8,22 +8,43 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A climb is a search under way.
+// A climb is a search under way: Fisher's scoring with the damping of Levenberg and
+// Marquardt. Derivatives are taken where it begins, and again where a step has not
+// done what they had promised; in between they are corrected by the steps.
 type climb struct {
-	u       []float64
-	f       float64 // log density
-	damping float64
-	metric  *mat.SymDense // Fisher's information here, with that of the prior
-	gain    float64       // that the last step promised
-	done    bool
-	found   int   // searches that have come here
-	from    []int // of ModeSearch.From
+	u         []float64
+	f         float64 // log density
+	s         *scoring
+	known     bool // the expansion is that of u
+	fresh     bool // and its derivatives were taken at u
+	damping   float64
+	metric    *mat.SymDense // Fisher's information here, with that of the prior
+	gain      float64       // that the last step promised
+	tolerance float64       // of the gain, at which it ends; zero for 1e-3
+	done      bool
+	failed    bool      // differences could not be taken
+	normal    []float64 // of the plane that it keeps to, of length 1; nil for none
+	steps     int
+	tested    int   // paths to ends that have been looked at
+	found     int   // searches that have come here
+	from      []int // of ModeSearch.From
+}
+
+// scoring returns that of c, which from now on works with e.
+func (c *climb) scoring(e *Density, blocks []block) *scoring {
+	if c.s == nil {
+		c.s = newScoring(e, blocks)
+		c.s.forward, c.s.draws = true, 48
+	}
+	c.s.e = e
+	return c.s
 }
 
 // absorb counts what came to o for c.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
+	o.s, o.metric = nil, nil
 }
 
 // distance returns √((a−b)ᵀ M (a−b)).
@@ -35,47 +56,101 @@ func distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// step makes a step of Fisher scoring, as far uphill as it gets. Where differences
-// cannot be taken at the beginning a simplex looks for a place where they can.
-func (c *climb) step(s *scoring, first bool) {
-	if !s.expand(c.u) {
-		if !first {
-			c.done = true
-			return
-		}
-		c.simplex(s)
-		if !s.expand(c.u) {
-			c.done = true
-			return
-		}
+// expand takes the derivatives at c. Where that cannot be done at the beginning a
+// simplex looks for a place where it can.
+func (c *climb) expand(first bool) bool {
+	ok := c.s.expand(c.u)
+	if !ok && first {
+		c.simplex(c.s)
+		ok = c.s.expand(c.u)
 	}
-	n := len(c.u)
+	if !ok {
+		c.done, c.failed = true, true
+		return false
+	}
+	c.known, c.fresh = true, true
+	c.remember()
+	return true
+}
+
+// remember keeps the metric.
+func (c *climb) remember() {
 	if c.metric == nil {
-		c.metric = mat.NewSymDense(n, nil)
+		c.metric = mat.NewSymDense(len(c.u), nil)
 	}
-	c.metric.CopySym(s.precision)
-	gradient := mat.VecDenseCopyOf(s.gradient)
+	c.metric.CopySym(c.s.precision)
+}
+
+// hopeless reports whether a long search is so far below the highest of the ends, and
+// so slow, that it would take a hundred steps more to come to where an end counts.
+func (c *climb) hopeless(ends []*climb) bool {
+	if c.steps < 15 || len(c.from) > 0 || len(ends) == 0 {
+		return false
+	}
+	best := ends[0].f
+	for _, o := range ends[1:] {
+		best = max(best, o.f)
+	}
+	return c.gain < 0.01*(best-lowest-c.f)
+}
+
+// newton writes the step that the expansion wants with the given damping.
+func (c *climb) newton(step *mat.VecDense, damping float64) bool {
+	n := len(c.u)
 	damped := mat.NewSymDense(n, nil)
-	step := mat.NewVecDense(n, nil)
-	trial := make([]float64, n)
+	damped.CopySym(c.metric)
+	for k := range n {
+		v := c.metric.At(k, k)
+		damped.SetSym(k, k, v+damping*max(v, 1e-2)+1e-12)
+	}
+	gradient := c.s.gradient
+	if c.normal != nil {
+		normal := mat.NewVecDense(n, c.normal)
+		gradient = mat.NewVecDense(n, nil)
+		gradient.AddScaledVec(c.s.gradient, -mat.Dot(normal, c.s.gradient), normal)
+		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
+	}
+	var chol mat.Cholesky
+	return chol.Factorize(damped) && chol.SolveVecTo(step, gradient) == nil
+}
+
+// step makes a step, as far uphill as it gets. The first one of a search may begin
+// with a simplex.
+func (c *climb) step(e *Density, first bool) {
+	s := c.scoring(e, nil)
+	if !c.known && !c.expand(first) {
+		return
+	}
+	tolerance := c.tolerance
+	if tolerance == 0 {
+		tolerance = 1e-3
+	}
+	c.steps++
+	step := mat.NewVecDense(len(c.u), nil)
+	trial := make([]float64, len(c.u))
 	for range 12 {
-		damped.CopySym(c.metric)
-		for k := range n {
-			v := c.metric.At(k, k)
-			damped.SetSym(k, k, v+c.damping*max(v, 1e-2)+1e-12)
-		}
-		var chol mat.Cholesky
-		if !chol.Factorize(damped) || chol.SolveVecTo(step, gradient) != nil {
+		if !c.newton(step, c.damping) {
 			c.damping = max(1e-3, 8*c.damping)
 			continue
 		}
-		c.gain = mat.Dot(step, gradient)
+		c.gain = mat.Dot(step, s.gradient)
+		if c.gain < tolerance && c.damping < 0.1 {
+			if c.fresh || c.tolerance > 0 {
+				c.done = true
+				return
+			}
+			if !c.expand(false) {
+				return
+			}
+			continue
+		}
 		for k := range trial {
 			trial[k] = c.u[k] + step.AtVec(k)
 		}
 		f := s.density(trial)
 		if f > c.f {
 			rose := f - c.f
+			c.known = s.follow(c.u, trial)
 			copy(c.u, trial)
 			c.f = f
 			if rose > 0.25*c.gain {
@@ -83,10 +158,21 @@ func (c *climb) step(s *scoring, first bool) {
 			} else {
 				c.damping = max(1e-3, 2*c.damping)
 			}
-			if c.gain < 1e-7 || c.damping == 0 && rose < 1e-8 {
-				c.done = true
+			if rose < 0.1*c.gain && !c.fresh {
+				c.known = false
+			}
+			c.fresh = false
+			if c.known {
+				c.remember()
 			}
 			return
+		}
+		if !c.fresh {
+			// It may be the derivatives.
+			if !c.expand(false) {
+				return
+			}
+			continue
 		}
 		if c.gain < 1e-6 {
 			break
@@ -94,6 +180,37 @@ func (c *climb) step(s *scoring, first bool) {
 		c.damping = max(1e-3, 8*c.damping)
 	}
 	c.done = true // as good as rounding and differences allow
+}
+
+// polish goes on to the top, with central differences at every step.
+func (c *climb) polish(e *Density) {
+	s := c.scoring(e, nil)
+	s.forward, s.draws = false, 256
+	step := mat.NewVecDense(len(c.u), nil)
+	trial := make([]float64, len(c.u))
+	for range 4 {
+		if !c.expand(false) {
+			return
+		}
+		c.damping = 0
+		if !c.newton(step, 0) || mat.Dot(step, s.gradient) < 1e-7 {
+			return
+		}
+		up := false
+		for t := 1.0; t > 1e-3 && !up; t /= 4 {
+			for k := range trial {
+				trial[k] = c.u[k] + t*step.AtVec(k)
+			}
+			if f := s.density(trial); f > c.f {
+				up = true
+				copy(c.u, trial)
+				c.f = f
+			}
+		}
+		if !up {
+			return
+		}
+	}
 }
 
 // simplex goes uphill by the method of Nelder and Mead.
@@ -105,7 +222,7 @@ func (c *climb) simplex(s *scoring) {
 		return 1e300
 	}}
 	n := len(c.u)
-	r, _ := optimize.Minimize(problem, slices.Clone(c.u), &optimize.Settings{FuncEvaluations: 60 * (n + 1),
+	r, _ := optimize.Minimize(problem, slices.Clone(c.u), &optimize.Settings{FuncEvaluations: 20 * (n + 1),
 		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 20 * n}}, &optimize.NelderMead{})
 	if r != nil && -r.F > c.f {
 		copy(c.u, r.X)

@@ -2,6 +2,7 @@ package bayes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -24,14 +25,18 @@ type Result struct {
 	// all chains together, and Tail the smallest tail effective sample size.
 	ESS, Tail float64
 
-	// Work is that of the whole run, in the same units.
-	Work float64
+	// Work is that of the whole run, in the same units, but for that of the search
+	// for modes, which is Prepared.
+	Work, Prepared float64
 
 	// Seconds is the time that all of it took with the workers at hand:
 	// Preparation, in which modes and starts are found, burn-in, and the draws.
-	// Drawing is the part that more draws would take in proportion. Times are
-	// all here that is not the same the next time.
+	// Modes that the Posterior came with count with the time that the search for
+	// them took. Drawing is the part that more draws would take in proportion.
+	// Times are all here that is not the same the next time.
 	Seconds, Preparation, Drawing float64
+
+	job *job // that made it, for More
 }
 
 // Rate returns the number of effective draws per second, preparation and burn-in
@@ -56,6 +61,7 @@ func Compare(ctx context.Context, p *Posterior, samplers []Sampler, s mcmc.Setti
 		if err != nil {
 			return out, fmt.Errorf("%v: %w", sampler, err)
 		}
+		r.job = nil // nobody goes on with it: let go of its memory
 		out = append(out, r)
 	}
 	return out, nil
@@ -68,7 +74,22 @@ func Measure(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if err != nil {
 		return Result{}, err
 	}
-	chains, err := job.run(ctx)
+	return job.measure(ctx, sampler, 0)
+}
+
+// More goes on with the same chains until each has the given number of draws, and
+// returns all of it: the draws that there were come first. The numbers are those of
+// one run of that length; r is as it was, and is not gone on with again.
+func (r Result) More(ctx context.Context, draws int) (Result, error) {
+	if r.job == nil {
+		return r, errors.New("bayes: Result.More: this result is not of Measure")
+	}
+	return r.job.measure(ctx, r.Sampler, draws)
+}
+
+// measure runs the job, or goes on to the given number of draws if that is positive.
+func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Result, error) {
+	chains, err := job.run(ctx, draws)
 	if err != nil {
 		return Result{}, err
 	}
@@ -81,6 +102,10 @@ func Measure(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 		Work:    job.solves(),
 		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),
 		Drawing: job.drawing.Seconds()*float64(kept)/float64(all) + job.finishing.Seconds(),
+		job:     job,
+	}
+	if job.modes != nil {
+		r.Prepared = job.modes.Work
 	}
 	for _, m := range chains.Summary() {
 		r.ESS, r.Tail = math.Min(r.ESS, m.BulkESS), math.Min(r.Tail, m.TailESS)

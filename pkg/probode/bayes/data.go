@@ -61,7 +61,8 @@ func (d *Data) validate() error {
 // ReadCSV reads observations from a table with a header row, in UTF-8. time is
 // the name of the column of times and columns those of the values, in the order
 // wanted; other columns are ignored. Numbers are decimal. An empty cell, NaN, or
-// NA is a missing value. Errors name the line.
+// NA is a missing value; a column in which all are missing is an error, as are the
+// times as values, and a column that is wanted twice. Errors name the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	text := bufio.NewReader(r)
 	if err := checkText(text); err != nil {
@@ -88,6 +89,12 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		}
 		if slices.Contains(header[at[i]+1:], name) {
 			return nil, fmt.Errorf("data: the header has column %q twice: want it once", name)
+		}
+		switch j := slices.Index(at[:i], at[i]); {
+		case j == 0:
+			return nil, fmt.Errorf("data: column %q is that of the times, and cannot be one of the values, too", name)
+		case j > 0: // it would count twice as evidence
+			return nil, fmt.Errorf("data: column %q is wanted twice: want each column once", name)
 		}
 	}
 	d := &Data{Names: slices.Clone(columns)}
@@ -118,6 +125,11 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	}
 	if err := d.validate(); err != nil {
 		return nil, err
+	}
+	for k, name := range columns {
+		if !slices.ContainsFunc(d.Y, func(row []float64) bool { return !math.IsNaN(row[k]) }) {
+			return nil, fmt.Errorf("data: column %q has no number in it: leave it out", name)
+		}
 	}
 	return d, nil
 }

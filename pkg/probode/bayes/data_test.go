@@ -13,11 +13,11 @@ import (
 // What spreadsheets and R write is read as it is meant.
 func TestReadCSVDialects(t *testing.T) {
 	for in, want := range map[string]string{
-		"\ufefft,y\n1,2\n":                         "[1] [[2]]",
-		"\ufeff\"t\",\"y\"\r\n1,\"2.5\"\r\n":       "[1] [[2.5]]",
-		"\"t\",\"y\"\n1,NA\n2,\"NA\"\n3,\n4,NaN\n": "[1 2 3 4] [[NaN] [NaN] [NaN] [NaN]]",
-		"t,x,x,y\n1,,,2\n":                         "[1] [[2]]", // two of one name that nobody asks for
-		"t,y\n-1e-3,+2E1\n":                        "[-0.001] [[20]]",
+		"\ufefft,y\n1,2\n":                              "[1] [[2]]",
+		"\ufeff\"t\",\"y\"\r\n1,\"2.5\"\r\n":            "[1] [[2.5]]",
+		"\"t\",\"y\"\n1,NA\n2,\"NA\"\n3,\n4,NaN\n5,1\n": "[1 2 3 4 5] [[NaN] [NaN] [NaN] [NaN] [1]]",
+		"t,x,x,y\n1,,,2\n":                              "[1] [[2]]", // two of one name that nobody asks for
+		"t,y\n-1e-3,+2E1\n":                             "[-0.001] [[20]]",
 	} {
 		d, err := bayes.ReadCSV(strings.NewReader(in), "t", "y")
 		if err != nil {
@@ -85,4 +85,39 @@ func TestReadCSVFails(t *testing.T) {
 	if _, err := bayes.ReadCSV(iotest.ErrReader(broken), "t", "y"); !errors.Is(err, broken) {
 		t.Errorf("error %v, want %v", err, broken)
 	}
+}
+
+// Whatever a table holds, it is refused in one short line that can be printed, or is
+// data that can be used, and the same when they are written and read again.
+func FuzzReadCSV(f *testing.F) {
+	for _, seed := range []string{
+		"", "t,y\n1,2\n", "t,y,z\n1,2,3\n2,NA,\n", "t,y\n1,NaN\n", "\ufefft,y\r\n1,2\r\n", "t;y\n1;2\n", "t,y\n1,\"2\n", "t,y\n2,1\n1,1\n",
+		"t,y\n1,1e999\n", "t,y\n-0,0x1p3\n", "t,y\n1,1_0\n", "# a\nt,y,y\n1,2,3\n", "t,y\n1,2,3\n", "t,y\n1,\x1b[2J\n", "\x1f\x8b", "t,y\n1,5e-324\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		for _, columns := range [][]string{{"y"}, {"y", "z"}} {
+			d, err := bayes.ReadCSV(strings.NewReader(in), "t", columns...)
+			if err != nil {
+				if n := len(err.Error()); n > 700 || strings.ContainsAny(err.Error(), "\n\x1b\r\a") {
+					t.Errorf("%q: an error of %d bytes: %q", in, n, err)
+				}
+				continue
+			}
+			var again strings.Builder
+			fmt.Fprintf(&again, "t,%s\n", strings.Join(columns, ","))
+			for i, at := range d.T {
+				fmt.Fprint(&again, at)
+				for _, y := range d.Y[i] {
+					fmt.Fprint(&again, ",", y)
+				}
+				again.WriteByte('\n')
+			}
+			e, err := bayes.ReadCSV(strings.NewReader(again.String()), "t", columns...)
+			if err != nil || fmt.Sprint(d.T, d.Y) != fmt.Sprint(e.T, e.Y) {
+				t.Errorf("%q is read as %v %v, and after writing as %+v, %v", in, d.T, d.Y, e, err)
+			}
+		}
+	})
 }

@@ -27,6 +27,7 @@ import (
 // its error changes from θ to θ′.
 //
 // Stationary distribution: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
+// with Accurate p(θ | Y) of that solver, the first stage being the Posterior as it is;
 // with Noise p(θ, ξ | Y), θ being moved with ξ fixed and ξ by pCN as in
 // PCNWithinGibbs. But a chain does not enter a region where the coarse solver
 // fails.
@@ -51,6 +52,15 @@ type DelayedAcceptance struct {
 	// the Posterior.
 	CoarseMethod probode.Method
 
+	// CoarseMesh, if not nil, makes the grids of the first stage in the place of
+	// CoarseStep.
+	CoarseMesh probode.Mesh
+
+	// Accurate, if not nil, is the second stage, and the solver of the Posterior
+	// the first one. CoarseStep, CoarseMethod, CoarseMesh and Noise then have no
+	// meaning.
+	Accurate *AccurateSolver
+
 	// Noise has the sampler move ξ, too.
 	Noise bool
 
@@ -63,7 +73,10 @@ type DelayedAcceptance struct {
 }
 
 func (s DelayedAcceptance) String() string {
-	if s.Noise {
+	switch {
+	case s.Accurate != nil:
+		return "delayed acceptance, accurate"
+	case s.Noise:
 		return "delayed acceptance, pcn"
 	}
 	return "delayed acceptance"
@@ -71,14 +84,20 @@ func (s DelayedAcceptance) String() string {
 
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
 
+// refines returns the solver whose modes the chains start around.
+func (s DelayedAcceptance) refines() *AccurateSolver { return s.Accurate }
+
 // coarse returns p with the solver of the first stage.
 func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 	q := *p
-	q.StepSize, q.Mesh, q.grids = s.CoarseStep, nil, nil
+	if s.Accurate != nil {
+		return &q
+	}
+	q.StepSize, q.Mesh, q.grids = s.CoarseStep, s.CoarseMesh, nil
 	if s.CoarseMethod != nil {
 		q.Method = s.CoarseMethod
 	}
-	if s.CoarseStep == 0 {
+	if s.CoarseStep == 0 && s.CoarseMesh == nil {
 		q.StepSize = 2 * p.StepSize
 		for _, x := range p.Experiments {
 			q.StepSize = min(q.StepSize, x.Problem.Span[1]-x.Problem.Span[0])
@@ -94,14 +113,21 @@ func (s DelayedAcceptance) Check(p *Posterior) error {
 	if _, err := newDensity(s.coarse(p)); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
+	if s.Accurate != nil {
+		_, err := s.Accurate.Density(p)
+		return err
+	}
 	if s.Noise {
 		return noisy(s, p)
 	}
 	return nil
 }
 
-// Target returns p₀(θ | Y), with Noise p(θ, ξ | Y).
+// Target returns p₀(θ | Y), with Accurate p(θ | Y), with Noise p(θ, ξ | Y).
 func (s DelayedAcceptance) Target() Target {
+	if s.Accurate != nil {
+		return Target{Distribution: Accurate, Solver: *s.Accurate}
+	}
 	if s.Noise {
 		return Target{Distribution: Joint, Reweightable: true}
 	}
@@ -114,6 +140,12 @@ func (s DelayedAcceptance) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.K
 	coarse, err := e.With(s.coarse(e.p))
 	if err != nil {
 		panic("bayes: " + err.Error()) // Check has looked at it
+	}
+	if s.Accurate != nil {
+		if err := e.refine(*s.Accurate); err != nil {
+			panic("bayes: " + err.Error())
+		}
+		return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 	}
 	if s.Noise {
 		xi := newPCN(e, rule, burnIn, s.Beta, 1)

@@ -40,14 +40,17 @@ type run struct {
 	x      *Experiment
 	solver *probode.Solver
 	at     *probode.Interpolator
-	z      []float64      // path
-	state  []float64      // at the times of the data
-	param  []int          // index in θ of each element of the problem's θ, −1 if known
-	theta  []float64      // of the problem
-	fit    []float64      // view of Density.fit
-	row0   int            // of the data that is being looked at
-	pick   []int          // components observed, if x.Observe is nil
-	errors []columnErrors // of observation
+	again  *probode.AdaptiveSolver // of a grid that changes with θ; nil as a rule
+	noise  int                     // its part of ξ
+	held   bool                    // that grid is held, and solver has it
+	z      []float64               // path
+	state  []float64               // at the times of the data
+	param  []int                   // index in θ of each element of the problem's θ, −1 if known
+	theta  []float64               // of the problem
+	fit    []float64               // view of Density.fit
+	row0   int                     // of the data that is being looked at
+	pick   []int                   // components observed, if x.Observe is nil
+	errors []columnErrors          // of observation
 }
 
 // columnErrors are the likelihood of one column with the values of its own parameters.
@@ -86,7 +89,7 @@ func newDensity(p *Posterior) (*Density, error) {
 			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
 		}
 		e.runs = append(e.runs, r)
-		e.noise += r.solver.NoiseLen()
+		e.noise += r.noise
 		values += len(r.x.Data.T) * r.x.Data.columns()
 	}
 	e.setFit(make([]float64, values))
@@ -109,6 +112,11 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.Scaling != probode.ScaleDefault { // the local errors of ScaleLocal are those of the grid
+		if err := solver.SetScaling(p.Scaling, nil); err != nil {
+			return nil, err
+		}
+	}
 	if solver.Streams() {
 		return nil, fmt.Errorf("%v: the method needs more randomness than ξ and does not depend on θ continuously: want another one for inference", p.Method)
 	}
@@ -116,8 +124,12 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observations: %w", err)
 	}
+	again, err := p.newAgain(x)
+	if err != nil {
+		return nil, err
+	}
 	d, columns := problem.Dim(), x.Data.columns()
-	r := &run{x: x, solver: solver, at: at,
+	r := &run{x: x, solver: solver, at: at, again: again, noise: solver.NoiseLen(),
 		z: make([]float64, solver.PathLen()), state: make([]float64, len(x.Data.T)*d),
 		theta: slices.Clone(problem.Theta)}
 	for k := range problem.Theta {
@@ -212,6 +224,27 @@ func (e *Density) evaluate(theta, xi []float64) {
 	e.ll = sum
 }
 
+// again evaluates one experiment, r, with its own part of ξ at the head of xi, and
+// reports whether it has a likelihood there. Without solve it is that of the states
+// that r holds.
+func (e *Density) again(r *run, theta, xi []float64, solve bool) bool {
+	if e.err = e.fault; e.fault == nil {
+		e.evaluateOne(r, theta, xi, solve)
+	}
+	return e.err == nil && !math.IsNaN(e.ll) && !math.IsInf(e.ll, 0)
+}
+
+func (e *Density) evaluateOne(r *run, theta, xi []float64, solve bool) {
+	e.at = r
+	defer e.recovered(theta)
+	if !solve {
+		e.bind(r, theta)
+	} else if _, e.err = e.solve(r, theta, xi); e.err != nil {
+		return
+	}
+	e.ll = r.logLikelihood(theta)
+}
+
 // recovered takes down what panicked in a likelihood or Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
@@ -276,6 +309,15 @@ func (e *Density) NoiseLen() int { return e.noise }
 // Work returns the number of steps that solvers have taken.
 func (e *Density) Work() int { return *e.work }
 
+// fullSteps returns the number of steps of one solution of all the equations.
+func (e *Density) fullSteps() int {
+	n := 0
+	for _, r := range e.runs {
+		n += r.solver.Steps()
+	}
+	return n
+}
+
 // Expected returns what is expected of each value of the data, by experiment, row
 // and column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the
 // next one.
@@ -285,7 +327,8 @@ func (e *Density) Expected() []float64 { return e.fit }
 // at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
 func (e *Density) States(i int) []float64 { return e.runs[i].state }
 
-// Grid returns the grid that experiment i is solved on.
+// Grid returns the grid that experiment i is solved on; where it changes with θ,
+// that of the last Hold.
 func (e *Density) Grid(i int) *probode.Grid { return e.runs[i].solver.Grid() }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
@@ -321,8 +364,13 @@ func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error)
 	}
 	var noise []float64
 	if xi != nil {
-		n := r.solver.NoiseLen()
-		noise, xi = xi[:n], xi[n:]
+		noise, xi = xi[:r.noise], xi[r.noise:]
+	}
+	if r.again != nil {
+		noise = nil
+	}
+	if r.again != nil && !r.held {
+		return xi, e.note(e.solveAgain(r))
 	}
 	*e.work += r.solver.Steps()
 	if err := e.note(r.solver.Solve(r.z, r.theta, noise)); err != nil {

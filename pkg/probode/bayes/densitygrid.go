@@ -22,6 +22,19 @@ func (p *Posterior) grid(ctx context.Context, x *Experiment) (*probode.Grid, err
 			theta[k] = p.GridAt[i]
 		}
 	}
+	g, err := p.unmeasured(ctx, x, theta)
+	if err != nil || p.Scaling != probode.ScaleLocal {
+		return g, err
+	}
+	// The local errors go with the grid: those that α is calibrated with are those
+	// of the sampler.
+	return probode.Measured{Mesh: g}.Grid(ctx, problem, p.Method, theta, x.Data.T)
+}
+
+// unmeasured returns the grid at theta, with local errors only if its making finds
+// them.
+func (p *Posterior) unmeasured(ctx context.Context, x *Experiment, theta []float64) (*probode.Grid, error) {
+	problem := x.Problem
 	if p.Mesh != nil {
 		return p.Mesh.Grid(ctx, problem, p.Method, theta, x.Data.T)
 	}

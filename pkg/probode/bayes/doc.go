@@ -20,18 +20,33 @@
 // # Which sampler
 //
 //	sampler               stationary distribution             solves a draw       use it
-//	PCNWithinGibbs       p(θ, ξ | Y)                2                   by default
-//	PseudoMarginal       p(θ | Y)                   N                   where the noise is so large that θ and ξ are moved together badly
-//	DelayedAcceptance    p₀(θ | Y) of the fine      1 coarse, and fine  where the fine step is expensive
-//	                     step, or p(θ, ξ | Y)       ones where accepted
-//	Deterministic        p₀(θ | Y), ξ = 0           1                   to see what the solver's error does
+//	DelayedAcceptance    p(θ | Y) of an accurate    1, and an accurate  by default, with Accurate; else where the fine step is expensive
+//	                     solver, p₀(θ | Y) of a     or fine one where
+//	                     finer step, or p(θ, ξ | Y) the first accepts
+//	Deterministic        p₀(θ | Y), ξ = 0           1                   where assess.Certify says that the solver's error is negligible
 //	Reweighted           p₀(θ | Y) of an accurate   1, and an accurate  to check a coarse posterior; k̂ says whether it worked
 //	                     solver                     one for each kept
+//	PCNWithinGibbs       p(θ, ξ | Y)                2                   for the posterior of the paper
+//	PseudoMarginal       p(θ | Y)                   N                   the same, where θ and ξ are moved together badly
 //	ExpectedLikelihood   near p(θ | Y)              2 N                 to compare with Conrad et al.
 //	RedrawOnAccept       depends on the proposal    1 to 2              to reproduce the paper's Figure 2
 //
-// The first three are exact: their draws have the distribution stated, up to Monte Carlo
-// error. Compare runs several on one model.
+// All but the last two are exact: their draws have the distribution stated, up to
+// Monte Carlo error, of the weights of Reweighted too. Compare runs several on one
+// model.
+//
+// # What noise in the model is for
+//
+// p(θ, ξ | Y) is the paper's answer to a solver that cannot be had more accurate: it
+// is wider where the solver knows less, and says so of the path too. It does not
+// undo an error that keeps its sign, and widens what it does not move: over the
+// cases of the command, at steps where the error matters, the bias of the worst
+// parameter stays what it is or grows in seven of eight (docs/calibration.md).
+// Where a smaller step, another method or an accurate second look can be paid for,
+// each of them is nearer to the posterior of the exact solution and most are
+// cheaper; package assess measures which, for the model at hand. So the default is
+// DelayedAcceptance with Accurate, which is right whatever the step, and costs an
+// accurate solve for about every second draw.
 //
 // # References
 //

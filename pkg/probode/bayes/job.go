@@ -27,6 +27,7 @@ type job struct {
 	densities []*Density
 	full      int    // steps of one solution of all the equations
 	modes     *Modes // nil if they were not looked for
+	running   *mcmc.Running
 
 	late context.Context // that solves are bound to
 	stop context.CancelCauseFunc
@@ -63,9 +64,7 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if a, ok := sampler.(Proposer); ok {
 		j.rule = a.Proposals()
 	}
-	for _, r := range e.runs {
-		j.full += r.solver.Steps()
-	}
+	j.full = e.fullSteps()
 	if held := p.held(); held != "" {
 		j.notes = append(j.notes, held)
 	}
@@ -90,6 +89,10 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 		j.prepared, j.notes = prepared, append(j.notes, notes...)
 	}
 	j.preparing = time.Since(begin)
+	if j.modes != nil && j.modes == p.Modes {
+		// They were found before, and have cost what they have cost.
+		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
+	}
 	return j, nil
 }
 
@@ -132,12 +135,26 @@ func (j *job) fault() error {
 	return nil
 }
 
-func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
+// run draws, or goes on to the given number of draws of each chain if that is
+// positive.
+func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
 	defer release()
-	chains, err := mcmc.Run(inner, j.kernel, j.settings)
-	j.drawing = time.Since(begin)
+	var chains *mcmc.Chains
+	var err error
+	switch {
+	case j.running == nil:
+		if j.running, err = mcmc.Begin(j.kernel, j.settings); err == nil {
+			chains, err = j.running.Run(inner)
+		}
+	default:
+		for _, d := range j.densities {
+			d.Bind(j.late)
+		}
+		chains, err = j.running.Extend(inner, draws)
+	}
+	j.drawing += time.Since(begin)
 	if fault := j.fault(); fault != nil {
 		err = fault
 	}
@@ -157,7 +174,7 @@ func (j *job) run(ctx context.Context) (*mcmc.Chains, error) {
 	if f, ok := j.sampler.(Finisher); ok && err == nil {
 		begin = time.Now()
 		chains, err = f.Finish(ctx, j.p, chains)
-		j.finishing = time.Since(begin)
+		j.finishing += time.Since(begin)
 	}
 	return chains, err
 }
@@ -173,11 +190,12 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	if err != nil {
 		return nil
 	}
-	var notes []string
+	var notes, all []string
 	for k, m := range j.modes.Modes {
 		if m.Mass <= leastMass || m.Cov == nil {
 			continue
 		}
+		all = append(all, fmt.Sprintf("%.3g at %s", shares[k], j.p.format(m.Theta)))
 		switch odds := shares[k] / (1 - shares[k]) / (m.Mass / (1 - m.Mass)); {
 		case shares[k] == 0:
 			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass by its Gaussian approximation", j.p.format(m.Theta), m.Mass))
@@ -185,7 +203,7 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass by its Gaussian approximation: see by R̂ which is wrong", shares[k], j.p.format(m.Theta), m.Mass))
 		}
 	}
-	return notes
+	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
 // mostStrain is the multiple of its tolerance that the local error on a frozen
@@ -203,7 +221,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 	all := chains.Pooled()
 	var notes []string
 	for i, r := range e.runs {
-		if r.solver.Grid().Local() == nil || len(all) == 0 {
+		if r.again != nil || r.solver.Grid().Tolerance() == nil || len(all) == 0 {
 			continue
 		}
 		worst, over, tried := 0.0, 0, min(draws, len(all))

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/internal/progress"
 )
 
 // Where the noise of the solver is large, θ and ξ depend on each other so
@@ -87,38 +87,24 @@ func (b *block) add(xi []float64, dv float64) {
 // there is none to be found, for the density is not smooth or does not
 // determine all parameters.
 func findShape(ctx context.Context, e *Density, u []float64, blocks []block) *shape {
-	s := newScoring(e, blocks)
-	d := len(u)
-	x := make([]float64, d+len(blocks))
+	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
-	at := s.density(x)
-	trial := make([]float64, len(x))
-	var chol mat.Cholesky
-	for range 30 {
-		if ctx.Err() != nil || !s.expand(x) || !chol.Factorize(s.precision) || chol.Cond() > 1e14 {
-			return nil
-		}
-		step := mat.NewVecDense(len(x), nil)
-		if chol.SolveVecTo(step, s.gradient) != nil {
-			return nil
-		}
-		gain := mat.Dot(step, s.gradient)
-		if gain < 0.01 { // the mode is 0.1 standard deviations away
+	c := &climb{u: x, tolerance: 0.02} // the mode is 0.2 standard deviations away
+	ctx, hook := progress.Begin(ctx, "joint moves")
+	c.scoring(e, blocks).draws = 256
+	if hook != nil {
+		c.s.tell = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
+		defer hook(1, 1, "")
+	}
+	c.f = c.s.density(x)
+	for range 60 {
+		if c.step(e, false); c.done || ctx.Err() != nil {
 			break
 		}
-		found := false
-		for t := 1.0; t > 1e-4 && !found; t /= 2 {
-			for k := range x {
-				trial[k] = x[k] + t*step.AtVec(k)
-			}
-			if f := s.density(trial); f > at+1e-4*t*gain {
-				copy(x, trial)
-				at, found = f, true
-			}
-		}
-		if !found {
-			break // as good as rounding and differences allow
-		}
+	}
+	var chol mat.Cholesky
+	if c.failed || ctx.Err() != nil || !chol.Factorize(c.s.precision) || chol.Cond() > 1e14 {
+		return nil
 	}
 	for _, v := range x {
 		if math.IsNaN(v) {
@@ -126,295 +112,6 @@ func findShape(ctx context.Context, e *Density, u []float64, blocks []block) *sh
 		}
 	}
 	return &shape{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
-}
-
-// scoring is the work of findShape: the gradient of the log density of (θ, v),
-// and its expected curvature.
-type scoring struct {
-	e         *Density
-	blocks    []block
-	theta, xi []float64
-	step      []float64 // of the differences
-	precision *mat.SymDense
-	gradient  *mat.VecDense
-	forward   bool       // differences: half the work, for a rough gradient
-	draws     int        // of each value of the data, for the information
-	jac       *mat.Dense // of the locations, of the last expand
-	full      []float64
-	which     []int
-}
-
-func newScoring(e *Density, blocks []block) *scoring {
-	n := len(e.p.Params) + len(blocks)
-	s := &scoring{e: e, blocks: blocks, draws: 256,
-		theta: make([]float64, len(e.p.Params)), xi: make([]float64, e.noise), step: make([]float64, n),
-		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
-	for k := range s.step {
-		s.step[k] = 1e-2 // of a N(0, 1)
-	}
-	for k, t := range e.transforms {
-		// The posterior may be much narrower than the prior.
-		prior := e.p.Params[k].Prior
-		s.step[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
-		if !(s.step[k] > 0) || math.IsInf(s.step[k], 1) {
-			s.step[k] = 1e-5
-		}
-	}
-	return s
-}
-
-// density returns the log density at x, and leaves what is expected of the data
-// in the evaluator; −∞ where it cannot be evaluated.
-func (s *scoring) density(x []float64) float64 {
-	d := len(s.theta)
-	lp := s.e.Constrain(s.theta, x[:d])
-	if math.IsInf(lp, 0) {
-		return math.Inf(-1)
-	}
-	clear(s.xi)
-	for i := range s.blocks {
-		v := x[d+i]
-		s.blocks[i].add(s.xi, v)
-		lp -= v * v / 2
-	}
-	ll, err := s.e.LogLikelihood(s.theta, s.xi)
-	if err != nil || math.IsNaN(ll) {
-		return math.Inf(-1)
-	}
-	return lp + ll
-}
-
-// locations appends to dst what the distribution of each value of the data depends on:
-// what is expected of it, and own parameters that are unknown.
-func (s *scoring) locations(dst []float64) []float64 {
-	for _, r := range s.e.runs {
-		c := len(r.errors)
-		for n := range r.x.Data.T {
-			for k, l := range r.errors {
-				dst = append(dst, r.fit[n*c+k])
-				for i, p := range l.param {
-					if p >= 0 {
-						dst = append(dst, l.own[i])
-					}
-				}
-			}
-		}
-	}
-	return dst
-}
-
-// expand sets gradient and precision at x and reports whether it could.
-func (s *scoring) expand(x []float64) bool {
-	if math.IsInf(s.density(x), 0) {
-		return false
-	}
-	base := s.locations(nil)
-	score, cells := s.information()
-
-	d := len(s.theta)
-	jac := mat.NewDense(len(base), len(x), nil)
-	s.jac = jac
-	var plus, minus []float64
-	for k, at := range x {
-		h := s.step[k]
-		x[k] = at + h
-		up := s.density(x)
-		plus = s.locations(plus[:0])
-		width, lower := h, base
-		if !s.forward || math.IsInf(up, 0) {
-			x[k] = at - h
-			down := s.density(x)
-			minus = s.locations(minus[:0])
-			width, lower = 2*h, minus
-			switch {
-			case math.IsInf(down, 0) && math.IsInf(up, 0):
-				x[k] = at
-				return false
-			case math.IsInf(down, 0): // at a wall
-				width, lower = h, base
-			case math.IsInf(up, 0):
-				width, lower = h, minus
-				plus = append(plus[:0], base...)
-			}
-		}
-		x[k] = at
-		for i := range base {
-			jac.Set(i, k, (plus[i]-lower[i])/width)
-		}
-	}
-	scaled := mat.NewDense(len(base), len(x), nil)
-	for _, c := range cells {
-		rows := jac.Slice(c.at, c.at+c.n, 0, len(x))
-		scaled.Slice(c.at, c.at+c.n, 0, len(x)).(*mat.Dense).Mul(mat.NewDense(c.n, c.n, c.info), rows)
-	}
-	var full mat.Dense
-	full.Mul(jac.T(), scaled)
-	s.gradient.MulVec(jac.T(), mat.NewVecDense(len(score), score))
-	for i := range x {
-		for k := i; k < len(x); k++ {
-			s.precision.SetSym(i, k, full.At(i, k))
-		}
-	}
-	// The priors.
-	add := func(k int, gradient, curvature float64) {
-		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
-		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
-	}
-	lp := s.e.Constrain(s.theta, x[:d])
-	for k := range d {
-		at, h := x[k], 100*s.step[k]
-		x[k] = at + h
-		up := s.e.Constrain(s.theta, x[:d])
-		x[k] = at - h
-		down := s.e.Constrain(s.theta, x[:d])
-		x[k] = at
-		if g, c := (up-down)/(2*h), (2*lp-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
-			add(k, g, max(0, c))
-		}
-	}
-	for k := d; k < len(x); k++ {
-		add(k, -x[k], 1)
-	}
-	for k := range x {
-		if v := s.gradient.AtVec(k) + s.precision.At(k, k); math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// A cell is what one value of the data tells of its locations, those from at to
-// at+n−1: Fisher's information, n×n.
-type cell struct {
-	at, n int
-	info  []float64
-}
-
-// information returns the gradient of the log likelihood in the locations, and
-// Fisher's information there, the mean of the squared gradient over data that
-// the distributions draw.
-func (s *scoring) information() (score []float64, cells []cell) {
-	rng := probode.Stream(0x73636f7265)
-	for _, r := range s.e.runs {
-		c := len(r.errors)
-		for n, row := range r.x.Data.Y {
-			for k, y := range row {
-				l, m := &r.errors[k], r.fit[n*c+k]
-				q := 1
-				for _, p := range l.param {
-					if p >= 0 {
-						q++
-					}
-				}
-				g, f := make([]float64, q), make([]float64, q*q)
-				if s.closed(f, l, m) {
-					if math.IsNaN(y) {
-						clear(f)
-					} else if !l.gradient(g, y, m, 1/math.Sqrt(f[0])) {
-						clear(g)
-					}
-					cells = append(cells, cell{len(score), q, f})
-					score = append(score, g...)
-					continue
-				}
-				ys := make([]float64, s.draws)
-				var spread float64
-				for i := range ys {
-					ys[i] = l.Rand(m, l.own, rng)
-					spread += math.Abs(ys[i]-m) / float64(s.draws)
-				}
-				if !math.IsNaN(y) {
-					count := 0.0
-					for _, yi := range ys {
-						if !l.gradient(g, yi, m, spread) {
-							continue
-						}
-						count++
-						for i := range q {
-							for j := range q {
-								f[i*q+j] += g[i] * g[j]
-							}
-						}
-					}
-					for i := range f {
-						f[i] /= max(1, count)
-					}
-					if !l.gradient(g, y, m, spread) {
-						clear(g)
-					}
-				}
-				cells = append(cells, cell{len(score), q, f})
-				score = append(score, g...)
-			}
-		}
-	}
-	return score, cells
-}
-
-// closed writes the information on m and the own numbers that are unknown, if l has
-// it in closed form.
-func (s *scoring) closed(dst []float64, l *columnErrors, m float64) bool {
-	by, ok := l.Likelihood.(Informer)
-	if !ok {
-		return false
-	}
-	if _, ok := description(l.Likelihood); !ok {
-		return false
-	}
-	n := 1 + len(l.own)
-	s.full = append(s.full[:0], make([]float64, n*n)...)
-	if !by.Information(s.full, m, l.own) {
-		return false
-	}
-	s.which = append(s.which[:0], 0)
-	for i, p := range l.param {
-		if p >= 0 {
-			s.which = append(s.which, 1+i)
-		}
-	}
-	for a, i := range s.which {
-		for b, j := range s.which {
-			v := s.full[i*n+j]
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return false
-			}
-			dst[a*len(s.which)+b] = v
-		}
-	}
-	return true
-}
-
-// gradient writes the derivatives of log p(y | m, own) in m and in the own
-// parameters that are unknown, and reports whether they are finite.
-func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
-	h := 1e-5 * (math.Abs(m) + spread)
-	if m > 0 {
-		h = min(h, m/2) // which may have to be positive
-	}
-	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
-	q := 1
-	for i, p := range l.param {
-		if p < 0 {
-			continue
-		}
-		at := l.own[i]
-		h := 1e-5 * math.Abs(at)
-		if h == 0 {
-			h = 1e-5
-		}
-		l.own[i] = at + h
-		up := l.LogProb(y, m, l.own)
-		l.own[i] = at - h
-		dst[q] = (up - l.LogProb(y, m, l.own)) / (2 * h)
-		l.own[i] = at
-		q++
-	}
-	for _, g := range dst {
-		if math.IsNaN(g) || math.IsInf(g, 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // A both proposes moves of θ and ξ at once.

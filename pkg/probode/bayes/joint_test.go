@@ -46,6 +46,10 @@ func TestFindShape(t *testing.T) {
 	if s == nil {
 		t.Fatal("no shape")
 	}
+	// The differences are taken once, and a handful of steps follows.
+	if solves := e.Work() / e.fullSteps(); solves > 2*(1+len(blocks)) {
+		t.Errorf("%d solves for %d coordinates", solves, 1+len(blocks))
+	}
 	// Z(t) = θt + √α h^{3/2} Σ ξᵢ, with ξᵢ = v_b/√n_b.
 	n := 1 + len(blocks)
 	scale := math.Sqrt(20 * math.Pow(0.25, 3))

@@ -30,28 +30,36 @@ const flat = 10
 // until in their coordinates f looks like ½|z|².
 //
 // metric, if not nil, is a first guess at the Hessian, the axes of which the search
-// begins with.
-func laplace(f func([]float64) float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
+// begins with. f evaluates many points at once.
+func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
-	f0 := f(u)
-	x := make([]float64, d)
+	f0 := f([][]float64{u})[0]
 	w := mat.NewDense(d, d, nil)
-	// at returns f at a step along the sum of the axes given, or against it.
-	at := func(sign float64, axes []int) float64 {
-		copy(x, u)
-		for _, k := range axes {
-			for i := range x {
-				x[i] += sign * laplaceStep * w.At(i, k)
+	// bends returns the second derivatives along sums of axes.
+	bends := func(sums ...[]int) []float64 {
+		var points [][]float64
+		for _, axes := range sums {
+			for _, sign := range [2]float64{1, -1} {
+				x := slices.Clone(u)
+				for _, k := range axes {
+					for i := range x {
+						x[i] += sign * laplaceStep * w.At(i, k)
+					}
+				}
+				points = append(points, x)
 			}
 		}
-		if v := f(x); math.Abs(v) < 1e200 {
-			return v
+		values := f(points)
+		for i, v := range values {
+			if !(math.Abs(v) < 1e200) {
+				values[i] = math.NaN() // over an edge
+			}
 		}
-		return math.NaN() // over an edge
-	}
-	// bend returns the second derivative along the sum of axes.
-	bend := func(axes ...int) float64 {
-		return (at(1, axes) - f0 + (at(-1, axes) - f0)) / (laplaceStep * laplaceStep)
+		out := make([]float64, len(sums))
+		for i := range out {
+			out[i] = (values[2*i] - f0 + (values[2*i+1] - f0)) / (laplaceStep * laplaceStep)
+		}
+		return out
 	}
 	// fits tells that an axis with this second derivative has the right length,
 	// and by how much it should be longer. Far off the right length a parabola
@@ -68,7 +76,7 @@ func laplace(f func([]float64) float64, u []float64, metric *mat.SymDense) (cov,
 		}
 		w.Set(k, k, 1)
 		for range 20 {
-			v := bend(k)
+			v := bends([]int{k})[0]
 			ok, by := fits(v)
 			if math.IsNaN(v) {
 				by = 0.1
@@ -83,10 +91,23 @@ func laplace(f func([]float64) float64, u []float64, metric *mat.SymDense) (cov,
 	var values []float64
 	for range 20 {
 		hess := mat.NewSymDense(d, nil)
+		var sums [][]int
 		for i := range d {
-			hess.SetSym(i, i, bend(i))
+			sums = append(sums, []int{i})
 			for j := range i {
-				hess.SetSym(i, j, (bend(i, j)-hess.At(i, i)-hess.At(j, j))/2)
+				sums = append(sums, []int{i, j})
+			}
+		}
+		for n, v := range bends(sums...) {
+			if axes := sums[n]; len(axes) == 1 {
+				hess.SetSym(axes[0], axes[0], v)
+			} else {
+				hess.SetSym(axes[0], axes[1], v)
+			}
+		}
+		for i := range d {
+			for j := range i {
+				hess.SetSym(i, j, (hess.At(i, j)-hess.At(i, i)-hess.At(j, j))/2)
 			}
 		}
 		var eigen mat.EigenSym

@@ -218,36 +218,6 @@ type OwnNumber struct {
 	Spread float64
 }
 
-// An Informer is a Describer with Fisher's information in closed form; without it
-// that is estimated from draws.
-type Informer interface {
-	Describer
-	// Information writes the expected information of one observation on m and the
-	// numbers of Own, row-major of length (1 + len(own))², and reports whether
-	// there is one at these values.
-	Information(dst []float64, m float64, own []float64) bool
-}
-
-// Information is 1/σ² on m and 2/σ² on σ.
-func (Gaussian) Information(dst []float64, _ float64, own []float64) bool {
-	v := 1 / (own[0] * own[0])
-	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, 2*v
-	return own[0] > 0
-}
-
-// Information is 1/(mσ)² on m and 2/σ² on σ.
-func (LogNormal) Information(dst []float64, m float64, own []float64) bool {
-	v := 1 / (own[0] * own[0])
-	dst[0], dst[1], dst[2], dst[3] = v/(m*m), 0, 0, 2*v
-	return own[0] > 0 && m > 0
-}
-
-// Information is 1/m on m.
-func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
-	dst[0] = 1 / m
-	return m > 0
-}
-
 func (g Gaussian) Describe() Description {
 	return Description{g, []OwnNumber{{"Sigma", 1}}, "a finite number"}
 }

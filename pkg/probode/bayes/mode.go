@@ -59,6 +59,12 @@ type Modes struct {
 	Ends []int
 
 	Tried, Solved int // as of a Mode
+
+	// Work is what the search took in solves: the steps of the posterior's own
+	// solver in units of those of one solution of all the equations; those of an
+	// AccurateSolver are not counted. Seconds is the time. What is said of the
+	// rate of effective draws counts both.
+	Work, Seconds float64
 }
 
 // leastMass is the mass below which a mode is not spoken of.
@@ -91,18 +97,30 @@ func (m *Modes) heavy() []*Mode {
 	return out
 }
 
+// Missed says in words what a search may have missed, with how many of its ends only
+// one search has found and at how many draws of the prior it could see anything.
+func (m *Modes) Missed() string {
+	out := fmt.Sprintf("%d searches came to %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
+	if len(m.Modes) == 1 {
+		out = fmt.Sprintf("%d of %d searches came here, and none to another mode that counts", m.Modes[0].Found, m.Searches)
+	}
+	if m.Tried > 0 && 2*m.Solved < m.Tried {
+		out += fmt.Sprintf("; the equations could be solved at %d of %d draws of the prior only, so that modes elsewhere may be missing", m.Solved, m.Tried)
+	}
+	return out
+}
+
 // describe says where chains start.
 func (m *Modes) describe(p *Posterior) string {
 	heavy := m.heavy()
-	searches := fmt.Sprintf("the best of %d searches", m.Searches)
 	if len(heavy) == 1 {
-		return fmt.Sprintf("chains start around the mode of the deterministic posterior, %s (%s)", p.format(heavy[0].Theta), searches)
+		return fmt.Sprintf("chains start around the mode of the deterministic posterior, %s (%s)", p.format(heavy[0].Theta), m.Missed())
 	}
 	var all []string
 	for _, k := range heavy {
 		all = append(all, fmt.Sprintf("%s with %.3g of the mass", p.format(k.Theta), k.Mass))
 	}
-	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(heavy), strings.Join(all, "; "), searches)
+	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(heavy), strings.Join(all, "; "), m.Missed())
 }
 
 // FindMode returns the highest of the modes that FindModes finds, from the given
@@ -133,9 +151,32 @@ func (m *Mode) gaussianMass() {
 }
 
 // Shares returns the share of the draws that belongs to each of the modes of m:
-// to that with the largest Gaussian density there, its mass included. It is an error
-// if the chains are of another model.
+// see Assign. It is an error if the chains are of another model.
 func (p *Posterior) Shares(m *Modes, chains *mcmc.Chains) ([]float64, error) {
+	all, err := p.Assign(m, chains)
+	if err != nil {
+		return nil, err
+	}
+	out, n := make([]float64, len(m.Modes)), 0.0
+	for _, c := range all {
+		for _, k := range c {
+			if k >= 0 {
+				out[k]++
+				n++
+			}
+		}
+	}
+	for k := range out {
+		out[k] /= max(1, n)
+	}
+	return out, nil
+}
+
+// Assign returns, by chain and draw, the mode of m that a draw belongs to: the one
+// with the largest Gaussian density there, its mass included; −1 where a draw is
+// outside of the supports of the priors. It is an error if the chains are of another
+// model.
+func (p *Posterior) Assign(m *Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := newDensity(p)
 	if err != nil {
 		return nil, err
@@ -143,19 +184,17 @@ func (p *Posterior) Shares(m *Modes, chains *mcmc.Chains) ([]float64, error) {
 	if len(chains.Names) != len(p.Params) {
 		return nil, fmt.Errorf("bayes: chains of %d parameters: want %d", len(chains.Names), len(p.Params))
 	}
-	out := make([]float64, len(m.Modes))
 	factors := make([]mat.Cholesky, len(m.Modes))
 	known := make([]bool, len(m.Modes))
 	for k, mode := range m.Modes {
 		known[k] = mode.shape != nil && factors[k].Factorize(mode.shape)
 	}
-	u, n := make([]float64, len(p.Params)), 0.0
+	u := make([]float64, len(p.Params))
 	diff, solved := mat.NewVecDense(len(u), nil), mat.NewVecDense(len(u), nil)
-	for _, theta := range chains.Pooled() {
+	nearest := func(theta []float64) int {
 		if e.Unconstrain(u, theta) != nil {
-			continue
+			return -1
 		}
-		n++
 		best, at := math.Inf(-1), 0
 		for k, mode := range m.Modes {
 			if !known[k] {
@@ -171,10 +210,14 @@ func (p *Posterior) Shares(m *Modes, chains *mcmc.Chains) ([]float64, error) {
 				best, at = f, k
 			}
 		}
-		out[at]++
+		return at
 	}
-	for k := range out {
-		out[k] /= max(1, n)
+	out := make([][]int, len(chains.Draws))
+	for i, c := range chains.Draws {
+		out[i] = make([]int, len(c))
+		for k, theta := range c {
+			out[i][k] = nearest(theta)
+		}
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
@@ -109,6 +110,32 @@ func TestFindModeIsOnTheUnconstrainedScale(t *testing.T) {
 	for i, want := range []float64{1.5, 0.4} {
 		if math.Abs(m.Theta[i]-want) > 2e-3 {
 			t.Errorf("mode %v, want %g", m.Theta[i], want)
+		}
+	}
+}
+
+// A search under a watched context tells what it is at, and in the end that it is over,
+// also if it fails.
+func TestFindModesShowsItself(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		p := lines()
+		if fails {
+			p.Experiments[0].Problem.F = func(f []float64, _ float64, _, _ []float64) { f[0], f[1] = math.NaN(), 0 }
+		}
+		var label string
+		var last [2]int
+		said := map[string]bool{}
+		ctx := progress.With(context.Background(), func(l string) progress.Hook {
+			label = l
+			return func(done, total int, doing string) {
+				last = [2]int{done, total}
+				what, _, _ := strings.Cut(doing, ",")
+				said[what] = true
+			}
+		})
+		_, err := p.FindModes(ctx, bayes.ModeSearch{})
+		if (err != nil) != fails || label != "modes" || last[0] != last[1] || !said["draws of the prior"] || said["searches"] == fails || said["masses"] == fails {
+			t.Errorf("error %v, label %q, last %v, said %v", err, label, last, said)
 		}
 	}
 }

@@ -33,13 +33,20 @@ type Posterior struct {
 	// Mesh, if not nil, makes the grid of each experiment in place of that, at
 	// the parameters GridAt, or at the nominal values of the problems if that
 	// is nil. A grid with error control, see probode.Frozen, is frozen there:
-	// all θ and ξ are solved on it.
+	// all θ and ξ are solved on it. With probode.Adaptive it is made again at
+	// every θ, and there is no ξ.
 	Mesh   probode.Mesh
 	GridAt []float64
 
 	// Alpha is the noise scale α ≥ 0 of the solver: known, as calibrated by
 	// CalibrateAlpha, or a parameter with a prior of its own.
 	Alpha Value
+
+	// Scaling says how the size of the noise depends on the step; zero is the
+	// default of the grid, see probode.ScaleDefault. With probode.ScaleLocal the
+	// local errors are measured once, at GridAt or at the nominal values of the
+	// problems, and serve all θ. Alpha is calibrated for this scaling.
+	Scaling probode.Scaling
 
 	// Modes, if not nil, are those of the deterministic posterior, as FindModes
 	// returns them: chains start around them, and they are not looked for again.
@@ -112,6 +119,22 @@ type Experiment struct {
 	// Errors are the distributions of the observations, one for each column of the
 	// data, or one for all.
 	Errors []Likelihood
+}
+
+// Observation returns Observe, or the function that stands for it if it is nil.
+func (x *Experiment) Observation() (func(dst []float64, t float64, state, theta []float64), error) {
+	if x.Observe != nil {
+		return x.Observe, nil
+	}
+	pick, err := x.pick()
+	if err != nil {
+		return nil, err
+	}
+	return func(dst []float64, _ float64, state, _ []float64) {
+		for k, i := range pick {
+			dst[k] = state[i]
+		}
+	}, nil
 }
 
 func (x *Experiment) title(i int) string {
@@ -394,6 +417,9 @@ func (p *Posterior) describe() [][2]string {
 		{"method", p.Method.String()},
 		{"step", fmt.Sprintf("%g", p.StepSize)},
 		{"alpha", p.Alpha.String()},
+	}
+	if p.Scaling != probode.ScaleDefault {
+		out = append(out, [2]string{"noise", p.Scaling.String()})
 	}
 	for _, q := range p.Params {
 		out = append(out, [2]string{"prior " + q.Name, valueText(q.Prior)})

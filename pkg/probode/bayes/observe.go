@@ -63,7 +63,7 @@ func (e *Density) checkObserve() error {
 		}
 		noise := xi
 		for i, r := range e.runs {
-			n := r.solver.NoiseLen()
+			n := r.noise
 			z := noise[:n]
 			noise = noise[n:]
 			if r.x.Observe == nil {

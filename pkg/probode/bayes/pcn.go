@@ -28,7 +28,7 @@ import (
 //
 // accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is
 // found by Fisher scoring from the mode of the deterministic posterior, before
-// the chains begin, with about 20 (d + blocks) solves; d counts θ. Where it is
+// the chains begin, with little more than d + blocks solves; d counts θ. Where it is
 // poor the move does little, and no harm.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about

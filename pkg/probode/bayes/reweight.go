@@ -66,13 +66,17 @@ func (a AccurateSolver) Density(p *Posterior) (*Density, error) {
 	if tol := a.tolerance(); !(tol >= 1e-15 && tol < 1) {
 		return nil, fmt.Errorf("bayes: AccurateSolver with Tolerance %g: want a number in [1e-15, 1)", tol)
 	}
-	if p != nil && a.StepSize > 0 {
+	if p != nil {
 		q := *p
-		q.StepSize, q.Mesh, q.grids, q.Alpha = a.StepSize, nil, nil, p.Alpha
+		q.Scaling = probode.ScaleDefault // without noise nobody needs local errors
+		p = &q
+	}
+	if p != nil && a.StepSize > 0 {
+		p.StepSize, p.Mesh, p.grids = a.StepSize, nil, nil
 		if a.Method != nil {
-			q.Method = a.Method
+			p.Method = a.Method
 		}
-		return newDensity(&q)
+		return newDensity(p)
 	}
 	e, err := newDensity(p)
 	if err != nil {
@@ -82,19 +86,76 @@ func (a AccurateSolver) Density(p *Posterior) (*Density, error) {
 	return e, nil
 }
 
-// solve brings r, which is bound to θ, to its states at the times of the data.
+// refine has e solved by a from now on.
+func (e *Density) refine(a AccurateSolver) error {
+	if a.StepSize == 0 {
+		e.accurate = &a
+		return nil
+	}
+	fine, err := a.Density(e.p)
+	if err != nil {
+		return err
+	}
+	for i, r := range fine.runs {
+		r.solver.Bind(e.ctx)
+		r.fit = e.runs[i].fit
+	}
+	e.runs, e.noise = fine.runs, fine.noise
+	return nil
+}
+
+// solve brings r, which is bound to θ, to its states at the times of the data. A
+// solution that claims a large error of its own, as one that has stepped over a jump
+// of f that is no event, is made again with a tolerance a hundred times smaller; if
+// that claims no less, nothing is known at this θ.
 func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
+	const again, fails = 1e-5, 1e-3
 	// Times that rounding has left just outside of the span are in it.
 	span, times := r.x.Problem.Span, slices.Clone(r.x.Data.T)
 	for i, t := range times {
 		times[i] = min(max(t, span[0]), span[1])
 	}
-	x, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: a.tolerance()}, Theta: r.theta})
-	if err != nil {
-		return err
+	once := func(tol float64) (x []float64, claim float64, err error) {
+		sol, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: tol}, Theta: r.theta})
+		if err != nil {
+			return nil, math.Inf(1), err
+		}
+		return sol.X, relativeClaim(sol.X, sol.Error, r.x.Problem.Dim()), nil
 	}
-	copy(r.state, x.X)
+	tol := a.tolerance()
+	x, claim, err := once(tol)
+	if finer := max(tol/100, 1e-13); (err != nil || claim > max(again, 1e3*tol)) && ctx.Err() == nil && finer < tol {
+		if y, c, e := once(finer); e == nil && !(c >= claim) {
+			x, claim, err = y, c, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case claim > max(fails, 1e4*tol):
+		return fmt.Errorf("bayes: %v on %s claims an error of %.2g of the largest value: declare what breaks f as events, or take a smaller tolerance", a, r.x.Problem.Name, claim)
+	}
+	copy(r.state, x)
 	return nil
+}
+
+// relativeClaim returns the largest claimed error, of states x at several times, in
+// units of the largest value of its component. A component that is nothing beside
+// the others is taken to be as large as a millionth of them: its claim may be far
+// above itself.
+func relativeClaim(x, claimed []float64, d int) float64 {
+	top, all := make([]float64, d), 0.0
+	for i, v := range x {
+		top[i%d] = max(top[i%d], math.Abs(v))
+		all = max(all, math.Abs(v))
+	}
+	worst := 0.0
+	for i, e := range claimed {
+		if unit := max(top[i%d], 1e-6*all); e > worst*unit {
+			worst = e / unit
+		}
+	}
+	return worst
 }
 
 // Reweight has draws that Sample made of p with a coarse solver stand for the
@@ -227,11 +288,29 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	}
 	out.KHat = khat
 	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted to stand for the posterior of an accurate solver, %v", a))
+	// Measured limits: docs/limits.md.
+	ess := math.Inf(1)
+	for k := range p.Params {
+		if v := diag.BulkESS(chains.Parameter(k)); v < ess {
+			ess = v
+		}
+	}
+	worth := ess * diag.Kish(out.LogWeights)
+	switch limit := diag.KHatLimit(ess); {
+	case !(khat <= limit):
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: the weights cannot be trusted: k̂ = %.2f, above %.2f, the limit for %.0f effective draws: a smaller step for the draws", khat, limit, ess))
+	case !(worth >= leastWorth):
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: the weighted draws are worth %.0f effective ones, and with fewer than %d their standard errors are too small: more draws", worth, leastWorth))
+	}
 	if failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, since the accurate solver fails there", failed, len(raw)))
 	}
 	return &out, err
 }
+
+// leastWorth is the number of effective draws that weighted ones have to be worth for
+// their standard errors to hold.
+const leastWorth = 150
 
 // Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.
@@ -240,7 +319,8 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 // weights can be trusted. Cost: that of Sampler, and one accurate solve for each
 // new θ among the draws that are kept, on all cores. Use it where the accurate
 // solver is too slow for a whole chain and the coarse one nearly good enough; it
-// tells, too, whether that was so.
+// tells, too, whether that was so. Modes of the accurate posterior that the draws have
+// not come near are looked for, from 60 draws of the prior, and named in a note.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -302,7 +382,29 @@ func (s Reweighted) Prepare(ctx context.Context, p *Posterior, mode func() (*Mod
 	return s, notes, err
 }
 
-// Finish reweights the draws.
+// Finish reweights the draws, and says which modes of the accurate posterior, of those
+// that a short search finds, none of the draws have come near: k̂ knows nothing of them.
 func (s Reweighted) Finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
-	return Reweight(ctx, p, chains, s.Accurate)
+	out, err := Reweight(ctx, p, chains, s.Accurate)
+	if err != nil {
+		return out, err
+	}
+	m, err := p.FindModes(ctx, ModeSearch{Solver: &s.Accurate, Workers: s.Accurate.Workers, Points: 60, Starts: 4})
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: whether weights miss a mode is not known: %v", err))
+		return out, nil
+	}
+	shares, err := p.Shares(m, chains)
+	if err != nil {
+		return out, err
+	}
+	for k, mode := range m.Modes {
+		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, with %.2g of the mass by its Gaussian approximation, and %.2g of the draws are near it: weights do not bring back what the coarse solver has lost, whatever k̂ is; a smaller step for the draws", p.format(mode.Theta), mode.Mass, shares[k]))
+		}
+	}
+	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -234,6 +235,28 @@ func TestReweightCancelled(t *testing.T) {
 			if g == nil {
 				t.Fatal("a draw without quantities")
 			}
+		}
+	}
+}
+
+// RK4 with h = ¼ loses one of the two modes of the aliased oscillator. The weights of
+// draws in the other are all alike, and k̂ is fine: the note says what they miss. With
+// h = 0.05 both are there.
+func TestReweightedLosesAMode(t *testing.T) {
+	c, err := cases.Named("alias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, lost := range map[float64]bool{0.25: true, 0.05: false} {
+		p := c.Posterior()
+		p.StepSize = h
+		chains, err := bayes.Sample(t.Context(), p, bayes.Reweighted{}, mcmc.Settings{Draws: 500, Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(strings.Join(chains.Notes, "\n"), "warning: the accurate posterior has a mode at")
+		if said != lost || !(chains.KHat < 0.5) {
+			t.Errorf("h = %v: k̂ %v, notes %q", h, chains.KHat, chains.Notes)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func Sample(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings)
 	if err != nil {
 		return nil, err
 	}
-	return job.run(ctx)
+	return job.run(ctx, 0)
 }
 
 // quantities names what a kernel tells beside its position.
@@ -169,6 +169,9 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 func noisy(s Sampler, p *Posterior) error {
 	if p.Alpha.Name == "" && p.Alpha.Value == 0 {
 		return fmt.Errorf("bayes: %v: Alpha is 0, so that there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
+	}
+	if err := p.again(); err != nil {
+		return fmt.Errorf("bayes: %v: %w", s, err)
 	}
 	return nil
 }

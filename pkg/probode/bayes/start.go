@@ -24,6 +24,11 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		}
 		modes = &Modes{Modes: []*Mode{{}}} // the caller's starts may do better
 	}
+	if by, ok := j.sampler.(refiner); ok && by.refines() != nil {
+		if modes, err = p.refined(ctx, modes, *by.refines(), j.settings); err != nil {
+			return err
+		}
+	}
 	j.modes = modes
 	heavy := modes.heavy()
 	if j.rule == nil {
@@ -82,6 +87,27 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		return theta
 	}
 	return nil
+}
+
+// A refiner is a Sampler whose chains are those of another solver than that of the
+// Posterior, or nil.
+type refiner interface{ refines() *AccurateSolver }
+
+// refined returns the modes by an accurate solver, looked for from those of the
+// posterior's own, which may have made or lost some, and from a few draws of the
+// prior; the same modes if there are none.
+func (p *Posterior) refined(ctx context.Context, modes *Modes, by AccurateSolver, s mcmc.Settings) (*Modes, error) {
+	search := ModeSearch{Seed: s.Seed, Workers: s.Workers, Solver: &by, Points: 60, Starts: 4}
+	for _, m := range modes.Modes {
+		if m.Theta != nil {
+			search.From = append(search.From, m.Theta)
+		}
+	}
+	fine, err := p.FindModes(ctx, search)
+	if err != nil {
+		return modes, ctx.Err()
+	}
+	return fine, nil
 }
 
 // rule returns the proposal of this package for a posterior with the given modes.

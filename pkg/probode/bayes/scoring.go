@@ -1,0 +1,343 @@
+package bayes
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Fisher's scoring goes uphill by the gradient of the log density and its expected
+// curvature. Both come from the derivative J of the locations, which the
+// distributions of the data depend on: what is expected of a value, and own
+// parameters that are unknown. With the score s and Fisher's information I of the
+// locations they are Jᵀs and JᵀIJ, to which the priors are added.
+//
+// J is taken by differences of solves. Derivatives that are carried along with a path
+// would be exact, but for explicit methods a direction costs five solves and more
+// where a difference costs one. Of a model of many experiments only those are solved
+// again that a coordinate is used in, and none for the size of the errors. From one
+// point of a search to the next J is corrected by the change of the locations that
+// the step has made [Broyden 1965], each experiment for itself in the coordinates
+// that it depends on [Schubert 1970]: that takes no solve at all.
+
+// A scoring holds the gradient of the log density of (θ, v) and its expected curvature,
+// with v the sums of ξ over blocks; without blocks, of θ.
+type scoring struct {
+	e         *Density
+	blocks    []block
+	theta, xi []float64
+	step      []float64 // of the differences
+	precision *mat.SymDense
+	gradient  *mat.VecDense
+	forward   bool // differences: half the work, for a rough gradient
+	draws     int  // of each value of the data, for an information that is not in closed form
+	parts     []part
+	full      []float64
+	which     []int
+	tell      func(done, total int) // of the coordinates of a differentiation; may be nil
+}
+
+// A part is one experiment in a scoring.
+type part struct {
+	cols   []int  // coordinates that it depends on
+	solved []bool // whether these are in its equations
+	noise  int    // where its ξ begins
+
+	state []float64 // at the point of the last locate
+	base  []float64 // locations
+	cells []cell    // of the data
+	jac   []float64 // derivative of the locations in cols, row by row; nil before it was taken
+
+	before, was []float64 // base and jac, of the point before
+}
+
+func newScoring(e *Density, blocks []block) *scoring {
+	d := len(e.p.Params)
+	n := d + len(blocks)
+	s := &scoring{e: e, blocks: blocks, draws: 256,
+		theta: make([]float64, d), step: make([]float64, n),
+		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
+	if len(blocks) > 0 {
+		s.xi = make([]float64, e.noise)
+	}
+	for k := range s.step {
+		s.step[k] = 1e-3 // of a N(0, 1)
+	}
+	for k, t := range e.transforms {
+		// The posterior may be much narrower than the prior.
+		prior := e.p.Params[k].Prior
+		s.step[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
+		if !(s.step[k] > 0) || math.IsInf(s.step[k], 1) {
+			s.step[k] = 1e-5
+		}
+	}
+	at := 0
+	for _, r := range e.runs {
+		p := part{noise: at, cells: r.cells()}
+		at += r.solver.NoiseLen()
+		for k := range d {
+			solved := slices.Contains(r.param, k) || k == e.alpha && len(blocks) > 0
+			own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
+			if solved || own || r.x.Observe != nil {
+				p.cols, p.solved = append(p.cols, k), append(p.solved, solved)
+			}
+		}
+		for i, b := range blocks {
+			if b.from >= p.noise && b.from < at {
+				p.cols, p.solved = append(p.cols, d+i), append(p.solved, true)
+			}
+		}
+		s.parts = append(s.parts, p)
+	}
+	return s
+}
+
+// place sets θ and ξ to those of x, and returns the log density of the prior.
+func (s *scoring) place(x []float64) float64 {
+	d := len(s.theta)
+	lp := s.e.Constrain(s.theta, x[:d])
+	clear(s.xi)
+	for i := range s.blocks {
+		v := x[d+i]
+		s.blocks[i].add(s.xi, v)
+		lp -= v * v / 2
+	}
+	return lp
+}
+
+// density returns the log density at x, and leaves what is expected of the data
+// in the evaluator; −∞ where it cannot be evaluated.
+func (s *scoring) density(x []float64) float64 {
+	lp := s.place(x)
+	if math.IsInf(lp, 0) {
+		return math.Inf(-1)
+	}
+	ll, err := s.e.LogLikelihood(s.theta, s.xi)
+	if err != nil || math.IsNaN(ll) {
+		return math.Inf(-1)
+	}
+	return lp + ll
+}
+
+// locations appends to dst what the distribution of each value of the data of r
+// depends on: what is expected of it, and own parameters that are unknown.
+func (r *run) locations(dst []float64) []float64 {
+	c := len(r.errors)
+	for n := range r.x.Data.T {
+		for k, l := range r.errors {
+			dst = append(dst, r.fit[n*c+k])
+			for i, p := range l.param {
+				if p >= 0 {
+					dst = append(dst, l.own[i])
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// expand sets gradient and precision at x, by differences, and reports whether it
+// could.
+func (s *scoring) expand(x []float64) bool {
+	s.e.Constrain(s.theta, x[:len(s.theta)])
+	defer s.e.Hold(s.theta)()
+	if math.IsInf(s.density(x), 0) {
+		return false
+	}
+	s.locate()
+	return s.differentiate(x, true) && s.assemble(x)
+}
+
+// locate takes down the states and locations of the density that was evaluated last,
+// and what the data tell of the locations.
+func (s *scoring) locate() {
+	rng := probode.Stream(0x73636f7265)
+	for i, r := range s.e.runs {
+		p := &s.parts[i]
+		p.state = append(p.state[:0], r.state...)
+		p.base = r.locations(p.base[:0])
+		s.information(p, r, rng)
+	}
+}
+
+// differentiate sets the derivatives of the locations at x, where the density was
+// evaluated last: all of them, or those in coordinates that no equation has.
+func (s *scoring) differentiate(x []float64, all bool) bool {
+	var plus, minus []float64
+	for k, at := range x {
+		if s.tell != nil && all {
+			s.tell(k, len(x))
+		}
+		h := s.step[k]
+		// look moves coordinate k by h, and returns the locations of the parts that
+		// depend on it one behind the other, and false over an edge.
+		look := func(dst []float64, h float64) ([]float64, bool) {
+			x[k] = at + h
+			defer func() { x[k] = at }()
+			if math.IsInf(s.place(x), 0) {
+				return dst, false
+			}
+			ok := true
+			for i, r := range s.e.runs {
+				p := &s.parts[i]
+				m, found := slices.BinarySearch(p.cols, k)
+				if !found || p.solved[m] && !all {
+					continue
+				}
+				var xi []float64
+				if s.xi != nil {
+					xi = s.xi[p.noise:]
+				}
+				ok = s.e.again(r, s.theta, xi, p.solved[m]) && ok
+				dst = r.locations(dst)
+				copy(r.state, p.state)
+			}
+			return dst, ok
+		}
+		var up, down bool
+		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
+			continue // nothing depends on it, or nothing that is wanted
+		}
+		if minus = minus[:0]; !s.forward || !up {
+			if minus, down = look(minus, -h); !down && !up {
+				return false
+			}
+		}
+		for i := range s.parts {
+			p := &s.parts[i]
+			m, found := slices.BinarySearch(p.cols, k)
+			if !found || p.solved[m] && !all {
+				continue
+			}
+			n, w := len(p.base), len(p.cols)
+			if p.jac == nil {
+				p.jac = make([]float64, n*w)
+			}
+			for j, base := range p.base {
+				switch {
+				case up && down:
+					p.jac[j*w+m] = (plus[j] - minus[j]) / (2 * h)
+				case up:
+					p.jac[j*w+m] = (plus[j] - base) / h
+				default: // at a wall
+					p.jac[j*w+m] = (base - minus[j]) / h
+				}
+			}
+			plus = plus[min(n, len(plus)):]
+			minus = minus[min(n, len(minus)):]
+		}
+	}
+	s.place(x)
+	for _, r := range s.e.runs {
+		s.e.bind(r, s.theta)
+	}
+	return true
+}
+
+// follow takes the expansion from one point to the next, where the density was
+// evaluated last.
+func (s *scoring) follow(from, to []float64) bool {
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.before, p.was = append(p.before[:0], p.base...), append(p.was[:0], p.jac...)
+	}
+	s.locate()
+	if !s.differentiate(to, false) {
+		return false
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		// Lengths are those of the metric's diagonal.
+		w := len(p.cols)
+		weight := make([]float64, w)
+		var square float64
+		for m, k := range p.cols {
+			if p.solved[m] {
+				weight[m] = (to[k] - from[k]) * (s.precision.At(k, k) + 1e-12)
+				square += weight[m] * (to[k] - from[k])
+			}
+		}
+		if !(square > 0) {
+			continue
+		}
+		for j := range p.base {
+			miss := p.base[j] - p.before[j]
+			was, jac := p.was[j*w:(j+1)*w], p.jac[j*w:(j+1)*w]
+			for m, k := range p.cols {
+				miss -= (to[k] - from[k]) * (was[m] + jac[m]) / 2
+			}
+			for m, v := range weight {
+				jac[m] += miss * v / square
+			}
+		}
+	}
+	return s.assemble(to)
+}
+
+// assemble sets gradient and precision at x from the derivatives of the locations,
+// and reports whether they are finite.
+func (s *scoring) assemble(x []float64) bool {
+	s.gradient.Zero()
+	s.precision.Zero()
+	for i := range s.parts {
+		p := &s.parts[i]
+		if len(p.cols) == 0 {
+			continue
+		}
+		w := len(p.cols)
+		full, gradient, scaled := make([]float64, w*w), make([]float64, w), make([]float64, w)
+		for _, c := range p.cells {
+			for i := range c.n {
+				clear(scaled)
+				for j := range c.n {
+					if v := c.info[i*c.n+j]; v != 0 {
+						floats.AddScaled(scaled, v, p.jac[(c.at+j)*w:(c.at+j+1)*w])
+					}
+				}
+				row := p.jac[(c.at+i)*w : (c.at+i+1)*w]
+				floats.AddScaled(gradient, c.score[i], row)
+				for a, v := range row {
+					if v != 0 {
+						floats.AddScaled(full[a*w+a:(a+1)*w], v, scaled[a:])
+					}
+				}
+			}
+		}
+		for a, i := range p.cols {
+			s.gradient.SetVec(i, s.gradient.AtVec(i)+gradient[a])
+			for b, j := range p.cols[a:] {
+				s.precision.SetSym(i, j, s.precision.At(i, j)+full[a*w+a+b])
+			}
+		}
+	}
+	// The priors.
+	d := len(s.theta)
+	add := func(k int, gradient, curvature float64) {
+		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
+		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
+	}
+	for k := range d {
+		at, h := x[k], 100*s.step[k]
+		prior := func(u float64) float64 {
+			theta, jacobian := s.e.transforms[k].to(u)
+			return jacobian + s.e.p.Params[k].Prior.LogProb(theta)
+		}
+		up, here, down := prior(at+h), prior(at), prior(at-h)
+		if g, c := (up-down)/(2*h), (2*here-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
+			add(k, g, max(0, c))
+		}
+	}
+	for k := d; k < len(x); k++ {
+		add(k, -x[k], 1)
+	}
+	for k := range x {
+		if v := s.gradient.AtVec(k) + s.precision.At(k, k); math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
