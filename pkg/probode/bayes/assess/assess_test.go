@@ -145,9 +145,9 @@ func TestAssessAgainstQuadrature(t *testing.T) {
 			b, r := math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))
 			want := assess.Undecided
 			switch limit := math.Log(1.1); {
-			case b-2*e.BiasSE > 0.1 || r-2*e.RatioSE/e.Ratio > limit:
+			case b-1.96*e.BiasSE > 0.1 || r-1.96*e.RatioSE/e.Ratio > limit:
 				want = assess.Matters
-			case b+2*e.BiasSE < 0.1 && r+2*e.RatioSE/e.Ratio < limit:
+			case b+1.96*e.BiasSE < 0.1 && r+1.96*e.RatioSE/e.Ratio < limit:
 				want = assess.Negligible
 			}
 			if e.Verdict != want {
@@ -291,12 +291,24 @@ func TestAssessWorkers(t *testing.T) {
 			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2, Workers: workers}})
 		for i := range a.Steps {
 			for _, inf := range []*assess.Inference{a.Steps[i].Deterministic, a.Steps[i].Probabilistic} {
-				inf.Seconds, inf.ESSPerSecond = 0, 0
+				inf.Seconds, inf.Drawing, inf.ESSPerSecond = 0, 0, 0
 			}
 		}
 		a.Remedies = nil // ranked by times
-		// The order of the finest step is NaN, which is equal to nothing.
+		a.Reference.Seconds = 0
+		// The order of the finest step is NaN, which is equal to nothing, and so are
+		// shares of draws where there is one mode, or none.
+		for i := range a.ReferenceModes {
+			a.ReferenceModes[i].Visited = 0
+		}
 		for i := range a.Steps {
+			for _, all := range [][]assess.Mode{a.Steps[i].Modes, a.ReferenceModes} {
+				for k := range all {
+					if math.IsNaN(all[k].Visited) {
+						all[k].Visited = 0
+					}
+				}
+			}
 			if math.IsNaN(a.Steps[i].Order) {
 				a.Steps[i].Order = 0
 			}
@@ -427,7 +439,7 @@ func TestAssessUnits(t *testing.T) {
 		if r := big.Alpha / st.Alpha / (persons * persons); math.Abs(r-1) > 1e-2 || !(big.AlphaSE > 0) { // the search ends within .003 of log α*
 			t.Errorf("h = %g: α* is %.8g ± %.2g in persons and %.8g in shares, ratio %.6f of 2⁴⁰", st.StepSize, big.Alpha, big.AlphaSE, st.Alpha, r)
 		}
-		if !slices.Equal(st.Deterministic.Effects, big.Deterministic.Effects) {
+		if !reflect.DeepEqual(st.Deterministic.Effects, big.Deterministic.Effects) {
 			t.Errorf("h = %g, deterministic: %+v in shares, %+v in persons", st.StepSize, st.Deterministic.Effects, big.Deterministic.Effects)
 		}
 		for j, e := range st.Probabilistic.Effects {
@@ -438,7 +450,9 @@ func TestAssessUnits(t *testing.T) {
 			}
 		}
 	}
-	if len(a.Warnings) != len(b.Warnings) {
+	// Whether chains with noise, which differ, are long enough is said of each.
+	mixing := func(w string) bool { return strings.HasPrefix(w, "pcn") }
+	if len(slices.DeleteFunc(slices.Clone(a.Warnings), mixing)) != len(slices.DeleteFunc(slices.Clone(b.Warnings), mixing)) {
 		t.Errorf("warnings %q in shares, %q in persons", a.Warnings, b.Warnings)
 	}
 }

@@ -91,9 +91,13 @@ type CertifySettings struct {
 
 	// Modes are the points, of all parameters, from which modes of the
 	// reference's posterior are climbed to. Nil has them looked for with the
-	// solver in question, or that of the posterior if its steps are chosen by
-	// error control, and with the reference: see bayes.FindModes.
+	// solver in question and with the reference: see bayes.FindModes.
 	Modes [][]float64
+
+	// Stay has the points of Modes taken as they are, without a climb, if by the
+	// gradient and the curvature there they are as near to a mode as a draw of the
+	// posterior is. That takes two solves for each parameter.
+	Stay bool
 
 	Seed uint64 // of the search
 }
@@ -106,6 +110,16 @@ const limitD = 0.5
 // solved at one mode is said there; the error is that of a model or settings which
 // make no sense, or of ctx.
 func Certify(ctx context.Context, p *bayes.Posterior, s CertifySettings) (*Certificate, error) {
+	all, err := CertifyEach(ctx, p, []Solver{s.Coarse}, s)
+	if all == nil {
+		return nil, err
+	}
+	return all[0], err
+}
+
+// CertifyEach is Certify for several solvers, each in the place of s.Coarse; the
+// modes of the reference are looked for once.
+func CertifyEach(ctx context.Context, p *bayes.Posterior, solvers []Solver, s CertifySettings) ([]*Certificate, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
 	}
@@ -116,28 +130,47 @@ func Certify(ctx context.Context, p *bayes.Posterior, s CertifySettings) (*Certi
 	if s.Reference != nil {
 		reference = *s.Reference
 	}
-	begin := time.Now()
 	c, err := newCertifier(ctx, p, reference)
 	if err != nil {
 		return nil, err
 	}
-	if s.Modes == nil {
-		if s.Modes, err = c.search(s); err != nil {
+	c.stay = s.Stay
+	var found [][]float64 // by the reference
+	var out []*Certificate
+	for i, coarse := range solvers {
+		from := s.Modes
+		if from == nil {
+			s.Coarse = coarse
+			if from, err = c.search(s); err != nil {
+				return nil, err
+			}
+			if i == 0 {
+				if found, err = c.searchReference(s, from); err != nil {
+					return nil, err
+				}
+			}
+			from = append(from, found...)
+		}
+		begin := time.Now() // of the certificate itself
+		if i == 0 || s.Modes == nil {
+			for _, m := range from {
+				if len(m) != len(p.Params) {
+					return nil, fmt.Errorf("assess: a mode of %d numbers: want %d, one for each parameter", len(m), len(p.Params))
+				}
+			}
+			// What only another solver's posterior has is none of this one's.
+			c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
+			for _, m := range from {
+				c.climb(m)
+			}
+		}
+		one, err := c.certify(coarse)
+		if err != nil {
 			return nil, err
 		}
-		begin = time.Now() // of the certificate itself
+		one.Seconds = time.Since(begin).Seconds()
+		out = append(out, one)
 	}
-	for _, m := range s.Modes {
-		if len(m) != len(p.Params) {
-			return nil, fmt.Errorf("assess: a mode of %d numbers: want %d, one for each parameter", len(m), len(p.Params))
-		}
-		c.climb(m)
-	}
-	out, err := c.certify(s.Coarse)
-	if err != nil {
-		return nil, err
-	}
-	out.Seconds = time.Since(begin).Seconds()
 	return out, ctx.Err()
 }
 
@@ -150,13 +183,14 @@ type certifier struct {
 	by        *bayes.Density // for the transformation of parameters
 	fine      *expecter
 	assessed  []int
+	stay      bool
 	modes     []anchor
 }
 
 func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*certifier, error) {
 	c := &certifier{ctx: ctx, p: p, reference: reference}
 	var err error
-	if c.by, err = (Solver{Accurate: true}).density(p, nil); err != nil {
+	if c.by, err = (Solver{Accurate: true}).density(p); err != nil {
 		return nil, err
 	}
 	if c.fine, err = newExpecter(ctx, p, reference); err != nil {
@@ -170,102 +204,9 @@ func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*c
 	return c, nil
 }
 
-// search finds where to begin.
-func (c *certifier) search(s CertifySettings) ([][]float64, error) {
-	q := *c.p
-	switch {
-	case s.Coarse.StepSize > 0:
-		q.StepSize, q.Mesh = s.Coarse.StepSize, nil
-	case q.StepSize == 0 && q.Mesh == nil:
-		q.StepSize = shortest(c.p) / 200
-	}
-	if s.Coarse.Method != nil {
-		q.Method = s.Coarse.Method
-	}
-	// Those of the reference, from few draws of the prior, have the ends of the
-	// cheaper search to begin at, too.
-	search := bayes.ModeSearch{Seed: s.Seed}
-	coarse, err := q.FindModes(c.ctx, search)
-	if err != nil {
-		return nil, err
-	}
-	var starts [][]float64
-	for k, m := range coarse.Modes {
-		if k == 0 || m.Mass > spoken {
-			starts = append(starts, m.Theta)
-		}
-	}
-	if c.reference.Accurate {
-		search.From, search.Points, search.Starts = starts, 60, 4
-		search.Solver = &bayes.AccurateSolver{Tolerance: c.reference.Tolerance.Relative}
-		if fine, err := q.FindModes(c.ctx, search); err == nil {
-			for _, m := range fine.Modes {
-				if m.Mass > spoken {
-					starts = append(starts, m.Theta)
-				}
-			}
-		} else if c.ctx.Err() != nil {
-			return nil, err
-		}
-	}
-	return starts, nil
-}
-
-// climb adds the mode of the reference to which from leads, unless it is there.
-func (c *certifier) climb(from []float64) {
-	nan := math.NaN()
-	m := anchor{Certified: Certified{From: slices.Clone(from), Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}}
-	u := make([]float64, len(from))
-	err := c.by.Unconstrain(u, from)
-	if err == nil {
-		m.at, m.Found, err = climb(c.fine, c.by, u)
-	}
-	if err != nil {
-		m.Err = strings.TrimPrefix(err.Error(), "assess: ")
-		c.modes = append(c.modes, m)
-		return
-	}
-	m.Theta, m.Moved = m.at.theta, 0
-	for k := range u {
-		m.Moved = max(m.Moved, math.Abs(u[k]-m.at.u[k])/m.at.sd[k])
-	}
-	for _, known := range c.modes {
-		if known.at == nil {
-			continue
-		}
-		far := 0.0
-		for k := range u {
-			far = max(far, math.Abs(known.at.u[k]-m.at.u[k])/m.at.sd[k])
-		}
-		if far < 0.1 && m.Moved < vanished {
-			return // one that has moved here from afar is kept, to be told of
-		}
-	}
-	m.OwnD = c.own(m.at)
-	c.modes = append(c.modes, m)
-}
-
 // own returns D between the reference and a finer one.
 func (c *certifier) own(at *linearised) float64 {
-	finer := c.reference
-	switch {
-	case finer.Accurate:
-		tol := finer.Tolerance.Relative
-		if tol == 0 {
-			tol = 1e-10
-		}
-		finer.Tolerance.Relative = max(tol/100, 1e-13)
-	case finer.controlled():
-		finer.Tolerance.Relative /= 100
-		finer.Tolerance.Absolute = slices.Clone(finer.Tolerance.Absolute)
-		for k := range finer.Tolerance.Absolute {
-			finer.Tolerance.Absolute[k] /= 100
-		}
-	case finer.StepSize > 0:
-		finer.StepSize /= 10
-	default:
-		finer = Solver{Accurate: true}
-	}
+	finer := c.reference.finer()
 	x, err := newExpecter(c.ctx, c.p, finer)
 	if err != nil {
 		return math.NaN()
@@ -339,6 +280,14 @@ func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
 	score := mat.NewVecDense(n, nil)
 	for i, o := range l.data {
 		delta := expected[o.at] - l.m[o.at]
+		if l.sure[i] && delta != 0 {
+			// Nothing but this datum can be by the reference; by the other it can.
+			w := information(o.l, expected[o.at], o.own)
+			if math.IsNaN(w) {
+				w = math.Inf(1)
+			}
+			d += w * delta * delta
+		}
 		d += l.weight[i] * delta * delta
 		score.AddScaledVec(score, -l.weight[i]*delta, l.jac.RowView(i))
 	}

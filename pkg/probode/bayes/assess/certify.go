@@ -23,11 +23,6 @@ func (a *assessor) certify() error {
 			}
 		}
 	}
-	for _, m := range c.modes {
-		if m.OwnD > a.out.ReferenceD { // NaN: nothing is known against it
-			a.out.ReferenceD = m.OwnD
-		}
-	}
 	shared := slices.Clone(c.modes)
 	a.certifier = &certifier{ctx: c.ctx, p: c.p, reference: c.reference, by: c.by, fine: c.fine, assessed: c.assessed, modes: shared}
 	for i := range a.out.Steps {
@@ -40,7 +35,7 @@ func (a *assessor) certify() error {
 				c.climb(m.Theta)
 			}
 		}
-		if st.Certificate, err = c.certify(Solver{StepSize: st.StepSize}); err != nil {
+		if st.Certificate, err = c.certify(st.solver()); err != nil {
 			if a.ctx.Err() != nil {
 				return err
 			}
@@ -50,13 +45,12 @@ func (a *assessor) certify() error {
 	return a.ctx.Err()
 }
 
-// trusted reports whether the reference's own error is small enough for a verdict:
-// a tenth of the threshold.
-func (a *Report) trusted() bool { return !(a.ReferenceD > a.Threshold/10) }
+// trusted reports whether the reference's own error is small enough for a verdict.
+func (a *Report) trusted() bool { return a.Reference.enough(a.Threshold) }
 
-// certified returns what the certificates say, of the largest step that is
-// certified, or else of the smallest.
-func (a *Report) certified() string {
+// WithoutSampling returns what the certificates say, of the largest step that is
+// certified, or else of the smallest; nothing if there are none.
+func (a *Report) WithoutSampling() string {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0; i-- {
 		if c := a.Steps[i].Certificate; c == nil || !c.Certified(a.Threshold) {
@@ -73,18 +67,18 @@ func (a *Report) certified() string {
 	var all []string
 	for _, st := range a.Steps {
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			all = append(all, fmt.Sprintf("%s at h = %.4g", number("%.2g", c.Modes[c.Worst()].D), st.StepSize))
+			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst()].D), st))
 		}
 	}
 	fmt.Fprintf(&b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 	return b.String()
 }
 
-// nearest returns the index of the step that h was made.
-func (a *Report) nearest(h float64) int {
+// nearest returns the index of the step that the size asked for was made.
+func (a *Report) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
 	for i, st := range a.Steps {
-		if d := math.Abs(math.Log(st.StepSize / h)); d < least {
+		if d := math.Abs(math.Log(st.Size() / size)); d < least {
 			at, least = i, d
 		}
 	}

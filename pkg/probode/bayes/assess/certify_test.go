@@ -45,6 +45,6 @@ func TestRoughReferenceGivesNoVerdict(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
 		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
-		t.Errorf("%v, D = %g, warnings %q", v, a.ReferenceD, a.Warnings)
+		t.Errorf("%v, D = %g, warnings %q", v, a.Reference.D, a.Warnings)
 	}
 }

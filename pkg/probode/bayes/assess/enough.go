@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -48,7 +49,8 @@ type Enough struct {
 	// of points, modes included, at which each was.
 	Levels []Level
 	Draws  int
-	// Lost is the number of draws at which the reference failed.
+	// Lost is the number of further draws at which the reference failed: above
+	// one in twenty nothing is enough.
 	Lost int
 }
 
@@ -90,6 +92,11 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		if s.Modes, err = c.search(s.CertifySettings); err != nil {
 			return nil, err
 		}
+		found, err := c.searchReference(s.CertifySettings, s.Modes)
+		if err != nil {
+			return nil, err
+		}
+		s.Modes = append(s.Modes, found...)
 	}
 	for _, m := range s.Modes {
 		if len(m) != len(p.Params) {
@@ -111,7 +118,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 func (c *certifier) largest(s EnoughSettings, points []point, out *Enough) error {
 	p := c.p
 	try := func(size float64) (Level, error) {
-		l, err := c.level(s.Coarse, size, points)
+		l, err := c.level(s.Coarse, size, points, out.Lost)
 		l.Enough = l.Shift < s.Threshold && l.D <= limitD
 		if s.Strict {
 			l.Enough = l.D < s.Threshold
@@ -142,6 +149,9 @@ func (c *certifier) largest(s EnoughSettings, points []point, out *Enough) error
 	if passed == 3 && above > 0 {
 		for range 3 {
 			mid := math.Sqrt(best * above)
+			if s.Coarse.controlled() { // two digits are enough of a tolerance
+				mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
+			}
 			l, err := try(mid)
 			if err != nil {
 				return err
@@ -285,7 +295,7 @@ func (c *certifier) points(s EnoughSettings, out *Enough) ([]point, error) {
 }
 
 // level tries one size at all points.
-func (c *certifier) level(s Solver, size float64, points []point) (Level, error) {
+func (c *certifier) level(s Solver, size float64, points []point, lost int) (Level, error) {
 	out := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
 	x, err := newExpecter(c.ctx, c.p, s.sized(size))
 	if err != nil {
@@ -310,6 +320,10 @@ func (c *certifier) level(s Solver, size float64, points []point) (Level, error)
 			}
 		}
 		ds, shifts = append(ds, d), append(shifts, most)
+	}
+	// Of draws at which the reference failed nothing is known.
+	for range lost {
+		ds, shifts = append(ds, math.Inf(1)), append(shifts, math.Inf(1))
 	}
 	out.D, out.Shift = upper(ds), upper(shifts)
 	// The first points are the modes, which count for themselves.

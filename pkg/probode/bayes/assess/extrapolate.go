@@ -1,7 +1,11 @@
 package assess
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -20,6 +24,64 @@ import (
 // An Extrapolated is a number for h → 0.
 type Extrapolated struct {
 	Value, SE float64
+
+	// Order is the power of h that the three smallest steps show, and OrderSE its
+	// Monte Carlo standard error; NaN where there are fewer, or where noise hides
+	// it. It is −Inf where the numbers turn back, as no power of h does.
+	Order, OrderSE float64
+}
+
+// Follows reports whether nothing speaks against the order of the method: what
+// the ladder shows is within ½ and two standard errors of it, or lost in noise.
+func (e Extrapolated) Follows(order int) bool {
+	return math.IsNaN(e.Order) || math.Abs(e.Order-float64(order)) < 0.5+2*e.OrderSE
+}
+
+// observedOrder returns the q at which y = a + b h^q goes through the values at the
+// three smallest steps, and its standard error.
+func observedOrder(h, y, se []float64) (q, qse float64) {
+	at := make([]int, len(h))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(i, j int) int { return cmp.Compare(h[i], h[j]) })
+	at = slices.CompactFunc(at, func(i, j int) bool { return math.Abs(h[i]-h[j]) <= 1e-9*h[i] })
+	if len(at) < 3 {
+		return math.NaN(), math.NaN()
+	}
+	fine, mid, top := at[0], at[1], at[2]
+	// The signs and the ratio must be clear of the noise.
+	near, far := y[mid]-y[fine], y[top]-y[mid]
+	nearSE, farSE := math.Hypot(se[mid], se[fine]), math.Hypot(se[top], se[mid])
+	if !(math.Abs(near) > 3*nearSE && math.Abs(far) > 3*farSE) {
+		return math.NaN(), math.NaN()
+	}
+	if near*far < 0 {
+		return math.Inf(-1), 0
+	}
+	solve := func(ratio float64) float64 {
+		a, b := math.Log(h[top]/h[mid]), math.Log(h[mid]/h[fine])
+		f := func(q float64) float64 { // (top^q − mid^q)/(mid^q − fine^q)
+			if math.Abs(q) < 1e-9 {
+				return a / b
+			}
+			return math.Expm1(q*a) / -math.Expm1(-q*b)
+		}
+		lo, hi := -20.0, 20.0
+		for range 60 {
+			if m := (lo + hi) / 2; f(m) < ratio {
+				lo = m
+			} else {
+				hi = m
+			}
+		}
+		return lo
+	}
+	ratio := far / near
+	// The value in the middle is in both, which makes the ratio less certain.
+	relative := math.Hypot(math.Hypot(se[top]/far, se[fine]/near), se[mid]*(1/far+1/near))
+	up, down := solve(ratio*(1+relative)), solve(ratio*math.Max(1-relative, 1e-3))
+	return solve(ratio), (up - down) / 2
 }
 
 // Extrapolate returns what y(h) tends to for h → 0, given y at several step sizes
@@ -27,6 +89,8 @@ type Extrapolated struct {
 // different steps give NaN. The standard error holds both the Monte Carlo error
 // and what the ladder leaves open.
 func Extrapolate(h, y, se []float64, order int) Extrapolated {
+	nan := math.NaN()
+	unknown := Extrapolated{nan, nan, nan, nan}
 	n := len(h)
 	if len(y) != n || len(se) != n || order < 1 {
 		panic("assess: Extrapolate wants as many values and standard errors as step sizes, and an order ≥ 1")
@@ -34,7 +98,7 @@ func Extrapolate(h, y, se []float64, order int) Extrapolated {
 	top, low, spread := 0.0, math.Inf(1), 0.0
 	for i := range h {
 		if !(h[i] > 0) || math.IsNaN(y[i]) || math.IsInf(y[i], 0) || !(se[i] >= 0) || math.IsInf(se[i], 1) {
-			return Extrapolated{math.NaN(), math.NaN()}
+			return unknown
 		}
 		top, low = max(top, h[i]), min(low, h[i])
 		for j := range i {
@@ -43,10 +107,10 @@ func Extrapolate(h, y, se []float64, order int) Extrapolated {
 		spread = max(spread, se[i])
 	}
 	if n < 2 || !(top > low*(1+1e-9)) {
-		return Extrapolated{math.NaN(), math.NaN()}
+		return unknown
 	}
 	if spread == 0 {
-		return Extrapolated{y[0], 0}
+		return Extrapolated{y[0], 0, nan, nan}
 	}
 	// In units of the largest step and of the spread, which g has at the largest
 	// step. The prior of log √v is flat from a tenth of that to a hundred times,
@@ -99,31 +163,76 @@ func Extrapolate(h, y, se []float64, order int) Extrapolated {
 		m2 += p * (t.variance + t.mean*t.mean)
 	}
 	if !(w > 0) {
-		return Extrapolated{math.NaN(), math.NaN()}
+		return unknown
 	}
 	m, m2 = m/w, m2/w
-	return Extrapolated{y[0] + spread*m, spread * math.Sqrt(max(0, m2-m*m))}
+	q, qse := observedOrder(h, y, se)
+	return Extrapolated{y[0] + spread*m, spread * math.Sqrt(max(0, m2-m*m)), q, qse}
 }
 
 // extrapolate adds the numbers of classical inference for h → 0.
 func (a *Report) extrapolate() {
-	a.Extrapolated = nil
-	for _, q := range a.Params {
+	a.Extrapolated, a.OffOrder = nil, nil
+	if a.controlled() {
+		return // nothing says with which power of a tolerance errors fall
+	}
+	for j, q := range a.Params {
 		var h, mean, meanSE, sd, sdSE []float64
 		for _, st := range a.Steps {
 			made, lost := st.phantoms()
 			if st.Deterministic == nil || made+lost > spoken {
 				continue // a mode that comes and goes follows no order
 			}
-			m := st.Deterministic.marginal(q.Name)
+			m := st.Deterministic.Estimates[j] // by what the parameter is judged by
 			h = append(h, st.StepSize)
-			mean, meanSE = append(mean, m.Mean), append(meanSE, m.MCSE)
-			sd, sdSE = append(sd, math.Log(m.SD)), append(sdSE, m.MCSESD/m.SD)
+			mean, meanSE = append(mean, m.Center), append(meanSE, m.CenterSE)
+			sd, sdSE = append(sd, math.Log(m.Spread)), append(sdSE, m.SpreadSE/m.Spread)
 		}
 		p := a.Method.Order()
 		e := Extrapolate(h, mean, meanSE, p)
 		s := Extrapolate(h, sd, sdSE, p)
+		for _, one := range []struct {
+			what string
+			e    Extrapolated
+		}{{"mean", e}, {"sd", s}} {
+			switch {
+			case one.e.Follows(p):
+			case math.IsInf(one.e.Order, -1):
+				a.OffOrder = append(a.OffOrder, fmt.Sprintf("the %s of %s turns back", one.what, q.Name))
+			default:
+				a.OffOrder = append(a.OffOrder, fmt.Sprintf("the %s of %s falls like h^%.1f ± %.1f", one.what, q.Name, one.e.Order, one.e.OrderSE))
+			}
+		}
 		sdev := math.Exp(s.Value)
 		a.Extrapolated = append(a.Extrapolated, Parameter{Name: q.Name, Mean: e.Value, MeanSE: e.SE, SD: sdev, SDSE: sdev * s.SE})
+	}
+}
+
+// answerByExtrapolation says what stands for the accurate posterior where that is
+// out of reach: no verdict rests on it, since the ladder may follow its order and
+// lead to what only the solver has.
+func (a *Report) answerByExtrapolation(b *strings.Builder) {
+	if a.OffOrder != nil {
+		return
+	}
+	for i := range a.Steps {
+		st := &a.Steps[i]
+		if st.Deterministic == nil {
+			continue
+		}
+		worst, at := 0.0, -1
+		for j, x := range a.Extrapolated {
+			if e := math.Abs(st.Deterministic.Estimates[j].Center-x.Mean) / x.SD; e > worst {
+				worst, at = e, j
+			}
+		}
+		if at < 0 {
+			return
+		}
+		x := a.Extrapolated[at]
+		m := st.Deterministic.Estimates[at]
+		fmt.Fprintf(b, "Extrapolated to h = 0, which stands in its place, the mean of %s at %v is off by %s sd, the most of all; this is no verdict.\n",
+			x.Name, st, plusMinus((m.Center-x.Mean)/x.SD, math.Hypot(m.CenterSE, x.MeanSE)/x.SD, true))
+		return
 	}
 }

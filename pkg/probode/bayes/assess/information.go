@@ -45,8 +45,10 @@ func information(l bayes.Likelihood, m float64, own []float64) float64 {
 	return sum / draws
 }
 
-// slope returns ∂ log p(y | m)/∂m by a central difference of half width h.
+// slope returns ∂ log p(y | m)/∂m by a central difference of half width h, or
+// narrower: of errors on a logarithmic scale that are as large as m, m − h has none.
 func slope(l bayes.Likelihood, y, m float64, own []float64, h float64) float64 {
+	h = min(h, max(1e-4*math.Abs(m), 1e-10*h))
 	return (l.LogProb(y, m+h, own) - l.LogProb(y, m-h, own)) / (2 * h)
 }
 

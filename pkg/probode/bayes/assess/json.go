@@ -39,14 +39,20 @@ type (
 		Remedies   []jsonRemedy   `json:"remedies"`
 	}
 	jsonLimits struct {
-		Bias  real `json:"bias"`
-		Ratio real `json:"sd_ratio"`
+		Bias       real `json:"bias"`
+		Ratio      real `json:"sd_ratio"`
+		Confidence real `json:"confidence"`
+		Looks      int  `json:"looks"`
 	}
 	jsonAccurate struct {
 		Solver     string         `json:"solver"`
 		D          real           `json:"D"`
 		By         string         `json:"by"`
 		KHat       real           `json:"khat"`
+		KHatLimit  real           `json:"khat_limit"`
+		Points     int            `json:"points"`
+		Seconds    real           `json:"seconds"`
+		Modes      []jsonMode     `json:"modes"`
 		Parameters []jsonMarginal `json:"parameters"`
 	}
 	jsonMarginal struct {
@@ -55,14 +61,17 @@ type (
 		MeanSE real   `json:"mean_se"`
 		SD     real   `json:"sd"`
 		SDSE   real   `json:"sd_se"`
+		By     string `json:"judged_by"`
 	}
 	jsonStep struct {
 		H           real             `json:"h"`
 		Tol         real             `json:"tol"`
+		ATol        real             `json:"atol"`
 		Method      string           `json:"method"`
 		Alpha       real             `json:"alpha"`
 		Verdict     string           `json:"verdict"`
 		Error       *string          `json:"error"`
+		Needed      real             `json:"draws_needed"`
 		Modes       []jsonMode       `json:"modes"`
 		Parameters  []jsonParameter  `json:"parameters"`
 		Certificate *jsonCertificate `json:"certificate"`
@@ -75,12 +84,21 @@ type (
 	}
 	jsonParameter struct {
 		Name      string      `json:"name"`
+		By        string      `json:"judged_by"`
 		Classical *jsonEffect `json:"classical"`
 		Noisy     *jsonEffect `json:"noisy"`
 	}
 	jsonEffect struct {
-		Mean    real   `json:"mean"`
-		SD      real   `json:"sd"`
+		Mean    real         `json:"mean"`
+		SD      real         `json:"sd"`
+		Bias    real         `json:"bias"`
+		BiasSE  real         `json:"bias_se"`
+		Ratio   real         `json:"sd_ratio"`
+		RatioSE real         `json:"sd_ratio_se"`
+		Verdict string       `json:"verdict"`
+		Within  []jsonWithin `json:"within"`
+	}
+	jsonWithin struct {
 		Bias    real   `json:"bias"`
 		BiasSE  real   `json:"bias_se"`
 		Ratio   real   `json:"sd_ratio"`
@@ -101,11 +119,14 @@ type (
 	}
 	jsonCost struct {
 		Sampler string `json:"sampler"`
+		Chains  int    `json:"chains"`
+		Draws   int    `json:"draws"`
 		Solves  int    `json:"solves"`
 		Seconds real   `json:"seconds"`
 		ESS     real   `json:"ess_per_second"`
 	}
 	jsonRemedy struct {
+		Kind        string `json:"kind"`
 		Name        string `json:"name"`
 		Bias        real   `json:"bias"`
 		Ratio       real   `json:"sd_ratio"`
@@ -124,33 +145,27 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	out := jsonReport{
 		Format: "probode assess", Version: jsonVersion, Model: a.Model, Largest: nan,
 		Reasons: lines(a.Answer()), Warnings: append([]string{}, a.Warnings...),
-		Thresholds: jsonLimits{real(a.Threshold), real(a.Threshold)},
-		Reference:  jsonAccurate{D: nan, By: a.ReferenceBy, KHat: real(a.KHat), Parameters: []jsonMarginal{}},
+		Thresholds: jsonLimits{real(a.Threshold), real(a.Threshold), real(a.Confidence), a.Looks},
+		Reference:  jsonAccurate{D: real(a.Reference.D), By: a.ReferenceBy, KHat: real(a.KHat), KHatLimit: real(a.khatLimit()), Points: a.Reference.Points, Seconds: real(a.Reference.Seconds), Modes: a.jsonModes(a.ReferenceModes), Parameters: []jsonMarginal{}},
 		Steps:      []jsonStep{}, Extrapol: []jsonMarginal{}, Remedies: []jsonRemedy{},
 	}
 	if a.Largest > 0 {
 		out.Largest = real(a.Largest)
 	}
 	for _, q := range a.Params {
-		out.Reference.Parameters = append(out.Reference.Parameters, jsonMarginal{q.Name, real(q.Mean), real(q.MeanSE), real(q.SD), real(q.SDSE)})
+		out.Reference.Parameters = append(out.Reference.Parameters, jsonMarginal{q.Name, real(q.Mean), real(q.MeanSE), real(q.SD), real(q.SDSE), q.JudgedBy()})
 	}
-	for _, x := range a.Extrapolated {
-		out.Extrapol = append(out.Extrapol, jsonMarginal{x.Name, real(x.Mean), real(x.MeanSE), real(x.SD), real(x.SDSE)})
+	for j, x := range a.Extrapolated {
+		out.Extrapol = append(out.Extrapol, jsonMarginal{x.Name, real(x.Mean), real(x.MeanSE), real(x.SD), real(x.SDSE), a.Params[j].JudgedBy()})
 	}
 	for _, r := range a.Remedies {
-		out.Remedies = append(out.Remedies, jsonRemedy{r.Name, real(r.Bias), real(r.Ratio), real(r.Seconds), real(r.Reach), r.Reaches, r.Recommended, r.Note})
+		out.Remedies = append(out.Remedies, jsonRemedy{r.Kind, r.Name, real(r.Bias), real(r.Ratio), real(r.Seconds), real(r.Reach), r.Reaches, r.Recommended, r.Note})
 	}
 	for _, at := range a.Asked {
 		st := &a.Steps[at]
 		out.Steps = append(out.Steps, a.jsonStep(st))
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 			out.Reference.Solver = c.Reference.String()
-			out.Reference.D = real(math.Inf(-1))
-			for _, m := range c.Modes {
-				if m.OwnD > float64(out.Reference.D) || math.IsNaN(m.OwnD) {
-					out.Reference.D = real(m.OwnD)
-				}
-			}
 		}
 	}
 	if len(out.Steps) > 0 {
@@ -165,16 +180,21 @@ func (a *Report) WriteJSON(w io.Writer) error {
 }
 
 func (a *Report) jsonStep(st *Step) jsonStep {
+	h, tol, atol := st.solver().sizes()
 	out := jsonStep{
-		H: real(st.StepSize), Tol: real(math.NaN()), Method: a.Method.String(), Alpha: real(st.Alpha),
-		Verdict: a.verdict(st).String(), Modes: a.jsonModes(st), Parameters: []jsonParameter{},
+		H: h, Tol: tol, ATol: atol, Method: a.Method.String(), Alpha: real(st.Alpha),
+		Verdict: a.verdict(st).String(), Modes: a.jsonModes(st.Modes), Parameters: []jsonParameter{},
 		Cost: jsonCosts{cost(st.Deterministic), cost(st.Probabilistic)},
 	}
 	if st.Err != "" {
 		out.Error = &st.Err
 	}
+	out.Needed = real(math.NaN())
+	if st.Deterministic != nil {
+		out.Needed = real(st.Deterministic.DrawsNeeded(a.Threshold))
+	}
 	for j, q := range a.Params {
-		out.Parameters = append(out.Parameters, jsonParameter{q.Name, effect(st.Deterministic, j, q.Name), effect(st.Probabilistic, j, q.Name)})
+		out.Parameters = append(out.Parameters, jsonParameter{q.Name, q.JudgedBy(), effect(st.Deterministic, j), effect(st.Probabilistic, j)})
 	}
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 		m := c.Modes[c.Worst()]
@@ -191,33 +211,36 @@ func (a *Report) verdict(st *Step) Verdict {
 	return st.Deterministic.Verdict()
 }
 
-// jsonModes returns the modes of the classical posterior at a step, whose masses
-// sum to 1.
-func (a *Report) jsonModes(st *Step) []jsonMode {
+// jsonModes returns the modes of a posterior, whose masses sum to 1.
+func (a *Report) jsonModes(modes []Mode) []jsonMode {
 	out := []jsonMode{}
 	var sum float64
-	for _, m := range st.Modes {
+	for _, m := range modes {
 		sum += m.Mass
 	}
-	for _, m := range st.Modes {
+	for _, m := range modes {
 		out = append(out, jsonMode{Theta: named(a.Names, m.Theta), Mass: real(m.Mass / sum), Phantom: m.Phantom})
 	}
 	return out
 }
 
-func effect(inf *Inference, j int, name string) *jsonEffect {
+func effect(inf *Inference, j int) *jsonEffect {
 	if inf == nil || j >= len(inf.Effects) {
 		return nil
 	}
-	e, m := inf.Effects[j], inf.marginal(name)
-	return &jsonEffect{real(m.Mean), real(m.SD), real(e.Bias), real(e.BiasSE), real(e.Ratio), real(e.RatioSE), e.Verdict.String()}
+	e, m := inf.Effects[j], inf.Estimates[j]
+	within := []jsonWithin{}
+	for _, e := range e.Within {
+		within = append(within, jsonWithin{real(e.Bias), real(e.BiasSE), real(e.Ratio), real(e.RatioSE), e.Verdict.String()})
+	}
+	return &jsonEffect{real(m.Center), real(m.Spread), real(e.Bias), real(e.BiasSE), real(e.Ratio), real(e.RatioSE), e.Verdict.String(), within}
 }
 
 func cost(inf *Inference) *jsonCost {
 	if inf == nil {
 		return nil
 	}
-	return &jsonCost{inf.Sampler, inf.Solves, real(inf.Seconds), real(inf.ESSPerSecond)}
+	return &jsonCost{inf.Sampler, inf.Chains, inf.Draws, inf.Solves, real(inf.Seconds), real(inf.ESSPerSecond)}
 }
 
 // lines cuts a text into its lines.

@@ -23,8 +23,10 @@ type (
 		LargestNegligible *float64 `json:"largest_negligible"`
 		Reasons, Warnings []string
 		Thresholds        struct {
-			Bias    float64
-			SDRatio float64 `json:"sd_ratio"`
+			Bias       float64
+			SDRatio    float64 `json:"sd_ratio"`
+			Confidence float64
+			Looks      int
 		}
 		Reference    readReference
 		Steps        []readStep
@@ -36,6 +38,10 @@ type (
 		D          *float64
 		By         string
 		KHat       *float64
+		KHatLimit  *float64 `json:"khat_limit"`
+		Points     int
+		Seconds    *float64
+		Modes      []readMode
 		Parameters []readMarginal
 	}
 	readMarginal struct {
@@ -43,19 +49,18 @@ type (
 		Mean, SD *float64
 		MeanSE   *float64 `json:"mean_se"`
 		SDSE     *float64 `json:"sd_se"`
+		JudgedBy string   `json:"judged_by"`
 	}
 	readStep struct {
-		H, Tol, Alpha *float64
-		Method        string
-		Verdict       string
-		Error         *string
-		Modes         []struct {
-			Theta   map[string]float64
-			Mass    float64
-			Phantom *bool
-		}
-		Parameters []struct {
+		H, Tol, ATol, Alpha *float64
+		Method              string
+		Verdict             string
+		Error               *string
+		DrawsNeeded         *float64 `json:"draws_needed"`
+		Modes               []readMode
+		Parameters          []struct {
 			Name             string
+			JudgedBy         string `json:"judged_by"`
 			Classical, Noisy *readEffect
 		}
 		Certificate *struct {
@@ -73,15 +78,29 @@ type (
 		Ratio          *float64 `json:"sd_ratio"`
 		RatioSE        *float64 `json:"sd_ratio_se"`
 		Verdict        string
+		Within         []readWithin
+	}
+	readWithin struct {
+		Bias    *float64
+		BiasSE  *float64 `json:"bias_se"`
+		Ratio   *float64 `json:"sd_ratio"`
+		RatioSE *float64 `json:"sd_ratio_se"`
+		Verdict string
+	}
+	readMode struct {
+		Theta   map[string]float64
+		Mass    float64
+		Phantom *bool
 	}
 	readCost struct {
-		Sampler string
-		Solves  int
-		Seconds *float64
-		ESS     *float64 `json:"ess_per_second"`
+		Chains, Draws int
+		Sampler       string
+		Solves        int
+		Seconds       *float64
+		ESS           *float64 `json:"ess_per_second"`
 	}
 	readRemedy struct {
-		Name        string
+		Kind, Name  string
 		Bias        *float64
 		Ratio       *float64 `json:"sd_ratio"`
 		Seconds     *float64

@@ -18,29 +18,38 @@ const (
 )
 
 const (
-	// decisive is the number of Monte Carlo standard errors that a number
-	// must be away from the threshold. A true effect at the threshold itself
-	// is then misjudged in one case of forty.
+	// decisive is the number of Monte Carlo standard errors from which on
+	// something is spoken of that is no verdict.
 	decisive = 2
-	// khatLimit is where the error of weighted means begins to exceed what
-	// their standard errors say (Vehtari et al. 2024).
+	// khatLimit is the largest k̂ that is trusted of any number of draws.
 	khatLimit = 0.7
 	// mixed and fewest are the R̂ above and the effective draws below which
 	// standard errors are not believed.
 	mixed, fewest = 1.05, 50
 )
 
-// An Effect is what the solver's error does to one parameter.
+// An Effect is what the solver's error does to one parameter. Of one that is judged
+// by quantiles, see Parameter.Quantiles, read median for mean and half the width of
+// the central 68 % interval for sd.
 type Effect struct {
 	Bias   float64 // (mean − accurate mean) / accurate sd
-	BiasSE float64 // its Monte Carlo standard error
+	BiasSE float64 // its Monte Carlo standard error, with that of the unit
 	Ratio  float64 // sd / accurate sd
 	// RatioSE is the Monte Carlo standard error of Ratio.
 	RatioSE float64
 	// Paired says that the numbers come from one set of draws, with and
 	// without weights. The error of Bias then is not that of the means.
-	Paired  bool
+	Paired bool
+
+	// Within are the effects within each of the modes that hold more than a
+	// twentieth of the reference posterior, if there are several, in units of
+	// the accurate sd there. The Verdict is that on all of them.
+	Within  []Effect
 	Verdict Verdict
+
+	// Draws is the number of draws of each chain that would decide, if the numbers
+	// stay as they are: zero where there is a verdict, or draws do not decide.
+	Draws float64
 }
 
 // A Verdict on an error.
@@ -50,11 +59,28 @@ func (v Verdict) String() string { return [...]string{"undecided", "negligible",
 
 // conclude sets what was sampled against the accurate posterior.
 func (a *assessor) conclude() {
+	a.settle()
+	for _, t := range a.tried {
+		if t.inf != nil {
+			a.effects(t.inf, t.paired)
+		}
+	}
+	a.out.largest()
+	a.out.extrapolate()
+	a.remedies()
+	a.warn()
+}
+
+// settle finds the effects at each step.
+func (a *assessor) settle() {
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
+		if i < len(a.runs) && a.runs[i] != nil {
+			a.paired[i] = a.chosen(a.runs[i])
+		}
 		if st.Deterministic != nil {
 			var own []shift
-			if st.KHat <= khatLimit {
+			if _, lost := st.phantoms(); st.weighed() && lost < spoken {
 				own = a.paired[i]
 			}
 			a.effects(st.Deterministic, own)
@@ -63,51 +89,112 @@ func (a *assessor) conclude() {
 			a.effects(st.Probabilistic, nil)
 		}
 	}
-	if a.delayed != nil {
-		a.effects(a.delayed, nil)
+}
+
+// chosen returns what the weights of d say of each parameter, by what that is judged
+// by; nil without weights.
+func (a *assessor) chosen(d *draws) []shift {
+	if d.weights == nil {
+		return nil
 	}
-	if a.other != nil {
-		a.effects(a.other, a.otherPaired)
+	var out []shift
+	for j := range a.quantities {
+		out = append(out, d.effects[a.measure(j)][j])
 	}
-	a.out.largest()
-	a.out.extrapolate()
-	a.remedies()
-	a.warn()
+	return out
 }
 
 // sound reports whether the standard errors of m can be believed.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 func (a *assessor) effects(inf *Inference, own []shift) {
-	inf.Effects = nil
-	for j, k := range a.assessed {
-		q, m := a.out.Params[j], inf.Summary[k]
-		e := Effect{
-			Bias: (m.Mean - q.Mean) / q.SD, BiasSE: math.Hypot(m.MCSE, q.MeanSE) / q.SD,
-			Ratio: m.SD / q.SD,
+	if !a.agree(inf, own) {
+		own = nil
+	}
+	inf.Effects, inf.Estimates = make([]Effect, len(a.assessed)), nil
+	known := make([]bool, len(a.assessed))
+	for j, q := range a.quantities {
+		m := a.found(inf, j)
+		e, ok := a.effect(m, j, own)
+		if q.part < 0 {
+			inf.Effects[j], known[j] = e, ok
+			inf.Estimates = append(inf.Estimates, Estimate{m.mean, m.meanSE, m.sd, m.sd * m.logSE})
+			continue
 		}
-		e.RatioSE = e.Ratio * math.Hypot(m.MCSESD/m.SD, q.SDSE/q.SD)
-		// Of two estimates, one from the difference of two runs and one from
-		// the weights of this one, the one with the smaller error.
-		if own != nil && own[j].BiasSE/q.SD < e.BiasSE {
-			e = own[j].Effect
-			e.Bias, e.BiasSE = e.Bias/q.SD, e.BiasSE/q.SD
+		whole := &inf.Effects[j%len(a.assessed)]
+		whole.Within = append(whole.Within, e)
+		known[j%len(a.assessed)] = known[j%len(a.assessed)] && ok
+	}
+	for j := range inf.Effects {
+		e := &inf.Effects[j]
+		for _, part := range e.Within {
+			switch {
+			case part.Verdict == Matters:
+				e.Verdict = Matters
+			case part.Verdict == Undecided && e.Verdict == Negligible:
+				e.Verdict = Undecided
+			}
 		}
-		// The unit of the bias, the accurate sd, has an error of its own.
-		e.BiasSE = math.Hypot(e.BiasSE, e.Bias*q.SDSE/q.SD)
-		// Chains that have not mixed leave neither the accurate mean nor the
-		// unit of all biases, the accurate sd, known.
-		if a.out.KHat <= khatLimit && a.out.trusted() && sound(m) && sound(a.source.summed.Summary[k]) {
-			e.Verdict = e.judge(a.out.Threshold)
+		if e.Verdict == Undecided && known[j] {
+			e.Draws = math.Ceil(math.Max(1.1, e.more(a.out.Threshold, a.out.decisive())) * float64(inf.Draws))
 		}
-		inf.Effects = append(inf.Effects, e)
 	}
 }
 
-// judge returns the verdict, Undecided also if a number is NaN.
-func (e Effect) judge(threshold float64) Verdict {
-	bias, biasSE := math.Abs(e.Bias), decisive*e.BiasSE
-	ratio, ratioSE := math.Abs(math.Log(e.Ratio)), decisive*e.RatioSE/e.Ratio
+// astray is the number of standard errors of the difference of two runs by which
+// the weights of one may contradict it. That happens by chance once in 16 000 times.
+const astray = 4
+
+// agree reports whether the weights of a run say what its difference from the
+// accurate posterior says. Weights know nothing of what no draw has come near, and
+// k̂ does not either: with a mode that the solver has lost all seems well.
+func (a *assessor) agree(inf *Inference, own []shift) bool {
+	if own == nil {
+		return false
+	}
+	for j := range a.quantities {
+		m, q, e := a.found(inf, j), a.accurately(j), own[j]
+		switch bias := m.mean - q.mean; {
+		case !m.sound || !q.sound:
+		case math.Abs(bias-e.Bias) > astray*math.Hypot(m.meanSE, q.meanSE):
+			return false
+		case math.Abs(math.Log(m.sd/q.sd/e.Ratio)) > astray*math.Hypot(m.logSE, q.logSE):
+			return false
+		}
+	}
+	return true
+}
+
+// effect compares the moments m of quantity j with the accurate ones, and tells
+// whether the standard errors are known.
+func (a *assessor) effect(m moments, j int, own []shift) (e Effect, known bool) {
+	q := a.accurately(j)
+	e = Effect{Bias: (m.mean - q.mean) / q.sd, BiasSE: math.Hypot(m.meanSE, q.meanSE) / q.sd, Ratio: m.sd / q.sd}
+	e.RatioSE = e.Ratio * math.Hypot(m.logSE, q.logSE)
+	// Of two estimates, one from the difference of two runs and one from
+	// the weights of this one, the one with the smaller error.
+	if own != nil && own[j].BiasSE/q.sd < e.BiasSE {
+		e = own[j].Effect
+		e.Bias, e.BiasSE = e.Bias/q.sd, e.BiasSE/q.sd
+	}
+	// The unit of the bias, the accurate sd, has an error of its own.
+	e.BiasSE = math.Hypot(e.BiasSE, e.Bias*q.logSE)
+	// Chains that have not mixed leave neither the accurate mean nor the
+	// unit of all biases, the accurate sd, known.
+	if known = a.out.known() && a.out.trusted() && m.sound && q.sound && q.sd > 0; known {
+		e.Verdict = e.judgeAt(a.out.Threshold, a.out.decisive())
+	}
+	return e, known
+}
+
+// judge returns the verdict at two standard errors, Undecided also if a number is
+// NaN.
+func (e Effect) judge(threshold float64) Verdict { return e.judgeAt(threshold, decisive) }
+
+// judgeAt returns the verdict at z standard errors.
+func (e Effect) judgeAt(threshold, z float64) Verdict {
+	bias, biasSE := math.Abs(e.Bias), z*e.BiasSE
+	ratio, ratioSE := math.Abs(math.Log(e.Ratio)), z*e.RatioSE/e.Ratio
 	limit := math.Log1p(threshold)
 	switch {
 	case bias-biasSE > threshold || ratio-ratioSE > limit:
@@ -119,23 +206,49 @@ func (e Effect) judge(threshold float64) Verdict {
 }
 
 // more returns by which factor the number of draws would have to grow for a
-// decision, if the numbers stay as they are.
-func (e Effect) more(threshold float64) float64 {
-	bias := decisive * e.BiasSE / math.Abs(math.Abs(e.Bias)-threshold)
-	ratio := decisive * e.RatioSE / e.Ratio / math.Abs(math.Abs(math.Log(e.Ratio))-math.Log1p(threshold))
-	if math.Abs(e.Bias) > threshold || math.Abs(math.Log(e.Ratio)) > math.Log1p(threshold) {
+// decision at z standard errors, if the numbers stay as they are.
+func (e Effect) more(threshold, z float64) float64 {
+	all := append([]Effect{e}, e.Within...)
+	least, most := math.Inf(1), 0.0 // to show that one is above, and that all are below
+	for _, e := range all {
+		bias := z * e.BiasSE / math.Abs(math.Abs(e.Bias)-threshold)
+		ratio := z * e.RatioSE / e.Ratio / math.Abs(math.Abs(math.Log(e.Ratio))-math.Log1p(threshold))
 		// One that is above decides for itself.
-		f := math.Inf(1)
 		if math.Abs(e.Bias) > threshold {
-			f = bias
+			least = math.Min(least, bias)
 		}
 		if math.Abs(math.Log(e.Ratio)) > math.Log1p(threshold) {
-			f = math.Min(f, ratio)
+			least = math.Min(least, ratio)
 		}
-		return f * f
+		most = math.Max(most, math.Max(bias, ratio))
 	}
-	f := math.Max(bias, ratio)
+	f := math.Min(least, most)
 	return f * f
+}
+
+// DrawsNeeded returns the number of draws of each chain that would decide about all
+// parameters, if the numbers stay as they are: of those beyond the threshold the
+// least, as one of them is enough, else the most. It is NaN if there is a verdict,
+// and +Inf if draws do not decide, or none that are known of.
+func (inf *Inference) DrawsNeeded(threshold float64) float64 {
+	if inf.Verdict() != Undecided {
+		return math.NaN()
+	}
+	least, most := math.Inf(1), 0.0
+	for _, e := range inf.Effects {
+		if e.Verdict != Undecided {
+			continue
+		}
+		n := e.Draws
+		if n == 0 {
+			n = math.Inf(1)
+		}
+		if e.size(threshold) > 1 {
+			least = math.Min(least, n)
+		}
+		most = math.Max(most, n)
+	}
+	return math.Min(least, most)
 }
 
 // Verdict returns the verdict on all parameters: Matters if the error matters
@@ -166,7 +279,7 @@ func (a *Report) largest() {
 				q.UndecidedAbove = v == Undecided
 				break
 			}
-			q.Largest = a.Steps[i].StepSize
+			q.Largest = a.Steps[i].Size()
 		}
 	}
 	a.Largest = math.Inf(1)

@@ -25,6 +25,7 @@ type linearised struct {
 	theta, u []float64 // where
 	m        []float64 // expected values there
 	weight   []float64 // W, by datum
+	sure     []bool    // data that are certain here, as a count of zero is where none is expected
 	jac      *mat.Dense
 	gradient *mat.VecDense // of the log posterior
 	cov      *mat.SymDense
@@ -35,7 +36,7 @@ type linearised struct {
 }
 
 // linearise expands the posterior by x at u. widths are the half widths of the
-// differences, nil for 1e-4.
+// differences where derivatives have to be taken by them, nil for 1e-4.
 func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised, error) {
 	d := len(u)
 	l := &linearised{p: x.p, theta: make([]float64, d), u: slices.Clone(u)}
@@ -48,18 +49,21 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 	if err != nil {
 		return nil, err
 	}
+	defer x.e.Hold(l.theta)() // differences by a solver that adapts
 	if math.IsNaN(ll) || math.IsInf(ll, 0) {
 		return nil, errors.New("assess: the likelihood is zero")
 	}
 	l.m, l.logp = m, lp+ll
 
 	score := make([]float64, len(l.data))
-	l.weight = make([]float64, len(l.data))
+	l.weight, l.sure = make([]float64, len(l.data)), make([]bool, len(l.data))
 	for i := range l.data {
 		o := &l.data[i]
 		o.bind(x.p, l.theta)
 		w := information(o.l, m[o.at], o.own)
-		if !(w >= 0) || math.IsInf(w, 1) {
+		if finite := w >= 0 && !math.IsInf(w, 1); !finite && o.l.LogProb(o.y, m[o.at], o.own) == 0 {
+			w, l.sure[i] = 0, true
+		} else if !finite {
 			return nil, fmt.Errorf("assess: the information of %T on the expected value %g is %g: want a finite number ≥ 0", o.l, m[o.at], w)
 		}
 		l.weight[i] = w
@@ -68,29 +72,9 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		}
 	}
 
-	// G by central differences, and what depends on u without the solver.
-	l.jac = mat.NewDense(max(len(l.data), 1), d, nil)
 	l.gradient = mat.NewVecDense(d, nil)
 	precision := mat.NewSymDense(d, nil)
 	theta, v := make([]float64, d), slices.Clone(u)
-	for k := range d {
-		h := 1e-4
-		if widths != nil {
-			h = widths[k]
-		}
-		var side [2][]float64
-		for i, sign := range []float64{-1, 1} {
-			v[k] = u[k] + sign*h
-			by.Constrain(theta, v)
-			if side[i], _, err = x.at(theta); err != nil {
-				return nil, err
-			}
-		}
-		v[k] = u[k]
-		for i, o := range l.data {
-			l.jac.Set(i, k, (side[1][o.at]-side[0][o.at])/(2*h))
-		}
-	}
 	const h = 1e-3
 	for k := range d {
 		var f, at [3]float64
@@ -105,6 +89,11 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		// A prior with tails so heavy that it has no precision here adds none.
 		if c := -(f[2] - 2*f[1] + f[0]) / (h * h); c > 0 {
 			precision.SetSym(k, k, c)
+		}
+	}
+	if !l.tangents(x) {
+		if err := l.differences(x, by, widths); err != nil {
+			return nil, err
 		}
 	}
 	// The likelihood's own parameters, with the expected values as they are.

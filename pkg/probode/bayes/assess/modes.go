@@ -1,10 +1,11 @@
 package assess
 
 import (
+	"context"
 	"fmt"
 	"math"
-	"strings"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -21,6 +22,9 @@ type Mode struct {
 	// Mass is its share: that of the draws, where there are draws that have
 	// mixed, else that of the Gaussian approximation.
 	Mass float64
+	// Gaussian is the share by the Gaussian approximations, and Visited that of the
+	// draws of classical inference, NaN if there are none.
+	Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have it. Lost, of a mode
 	// of the reference posterior, that the step's does not.
 	Phantom, Lost bool
@@ -48,12 +52,11 @@ func (a *assessor) findModes() error {
 	}
 	for i := a.finest(); i >= 0; i-- {
 		st := &a.out.Steps[i]
-		a.say("modes, h = %.4g", st.StepSize)
 		search.From = a.known
-		m, err := a.at(st.StepSize).FindModes(a.ctx, search)
+		m, err := a.of(i).FindModes(a.telling("modes, %v", st), search)
 		switch {
 		case err != nil && (i == a.finest() || a.ctx.Err() != nil):
-			return fmt.Errorf("h = %.4g: %w", st.StepSize, err)
+			return fmt.Errorf("%v: %w", st, err)
 		case err != nil:
 			st.Err = err.Error()
 		default:
@@ -62,77 +65,104 @@ func (a *assessor) findModes() error {
 		}
 		a.done++
 	}
-	a.say("modes, reference")
 	// The reference costs more than the steps do, and its modes are as a rule
 	// those of the smallest.
 	byReference := search
 	byReference.From, byReference.Solver, byReference.Points, byReference.Starts = a.known, &a.s.Accurate, 60, 4
-	if m, err := a.p.FindModes(a.ctx, byReference); err == nil {
-		a.reference = m
+	if m, err := a.p.FindModes(a.telling("modes, reference"), byReference); err == nil {
+		a.reference, a.out.ReferenceModes = m, modesOf(m)
 		add(m)
 	} else if a.ctx.Err() != nil {
 		return err
 	}
 	a.done++
+	a.setQuantities()
 	for i := a.finest(); i >= 0; i-- {
 		if a.modes[i] == nil {
 			a.done++
 			continue
 		}
-		if err := a.pair(i); err != nil {
-			return err
+		st := &a.out.Steps[i]
+		if a.reference == nil {
+			st.Mode, st.Modes = a.modes[i].Highest().Theta, modesOf(a.modes[i])
+		} else {
+			paired, err := pair(a.ctx, a.of(i), a.modes[i], a.reference, search)
+			if err != nil {
+				return fmt.Errorf("%v: %w", st, err)
+			}
+			a.modes[i], st.Modes, st.Lost, st.Mode = paired.modes, paired.own, paired.lost, paired.first
 		}
+		st.Missed = a.modes[i].Missed()
 		a.done++
 	}
 	return nil
 }
 
-// pair finds which modes of step i and of the reference posterior belong together.
-func (a *assessor) pair(i int) error {
-	st, m := &a.out.Steps[i], a.modes[i]
-	st.Mode = m.Highest().Theta
-	if a.reference == nil {
-		st.Modes = modesOf(m)
-		return nil
+// telling says what is being done, and returns a context under which that tells how
+// far it is.
+func (a *assessor) telling(format string, args ...any) context.Context {
+	what := fmt.Sprintf(format, args...)
+	a.say("%s", what)
+	if a.s.Progress == nil {
+		return a.ctx
 	}
-	both := bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, Points: -1}
+	return progress.With(a.ctx, func(string) progress.Hook {
+		return func(_, _ int, doing string) {
+			if doing != "" {
+				a.say("%s: %s", what, doing)
+			}
+		}
+	})
+}
+
+// A pairing tells which modes of a coarse posterior and of the reference's belong
+// together.
+type pairing struct {
+	modes     *bayes.Modes // of the coarse posterior, with those that only the search from the reference's found
+	own, lost []Mode
+	first     []float64 // the counterpart of the reference's first mode
+}
+
+// pair finds which modes m of p and of the reference posterior belong together.
+func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search bayes.ModeSearch) (*pairing, error) {
+	search.From, search.Points, search.Starts = nil, -1, 0
 	for _, k := range m.Modes {
-		both.From = append(both.From, k.Theta)
+		search.From = append(search.From, k.Theta)
 	}
-	own := len(both.From)
-	for _, k := range a.reference.Modes {
-		both.From = append(both.From, k.Theta)
+	own := len(search.From)
+	for _, k := range reference.Modes {
+		search.From = append(search.From, k.Theta)
 	}
-	again, err := a.at(st.StepSize).FindModes(a.ctx, both)
+	again, err := p.FindModes(ctx, search)
 	if err != nil {
-		return fmt.Errorf("h = %.4g: %w", st.StepSize, err)
+		return nil, err
 	}
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
+	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
 		if end >= 0 {
 			again.Modes[end].Found = max(1, m.Modes[k].Found)
 		}
 	}
-	a.modes[i] = again
-	st.Modes = modesOf(again)
+	out := &pairing{modes: again, own: modesOf(again), first: m.Highest().Theta}
 	counter := make([]float64, len(again.Modes)) // mass of the counterparts
 	for r, end := range again.Ends[own:] {
-		ref := a.reference.Modes[r]
+		ref := reference.Modes[r]
 		if end >= 0 {
 			counter[end] += ref.Mass
 		}
 		if ref.Mass > spoken && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) {
-			st.Lost = append(st.Lost, Mode{Theta: ref.Theta, Mass: ref.Mass, Lost: true, Found: ref.Found})
+			out.lost = append(out.lost, Mode{Theta: ref.Theta, Mass: ref.Mass, Gaussian: ref.Mass, Visited: math.NaN(), Lost: true, Found: ref.Found})
 		}
 	}
-	for k := range st.Modes {
-		st.Modes[k].Phantom = again.Modes[k].Mass > spoken && counter[k] < counterpart*again.Modes[k].Mass
+	for k := range out.own {
+		out.own[k].Phantom = again.Modes[k].Mass > spoken && counter[k] < counterpart*again.Modes[k].Mass
 	}
 	// The steps are compared at the counterpart of the reference's first mode.
 	if end := again.Ends[own]; end >= 0 {
-		st.Mode = again.Modes[end].Theta
+		out.first = again.Modes[end].Theta
 	}
-	return nil
+	return out, nil
 }
 
 // modesOf returns the modes that hold more than 1e-4.
@@ -140,7 +170,7 @@ func modesOf(m *bayes.Modes) []Mode {
 	var out []Mode
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > 1e-4 {
-			out = append(out, Mode{Theta: mode.Theta, Mass: mode.Mass, Found: mode.Found})
+			out = append(out, Mode{Theta: mode.Theta, Mass: mode.Mass, Gaussian: mode.Mass, Visited: math.NaN(), Found: mode.Found})
 		}
 	}
 	return out
@@ -149,21 +179,19 @@ func modesOf(m *bayes.Modes) []Mode {
 // weighModes takes the masses of the modes of step i from the draws, if these have
 // mixed.
 func (a *assessor) weighModes(i int, d *draws) {
-	m := a.modes[i]
-	if len(a.out.Steps[i].Modes) < 2 {
-		return
-	}
-	for _, k := range a.assessed {
-		if !sound(d.summed.Summary[k]) {
-			return
-		}
-	}
+	m, own := a.modes[i], a.out.Steps[i].Modes
 	shares, err := d.p.Shares(m, d.all)
 	if err != nil {
 		return
 	}
-	for k := range a.out.Steps[i].Modes {
-		a.out.Steps[i].Modes[k].Mass = shares[k]
+	mixed := true
+	for _, k := range a.assessed {
+		mixed = mixed && sound(d.summed.Summary[k])
+	}
+	for k := range own {
+		if own[k].Visited = shares[k]; mixed {
+			own[k].Mass = shares[k]
+		}
 	}
 }
 
@@ -180,30 +208,29 @@ func (st *Step) phantoms() (made, lost float64) {
 	return made, lost
 }
 
-// warnModes says which modes are phantoms, which are lost, and what may have been
-// missed.
+// warnModes says which modes are phantoms, which are lost, which the draws have
+// missed, and what the search may have missed.
 func (as *assessor) warnModes(say func(string, ...any)) {
-	at := func(theta []float64) string {
-		var all []string
-		for k, v := range theta {
-			all = append(all, fmt.Sprintf("%s = %.4g", as.p.Params[k].Name, v))
-		}
-		return strings.Join(all, ", ")
-	}
+	names := as.out.Names
 	for i := range as.out.Steps {
 		st := &as.out.Steps[i]
 		for _, m := range st.Modes {
+			at := where(names, m.Theta, st.Modes)
 			if m.Phantom {
-				say("phantom: at h = %.4g the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it", st.StepSize, at(m.Theta), m.Mass)
+				say("phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it", st, at, m.Mass)
+			}
+			if wrong := m.wrongShare(); wrong != "" {
+				say("%v: the mode at %s %s", st, at, wrong)
 			}
 		}
 		for _, m := range st.Lost {
-			say("lost: the reference posterior has a mode at %s, with %.3g of the mass, that it does not have at h = %.4g", at(m.Theta), m.Mass, st.StepSize)
+			say("lost: the reference posterior has a mode at %s, with %.3g of the mass, that it does not have at %v", where(names, m.Theta, append(st.Modes[:len(st.Modes):len(st.Modes)], m)), m.Mass, st)
 		}
-		if i < len(as.modes) && as.modes[i] != nil {
-			if m := as.modes[i]; len(m.Modes) > 3 && 2*m.Once > len(m.Modes) {
-				say("h = %.4g: %d of the %d modes were found by one search of %d only: there may be others", st.StepSize, m.Once, len(m.Modes), m.Searches)
-			}
+		if i >= len(as.modes) || as.modes[i] == nil {
+			continue
+		}
+		if m := as.modes[i]; (len(m.Modes) > 3 && 2*m.Once > len(m.Modes)) || 2*m.Solved < m.Tried {
+			say("%v: there may be other modes: %s", st, st.Missed)
 		}
 	}
 	if as.reference == nil {
@@ -215,7 +242,6 @@ func (as *assessor) warnModes(say func(string, ...any)) {
 			heavy++
 		}
 	}
-	as.out.ReferenceModes = modesOf(as.reference)
 	if heavy > 1 && as.source != nil && !(worstRHat(as.source.summed.Summary) <= mixed) {
 		say("the reference posterior has %d modes, between which the chains do not move: no verdict", heavy)
 	}

@@ -1,7 +1,9 @@
 package assess_test
 
 import (
+	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -81,6 +83,16 @@ func TestDragons(t *testing.T) {
 			if !contains(a.Warnings, "phantom: at h = 0.5") {
 				t.Errorf("%s: warnings %q", name, a.Warnings)
 			}
+			for _, m := range st.Modes {
+				if math.Abs(m.Visited-m.Gaussian) > 0.05 {
+					t.Errorf("%s, seed %d: mode %+v: want shares that agree", name, seed, m)
+				}
+			}
+			for _, want := range []string{"mass (Gaussian)", "beta1 = 4.911", "phantom\n", "searches came to 2 modes, 0 of these only once"} {
+				if text := a.String(); !strings.Contains(text, want) {
+					t.Errorf("%s, seed %d: no %q in\n%s", name, seed, want, text)
+				}
+			}
 		}
 	}
 	p := caseOf(t, "dragons")
@@ -108,5 +120,71 @@ func TestAlias(t *testing.T) {
 				t.Errorf("mode %+v", m)
 			}
 		}
+	}
+}
+
+// The report of draws that were made without Run: two modes of which one is the
+// solver's, and draws that keep to the other.
+func TestModes(t *testing.T) {
+	p := caseOf(t, "dragons")
+	m, err := p.FindModes(context.Background(), bayes.ModeSearch{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw := func(theta []float64, n int) (out [][]float64) {
+		for range n {
+			out = append(out, theta)
+		}
+		return out
+	}
+	stuck := &mcmc.Chains{Names: []string{"beta0", "beta1"}, Draws: [][][]float64{draw(m.Modes[0].Theta, 50), draw(m.Modes[0].Theta, 50)}}
+	text, err := assess.Modes(context.Background(), p, m, stuck, bayes.AccurateSolver{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"as solved", "reference", "phantom", "only once", "caution: the mode at beta0 = 49.11, beta1 = 4.911 holds 0.067", "no draw is in it"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for k := range stuck.Draws[0] {
+		if k < 30 {
+			stuck.Draws[0][k] = m.Modes[1].Theta
+		}
+	}
+	if text, err = assess.Modes(context.Background(), p, m, stuck, bayes.AccurateSolver{}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
+		t.Errorf("error %v, text\n%s", err, text)
+	}
+	one := *m
+	one.Modes = m.Modes[:1]
+	if text, err = assess.Modes(context.Background(), p, &one, stuck, bayes.AccurateSolver{}); text != "" || err != nil {
+		t.Errorf("one mode: %q, error %v", text, err)
+	}
+}
+
+// The standard deviation of the oscillator's posterior is half the distance between
+// its modes, and shows neither that at h = ¼ one of them is lost, where the weights of
+// the draws in the other are all alike and know nothing of it, nor that at h = ⅛ it
+// has moved by most of its own width. That is what the certificate foretells there, to
+// the second order of a shift of one standard deviation.
+func TestShiftWithinMode(t *testing.T) {
+	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || len(a.Steps[0].Lost) != 1 || !(math.Abs(math.Abs(e.Bias)-1) < 0.1 && e.Ratio < 0.01) {
+		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Lost)
+	}
+	e := a.Steps[1].Deterministic.Effects[0]
+	if len(e.Within) != 2 || len(a.ReferenceModes) != 2 || e.Verdict != assess.Matters || !(math.Abs(e.Bias) < 0.1) {
+		t.Fatalf("h = 0.125: %+v", e)
+	}
+	for k, m := range a.Steps[1].Certificate.Modes {
+		if within := e.Within[k]; !(math.Abs(within.Bias-m.Shift[0]) < 0.25*math.Abs(m.Shift[0])+4*within.BiasSE) {
+			t.Errorf("h = 0.125, mode %v: off by %v ± %v, the certificate says %v", m.Theta, within.Bias, within.BiasSE, m.Shift[0])
+		}
+	}
+	if !strings.Contains(a.Answer(), "At h = 0.125 it matters: within the mode at omega = 4.983") {
+		t.Errorf("answer %q", a.Answer())
+	}
+	if v := a.Steps[2].Deterministic.Verdict(); v != assess.Negligible {
+		t.Errorf("h = 0.05: %v", v)
 	}
 }

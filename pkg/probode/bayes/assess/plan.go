@@ -1,12 +1,14 @@
 package assess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -16,8 +18,16 @@ import (
 // Settings says what Assess is to do. The zero value is ready for use.
 type Settings struct {
 	// Steps are the sizes of step to be assessed, in any order; nil means
-	// Posterior.StepSize and its half, quarter and eighth.
+	// Posterior.StepSize and its half, quarter and eighth. The grids are made of
+	// them: a Posterior with a Mesh of its own wants Steps, in the place of which
+	// they are assessed.
 	Steps []float64
+
+	// Tolerances, in the place of Steps, have the method of the Posterior choose
+	// its steps by error control, again at every θ, as an adaptive solver inside
+	// a likelihood does: that is what is judged. With its error in the model,
+	// and where a remedy is wanted, the steps are those at the mode, frozen.
+	Tolerances []probode.Tolerance
 
 	// Sampler is the inference with the solver's error in the model; nil
 	// means PCNWithinGibbs.
@@ -28,6 +38,23 @@ type Settings struct {
 	// deviation that is not larger or smaller than the accurate one by a
 	// factor of more than 1 + Threshold. Zero means 0.1.
 	Threshold float64
+
+	// Confidence is that of the interval, of each bias and each ratio, which has to
+	// lie on one side of the threshold for a verdict: in [0.5, 1); zero means 0.95. A
+	// true effect at the threshold itself so is misjudged with a probability of
+	// (1 − Confidence)/2.
+	Confidence float64
+
+	// Auto goes on with the chains of classical inference while a step is
+	// undecided for want of draws, and a budget lasts: see looks.
+	Auto bool
+
+	// MaxDraws is the budget of Auto in draws of each chain; zero means eight times
+	// as many as without. MaxTime, if positive, is another one, of all that has been
+	// done since Run began, after which no further draws are begun; where it ends
+	// depends on the machine, and no number that is given does otherwise.
+	MaxDraws int
+	MaxTime  time.Duration
 
 	// Chains are the settings of each run; Start, Names, Generated, Only,
 	// Progress has no meaning here. If Draws and MinESS are both
@@ -57,20 +84,20 @@ type assessor struct {
 	p                *bayes.Posterior
 	s                Settings
 	out              *Report
-	assessed         []int          // indices of the assessed parameters
-	modes            []*bayes.Modes // by step
-	known            [][]float64    // ends of all searches so far
-	reference        *bayes.Modes   // of the reference posterior; nil if they could not be found
-	paired           [][]shift
+	assessed         []int                              // indices of the assessed parameters
+	quantities       []quantity                         // what is compared, the assessed parameters first
+	exact            map[quantity]moments               // of the parts of the accurate posterior
+	estimates        map[*Inference][measures][]moments // of runs, by quantity
+	modes            []*bayes.Modes                     // by step
+	known            [][]float64                        // ends of all searches so far
+	reference        *bayes.Modes                       // of the reference posterior; nil if they could not be found
+	runs             []*draws                           // of classical inference, by step; nil where there are none
+	paired           [][]shift                          // what their weights say of each quantity
+	begin            time.Time
 	notes            [][]string // of the calibrations, by step
 	certifier        *certifier // at the modes of the reference posterior; nil before it is made
-	others           []Remedy   // by other methods, foretold
-	otherSolvers     []Solver   // of these
-	other            *Inference // by the cheapest of them, nil if none was sampled
-	otherPaired      []shift
-	otherAt          int
+	tried            []trial    // remedies beyond the ladder
 	referenceSeconds float64    // of one accurate solution
-	delayed          *Inference // by delayed acceptance; nil if it was not tried
 	source           *draws     // that the accurate posterior was had from
 	done, total      int
 }
@@ -79,15 +106,32 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
 	}
+	if c := s.Confidence; c != 0 && !(c >= 0.5 && c < 1) {
+		panic(fmt.Sprintf("assess: Confidence of Settings is %g: want a number in [0.5, 1), or 0 for 0.95", c))
+	}
+	if s.MaxDraws < 0 || s.MaxTime < 0 {
+		panic(fmt.Sprintf("assess: MaxDraws %d and MaxTime %v of Settings: want numbers ≥ 0", s.MaxDraws, s.MaxTime))
+	}
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
 		panic(fmt.Sprintf("assess: Weighed of Settings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
 	}
 	if p == nil {
 		return nil, errors.New("assess: the Posterior is nil")
 	}
-	if p.StepSize == 0 && len(s.Steps) > 0 {
+	if p.Mesh != nil && s.Steps == nil && s.Tolerances == nil {
+		return nil, errors.New("assess: the Posterior has a Mesh, whose grid is not what is assessed: want Steps or Tolerances")
+	}
+	if s.Steps != nil && s.Tolerances != nil {
+		return nil, errors.New("assess: Steps and Tolerances: want one of them")
+	}
+	if (p.StepSize == 0 || p.Mesh != nil) && len(s.Steps) > 0 {
 		q := *p
-		q.StepSize = s.Steps[0]
+		q.StepSize, q.Mesh, q.GridAt = s.Steps[0], nil, nil
+		p = &q
+	}
+	if p.StepSize == 0 && len(s.Tolerances) > 0 && p.Mesh == nil {
+		q := *p
+		q.Mesh = probode.Adaptive{Tolerance: s.Tolerances[0]}
 		p = &q
 	}
 	if _, err := bayes.NewDensity(p); err != nil {
@@ -96,10 +140,13 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	if s.Threshold == 0 {
 		s.Threshold = 0.1
 	}
+	if s.Confidence == 0 {
+		s.Confidence = 0.95
+	}
 	if s.Sampler == nil {
 		s.Sampler = bayes.PCNWithinGibbs{}
 	}
-	if s.Steps == nil {
+	if s.Steps == nil && s.Tolerances == nil {
 		s.Steps = []float64{p.StepSize, p.StepSize / 2, p.StepSize / 4, p.StepSize / 8}
 	}
 	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
@@ -118,7 +165,10 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	}
 	s.Calibrate.Seed, s.Calibrate.Workers, s.Calibrate.Progress = s.Chains.Seed, s.Chains.Workers, nil
 
-	a := &assessor{ctx: ctx, p: p, s: s, out: &Report{Method: p.Method, Threshold: s.Threshold, KHat: math.NaN()}}
+	a := &assessor{ctx: ctx, p: p, s: s, begin: time.Now(), out: &Report{Method: p.Method, Threshold: s.Threshold, Confidence: s.Confidence, Looks: 1, Looked: 1, KHat: math.NaN()}}
+	if s.Auto {
+		a.out.Looks = mostLooks
+	}
 	var titles []string
 	for _, x := range p.Experiments {
 		if !slices.Contains(titles, x.Problem.Name) {
@@ -130,7 +180,7 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 		a.out.Names = append(a.out.Names, q.Name)
 		if q.Name != p.Alpha.Name {
 			a.assessed = append(a.assessed, k)
-			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN()})
+			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN(), TailIndex: math.NaN()})
 		}
 	}
 
@@ -153,20 +203,54 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 				exact = false
 			}
 		}
-		nan := math.NaN()
-		a.out.Steps = append(a.out.Steps, Step{StepSize: h, Exact: exact, Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan})
+		st := unknownStep()
+		st.StepSize, st.Exact = h, exact
+		a.out.Steps = append(a.out.Steps, st)
+	}
+	if err := a.tolerances(); err != nil {
+		return nil, err
 	}
 	if len(a.out.Steps) == 0 {
 		return nil, errors.New("assess: no Steps to assess")
 	}
+	for _, t := range s.Tolerances {
+		a.out.Asked = append(a.out.Asked, a.out.nearest(sizeOf(t)))
+	}
 	for _, h := range s.Steps {
 		a.out.Asked = append(a.out.Asked, a.out.nearest(h))
 	}
+	a.estimates = map[*Inference][measures][]moments{}
+	a.setQuantities()
 	a.modes = make([]*bayes.Modes, len(a.out.Steps))
+	a.runs = make([]*draws, len(a.out.Steps))
 	a.paired = make([][]shift, len(a.out.Steps))
 	a.notes = make([][]string, len(a.out.Steps))
 	a.total = 6*len(a.out.Steps) + 2
 	return a, nil
+}
+
+// tolerances adds the steps of a ladder of tolerances, the largest first.
+func (a *assessor) tolerances() error {
+	all := slices.Clone(a.s.Tolerances)
+	slices.SortFunc(all, func(x, y probode.Tolerance) int { return cmp.Compare(sizeOf(y), sizeOf(x)) })
+	for _, t := range all {
+		st := unknownStep()
+		st.Tolerance, st.Exact = t, true
+		if n := len(a.out.Steps); n > 0 && a.out.Steps[n-1].Size() == st.Size() {
+			continue
+		}
+		a.out.Steps = append(a.out.Steps, st)
+		if _, err := bayes.NewDensity(a.of(len(a.out.Steps) - 1)); err != nil {
+			return fmt.Errorf("%w (in Tolerances)", err)
+		}
+	}
+	return nil
+}
+
+// unknownStep is one of which nothing is known.
+func unknownStep() Step {
+	nan := math.NaN()
+	return Step{Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan}
 }
 
 func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
@@ -174,7 +258,7 @@ func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
 // at returns the posterior with the step h.
 func (a *assessor) at(h float64) *bayes.Posterior {
 	q := *a.p
-	q.StepSize = h
+	q.StepSize, q.Mesh, q.GridAt = h, nil, nil
 	return &q
 }
 

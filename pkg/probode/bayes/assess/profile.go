@@ -68,6 +68,46 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta
 	return out, nil
 }
 
+// profile makes that of the report.
+func (a *assessor) profile() error {
+	c, top, last := a.certifier, &a.out.Steps[0], &a.out.Steps[a.finest()]
+	if c == nil {
+		return nil
+	}
+	at := slices.IndexFunc(c.modes, func(m anchor) bool { return m.at != nil && m.Found })
+	if at < 0 {
+		return nil
+	}
+	mode := c.modes[at].at
+	best, most := c.assessed[0], 0.0
+	if x, err := newExpecter(a.ctx, a.p, top.solver()); err == nil {
+		if m, _, err := x.at(mode.theta); err == nil {
+			_, shift := mode.shift(m)
+			for _, k := range c.assessed {
+				// The equations do not depend on numbers of the likelihood.
+				if s := math.Abs(shift[k]); s > most && !slices.Contains(mode.own, k) {
+					best, most = k, s
+				}
+			}
+		}
+	}
+	solvers := []Solver{top.solver(), last.solver(), c.reference}
+	if len(a.out.Steps) == 1 {
+		solvers = slices.Delete(solvers, 1, 2)
+	}
+	sd := mode.sd[best] * math.Abs(mode.dtheta[best])
+	p, err := NewProfile(a.ctx, a.p, solvers, mode.theta, a.out.Names[best], mode.theta[best]-profileWidth*sd, mode.theta[best]+profileWidth*sd, 201)
+	if err != nil {
+		return a.ctx.Err() // a figure is not worth the rest
+	}
+	a.out.Profile = p
+	return nil
+}
+
+// profileWidth is the half width of a Profile in posterior sd: the moves that a
+// sampler makes.
+const profileWidth = 0.5
+
 // Jaggedness returns how far the log likelihoods by solver i lie from a smooth
 // curve: the root of the mean square of the third differences, over √20, by which
 // these enlarge independent errors. Of a smooth curve it falls like the third power

@@ -6,11 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 // A Remedy is something that can be done about the solver's error for the model at
@@ -24,7 +19,7 @@ type Remedy struct {
 	Bias, Ratio float64
 
 	// Seconds is the time that 1000 effective draws take on the machine at hand,
-	// without the preparation; NaN if it is not known. Reach is that of the
+	// the search for modes and the burn-in with them; NaN if it is not known. Reach is that of the
 	// cheapest of its Kind that reaches the threshold, NaN if none does.
 	Seconds, Reach float64
 
@@ -43,18 +38,18 @@ type Remedy struct {
 // reach the threshold, then others, each by cost.
 func (a *assessor) remedies() {
 	a.out.Remedies = nil
-	if !(a.out.KHat <= khatLimit) {
+	if !a.out.known() {
 		return // nothing to measure by
 	}
 	add := func(r Remedy) { a.out.Remedies = append(a.out.Remedies, r) }
 	first := math.Inf(1) // of the steps, in the order asked for
 	if a.out.Asked != nil {
-		first = a.out.Steps[a.out.Asked[0]].StepSize
+		first = a.out.Steps[a.out.Asked[0]].Size()
 	}
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
-		kind, where := "smaller step", fmt.Sprintf("h = %.4g", st.StepSize)
-		if st.StepSize >= first*(1-1e-9) {
+		kind, where := a.out.smaller(), st.String()
+		if st.Size() >= first*(1-1e-9) {
 			kind = "nothing"
 		}
 		if st.Deterministic == nil {
@@ -63,21 +58,26 @@ func (a *assessor) remedies() {
 		trusted := a.measured(st.Deterministic, kind, "solver trusted, "+where)
 		add(trusted)
 		if st.Probabilistic != nil {
-			add(a.noise(st.Probabilistic, st.Deterministic, where))
+			add(a.wider(st.Probabilistic, st.Deterministic, "noise in the model", "noise in the model, "+where))
 		}
-		if st.KHat <= khatLimit && i < len(a.paired) && a.paired[i] != nil {
+		if st.weighed() && i < len(a.paired) && a.paired[i] != nil {
 			add(a.reweighting(i, where))
 		}
 	}
-	if len(a.out.Steps) > 1 {
+	if len(a.out.Steps) > 1 && a.out.Extrapolated != nil {
 		add(a.extrapolation())
 	}
-	if a.delayed != nil {
-		add(a.measured(a.delayed, "delayed acceptance", a.delayed.Sampler))
-	}
-	for i, r := range a.others {
-		if a.other != nil && i == a.otherAt {
-			r = a.measured(a.other, r.Kind, a.otherSolvers[i].String())
+	for _, t := range a.tried {
+		if t.inf == nil {
+			add(t.foretold)
+			continue
+		}
+		r := a.measured(t.inf, t.kind, t.name)
+		if t.against != nil {
+			r = a.wider(t.inf, t.against, t.kind, t.name)
+		}
+		if t.note != "" {
+			r.Note = strings.TrimPrefix(r.Note+"; "+t.note, "; ")
 		}
 		add(r)
 	}
@@ -112,7 +112,7 @@ func (a *Report) rank() {
 
 // worse returns the bias and ratio of the parameter that is worst off.
 func (inf *Inference) worse(threshold float64) (bias, ratio float64) {
-	e := inf.Effects[inf.farthest(threshold)]
+	e, _ := inf.Effects[inf.farthest(threshold)].gravest(threshold)
 	return e.Bias, e.Ratio
 }
 
@@ -120,6 +120,7 @@ func (inf *Inference) worse(threshold float64) (bias, ratio float64) {
 // threshold, as far as the Monte Carlo error tells.
 func (inf *Inference) sizes(threshold float64) (least, most float64) {
 	for _, e := range inf.Effects {
+		e, _ := e.gravest(threshold)
 		b, r := math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold)
 		bSE, rSE := decisive*e.BiasSE/threshold, decisive*e.RatioSE/e.Ratio/math.Log1p(threshold)
 		least = math.Max(least, math.Max(b-bSE, r-rSE))
@@ -133,10 +134,7 @@ const worseThanNothing = "worse than nothing"
 
 // measured is the remedy of a run.
 func (a *assessor) measured(inf *Inference, kind, name string) Remedy {
-	r := Remedy{Kind: kind, Name: name, Seconds: 1000 / inf.ESSPerSecond, Reaches: inf.Verdict() == Negligible}
-	if math.IsInf(r.Seconds, 0) {
-		r.Seconds = math.NaN()
-	}
+	r := Remedy{Kind: kind, Name: name, Seconds: inf.cost(), Reaches: inf.Verdict() == Negligible}
 	r.Bias, r.Ratio = inf.worse(a.out.Threshold)
 	if inf.Verdict() == Undecided {
 		r.Note = "undecided"
@@ -144,9 +142,10 @@ func (a *assessor) measured(inf *Inference, kind, name string) Remedy {
 	return r
 }
 
-// noise is never to be recommended where it is worse than nothing.
-func (a *assessor) noise(noisy, trusted *Inference, where string) Remedy {
-	r := a.measured(noisy, "noise in the model", "noise in the model, "+where)
+// wider is the remedy of a model that has room for the solver's error: it is never
+// to be recommended where it is worse than nothing.
+func (a *assessor) wider(noisy, trusted *Inference, kind, name string) Remedy {
+	r := a.measured(noisy, kind, name)
 	least, _ := noisy.sizes(a.out.Threshold)
 	_, most := trusted.sizes(a.out.Threshold)
 	mid := func(inf *Inference) float64 { return inf.Effects[inf.farthest(a.out.Threshold)].size(a.out.Threshold) }
@@ -170,7 +169,7 @@ func (a *assessor) reweighting(i int, where string) Remedy {
 	_, lost := st.phantoms()
 	worst := 0.0 // Monte Carlo error that the weights add, in accurate sd
 	for j := range a.out.Params {
-		worst = math.Max(worst, decisive*a.paired[i][j].BiasSE/a.out.Params[j].SD)
+		worst = math.Max(worst, decisive*a.paired[i][j].meanSE/a.out.Params[j].SD)
 	}
 	r.Reaches = worst < a.out.Threshold && lost < spoken && st.Deterministic.Verdict() != Undecided
 	switch {
@@ -181,7 +180,7 @@ func (a *assessor) reweighting(i int, where string) Remedy {
 	default:
 		r.Note = fmt.Sprintf("k̂ = %.2f", st.KHat)
 	}
-	r.Seconds = 1000/st.Deterministic.ESSPerSecond + 1000*a.referenceSeconds
+	r.Seconds = st.Deterministic.cost() + 1000*a.referenceSeconds
 	return r
 }
 
@@ -199,162 +198,13 @@ func (a *assessor) extrapolation() Remedy {
 	}
 	for _, st := range a.out.Steps {
 		if st.Deterministic != nil {
-			r.Seconds += 1000 / st.Deterministic.ESSPerSecond
+			r.Seconds += st.Deterministic.cost()
 		}
 	}
 	r.Note = "means and sds only, no draws"
+	if a.out.OffOrder != nil {
+		r.Reaches = false
+		r.Note = "the order of the method does not show in the ladder"
+	}
 	return r
-}
-
-// tryOthers looks, without sampling, for the step at which other methods would do,
-// and times the reference.
-func (a *assessor) tryOthers() error {
-	a.others, a.otherSolvers = nil, nil
-	c := a.certifier
-	fine := a.out.Steps[a.finest()].Deterministic
-	if c == nil || fine == nil || fine.ESSPerSecond == 0 {
-		return a.ctx.Err()
-	}
-	at := -1
-	for i, m := range c.modes {
-		if m.at != nil && m.Found {
-			at = i
-			break
-		}
-	}
-	if at < 0 {
-		return nil
-	}
-	theta := c.modes[at].at.theta
-	a.referenceSeconds = timed(c.fine, theta)
-	// Effective draws take as many solves with any solver that is good enough.
-	solves := float64(fine.Solves) / (fine.ESSPerSecond * fine.Seconds)
-	s := EnoughSettings{CertifySettings: CertifySettings{Seed: a.s.Chains.Seed}, Threshold: a.out.Threshold, Number: 10}
-	points, err := c.points(s, &Enough{})
-	if err != nil {
-		return a.ctx.Err()
-	}
-	for _, m := range []probode.Method{probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince}, probode.AdamsMoulton{Steps: 1}} {
-		if m.String() == a.out.Method.String() {
-			continue
-		}
-		s.Coarse = Solver{Method: m}
-		out := &Enough{}
-		if err := c.largest(s, points, out); err != nil || !out.Found {
-			if a.ctx.Err() != nil {
-				return a.ctx.Err()
-			}
-			continue
-		}
-		x, err := newExpecter(a.ctx, a.p, out.Solver)
-		if err != nil {
-			continue
-		}
-		a.otherSolvers = append(a.otherSolvers, out.Solver)
-		a.others = append(a.others, Remedy{
-			Kind: "other method", Name: fmt.Sprintf("%v (foretold)", out.Solver), Bias: out.At.Shift, Ratio: math.NaN(),
-			Seconds: 1000 * solves * timed(x, theta), Note: "by the certificate, without sampling: assess it before it is relied on",
-		})
-	}
-	return a.sampleOther()
-}
-
-// sampleOther samples with the cheapest of the other methods, if that promises to
-// cost less than the smallest step.
-func (a *assessor) sampleOther() error {
-	at, least := -1, 1000/a.out.Steps[a.finest()].Deterministic.ESSPerSecond
-	for i, r := range a.others {
-		if r.Seconds < least {
-			at, least = i, r.Seconds
-		}
-	}
-	if at < 0 {
-		return a.ctx.Err()
-	}
-	by := a.otherSolvers[at]
-	q := a.at(by.StepSize)
-	q.Method, q.Mesh = by.Method, nil
-	// Modes of its own it may have too, and its time is that of the draws, as it is
-	// for the others.
-	var err error
-	if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
-		return a.ctx.Err() // it stays foretold
-	}
-	d, err := a.sample(q, bayes.Deterministic{}, a.seed(3000))
-	if err != nil {
-		return a.ctx.Err()
-	}
-	own, khat, err := a.weigh(d)
-	if err != nil || !(khat <= khatLimit) {
-		own = nil
-	}
-	a.other, a.otherPaired, a.otherAt = d.summed, own, at
-	return a.ctx.Err()
-}
-
-// timed returns the seconds of one solution, the median of five.
-func timed(x *expecter, theta []float64) float64 {
-	var all []float64
-	for range 5 {
-		begin := time.Now()
-		if _, _, err := x.at(theta); err != nil {
-			return math.NaN()
-		}
-		all = append(all, time.Since(begin).Seconds())
-	}
-	slices.Sort(all)
-	return all[2]
-}
-
-// tryDelayed samples by delayed acceptance, with the largest step before the
-// smallest.
-func (a *assessor) tryDelayed() error {
-	top, f := a.out.Steps[0].StepSize, a.finest()
-	st := &a.out.Steps[f]
-	if f == 0 || st.Deterministic == nil || a.modes[f] == nil {
-		return a.ctx.Err()
-	}
-	p := a.at(st.StepSize)
-	p.Modes = a.modes[f]
-	sampler := bayes.DelayedAcceptance{CoarseStep: top}
-	// A shorter run tells what it costs.
-	whole := a.s.Chains
-	a.s.Chains.Draws, a.s.Chains.MinESS = min(1000, cmp.Or(whole.Draws, 1000)), 0
-	d, err := a.sample(p, sampler, a.seed(2000))
-	a.s.Chains = whole
-	if err != nil {
-		return a.ctx.Err() // a sampler that fails is no remedy
-	}
-	a.delayed = d.summed
-	a.delayed.Sampler = fmt.Sprintf("delayed acceptance, h = %.4g before %.4g", top, st.StepSize)
-	return a.ctx.Err()
-}
-
-// remedyText returns the recommendation and the table of remedies.
-func (a *Report) remedyText() string {
-	if len(a.Remedies) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	if r := a.Remedies[0]; r.Recommended {
-		fmt.Fprintf(&b, "Recommended: %s, the cheapest that reaches the threshold, %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
-	} else {
-		b.WriteString("None of the remedies that were measured is known to reach the threshold.\n")
-	}
-	bad := 0
-	for _, r := range a.Remedies {
-		if strings.HasPrefix(r.Note, worseThanNothing) {
-			bad++
-		}
-	}
-	if bad > 0 {
-		fmt.Fprintf(&b, "Noise in the model is worse here than ignoring the error, at %d of the steps.\n", bad)
-	}
-	b.WriteByte('\n')
-	rows := [][]string{{"remedy", "bias/sd", "sd ratio", "s per 1000", "to reach", "reaches", "note"}}
-	for _, r := range a.Remedies {
-		rows = append(rows, []string{r.Name, number("%+.2g", r.Bias), number("%.3g", r.Ratio), number("%.2g", r.Seconds), number("%.2g", r.Reach), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
-	}
-	b.WriteString(text.Table(rows, func(i int) bool { return i == 0 || i == 6 }))
-	return b.String()
 }

@@ -39,7 +39,7 @@ func TestRemedies(t *testing.T) {
 	if len(a.Remedies) == 0 || !a.Remedies[0].Recommended || a.Remedies[0].Seconds != least {
 		t.Fatalf("%+v", a.Remedies)
 	}
-	for _, kind := range []string{"nothing", "smaller step", "noise in the model", "reweighting", "extrapolation", "delayed acceptance", "other method"} {
+	for _, kind := range []string{"nothing", "smaller step", "noise in the model", "reweighting", "extrapolation", "delayed acceptance", "other solver"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no remedy of the kind %q: %+v", kind, kinds)
 		}

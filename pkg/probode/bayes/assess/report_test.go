@@ -25,14 +25,16 @@ func assessed() *assessor {
 	}
 	nan := math.NaN()
 	out := &Report{
-		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, ReferenceBy: "draws",
+		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, ReferenceBy: "draws", Looks: 1,
 		Params: []Parameter{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
 		Steps: []Step{
 			{StepSize: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
 			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	return &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
+	a := &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, modes: make([]*bayes.Modes, 2), paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
+	a.setQuantities()
+	return a
 }
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {

@@ -88,6 +88,9 @@ func (a *assessor) run() error {
 	if err := a.certify(); err != nil {
 		return err
 	}
+	if err := a.profile(); err != nil {
+		return err
+	}
 	var fine *draws
 	for i := a.finest(); i >= 0; i-- {
 		st := &a.out.Steps[i]
@@ -110,10 +113,18 @@ func (a *assessor) run() error {
 			if err := a.accurate(fine); err != nil {
 				return err
 			}
+			if a.source != nil {
+				if err := a.check(); err != nil {
+					return err
+				}
+			}
 			if err := a.errors(); err != nil {
 				return err
 			}
 		}
+	}
+	if err := a.look(); err != nil {
+		return err
 	}
 	for i := a.finest(); i >= 0; i-- {
 		st := &a.out.Steps[i]
@@ -129,10 +140,7 @@ func (a *assessor) run() error {
 		}
 	}
 	a.say("remedies")
-	if err := a.tryDelayed(); err != nil {
-		return err
-	}
-	if err := a.tryOthers(); err != nil {
+	if err := a.try(); err != nil {
 		return err
 	}
 	a.done = a.total
@@ -144,16 +152,30 @@ func (a *assessor) run() error {
 func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
 	s := a.s.Chains
 	s.Seed = seed
-	s.Progress = func(g mcmc.Progress) { a.say("%v, h = %.4g: %v", sampler, p.StepSize, g) }
+	s.Progress = func(g mcmc.Progress) { a.say("%v, %s: %v", sampler, setting(p), g) }
 	r, err := bayes.Measure(a.ctx, p, sampler, s)
 	if err != nil {
-		return nil, fmt.Errorf("%v, h = %.4g: %w", sampler, p.StepSize, err)
+		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
 	}
+	d := &draws{p: p, first: len(r.Chains.Draws[0])}
+	if err := a.take(d, r); err != nil {
+		return nil, err
+	}
+	if !a.s.Auto {
+		d.result = bayes.Result{} // nobody goes on with it: let go of its memory
+	}
+	return d, nil
+}
+
+// take keeps of r what is needed; the draws of d before, if there were any, are the
+// first of r.
+func (a *assessor) take(d *draws, r bayes.Result) error {
 	c := r.Chains
-	d := &draws{p: p, all: c, few: &mcmc.Chains{Names: c.Names, Quantities: c.Quantities}, summed: &Inference{
-		Sampler: sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
-		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
-	}}
+	d.result, d.all = r, c
+	d.summed = &Inference{
+		Sampler: r.Sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
+		Solves: int(math.Round(r.Work)), Seconds: r.Seconds, Drawing: r.Drawing,
+	}
 	var failed, proposed int
 	for _, st := range c.Stats {
 		failed += st.Failed + st.Latent.Failed
@@ -167,30 +189,45 @@ func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64
 		ess = math.Min(ess, d.summed.Summary[k].BulkESS)
 	}
 	d.summed.ESSPerSecond = ess / d.summed.Seconds
-	n := min(len(c.Draws[0]), max(8, a.s.Weighed/len(c.Draws)))
-	for i := range c.Draws {
-		var x, g [][]float64
-		for k := range n {
-			at := (k+1)*len(c.Draws[i])/n - 1
-			x, g = append(x, slices.Clone(c.Draws[i][at])), append(g, slices.Clone(c.Generated[i][at]))
+	// As many again are weighed as draws are added, of which the first are those
+	// that were weighed before.
+	n := min(d.first, max(8, a.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
+	d.few = fewer(c, n)
+	if err := a.divide(d); err != nil {
+		return err
+	}
+	var estimates [measures][]moments
+	for by := range measures {
+		d.center[by], d.log[by] = nil, nil
+		for _, q := range a.quantities {
+			x, in := c.Parameter(q.param), belong(d.in, q.part)
+			center, log := by.stretches(x, in, n)
+			d.center[by], d.log[by] = append(d.center[by], center), append(d.log[by], log)
+			m := q.whole(d.summed)
+			if by == byQuantiles || q.part >= 0 {
+				sound := m.sound
+				m = by.estimate(x, in)
+				// Its draws are few if their centre is not known to a seventh of
+				// their spread.
+				m.sound = sound && (q.part < 0 || m.sd/m.meanSE >= math.Sqrt(fewest))
+			}
+			estimates[by] = append(estimates[by], m)
 		}
-		d.few.Draws, d.few.Generated = append(d.few.Draws, x), append(d.few.Generated, g)
 	}
-	for _, k := range a.assessed {
-		mean, log := influence(c.Parameter(k), n)
-		d.mean, d.log = append(d.mean, mean), append(d.log, log)
+	a.estimates[d.summed] = estimates
+	if d.three == nil {
+		for k := range 3 {
+			chain := c.Draws[k%len(c.Draws)]
+			d.three = append(d.three, slices.Clone(chain[max(0, (k+1)*len(chain)/3-1)]))
+		}
 	}
-	for k := range 3 {
-		chain := c.Draws[k%len(c.Draws)]
-		d.three = append(d.three, slices.Clone(chain[(k+1)*len(chain)/3-1]))
-	}
-	return d, nil
+	return nil
 }
 
 // deterministic samples at step i, and weighs the draws.
 func (a *assessor) deterministic(i int) (*draws, error) {
 	st := &a.out.Steps[i]
-	p := a.at(st.StepSize)
+	p := a.of(i)
 	p.Modes = a.modes[i]
 	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
@@ -199,23 +236,24 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	if err := a.step(); err != nil {
 		return nil, err
 	}
-	a.say("accurate solutions, h = %.4g", st.StepSize)
-	effects, khat, err := a.weigh(d)
-	if err != nil {
-		if a.ctx.Err() != nil {
-			return nil, err
-		}
-		khat = math.Inf(1)
+	a.say("accurate solutions, %v", st)
+	if st.KHat, err = a.weigh(d); a.ctx.Err() != nil {
+		return nil, err
 	}
-	st.KHat, a.paired[i] = khat, effects
+	st.KHatLimit, a.runs[i] = a.limit(d), d
 	a.weighModes(i, d)
 	st.Deterministic = d.summed
 
 	if a.p.Alpha.Name == "" {
-		a.say("alpha, h = %.4g", st.StepSize)
+		a.say("alpha, %v", st)
+		p = a.frozen(i)
 		c, err := p.CalibrateAlpha(a.ctx, st.Mode, a.s.Calibrate)
-		if err != nil {
-			return d, err
+		if a.ctx.Err() != nil {
+			return d, a.ctx.Err()
+		}
+		if err != nil { // such as of an error that is nowhere large enough
+			st.Err = fmt.Sprintf("no noise: %v", err)
+			return d, a.step()
 		}
 		a.notes[i] = c.Warnings
 		st.AlphaStar, st.AlphaSE, st.Alpha = c.Alpha, c.SE, c.Alpha
@@ -238,7 +276,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 // probabilistic samples at step i with the solver's error in the model.
 func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
-	p := a.at(st.StepSize)
+	p := a.frozen(i)
 	p.Modes = a.modes[i]
 	if a.p.Alpha.Name == "" {
 		if math.IsNaN(st.Alpha) {

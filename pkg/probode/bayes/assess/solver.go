@@ -52,19 +52,19 @@ func (s Solver) controlled() bool {
 	return !s.Accurate && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil)
 }
 
-// density returns the density of p by s; for error control on the grid of theta.
-func (s Solver) density(p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
+// density returns the density of p by s.
+func (s Solver) density(p *bayes.Posterior) (*bayes.Density, error) {
 	q := *p
 	switch {
 	case s.Accurate:
 		// The grid has no part in the solution, but a density is not made
 		// without one.
 		if q.StepSize == 0 && q.Mesh == nil {
-			q.StepSize = shortest(p)
+			q.StepSize = shortest(p) / unused
 		}
 		return bayes.AccurateSolver{Tolerance: s.Tolerance.Relative}.Density(&q)
 	case s.controlled():
-		q.Mesh, q.GridAt = probode.Frozen{Tolerance: s.Tolerance}, theta
+		q.Mesh, q.GridAt = probode.Adaptive{Tolerance: s.Tolerance}, nil
 	case s.StepSize > 0:
 		q.StepSize, q.Mesh = s.StepSize, nil
 	}
@@ -73,6 +73,10 @@ func (s Solver) density(p *bayes.Posterior, theta []float64) (*bayes.Density, er
 	}
 	return bayes.NewDensity(&q)
 }
+
+// unused is the number of steps of a grid that is not solved on: enough for any
+// method to start.
+const unused = 16
 
 // shortest returns the length of the shortest of the spans.
 func shortest(p *bayes.Posterior) float64 {
@@ -90,18 +94,16 @@ type expecter struct {
 	ctx    context.Context
 	p      *bayes.Posterior
 	s      Solver
-	e      *bayes.Density // nil for a grid that is made again at every θ
+	e      *bayes.Density
 	solves int
+
+	stand *bayes.Density // for derivatives, see standIn
+	stood bool
 }
 
 func newExpecter(ctx context.Context, p *bayes.Posterior, s Solver) (*expecter, error) {
-	x := &expecter{ctx: ctx, p: p, s: s}
-	if s.controlled() {
-		return x, nil
-	}
-	var err error
-	x.e, err = s.density(p, nil)
-	return x, err
+	e, err := s.density(p)
+	return &expecter{ctx: ctx, p: p, s: s, e: e}, err
 }
 
 // at returns the expected values of the data at theta, by experiment, row and
@@ -111,11 +113,6 @@ func (x *expecter) at(theta []float64) (expected []float64, ll float64, err erro
 		return nil, math.Inf(-1), err
 	}
 	e := x.e
-	if e == nil {
-		if e, err = x.s.density(x.p, theta); err != nil {
-			return nil, math.Inf(-1), err
-		}
-	}
 	defer e.Bind(x.ctx)()
 	x.solves++
 	if ll, err = e.LogLikelihood(theta, nil); err != nil {

@@ -13,7 +13,7 @@ import (
 // String returns the answer, the tables and the warnings.
 func (a *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v on %s\n\n%s%s\n%s", a.Method, a.Model, a.certified(), a.Answer(), a.Tables())
+	fmt.Fprintf(&b, "%v on %s\n\n%s%s\n%s%s", a.Method, a.Model, a.WithoutSampling(), a.Answer(), a.modesText(), a.Tables())
 	if a.Warnings != nil {
 		b.WriteByte('\n')
 	}
@@ -27,9 +27,9 @@ func (a *Report) String() string {
 // effects on each parameter, and of the accurate posterior.
 func (a *Report) Tables() string {
 	var b strings.Builder
-	rows := [][]string{{"h", "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}}
+	rows := [][]string{{a.sizeName(), "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}}
 	for _, st := range a.Steps {
-		head := []string{fmt.Sprintf("%.4g", st.StepSize), number("%.3g", st.Alpha), number("%.2g", st.Error), number("%.1f", st.Order), number("%.2f", st.KHat)}
+		head := []string{fmt.Sprintf("%.4g", st.Size()), number("%.3g", st.Alpha), number("%.2g", st.Error), number("%.1f", st.Order), number("%.2f", st.KHat)}
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf == nil {
 				continue
@@ -58,7 +58,7 @@ func (a *Report) Tables() string {
 	} {
 		rows := [][]string{{kind.title, "inference"}}
 		for _, st := range a.Steps {
-			rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.StepSize))
+			rows[0] = append(rows[0], st.String())
 		}
 		for j, q := range a.Params {
 			name := q.Name
@@ -85,8 +85,11 @@ func (a *Report) Tables() string {
 		writeTable(&b, rows)
 	}
 
-	rows = [][]string{{"accurate posterior", "mean", "sd", "largest step that is small enough"}}
+	rows = [][]string{{"accurate posterior", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}}
 	for _, q := range a.Params {
+		if q.Quantiles {
+			rows[0] = []string{"accurate posterior", "mean or median", "sd or half of 68 %", "largest step that is small enough"}
+		}
 		rows = append(rows, []string{q.Name, number("%.4g", q.Mean), number("%.3g", q.SD), q.LargestStep()})
 	}
 	b.WriteByte('\n')
@@ -104,6 +107,9 @@ func (a *Report) Tables() string {
 		if len(rows) > 1 {
 			b.WriteByte('\n')
 			writeTable(&b, rows)
+		}
+		if a.OffOrder != nil {
+			fmt.Fprintf(&b, "The order of the method, %d, does not show in the ladder (%s): steps are too large for it, and these numbers are not to be relied on.\n", a.Method.Order(), strings.Join(a.OffOrder, "; "))
 		}
 	}
 	if t := a.remedyText(); t != "" {
@@ -127,7 +133,7 @@ func (a *Report) alphas() [][]string {
 			mode += fmt.Sprintf(" ± %.1g", st.AlphaSE)
 		}
 		known = known || at != nil
-		rows[0] = append(rows[0], fmt.Sprintf("h = %.4g", st.StepSize))
+		rows[0] = append(rows[0], st.String())
 		rows[1] = append(rows[1], mode)
 		rows[2] = append(rows[2], strings.Join(at, ", "))
 	}
@@ -180,9 +186,9 @@ func (a *Report) WriteCSV(w io.Writer) error {
 			}
 			for j, q := range a.Params {
 				e := inf.Effects[j]
-				m := inf.marginal(q.Name)
-				row := []string{fmt.Sprint(st.StepSize), inf.Sampler, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
-				for _, v := range []float64{m.Mean, m.SD, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
+				m, est := inf.marginal(q.Name), inf.Estimates[j]
+				row := []string{fmt.Sprint(st.Size()), inf.Sampler, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
+				for _, v := range []float64{est.Center, est.Spread, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
 					row = append(row, fmt.Sprintf("%.6g", v))
 				}
 				row = append(row, e.Verdict.String(), fmt.Sprintf("%.4f", m.RHat), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprint(inf.Draws*inf.Chains),

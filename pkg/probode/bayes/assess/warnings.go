@@ -17,22 +17,35 @@ func (as *assessor) warn() {
 	a.Warnings = nil
 	say := func(format string, args ...any) { a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...)) }
 
-	if !(a.KHat <= khatLimit) {
-		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.1f, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, khatLimit)
+	switch {
+	case a.ReferenceBy == "":
+		say("the accurate posterior is not known: the reference cannot be solved at the draws: declare what breaks f as events, or take another Accurate solver")
+	case !(a.KHat <= a.khatLimit()):
+		say("the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for as many effective draws, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, a.khatLimit())
+	case !a.known():
+		say("the accurate posterior is not known: %s, are worth fewer than %d effective ones, so that no verdict is given: more draws (Draws, Weighed), or smaller steps", a.ReferenceBy, fewest)
 	}
 	if !a.trusted() {
-		say("no verdict: the reference's own error is D = %.2g, where at most %.2g is wanted: take an Accurate solver with a smaller Tolerance or StepSize, and declare what breaks f as events", a.ReferenceD, a.Threshold/10)
+		say("no verdict: %s", a.Reference.say(a.Threshold))
+	}
+	for _, q := range a.Params {
+		if q.Quantiles {
+			say("%s has tails so heavy (tail index %.2f; a mean wants less than 1, an sd less than ½) that means and sds do not describe it: it is judged by its median and half the width of the central 68 %% interval", q.Name, q.TailIndex)
+		}
 	}
 	as.warnModes(say)
 	for _, st := range a.Steps {
-		if st.Err != "" {
-			say("nothing is known at h = %.4g: %s", st.StepSize, st.Err)
+		switch {
+		case st.Err != "" && st.Deterministic != nil:
+			say("%v: %s", st, st.Err)
+		case st.Err != "":
+			say("nothing is known at %v: %s", st, st.Err)
 		}
 	}
 	for i, st := range a.Steps {
 		for _, inf := range []*Inference{st.Deterministic, st.Probabilistic} {
 			if inf != nil {
-				inf.warn(fmt.Sprintf("%s, h = %.4g", inf.Sampler, st.StepSize), say)
+				inf.warn(fmt.Sprintf("%s, %v", inf.Sampler, st), say)
 			}
 		}
 		if i == as.finest() && as.source != nil {
@@ -42,7 +55,7 @@ func (as *assessor) warn() {
 	a.warnOrder(say)
 	for i, st := range a.Steps {
 		if as.notes[i] != nil {
-			say("α* = %.3g at h = %.4g: %s", st.AlphaStar, st.StepSize, strings.Join(as.notes[i], "; "))
+			say("α* = %.3g at %v: %s", st.AlphaStar, st, strings.Join(as.notes[i], "; "))
 		}
 	}
 	a.warnAlpha(p, say)
@@ -60,7 +73,7 @@ func (as *assessor) warn() {
 				continue
 			}
 			if e := st.Deterministic.Effects[j]; sign*e.Bias > a.Threshold+decisive*e.BiasSE {
-				taken = append(taken, fmt.Sprintf("%s is %.3g at h = %.4g and accurately %.3g", q.Name, st.Deterministic.marginal(q.Name).Mean, st.StepSize, q.Mean))
+				taken = append(taken, fmt.Sprintf("%s is %.3g at %v and accurately %.3g", q.Name, st.Deterministic.Estimates[j].Center, st, q.Mean))
 				names = append(names, q.Name)
 				break
 			}
@@ -114,7 +127,7 @@ func (inf *Inference) warn(where string, say func(string, ...any)) {
 func (as *assessor) warnSource(say func(string, ...any)) {
 	source := as.source.summed
 	if source != as.out.Steps[as.finest()].Deterministic {
-		source.warn(fmt.Sprintf("the chains behind the accurate posterior, %v with h = %.4g", as.source.p.Method, as.source.p.StepSize), say)
+		source.warn(fmt.Sprintf("the chains behind the accurate posterior, %v with %s", as.source.p.Method, setting(as.source.p)), say)
 	}
 	var lost []string
 	for _, k := range as.assessed {
@@ -144,6 +157,9 @@ func nominal(m probode.Method) (order int, remedy string) {
 }
 
 func (a *Report) warnOrder(say func(string, ...any)) {
+	if a.controlled() {
+		return // tolerances have no order
+	}
 	want, remedy := nominal(a.Method)
 	// Between the two smallest steps of which both errors are clear of the
 	// accurate solution's own.
@@ -188,9 +204,9 @@ func (a *Report) ShiftOrder() (order, se float64, i int) {
 		b = math.Sqrt(b)
 		return b, math.Sqrt(v) / b
 	}
-	for i := len(a.Steps) - 2; i >= 0; i-- {
+	for i := len(a.Steps) - 2; i >= 0 && !a.controlled(); i-- {
 		c, f := a.Steps[i], a.Steps[i+1]
-		if c.Deterministic == nil || f.Deterministic == nil || !(a.KHat <= khatLimit) {
+		if c.Deterministic == nil || f.Deterministic == nil || !a.known() {
 			continue
 		}
 		b, bse := norm(c.Deterministic)
@@ -214,11 +230,14 @@ const (
 func (a *Report) warnAlpha(p *bayes.Posterior, say func(string, ...any)) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i := range len(a.Steps) - 1 {
+		if a.controlled() {
+			break // a tolerance is not what the noise goes with
+		}
 		c, f := a.Steps[i], a.Steps[i+1]
 		se := math.Hypot(c.AlphaSE/c.AlphaStar, f.AlphaSE/f.AlphaStar)
 		if r := ratio(c.AlphaStar, f.AlphaStar); r > alphaSteps*math.Exp(decisive*nanOr(se, 0)) {
-			say("α is not stable in h: α* is %.3g at h = %.4g and %.3g at h = %.4g, a factor of more than %d: at the larger step the error has not the size that the order foretells, and an α of one step is wrong for another",
-				c.AlphaStar, c.StepSize, f.AlphaStar, f.StepSize, alphaSteps)
+			say("α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error has not the size that the order foretells, and an α of one step is wrong for another",
+				c.AlphaStar, c, f.AlphaStar, f, alphaSteps)
 		}
 	}
 	for _, st := range a.Steps {
@@ -230,10 +249,10 @@ func (a *Report) warnAlpha(p *bayes.Posterior, say func(string, ...any)) {
 			}
 		}
 		if worst > alphaTheta {
-			say("α depends on θ: at h = %.4g α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st.StepSize, st.AlphaStar, at, alphaTheta)
+			say("α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st, st.AlphaStar, at, alphaTheta)
 		}
 		if v := st.Alpha; p.Alpha.Name == "" && p.Alpha.Value > 0 && ratio(v, st.AlphaStar) > alphaTheta {
-			say("the given α = %.3g is not the size of the error at h = %.4g, for which α* is %.3g: leave Alpha at zero to have it calibrated", v, st.StepSize, st.AlphaStar)
+			say("the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated", v, st, st.AlphaStar)
 		}
 	}
 }

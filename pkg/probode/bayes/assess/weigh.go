@@ -5,66 +5,102 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"time"
 
-	"gonum.org/v1/gonum/stat"
-
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws are those of one deterministic run.
+// draws are those of one run.
 type draws struct {
 	p      *bayes.Posterior
+	result bayes.Result
+	first  int // draws of each chain before any were added
 	summed *Inference
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced ones, to be weighed
 	three  [][]float64
 
-	// mean and log are what the draws since the weighed one before add to
-	// the errors of mean and log sd of all draws, by assessed parameter, chain
-	// and weighed draw: see influence.
-	mean, log [][][]float64
+	// raw are the log weights of few as they are, of those that have been
+	// computed; weights are the smoothed ones, of mean 1; nil before.
+	raw, weights [][]float64
+
+	// in and fewIn are the modes of the reference posterior that all and few
+	// belong to, nil if it has one only.
+	in, fewIn [][]int
+
+	// center and log are what the draws since the weighed one before add to
+	// the errors of centre and log spread of all draws, by measure, quantity, chain
+	// and weighed draw: see measure.stretches.
+	center, log [measures][][][]float64
+
+	effects [measures][]shift // that the weights tell, by quantity
 }
 
-// influence cuts each chain of x into n stretches and returns what each of them
-// adds to the mean and to the logarithm of the standard deviation, in units in
-// which these are the means over the stretches: the sums of the influence
-// functions x − m and ½ ((x − m)²/v − 1).
-func influence(x [][]float64, n int) (mean, log [][]float64) {
-	m, v := stat.PopMeanVariance(slices.Concat(x...), nil)
-	mean, log = make([][]float64, len(x)), make([][]float64, len(x))
-	for i, c := range x {
-		unit := float64(n) / float64(len(c))
-		from := 0
-		for k := range n {
-			var a, b float64
-			to := (k + 1) * len(c) / n
-			for _, y := range c[from:to] {
-				a += (y - m) * unit
-				b += 0.5 * ((y-m)*(y-m)/v - 1) * unit
-			}
-			mean[i], log[i] = append(mean[i], a), append(log[i], b)
-			from = to
+// weigh solves accurately at few draws of d, where that has not been done, and
+// finds what the weights say of its error.
+func (a *assessor) weigh(d *draws) (khat float64, err error) {
+	begin := time.Now()
+	defer func() { a.out.Reference.Seconds += time.Since(begin).Seconds() }()
+	if err := a.rawWeights(d); err != nil {
+		return math.Inf(1), err
+	}
+	smooth, khat := diag.ParetoSmooth(slices.Concat(d.raw...))
+	log := make([][]float64, len(d.raw))
+	for c := range d.raw {
+		log[c], smooth = smooth[:len(d.raw[c])], smooth[len(d.raw[c]):]
+	}
+	d.weights = normalised(log)
+	for by := range measures {
+		d.effects[by] = nil
+		for j, q := range a.quantities {
+			d.effects[by] = append(d.effects[by], by.paired(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j]))
 		}
 	}
-	return mean, log
+	return khat, nil
 }
 
-// weigh solves accurately at few draws of d and returns what the weights say of
-// its error.
-func (a *assessor) weigh(d *draws) ([]shift, float64, error) {
-	w, err := bayes.Reweight(a.ctx, d.p, d.few, a.s.Accurate)
+// rawWeights computes the log weights of the draws in few that have none yet.
+func (a *assessor) rawWeights(d *draws) error {
+	from := 0
+	if d.raw != nil {
+		from = len(d.raw[0])
+	} else {
+		d.raw = make([][]float64, len(d.few.Draws))
+	}
+	rest := *d.few
+	rest.Draws, rest.Generated = nil, nil
+	for c := range d.few.Draws {
+		rest.Draws, rest.Generated = append(rest.Draws, d.few.Draws[c][from:]), append(rest.Generated, d.few.Generated[c][from:])
+	}
+	if len(rest.Draws[0]) == 0 {
+		return nil
+	}
+	w, err := bayes.Reweight(a.ctx, d.p, &rest, a.s.Accurate)
 	if err != nil {
-		return nil, math.Inf(1), err
+		return err
 	}
-	weights := normalised(w.LogWeights)
-	var out []shift
-	for j, k := range a.assessed {
-		out = append(out, paired(d.few.Parameter(k), weights, d.mean[j], d.log[j]))
+	var values []int // the log likelihoods among what was generated
+	for i, name := range rest.Quantities {
+		if strings.HasPrefix(name, "log_lik.") {
+			values = append(values, i)
+		}
 	}
-	return out, w.KHat, nil
+	for c := range w.Draws {
+		for k, g := range w.Generated[c] {
+			log := 0.0
+			for _, i := range values {
+				log += g[i] - rest.Generated[c][k][i]
+			}
+			if math.IsNaN(log) {
+				log = math.Inf(-1)
+			}
+			d.raw[c] = append(d.raw[c], log)
+		}
+	}
+	return nil
 }
 
 // normalised returns weights of mean 1.
@@ -93,106 +129,106 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// A shift is an effect with Bias in the units of the parameter, and the standard
-// errors that it leaves to the accurate mean and to the logarithm of the accurate
-// standard deviation.
-type shift struct {
-	Effect
-	meanSE, logSE float64
+// limit returns the k̂ up to which the weights of d can be trusted.
+func (a *assessor) limit(d *draws) float64 { return diag.KHatLimit(a.effective(d)) }
+
+// effective returns the smallest effective sample size of the assessed parameters
+// among the weighed draws of d.
+func (a *assessor) effective(d *draws) float64 {
+	least := math.Inf(1)
+	for _, k := range a.assessed {
+		least = math.Min(least, nanOr(diag.BulkESS(d.few.Parameter(k)), 0))
+	}
+	return least
 }
 
-// paired compares the draws x with the same draws under weights of mean 1: the
-// difference of the means and the ratio of the standard deviations. Both are
-// smooth functions of means over the draws, so that their errors are those of
-// the means of their influence functions [Hampel 1974],
-//
-//	φ = (x − m) − w (x − m_w),
-//	ψ = ½ ((x − m)²/v − 1) − ½ w ((x − m_w)²/v_w − 1)   of log √(v/v_w),
-//
-// over chains with all their autocorrelation.
-//
-// The accurate mean is the mean of all draws less this difference, and so with
-// the logarithm of the standard deviation. Between the two there is covariance, as
-// x is among all draws: what counts is the influence of the draws since the
-// weighed one before, mean and log, less φ and ψ. If all draws are weighed, that
-// is w (x − m_w).
-func paired(x, w, mean, log [][]float64) shift {
-	all, weights := slices.Concat(x...), slices.Concat(w...)
-	m, v := stat.PopMeanVariance(all, nil)
-	mw, vw := stat.PopMeanVariance(all, weights)
-	var phi, psi, restPhi, restPsi [][]float64
-	for i := range x {
-		n := len(x[i])
-		f, g, rf, rg := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
-		for k, y := range x[i] {
-			q, qw := y-m, y-mw
-			f[k] = q - w[i][k]*qw
-			g[k] = 0.5*(q*q/v-1) - 0.5*w[i][k]*(qw*qw/vw-1)
-			rf[k], rg[k] = mean[i][k]-f[k], log[i][k]-g[k]
-		}
-		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
-	}
-	ratio := math.Sqrt(v / vw)
-	return shift{
-		Effect: Effect{Bias: m - mw, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi), Paired: true},
-		meanSE: meanSE(restPhi), logSE: meanSE(restPsi),
-	}
+// usable reports whether the weights of d can be trusted: k̂ is within its limit, and
+// the weighed draws are worth enough effective ones.
+func (a *assessor) usable(d *draws, khat float64) bool {
+	return khat <= a.limit(d) && a.worth(d) >= fewest
 }
 
-// meanSE is diag.MCSEMean for numbers that may all be equal.
-func meanSE(x [][]float64) float64 {
-	se := diag.MCSEMean(x)
-	if math.IsNaN(se) {
-		if all := slices.Concat(x...); slices.Max(all) == slices.Min(all) {
-			return 0
+// worth returns how many effective draws the weighed ones are worth.
+func (a *assessor) worth(d *draws) float64 { return a.effective(d) * kish(d.weights) }
+
+// accurate returns the draws of parameter k among the weighed ones, with those that
+// have next to no weight at the middle of the others: the tails are those of the
+// accurate posterior, which has no part in a mode that is made by the solver.
+func (d *draws) accurate(k int) [][]float64 {
+	const least = 0.01 // of the mean weight
+	x := d.few.Parameter(k)
+	middle := newQuantiles(slices.Concat(x...), slices.Concat(d.weights...)).at(0.5)
+	for c := range x {
+		for n := range x[c] {
+			if d.weights[c][n] < least {
+				x[c][n] = middle
+			}
 		}
 	}
-	return se
+	return x
+}
+
+// kish returns the share of unweighted draws that weights of mean 1 are worth.
+func kish(weights [][]float64) float64 {
+	var n, squares float64
+	for _, c := range weights {
+		for _, w := range c {
+			n++
+			squares += w * w
+		}
+	}
+	return n / squares
+}
+
+// use has the draws d stand for the accurate posterior: what each parameter is judged
+// by follows from their tails.
+func (a *assessor) use(d *draws, khat float64, by string) {
+	a.source, a.out.KHat, a.out.KHatLimit, a.out.ReferenceBy = d, khat, a.limit(d), by
+	a.out.Worth = a.worth(d)
+	for j, k := range a.assessed {
+		q := &a.out.Params[j]
+		q.Quantiles, q.TailIndex = diag.HeavyTails(d.accurate(k))
+	}
+	a.exact = map[quantity]moments{}
+	for j, q := range a.quantities {
+		// The centre of all draws, less the bias that the weighed ones show.
+		m, e := a.found(d.summed, j), d.effects[a.measure(j)][j]
+		m.mean, m.sd, m.meanSE, m.logSE = m.mean-e.Bias, m.sd/e.Ratio, e.meanSE, e.logSE
+		if q.part >= 0 {
+			a.exact[q] = m
+			continue
+		}
+		p := &a.out.Params[j]
+		p.Mean, p.MeanSE, p.SD, p.SDSE = m.mean, m.meanSE, m.sd, m.sd*m.logSE
+	}
 }
 
 // accurate finds the accurate posterior: from the smallest step, or from a solver
 // that is nearer, if that one is so far off that its weights cannot be trusted or
 // add more to the Monte Carlo error than the chains have.
 func (a *assessor) accurate(fine *draws) error {
-	h := a.out.Steps[a.finest()].StepSize
-	type candidate struct {
-		m probode.Method
-		h float64
-	}
-	use := func(d *draws, effects []shift, khat float64, by string) {
-		a.out.KHat, a.out.ReferenceBy, a.source = khat, by, d
-		for j, k := range a.assessed {
-			// The mean of all draws, less the bias that the weighed ones show.
-			q, m, e := &a.out.Params[j], d.summed.Summary[k], effects[j]
-			q.Mean, q.MeanSE = m.Mean-e.Bias, e.meanSE
-			q.SD = m.SD / e.Ratio
-			q.SDSE = q.SD * e.logSE
-		}
-	}
+	finest := &a.out.Steps[a.finest()]
 	f := a.finest()
 	best := a.out.Steps[f].KHat
-	if a.paired[f] != nil {
-		use(fine, a.paired[f], best, fmt.Sprintf("the draws of h = %.4g, weighed", h))
-	}
-	// loss is the largest error of a mean, in units of what the chain alone has.
-	loss := func(d *draws, effects []shift) (most float64) {
-		for j, k := range a.assessed {
-			most = math.Max(most, effects[j].BiasSE/d.summed.Summary[k].MCSE)
+	// loss is the largest error of a centre, in units of what the chain alone has.
+	loss := func(d *draws) (most float64) {
+		for j := range a.assessed {
+			most = math.Max(most, d.effects[a.measure(j)][j].BiasSE/a.found(d.summed, j).meanSE)
 		}
 		return most
 	}
-	why := fmt.Sprintf("since those of h = %.4g are too far off (k̂ = %.2f)", h, best)
-	if best <= khatLimit {
-		if !(loss(fine, a.paired[f]) > 1) {
-			return a.step()
+	why := fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, best)
+	if fine.weights != nil {
+		a.use(fine, best, fmt.Sprintf("the draws of %v, weighed", finest))
+		if a.out.known() {
+			if !(loss(fine) > 1) {
+				return a.step()
+			}
+			why = fmt.Sprintf("since those of %v have weights too uneven (k̂ = %.2f)", finest, best)
 		}
-		why = fmt.Sprintf("since those of h = %.4g have weights too uneven (k̂ = %.2f)", h, best)
 	}
-	before := pathError(a.ctx, a.at(h), a.out.Steps[f].Mode, a.s.Accurate)
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	for n, c := range []candidate{{dp, h}, {dp, h / 4}, {a.p.Method, h / 4}, {a.p.Method, h / 16}} {
-		q := a.at(c.h)
-		q.Method = c.m
+	before := pathError(a.ctx, a.of(f), a.out.Steps[f].Mode, a.s.Accurate)
+	for n, q := range a.finer() {
 		// A path that is no better is not worth a chain.
 		if !(pathError(a.ctx, q, a.out.Steps[f].Mode, a.s.Accurate) < before/3) {
 			continue
@@ -211,18 +247,19 @@ func (a *assessor) accurate(fine *draws) error {
 			}
 			continue
 		}
-		effects, khat, err := a.weigh(d)
+		khat, err := a.weigh(d)
 		if err != nil {
 			if a.ctx.Err() != nil {
 				return err
 			}
 			continue
 		}
-		if khat < best || math.IsNaN(best) {
+		good := a.usable(d, khat)
+		if good || khat < best || math.IsNaN(best) {
 			best = khat
-			use(d, effects, khat, fmt.Sprintf("the draws of %v with h = %.4g, weighed, %s", c.m, c.h, why))
+			a.use(d, khat, fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
 		}
-		if khat <= khatLimit {
+		if good {
 			break
 		}
 	}
@@ -233,11 +270,11 @@ func (a *assessor) accurate(fine *draws) error {
 func (a *assessor) errors() error {
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
-		st.Error = pathError(a.ctx, a.at(st.StepSize), a.out.Steps[a.finest()].Mode, a.s.Accurate)
+		st.Error = pathError(a.ctx, a.of(i), a.out.Steps[a.finest()].Mode, a.s.Accurate)
 	}
 	for i := range a.finest() {
 		c, f := &a.out.Steps[i], &a.out.Steps[i+1]
-		c.Order = math.Log(c.Error/f.Error) / math.Log(c.StepSize/f.StepSize)
+		c.Order = math.Log(c.Error/f.Error) / math.Log(c.Size()/f.Size())
 	}
 	return a.ctx.Err()
 }

@@ -1,0 +1,202 @@
+package assess_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// documented returns the names in the first column of the table of docs/json.md
+// under a heading.
+func documented(t *testing.T, heading string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/json.md has no part %q", heading)
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	names := map[string]bool{}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(part) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
+				names[m[1]] = true
+			}
+		}
+	}
+	return names
+}
+
+// flatten adds the names in a value to those that are there. byName are objects whose
+// names are those of parameters.
+func flatten(names map[string]bool, at string, v any, byName map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, w := range v {
+			next := strings.TrimPrefix(at+"."+name, ".")
+			if byName[at] {
+				next = at + ".*"
+			}
+			flatten(names, next, w, byName)
+		}
+	case []any:
+		for _, w := range v {
+			flatten(names, at+"[]", w, byName)
+		}
+		if len(v) == 0 {
+			names[at+"[]"] = true
+		}
+	default:
+		names[at] = true
+	}
+}
+
+// compare reports the names that only the documentation or only the output has.
+// What holds others needs no line of its own.
+func compare(t *testing.T, heading string, texts ...[]byte) {
+	t.Helper()
+	want, got := documented(t, heading), map[string]bool{}
+	byName := map[string]bool{}
+	for name := range want {
+		if of, ok := strings.CutSuffix(name, ".*"); ok {
+			byName[of] = true
+		}
+	}
+	for _, text := range texts {
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		flatten(got, "", v, byName)
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if !want[name] {
+			t.Errorf("%s: %s is written and not documented", heading, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		holds := false
+		for other := range got {
+			holds = holds || strings.HasPrefix(other, name+".") || strings.HasPrefix(other, name+"[]")
+		}
+		if !got[name] && !holds {
+			t.Errorf("%s: %s is documented and not written", heading, name)
+		}
+	}
+}
+
+// Every name of docs/json.md is written, and no other. Three reports together have all
+// of them: one of steps, one of tolerances, and one with two modes.
+func TestJSONIsAsDocumented(t *testing.T) {
+	s := assess.Settings{Steps: []float64{0.125, 0.25}, Weighed: 200, Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 50}}
+	var texts [][]byte
+	for _, tolerances := range [][]probode.Tolerance{nil, {{Relative: 1e-2, Absolute: []float64{1e-3}}}} {
+		if tolerances != nil {
+			s.Steps, s.Tolerances = nil, tolerances
+		}
+		a := assessed(t, assessPosterior(0.25), s)
+		var text bytes.Buffer
+		if err := a.WriteJSON(&text); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, text.Bytes())
+		sane(t, text.Bytes())
+	}
+	s.Steps, s.Tolerances = []float64{0.05}, nil
+	var two bytes.Buffer
+	if err := assessed(t, caseOf(t, "alias"), s).WriteJSON(&two); err != nil {
+		t.Fatal(err)
+	}
+	sane(t, two.Bytes())
+	compare(t, "assess", append(texts, two.Bytes())...)
+
+	all := assess.Certificates{Model: "m", Threshold: 0.1}
+	var err error
+	ctx, p, c := context.Background(), assessPosterior(0.25), assess.CertifySettings{Modes: [][]float64{{1}}}
+	if all.All, err = assess.CertifyEach(ctx, p, []assess.Solver{{StepSize: 0.25}, {Tolerance: probode.Tolerance{Relative: 1e-3}}}, c); err != nil {
+		t.Fatal(err)
+	}
+	if all.Enough, err = assess.LargestEnough(ctx, p, assess.EnoughSettings{CertifySettings: c, Number: 5}); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := all.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "certify", text.Bytes())
+}
+
+// sane checks what docs/json.md says of the values of an assessment.
+func sane(t *testing.T, text []byte) {
+	t.Helper()
+	var r readReport
+	strictly(t, text, &r)
+	verdicts := []string{"negligible", "matters", "undecided"}
+	if !slices.Contains(verdicts, r.Verdict) || r.Verdict != r.Steps[0].Verdict || len(r.Reasons) == 0 {
+		t.Errorf("verdict %q, reasons %q", r.Verdict, r.Reasons)
+	}
+	for _, st := range r.Steps {
+		mass := 0.0
+		for _, m := range st.Modes {
+			mass += m.Mass
+			if m.Phantom == nil {
+				t.Error("a mode without phantom")
+			}
+		}
+		if math.Abs(mass-1) > 1e-9 {
+			t.Errorf("masses sum to %g", mass)
+		}
+		if (st.H == nil) == (st.Tol == nil) {
+			t.Errorf("h and tol: want one of them")
+		}
+		for _, q := range st.Parameters {
+			if q.Classical == nil || !slices.Contains(verdicts, q.Classical.Verdict) {
+				t.Errorf("%s: %+v", q.Name, q.Classical)
+			}
+		}
+	}
+	recommended := 0
+	for i, m := range r.Remedies {
+		if m.Recommended {
+			recommended++
+			if i > 0 || !m.Reaches {
+				t.Errorf("recommended: %+v", m)
+			}
+		}
+	}
+	if recommended > 1 {
+		t.Errorf("%d remedies are recommended", recommended)
+	}
+}
+
+// The eight cases of the command, each with one step, keep what the documentation
+// says.
+func TestJSONOfCases(t *testing.T) {
+	for _, name := range []string{"dragons", "dragons-uniform", "alias", "pk-mm", "boluses", "influenza"} {
+		p := caseOf(t, name)
+		p.Alpha = bayes.Known(0.1)
+		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize}, Weighed: 100, Sampler: bayes.Deterministic{},
+			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+		var text bytes.Buffer
+		if err := a.WriteJSON(&text); err != nil {
+			t.Fatal(err)
+		}
+		sane(t, text.Bytes())
+	}
+}

@@ -1,0 +1,260 @@
+package assess
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// What a posterior of one parameter is judged by: where it lies, its centre, and
+// how wide it is, its spread. As a rule these are mean and standard deviation. A
+// posterior with tails so heavy that these do not exist, or that no number of draws
+// finds them, is judged by its median and by half the width of its central 68 %
+// interval, which of a normal distribution are the same.
+//
+// Centre c and logarithm of the spread s are smooth functions of means over the
+// draws, so that their errors are those of the means of their influence functions
+// [Hampel 1974], over chains with all their autocorrelation:
+//
+//	moments    y − m                          ½ ((y − m)²/v − 1)
+//	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
+//
+// with p± = Φ(±1). The error of a median so is that of the effective sample size of
+// the indicator 1{y ≤ q}. The density f at a quantile is the difference quotient of
+// the quantiles around it, with the width of Bofinger (1975).
+//
+// Of a part of the posterior the influence is zero outside of it, and divided by its
+// share.
+//
+//   - Bofinger, E. (1975). Estimation of a density function using order statistics.
+//     Australian Journal of Statistics 17(1), 1–7.
+
+// A measure is one of the two.
+type measure int
+
+const (
+	byMoments measure = iota
+	byQuantiles
+	measures // how many there are
+)
+
+// An Estimate is the centre and the spread of a parameter, with their Monte Carlo
+// standard errors: mean and standard deviation or, of a parameter that is judged by
+// quantiles, median and half the width of the central 68 % interval.
+type Estimate struct {
+	Center, CenterSE float64
+	Spread, SpreadSE float64
+}
+
+// A shape is centre and spread of draws, with the influence that a draw has on the
+// centre and on the logarithm of the spread.
+type shape struct {
+	center, spread float64
+	influence      func(y float64) (center, log float64)
+}
+
+// shape returns that of the draws x under weights, nil for equal ones.
+func (by measure) shape(x, weights []float64) shape {
+	if by == byMoments {
+		m, v := stat.PopMeanVariance(x, weights)
+		return shape{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
+	}
+	q := newQuantiles(x, weights)
+	low := distuv.UnitNormal.CDF(-1)
+	mid, lo, hi := q.at(0.5), q.at(low), q.at(1-low)
+	slopeMid, slopeLo, slopeHi := q.slope(0.5), q.slope(low), q.slope(1-low)
+	below := func(p, at, slope, y float64) float64 {
+		if y <= at {
+			p--
+		}
+		return p * slope
+	}
+	s := (hi - lo) / 2
+	return shape{mid, s, func(y float64) (float64, float64) {
+		return below(0.5, mid, slopeMid, y), (below(1-low, hi, slopeHi, y) - below(low, lo, slopeLo, y)) / (2 * s)
+	}}
+}
+
+// weightedQuantiles are the draws in order, each with the share of the weight that is
+// before it and half of its own, on a scale from 0 at the first to 1 at the last.
+type weightedQuantiles struct {
+	x, p []float64
+	size float64 // Kish's number of draws
+}
+
+func newQuantiles(x, weights []float64) weightedQuantiles {
+	type weighed struct{ x, w float64 }
+	var all []weighed
+	var sum, squares float64
+	for i, v := range x {
+		w := 1.0
+		if weights != nil {
+			w = weights[i]
+		}
+		if w > 0 {
+			all = append(all, weighed{v, w})
+			sum += w
+			squares += w * w
+		}
+	}
+	slices.SortFunc(all, func(a, b weighed) int { return cmp.Compare(a.x, b.x) })
+	q := weightedQuantiles{size: sum * sum / squares}
+	at := 0.0
+	for i, a := range all {
+		if i > 0 {
+			at += (all[i-1].w + a.w) / 2
+		}
+		q.x, q.p = append(q.x, a.x), append(q.p, at)
+	}
+	for i := range q.p {
+		q.p[i] /= at
+	}
+	return q
+}
+
+// at returns the quantile of p, between draws by linear interpolation.
+func (q weightedQuantiles) at(p float64) float64 {
+	n := len(q.x)
+	if n < 2 {
+		return math.NaN()
+	}
+	k, _ := slices.BinarySearch(q.p, p)
+	switch k = min(max(k, 1), n-1); {
+	case !(q.p[k] > q.p[k-1]):
+		return q.x[k]
+	default:
+		return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
+	}
+}
+
+// slope returns 1/f at the quantile of p; NaN where the draws do not tell.
+func (q weightedQuantiles) slope(p float64) float64 {
+	z := distuv.UnitNormal.Quantile(p)
+	phi := distuv.UnitNormal.Prob(z)
+	width := math.Pow(4.5*math.Pow(phi, 4)/math.Pow(2*z*z+1, 2)/q.size, 0.2)
+	width = math.Min(width, 0.75*math.Min(p, 1-p))
+	if s := (q.at(p+width) - q.at(p-width)) / (2 * width); s > 0 {
+		return s
+	}
+	return math.NaN()
+}
+
+// part returns the shape of the draws x under weights, nil for equal ones, of those for
+// which in is 1, nil for all; and the influence of a draw of weight 1.
+func (by measure) part(x, w, in [][]float64) (shape, func(c, k int) (center, log float64)) {
+	both, share := w, 1.0
+	switch {
+	case in != nil && w == nil:
+		both = in
+	case in != nil:
+		both = make([][]float64, len(w))
+		for i := range w {
+			both[i] = make([]float64, len(w[i]))
+			for k := range w[i] {
+				both[i][k] = w[i][k] * in[i][k]
+			}
+		}
+	}
+	if in != nil {
+		share = stat.Mean(pooled(both), nil)
+	}
+	s := by.shape(pooled(x), pooled(both))
+	return s, func(c, k int) (center, log float64) {
+		unit := 1 / share
+		if both != nil {
+			unit *= both[c][k]
+		}
+		if unit == 0 {
+			return 0, 0
+		}
+		center, log = s.influence(x[c][k])
+		return center * unit, log * unit
+	}
+}
+
+// estimate returns the centre and spread of draws, of those for which in is 1.
+func (by measure) estimate(x, in [][]float64) moments {
+	center, log := by.stretches(x, in, len(x[0]))
+	s, _ := by.part(x, nil, in)
+	return moments{mean: s.center, sd: s.spread, meanSE: meanSE(center), logSE: meanSE(log)}
+}
+
+// stretches cuts each chain of x into n stretches and returns what each of them adds
+// to the centre and to the logarithm of the spread, of the draws for which in is 1, in
+// units in which these are the means over the stretches.
+func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) {
+	_, influence := by.part(x, nil, in)
+	center, log = make([][]float64, len(x)), make([][]float64, len(x))
+	for i, c := range x {
+		unit := float64(n) / float64(len(c))
+		from := 0
+		for k := range n {
+			var a, b float64
+			to := (k + 1) * len(c) / n
+			for l := from; l < to; l++ {
+				u, v := influence(i, l)
+				a += u * unit
+				b += v * unit
+			}
+			center[i], log[i] = append(center[i], a), append(log[i], b)
+			from = to
+		}
+	}
+	return center, log
+}
+
+// A shift is an effect with Bias in the units of the parameter, and the standard
+// errors that it leaves to the accurate centre and to the logarithm of the accurate
+// spread.
+type shift struct {
+	Effect
+	meanSE, logSE float64
+}
+
+// paired compares the draws x with the same draws under weights w of mean 1, both of
+// those for which in is 1: the difference of the centres and the ratio of the spreads.
+// With φ and ψ the influence functions of the draws as they are and φ_w, ψ_w those of
+// the weighted ones, the errors are those of the means of φ − w φ_w and ψ − w ψ_w.
+//
+// The accurate centre is that of all draws less this difference, and so with the
+// logarithm of the spread. Between the two there is covariance, as x is among all
+// draws: what counts is the influence of the draws since the weighed one before,
+// center and log, less φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is
+// w φ_w.
+func (by measure) paired(x, w, in, center, log [][]float64) shift {
+	plain, influence := by.part(x, nil, in)
+	weighted, influenceW := by.part(x, w, in)
+	var phi, psi, restPhi, restPsi [][]float64
+	for i := range x {
+		n := len(x[i])
+		f, g, rf, rg := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for k := range x[i] {
+			a, b := influence(i, k)
+			c, d := influenceW(i, k)
+			f[k], g[k] = a-c, b-d
+			rf[k], rg[k] = center[i][k]-f[k], log[i][k]-g[k]
+		}
+		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
+	}
+	ratio := plain.spread / weighted.spread
+	return shift{
+		Effect: Effect{Bias: plain.center - weighted.center, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi), Paired: true},
+		meanSE: meanSE(restPhi), logSE: meanSE(restPsi),
+	}
+}
+
+// meanSE is diag.MCSEMean for numbers that may all be equal.
+func meanSE(x [][]float64) float64 {
+	se := diag.MCSEMean(x)
+	if math.IsNaN(se) {
+		if all := slices.Concat(x...); len(all) > 0 && slices.Max(all) == slices.Min(all) {
+			return 0
+		}
+	}
+	return se
+}

@@ -1,0 +1,192 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Remedies beyond the ladder are tried by short runs, which tell what they do and
+// what they cost.
+
+// A trial is a remedy that was sampled, or one that was only foretold.
+type trial struct {
+	kind, name, note string
+	inf              *Inference // nil: foretold
+	paired           []shift
+	against          *Inference // classical inference with the same step, for what changes the model
+	foretold         Remedy
+}
+
+// try tries what the ladder does not have.
+func (a *assessor) try() error {
+	a.tried = nil
+	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryIsotonic, a.tryOthers} {
+		if err := one(); err != nil {
+			return err
+		}
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sampleBriefly is sample for fewer draws.
+func (a *assessor) sampleBriefly(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
+	whole := a.s.Chains
+	defer func() { a.s.Chains = whole }()
+	a.s.Chains.Draws, a.s.Chains.MinESS = min(1000, cmp.Or(whole.Draws, 1000)), 0
+	return a.sample(p, sampler, seed)
+}
+
+// ownWeights are the weights of a classical run, nil where they cannot be trusted.
+func (a *assessor) ownWeights(d *draws) []shift {
+	if khat, err := a.weigh(d); err != nil || !a.usable(d, khat) {
+		return nil
+	}
+	return a.chosen(d)
+}
+
+// tryDelayed samples by delayed acceptance, with the largest step before the
+// smallest, and before the accurate solver.
+func (a *assessor) tryDelayed() error {
+	f := a.finest()
+	top, st := &a.out.Steps[0], &a.out.Steps[f]
+	if st.Deterministic == nil || a.modes[f] == nil {
+		return nil
+	}
+	add := func(p *bayes.Posterior, by bayes.Sampler, name string, seed uint64) {
+		p.Modes = a.modes[f]
+		if d, err := a.sampleBriefly(p, by, a.seed(seed)); err == nil { // one that fails is no remedy
+			a.tried = append(a.tried, trial{kind: "delayed acceptance", name: name, inf: d.summed})
+		}
+	}
+	if f > 0 {
+		by := bayes.DelayedAcceptance{CoarseStep: top.StepSize}
+		if top.StepSize == 0 {
+			by.CoarseMesh = probode.Frozen{Tolerance: top.Tolerance}
+		}
+		add(a.frozen(f), by, fmt.Sprintf("delayed acceptance, %v before %v", top, st), 2000)
+	}
+	if a.modes[0] != nil {
+		add(a.frozen(0), bayes.DelayedAcceptance{Accurate: &a.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
+	}
+	return nil
+}
+
+// tryFrozen samples on the grids of the modes, which take the jumps out of the
+// likelihood of an adaptive solver.
+func (a *assessor) tryFrozen() error {
+	if !a.out.controlled() {
+		return nil
+	}
+	for i := range a.out.Steps {
+		st := &a.out.Steps[i]
+		if st.Deterministic == nil || a.modes[i] == nil {
+			continue
+		}
+		p := a.frozen(i)
+		p.Modes = a.modes[i]
+		d, err := a.sampleBriefly(p, bayes.Deterministic{}, a.seed(4000, uint64(i)))
+		if err != nil {
+			if a.ctx.Err() != nil {
+				return err
+			}
+			continue
+		}
+		a.tried = append(a.tried, trial{kind: "frozen steps", name: fmt.Sprintf("steps frozen at the mode, %v", st), inf: d.summed, paired: a.ownWeights(d)})
+	}
+	return nil
+}
+
+// tryOthers looks, without sampling, for the step or tolerance at which other
+// methods would do, samples with those that promise to cost less than the end of the
+// ladder, and times the reference.
+func (a *assessor) tryOthers() error {
+	c := a.certifier
+	fine := a.out.Steps[a.finest()].Deterministic
+	if c == nil || fine == nil || math.IsNaN(fine.thousand()) {
+		return nil
+	}
+	at := slices.IndexFunc(c.modes, func(m anchor) bool { return m.at != nil && m.Found })
+	if at < 0 {
+		return nil
+	}
+	theta := c.modes[at].at.theta
+	a.referenceSeconds = timed(c.fine, theta)
+	// Effective draws take as many solves with any solver that is good enough.
+	mode, err := newExpecter(a.ctx, a.p, a.out.Steps[a.finest()].solver())
+	if err != nil {
+		return a.ctx.Err()
+	}
+	solves := fine.cost() / timed(mode, theta) // for 1000 effective draws
+	s := EnoughSettings{CertifySettings: CertifySettings{Seed: a.s.Chains.Seed}, Threshold: a.out.Threshold, Number: 10}
+	points, err := c.points(s, &Enough{})
+	if err != nil {
+		return a.ctx.Err()
+	}
+	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	for n, other := range []Solver{{Method: probode.RungeKutta{}}, {Method: dp}, {Method: probode.AdamsMoulton{Steps: 1}},
+		{Method: dp, Tolerance: probode.Tolerance{Relative: 1}}} {
+		if other.Method.String() == a.out.Method.String() && other.controlled() == a.out.controlled() {
+			continue
+		}
+		s.Coarse = other
+		out := &Enough{}
+		if err := c.largest(s, points, out); err != nil || !out.Found {
+			if a.ctx.Err() != nil {
+				return a.ctx.Err()
+			}
+			continue
+		}
+		x, err := newExpecter(a.ctx, a.p, out.Solver)
+		if err != nil {
+			continue
+		}
+		t := trial{kind: "other solver", name: out.Solver.String(), foretold: Remedy{
+			Kind: "other solver", Name: fmt.Sprintf("%v (foretold)", out.Solver), Bias: out.At.Shift, Ratio: math.NaN(),
+			Seconds: solves * timed(x, theta), Note: "by the certificate, without sampling: assess it before it is relied on",
+		}}
+		if t.foretold.Seconds < 2*fine.cost() {
+			a.sampleOther(&t, out.Solver, uint64(n))
+		}
+		a.tried = append(a.tried, t)
+	}
+	return a.ctx.Err()
+}
+
+// sampleOther samples with another method. Modes of its own it may have too.
+func (a *assessor) sampleOther(t *trial, by Solver, n uint64) {
+	q := a.at(by.StepSize)
+	q.Method = by.Method
+	if by.controlled() {
+		q.Mesh = probode.Adaptive{Tolerance: by.Tolerance}
+	}
+	var err error
+	if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
+		return // it stays foretold
+	}
+	if d, err := a.sampleBriefly(q, bayes.Deterministic{}, a.seed(3000, n)); err == nil {
+		t.inf, t.paired = d.summed, a.ownWeights(d)
+	}
+}
+
+// timed returns the seconds of one solution, the median of five.
+func timed(x *expecter, theta []float64) float64 {
+	var all []float64
+	for range 5 {
+		begin := time.Now()
+		if _, _, err := x.at(theta); err != nil {
+			return math.NaN()
+		}
+		all = append(all, time.Since(begin).Seconds())
+	}
+	slices.Sort(all)
+	return all[2]
+}

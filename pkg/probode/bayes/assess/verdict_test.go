@@ -1,0 +1,325 @@
+package assess_test
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// shifted returns a model whose posterior is known: x′ = 3at² from 0, of which
+// Euler's method with h = 1/2 makes x(2) = 5.25 a and the exact solution 8 a, with
+// the prior of a and one datum of x(2) known to sigma.
+func shifted(prior bayes.Distribution, y, sigma float64) *bayes.Posterior {
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "a", Prior: prior}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{Name: "power", States: []string{"x"}, Params: []string{"a"}, X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
+				F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
+			Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
+			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
+		}},
+		Method: probode.AdamsBashforth{}, StepSize: 0.5,
+	}
+}
+
+var halfCauchy = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: 1}, Min: 0, Max: math.Inf(1)}
+
+// simpson solves shifted exactly, and quickly.
+var simpson = bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}
+
+// A half-Cauchy prior and a datum that says nothing: the posterior is the prior, has
+// no mean, and median 1 and central 68 % from tan(π/2 · .1587) = .2544 to
+// tan(π/2 · .8413) = 3.9305, half of which is 1.838. It is judged by them, and the
+// solver does nothing to it. Log-normal, exponential and normal posteriors are judged
+// by their moments. Each of the four numbers is within 4.5 standard errors: 3e-5.
+func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
+	for _, c := range []struct {
+		prior       bayes.Distribution
+		by          string
+		center, sd  float64
+		otherwise   bool // a centre and spread that are not checked
+		heavierThan float64
+	}{
+		{halfCauchy, "quantiles", 1, 1.838, false, 0.7},
+		{distuv.LogNormal{Mu: 0, Sigma: 1}, "moments", math.Exp(0.5), math.Sqrt((math.E - 1) * math.E), true, -1},
+		{distuv.Exponential{Rate: 1}, "moments", 1, 1, false, -1},
+		{distuv.Normal{Mu: 0, Sigma: 1}, "moments", 0, 1, false, -1},
+	} {
+		a := assessed(t, shifted(c.prior, 0, 1e9), assess.Settings{Steps: []float64{0.5}, Sampler: bayes.Deterministic{}, Weighed: 4000, Accurate: simpson,
+			Chains: mcmc.Settings{Draws: 4000, Seed: 3}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+		q, st := a.Params[0], a.Steps[0]
+		if q.JudgedBy() != c.by || !(q.TailIndex > c.heavierThan) {
+			t.Errorf("%T is judged by %s, tail index %.2f", c.prior, q.JudgedBy(), q.TailIndex)
+		}
+		if v := st.Deterministic.Verdict(); v != assess.Negligible {
+			t.Errorf("%T: %v\n%v", c.prior, v, a)
+		}
+		if z, w := (q.Mean-c.center)/q.MeanSE, (q.SD-c.sd)/q.SDSE; !c.otherwise && !(math.Abs(z) < 4.5 && math.Abs(w) < 4.5) {
+			t.Errorf("%T: %.4f ± %.4f and %.4f ± %.4f, want %.4f and %.4f", c.prior, q.Mean, q.MeanSE, q.SD, q.SDSE, c.center, c.sd)
+		}
+		said := contains(a.Warnings, "tails so heavy") && strings.Contains(a.Answer(), "judged by median")
+		if said != (c.by == "quantiles") {
+			t.Errorf("%T: answer %q, warnings %q", c.prior, a.Answer(), a.Warnings)
+		}
+	}
+}
+
+// The quantiles of a posterior with heavy tails have standard errors that hold: the
+// mean of z² over 60 seeds is χ²₆₀/60, outside of (.5, 1.75) with probability 2e-3 for
+// each of two numbers if z is normal with a variance of 1. The seeds are fixed.
+func TestQuantileErrorsHold(t *testing.T) {
+	const seeds = 60
+	var m, s float64
+	for seed := range uint64(seeds) {
+		a := quick(t, shifted(halfCauchy, 0, 1e9), assess.Settings{
+			Steps: []float64{0.5}, Weighed: 3000, Accurate: simpson, Chains: mcmc.Settings{Draws: 1500, BurnIn: 300, Seed: seed}})
+		q := a.Params[0]
+		if !q.Quantiles {
+			t.Fatalf("seed %d: judged by moments, tail index %.2f", seed, q.TailIndex)
+		}
+		m += math.Pow((q.Mean-1)/q.MeanSE, 2) / seeds
+		s += math.Pow((q.SD-1.838)/q.SDSE, 2) / seeds
+	}
+	t.Logf("mean z² %.2f of the median, %.2f of half the interval", m, s)
+	if !(m > 0.5 && m < 1.75 && s > 0.5 && s < 1.75) {
+		t.Errorf("mean z² is %.2f of the median and %.2f of half the interval, want 1", m, s)
+	}
+}
+
+// quick leaves out what comes after classical inference.
+func quick(t *testing.T, p *bayes.Posterior, s assess.Settings) *assess.Report {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if s.Sampler == nil {
+		s.Sampler = bayes.PCNWithinGibbs{}
+	}
+	s.Calibrate.Paths = 40
+	s.Progress = func(_, _ int, doing string) {
+		if strings.HasPrefix(doing, s.Sampler.String()) {
+			cancel()
+		}
+	}
+	a, err := assess.Run(ctx, p, s)
+	if a == nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Boluses of 1, .1, .01 and .001 of an hour, declared as events and not: the right
+// posterior of k, that of the exact solution, to within 5 of its standard errors and
+// 2 % of its sd, or no verdict.
+func TestBolusesGiveTheRightPosteriorOrNoVerdict(t *testing.T) {
+	c, err := cases.Named("boluses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []float64{1, 0.1, 0.01, 0.001} {
+		d := c.Data()
+		exact, err := reference.Solve(context.Background(), cases.Boluses(d, width, true).Experiments[0].Problem, d.T, reference.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Y {
+			d.Y[i] = []float64{exact.X[i]}
+		}
+		var right assess.Parameter
+		for _, declared := range []bool{true, false} {
+			p := cases.Boluses(d, width, declared)
+			a := quick(t, p, assess.Settings{Steps: []float64{0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
+			v, q := a.Steps[0].Deterministic.Verdict(), a.Params[0]
+			t.Logf("width %g, declared %v: %v, k = %.4f ± %.4f (sd), D of the reference %.2g", width, declared, v, q.Mean, q.SD, a.Reference.D)
+			if declared {
+				right = q
+				if v != assess.Negligible {
+					t.Errorf("width %g, declared: %v, warnings %q", width, v, a.Warnings)
+				}
+				continue
+			}
+			if v == assess.Undecided {
+				continue
+			}
+			if math.Abs(q.Mean-right.Mean) > 5*math.Hypot(q.MeanSE, right.MeanSE)+0.02*right.SD || math.Abs(q.SD/right.SD-1) > 5*math.Hypot(q.SDSE, right.SDSE)/right.SD+0.02 {
+				t.Errorf("width %g, not declared: %v on k = %.4f ± %.4f, by events %.4f ± %.4f", width, v, q.Mean, q.SD, right.Mean, right.SD)
+			}
+		}
+	}
+}
+
+// Boluses that begin between the times of the data, and are so short that solvers which
+// choose their own steps step over them, with any tolerance and an error that they claim
+// to be 1e-11: they are seen, and there is no verdict. Declared, there is one.
+func TestBolusesThatAreSteppedOver(t *testing.T) {
+	c, err := cases.Named("boluses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, declared := range []bool{true, false} {
+		const width = 1e-4
+		p := cases.Boluses(c.Data(), width, false)
+		in := &probode.Input{Times: []float64{1.2345, 1.2345 + width, 2.3456, 2.3456 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Steps: true}
+		f, d := p.Experiments[0].Problem, p.Experiments[0].Data
+		f.F = func(f []float64, t float64, x, theta []float64) { f[0] = in.At(t) - theta[0]*x[0] }
+		f.Events = in.Events()
+		exact, err := reference.Solve(context.Background(), f, d.T, reference.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Y {
+			d.Y[i] = []float64{exact.X[i]}
+		}
+		if !declared {
+			f.Events = nil
+		}
+		a := quick(t, p, assess.Settings{Steps: []float64{0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
+		v := a.Steps[0].Deterministic.Verdict()
+		if (v == assess.Undecided) == declared || strings.Contains(a.Answer(), "declare what breaks f as events") == declared {
+			t.Errorf("declared %v: %v, %+v, answer %q, warnings %q", declared, v, a.Reference, a.Answer(), a.Warnings)
+		}
+	}
+}
+
+// A reference that is good at the mode and bad elsewhere gives no verdict: its steps
+// are those of an explicit method that is at the edge of its stability at the mode.
+func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
+	p := assessPosterior(1. / 64)
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.D > 0.01) || a.Reference.Points < 50 {
+		t.Errorf("%v, %+v", v, a.Reference)
+	}
+	// It says what would do, and that does.
+	if !a.Reference.Found || !strings.Contains(a.Answer(), "would do") || !strings.Contains(a.Answer(), "h = 0.") {
+		t.Fatalf("%+v, answer %q", a.Reference, a.Answer())
+	}
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{StepSize: a.Reference.Wanted.StepSize, Method: probode.RungeKutta{}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	if !(a.Reference.D <= 0.01) {
+		t.Errorf("what would do has D = %g", a.Reference.D)
+	}
+	// A tolerance that is too loose.
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{Tolerance: 0.5}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	if !(a.Reference.D <= 0.01) && !a.Reference.Found {
+		t.Errorf("tolerance 0.5: %+v", a.Reference)
+	}
+}
+
+// f with a kink in time that is no event costs the reference no trust: it sees it.
+func TestKinkInTheReference(t *testing.T) {
+	p := shifted(distuv.Normal{Mu: 1, Sigma: 1}, 1.5, 0.01)
+	p.Experiments[0].Problem.F = func(f []float64, t float64, _, th []float64) { f[0] = th[0] * math.Abs(t-0.7) }
+	// ∫₀² |t − .7| dt = .245 + .845 = 1.09: the posterior is normal.
+	mean := (1 + 1.09*1.5/1e-4) / (1 + 1.09*1.09/1e-4)
+	sd := 1 / math.Sqrt(1+1.09*1.09/1e-4)
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 512}, Weighed: 200, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1}})
+	q := a.Params[0]
+	if a.Steps[0].Deterministic.Verdict() != assess.Undecided && (math.Abs(q.Mean-mean) > 5*q.MeanSE || math.Abs(q.SD-sd) > 5*q.SDSE) {
+		t.Errorf("%.6f ± %.6f, want %.6f ± %.6f", q.Mean, q.SD, mean, sd)
+	}
+}
+
+// Auto goes on until it is decided: the chains are those of a longer run, and the
+// answer names the looks. A bias close to the threshold is left undecided by the
+// first look, which says how many draws would decide.
+func TestAutoGoesOn(t *testing.T) {
+	// The prior weighs as much as the datum: with Euler's method the precision is
+	// 1 + 5.25²/s², exactly 1 + 64/s². With y = 0 there is no bias, and the sds differ by
+	// a factor of √((1 + 64/s²)/(1 + 27.56/s²)) = 1.12 for s = 11.2.
+	p := shifted(distuv.Normal{Mu: 0, Sigma: 1}, 0, 11.2)
+	s := assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 800, Chains: mcmc.Settings{Draws: 400, BurnIn: 400, Seed: 1}}
+	one := quick(t, p, s)
+	if v := one.Steps[0].Deterministic.Verdict(); v != assess.Undecided {
+		t.Fatalf("%v at the first look: the case is no test", v)
+	}
+	needed := one.Steps[0].Deterministic.DrawsNeeded(0.1)
+	if !(needed > 400) || !strings.Contains(one.Answer(), "draws of each chain would decide") {
+		t.Errorf("%g draws needed, answer %q", needed, one.Answer())
+	}
+	s.Auto, s.MaxDraws = true, 25600
+	var first *assess.Report
+	for _, workers := range []int{1, 3} {
+		s.Chains.Workers = workers
+		a := quick(t, p, s)
+		st := a.Steps[0].Deterministic
+		if v := st.Verdict(); v != assess.Matters {
+			t.Errorf("%v with %d draws in %d looks: %+v", v, st.Draws, a.Looked, st.Effects)
+		}
+		if a.Looks != 4 || a.Looked < 2 || a.Looked > 4 || !strings.Contains(a.Answer(), "looks") {
+			t.Errorf("%d of %d looks, answer %q", a.Looked, a.Looks, a.Answer())
+		}
+		if first != nil && !reflect.DeepEqual(first.Steps[0].Deterministic.Effects, st.Effects) {
+			t.Errorf("the result depends on the number of workers: %+v and %+v", first.Steps[0].Deterministic.Effects, st.Effects)
+		}
+		first = a
+	}
+	// The same numbers as one run of that length, of which as many are weighed.
+	whole := s
+	whole.Auto, whole.Chains.Draws = false, first.Steps[0].Deterministic.Draws
+	whole.Weighed = 800 * whole.Chains.Draws / 400
+	long := quick(t, p, whole)
+	if got, want := first.Params[0], long.Params[0]; got.Mean != want.Mean || got.SD != want.SD || got.MeanSE != want.MeanSE {
+		t.Errorf("gone on: %+v, at once: %+v", got, want)
+	}
+	// A budget that ends at once.
+	s.MaxDraws, s.MaxTime = 0, time.Nanosecond
+	if a := quick(t, p, s); a.Looked != 1 {
+		t.Errorf("%d looks within a nanosecond", a.Looked)
+	}
+}
+
+// What cannot be judged is undecided or refused in one line: a parameter that the
+// data hold at its bound, draws too few to say anything, a confidence at its ends,
+// chains that stick.
+func TestVerdictsOnNextToNothing(t *testing.T) {
+	p := shifted(distuv.Uniform{Min: 0, Max: 1}, 1e3, 1) // presses a to its bound
+	for _, c := range []float64{0.5, 0.9999} {
+		a := quick(t, p, assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 100, Confidence: c, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+		if q := a.Params[0]; !(q.Mean > 0.99 && q.Mean <= 1 && q.SD < 0.01) || a.Confidence != c {
+			t.Errorf("confidence %g: %+v", c, q)
+		}
+	}
+	for _, draws := range []int{1, 2, 3, 5} {
+		a := quick(t, shifted(distuv.Normal{Mu: 0, Sigma: 1}, 0, 1), assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 100, Chains: mcmc.Settings{Draws: draws, BurnIn: 1, Chains: 1, Seed: 1}})
+		var text bytes.Buffer
+		if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || a.WriteJSON(&text) != nil {
+			t.Errorf("%d draws: %v", draws, v)
+		}
+	}
+	// A datum that no number of iterations without burn-in gets near: every chain
+	// stays where it began.
+	stuck := shifted(distuv.Normal{Mu: 0, Sigma: 1}, 8, 1e-9)
+	stuck.Params[0].Natural = true
+	a, err := assess.Run(context.Background(), stuck, assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 100, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 20, BurnIn: -1, Seed: 1}})
+	if err == nil && a.Steps[0].Deterministic.Verdict() == assess.Negligible {
+		t.Errorf("negligible by chains that stick: %v", a)
+	}
+}
+
+// The grids are made of the Steps: a Mesh of the posterior's own would be another
+// solver, and is not assessed in silence.
+func TestMeshIsNotAssessedInSilence(t *testing.T) {
+	p := assessPosterior(0)
+	p.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}
+	if a, err := assess.Run(context.Background(), p, assess.Settings{}); a != nil || err == nil || !strings.Contains(err.Error(), "Mesh") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, error %v", a, err)
+	}
+	s := assess.Settings{Steps: []float64{0.25, 0.0625}, Weighed: 100, Chains: mcmc.Settings{Draws: 300, BurnIn: 300, Seed: 1}}
+	a, b := quick(t, p, s), quick(t, assessPosterior(0.25), s)
+	for i := range a.Steps {
+		if x, y := a.Steps[i].Deterministic.Effects, b.Steps[i].Deterministic.Effects; !reflect.DeepEqual(x, y) {
+			t.Errorf("h = %g: %+v with a Mesh, %+v without", a.Steps[i].StepSize, x, y)
+		}
+	}
+}
