@@ -48,10 +48,7 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 	y.WriteString("format_version: 1\nparameter_file: parameters.tsv\nproblems:\n")
 	write("parameters.tsv", parameterRows(p.Params, inTable))
 	for i, m := range p.Models {
-		suffix := ""
-		if len(p.Models) > 1 {
-			suffix = fmt.Sprintf("_%d", i+1)
-		}
+		suffix := p.suffix(i)
 		conditions, err := m.conditionRows()
 		if err != nil {
 			return "", err
@@ -68,13 +65,44 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 	return filepath.Join(dir, "problem.yaml"), err
 }
 
-// WriteSimulations writes the table of simulations of PEtab: the rows of m.Data
-// with values, of the same length, in the place of the measurements.
-func (m *Model) WriteSimulations(w io.Writer, values []float64) error {
-	if len(values) != len(m.Data) {
-		panic(fmt.Sprintf("model: WriteSimulations of %d values: want %d, one for each measurement", len(values), len(m.Data)))
+// WriteSimulations writes, into the folder of WritePEtab, what v, computed for the
+// problem, has simulated for each measurement: PEtab's table of simulations, one for
+// each model.
+func (p *Problem) WriteSimulations(dir string, v *Value) error {
+	list, err := p.Experiments()
+	if err != nil {
+		return err
 	}
-	return m.writeRows(w, "simulation", values)
+	if len(list) != len(v.Experiments) {
+		panic(fmt.Sprintf("model: WriteSimulations of %d experiments: want %d, those of the problem", len(v.Experiments), len(list)))
+	}
+	for i, m := range p.Models {
+		values := make([]float64, len(m.Data))
+		for k, e := range list {
+			if e.Model != m {
+				continue
+			}
+			for n, r := range e.Rows {
+				values[r.Index] = v.Experiments[k].Simulated[n]
+			}
+		}
+		var data bytes.Buffer
+		if err := m.writeRows(&data, "simulation", values); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "simulations"+p.suffix(i)+".tsv"), data.Bytes(), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suffix tells the files of several models apart.
+func (p *Problem) suffix(i int) string {
+	if len(p.Models) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("_%d", i+1)
 }
 
 // writeRows writes measurements, or values in their place. Columns that would

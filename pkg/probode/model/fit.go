@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"slices"
-	"sync"
 
 	"gonum.org/v1/gonum/optimize"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
 // FitSettings says how Fit searches.
@@ -80,9 +79,6 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	if s.Iterations == 0 {
 		s.Iterations = 500
 	}
-	if s.Workers == 0 {
-		s.Workers = runtime.GOMAXPROCS(0)
-	}
 	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
 		s.Tolerance.Relative = 1e-5
 	}
@@ -104,33 +100,16 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		}
 	}
 	list := make([]Optimum, s.Starts)
-	var (
-		mutex      sync.Mutex
-		group      sync.WaitGroup
-		next, done int
-	)
-	for range min(s.Workers, s.Starts) {
-		group.Go(func() {
-			for {
-				mutex.Lock()
-				i := next
-				next++
-				mutex.Unlock()
-				if i >= s.Starts {
-					return
-				}
-				f := search{ctx: ctx, p: p, rough: rough, fine: fine, boxes: boxes, set: s}
-				list[i] = f.run(i)
-				mutex.Lock()
-				done++
-				if s.Progress != nil {
-					s.Progress(done, s.Starts)
-				}
-				mutex.Unlock()
-			}
-		})
+	// A search that ctx has ended has something to show, and so they all begin.
+	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
+		return func(i int) error {
+			f := search{ctx: ctx, p: p, rough: rough, fine: fine, boxes: boxes, set: s}
+			list[i] = f.run(i)
+			return nil
+		}
+	}); err != nil {
+		return nil, err
 	}
-	group.Wait()
 	slices.SortStableFunc(list, func(a, b Optimum) int {
 		switch {
 		case a.Err != nil || b.Err != nil:
@@ -161,16 +140,16 @@ type box struct {
 }
 
 func newBox(q *Param) (box, error) {
-	b := box{scale: q.Scale, low: q.Scale.on(q.Lower), high: q.Scale.on(q.Upper), start: q.Start}
+	b := box{scale: q.Scale, low: q.Scale.Of(q.Lower), high: q.Scale.Of(q.Upper), start: q.Start}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	switch {
 	case b.closed && !(b.low < b.high):
 		return b, fmt.Errorf("parameter %s: bounds %g and %g: want the lower below the upper", text.Clip(q.ID), q.Lower, q.Upper)
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
-	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.on(q.Nominal), 0):
+	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.Of(q.Nominal), 0):
 		// Without bounds searches begin about the nominal value.
-		at := q.Scale.on(q.Nominal)
+		at := q.Scale.Of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
 			b.from, b.span = at-math.Abs(at)-0.1, 2*math.Abs(at)+0.2
@@ -181,18 +160,7 @@ func newBox(q *Param) (box, error) {
 	return b, nil
 }
 
-// on is a linear value on the scale.
-func (s Scale) on(v float64) float64 {
-	switch s {
-	case Log:
-		return math.Log(v)
-	case Log10:
-		return math.Log10(v)
-	}
-	return v
-}
-
-// linear is the inverse of on.
+// linear is the inverse of Of.
 func (s Scale) linear(u float64) float64 {
 	switch s {
 	case Log:
@@ -222,15 +190,15 @@ func (b *box) draw(r *rand.Rand) float64 {
 	var v float64 // on the scale
 	switch b.start.Type {
 	case "uniform":
-		v = b.scale.on(a + (c-a)*u)
+		v = b.scale.Of(a + (c-a)*u)
 	case "normal":
-		v = b.scale.on(a + c*normal)
+		v = b.scale.Of(a + c*normal)
 	case "laplace":
-		v = b.scale.on(a + c*laplace)
+		v = b.scale.Of(a + c*laplace)
 	case "logNormal":
-		v = b.scale.on(math.Exp(a + c*normal))
+		v = b.scale.Of(math.Exp(a + c*normal))
 	case "logLaplace":
-		v = b.scale.on(math.Exp(a + c*laplace))
+		v = b.scale.Of(math.Exp(a + c*laplace))
 	case "parameterScaleUniform":
 		v = a + (c-a)*u
 	case "parameterScaleNormal":

@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -26,6 +25,17 @@ type LikelihoodSettings struct {
 	// Method is the solver; nil means Radau of order 5, as stiff models are
 	// the rule.
 	Method probode.Method
+
+	// MaxStep bounds the steps. The zero value means 1/128 of the span where
+	// f depends on the time, so that a pulse in it does not fall between two
+	// steps, and no bound elsewhere; +Inf means none at all, as other solvers
+	// have it.
+	MaxStep float64
+
+	// StepSize, if positive, has equal steps of at most this size between one
+	// time of the data and the next, with Tolerance and MaxStep zero. Steady
+	// states are found as without it.
+	StepSize float64
 
 	// Workers is the number of experiments that are solved at a time; zero
 	// means one for each processor. It changes no result.
@@ -63,7 +73,7 @@ type Value struct {
 
 	// Error estimates the error that solving the equations has left in
 	// LogLikelihood: how much it changed with the last reduction of the
-	// tolerance by 16. NaN if LikelihoodSettings.Tolerance was given.
+	// tolerance by 16. NaN if LikelihoodSettings has a Tolerance or a StepSize.
 	Error float64
 
 	// Gradient are the derivatives for the linear values of all parameters
@@ -83,7 +93,7 @@ type ExperimentValue struct {
 	Tolerance                          probode.Tolerance // of the last run
 	Error                              float64           // as in Value
 	Observables                        []ObservableValue
-	Simulated                          []float64 // the formula of each row, in the order of Experiment.Rows
+	Simulated, Noise                   []float64 // the formulas of each row, in the order of Experiment.Rows
 
 	gradient []float64 // by free parameter
 }
@@ -102,6 +112,12 @@ func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 	switch {
 	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
 		return nil, fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0", s.Tolerance.Relative)
+	case !(s.MaxStep >= 0):
+		return nil, fmt.Errorf("the longest step is %g: want a number ≥ 0", s.MaxStep)
+	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
+		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
+	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
+		return nil, fmt.Errorf("a step size and a tolerance or a longest step: want only one of equal steps and error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("%d workers: want a number ≥ 0", s.Workers)
 	}
@@ -240,57 +256,6 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	return v, nil
 }
 
-// each calls do for every part, on several goroutines, and progress behind each. It returns the error of
-// the first part that has one.
-func (l *Likelihood) each(ctx context.Context, do func(ctx context.Context, i int) error, progress func(done, total int)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var (
-		mutex      sync.Mutex
-		group      sync.WaitGroup
-		next, done int
-		errs       = make([]error, len(l.parts))
-	)
-	for range min(l.set.Workers, len(l.parts)) {
-		group.Go(func() {
-			for {
-				mutex.Lock()
-				i := next
-				next++
-				mutex.Unlock()
-				if i >= len(l.parts) || ctx.Err() != nil {
-					return
-				}
-				errs[i] = do(ctx, i)
-				mutex.Lock()
-				done++
-				if progress != nil {
-					progress(done, len(l.parts))
-				}
-				mutex.Unlock()
-				if errs[i] != nil {
-					cancel()
-				}
-			}
-		})
-	}
-	group.Wait()
-	// The first in order: but one that another has stopped says nothing.
-	var stopped error
-	for _, err := range errs {
-		if err != nil && !isCancel(err) {
-			return err
-		}
-		if err != nil {
-			stopped = err
-		}
-	}
-	if stopped == nil {
-		stopped = ctx.Err()
-	}
-	return stopped
-}
-
 // slope is the derivative of the linear value of a parameter for that on its
 // scale.
 func (s Scale) slope(v float64) float64 {
@@ -305,9 +270,13 @@ func (s Scale) slope(v float64) float64 {
 
 func relative(r float64) probode.Tolerance { return probode.Tolerance{Relative: r} }
 
-// given says whether the tolerance is the caller's.
+// given says whether the tolerance or the step is the caller's.
 func (l *Likelihood) given() bool {
-	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil
+	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
+}
+
+func (l *Likelihood) run(t probode.Tolerance) run {
+	return run{l.set.Method, t, l.set.MaxStep, l.set.StepSize}
 }
 
 // experiment returns what a part adds, at the tolerance that was asked for or
@@ -318,17 +287,17 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 		least         = 1e-14
 	)
 	if l.given() {
-		v, err := q.value(ctx, run{l.set.Method, l.set.Tolerance}, theta, gradient)
+		v, err := q.value(ctx, l.run(l.set.Tolerance), theta, gradient)
 		v.Error = math.NaN()
 		return v, err
 	}
-	last, err := q.value(ctx, run{l.set.Method, relative(first)}, theta, false)
+	last, err := q.value(ctx, l.run(relative(first)), theta, false)
 	if err != nil {
 		return last, err
 	}
 	last.Error = math.Inf(1)
 	for tol := first / factor; tol >= least; tol /= factor {
-		now, err := q.value(ctx, run{l.set.Method, relative(tol)}, theta, false)
+		now, err := q.value(ctx, l.run(relative(tol)), theta, false)
 		if err != nil {
 			if isCancel(err) || math.IsInf(last.Error, 1) {
 				return now, err
@@ -345,7 +314,7 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 	}
 	if gradient {
 		e := last.Error
-		last, err = q.value(ctx, run{l.set.Method, last.Tolerance}, theta, true)
+		last, err = q.value(ctx, l.run(last.Tolerance), theta, true)
 		last.Error = e
 	}
 	return last, err
@@ -355,7 +324,7 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool) (ExperimentValue, error) {
 	d := q.d
 	v := ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
-		Tolerance: r.Tolerance, Simulated: make([]float64, len(q.e.Rows))}
+		Tolerance: r.Tolerance, Simulated: make([]float64, len(q.e.Rows)), Noise: make([]float64, len(q.e.Rows))}
 	var along []float64 // directions in θ
 	m := 0
 	if gradient {
@@ -408,7 +377,7 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 			return v, &ImpossibleError{q.e.Model.Name, q.e.Condition, row.Observable, row.Time, what}
 		}
 		density, df, ds := row.logDensity(f, s)
-		v.Simulated[i] = f
+		v.Simulated[i], v.Noise[i] = f, s
 		v.add(row.Observable, density)
 		if !gradient {
 			continue

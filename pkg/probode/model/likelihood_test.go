@@ -256,7 +256,7 @@ func TestLogDensity(t *testing.T) {
 			// below e⁻⁴⁰.
 			low, high := f-40*s, f+40*s
 			if scale != Lin {
-				low, high = scale.linear(scale.on(f)-40*s), scale.linear(scale.on(f)+40*s)
+				low, high = scale.linear(scale.Of(f)-40*s), scale.linear(scale.Of(f)+40*s)
 			}
 			mass := 0.
 			for _, part := range [][2]float64{{low, f}, {f, high}} {
@@ -313,7 +313,7 @@ func gradient(t *testing.T, p *Problem, theta []float64, h map[string]float64) *
 		}
 		at := func(by float64) float64 {
 			moved := slices.Clone(theta)
-			moved[j] = q.Scale.linear(q.Scale.on(theta[j]) + by)
+			moved[j] = q.Scale.linear(q.Scale.Of(theta[j]) + by)
 			v, err := l.At(context.Background(), moved, false)
 			if err != nil {
 				t.Fatal(err)

@@ -1,10 +1,11 @@
 package model
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -105,12 +106,24 @@ func TestWriteSimulations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := p.Models[0]
-	var b bytes.Buffer
-	if err := m.WriteSimulations(&b, []float64{0.125, 1e-300}); err != nil {
+	v := &Value{}
+	for _, e := range experiments(t, p) {
+		one := ExperimentValue{}
+		for _, r := range e.Rows {
+			one.Simulated = append(one.Simulated, []float64{0.125, 1e-300}[r.Index])
+		}
+		v.Experiments = append(v.Experiments, one)
+	}
+	dir := t.TempDir()
+	if err := p.WriteSimulations(dir, v); err != nil {
 		t.Fatal(err)
 	}
-	r := csv.NewReader(&b)
+	file, err := os.Open(filepath.Join(dir, "simulations.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r := csv.NewReader(file)
 	r.Comma = '\t'
 	rows, err := r.ReadAll()
 	if err != nil {

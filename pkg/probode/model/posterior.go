@@ -5,8 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
+	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -69,6 +68,47 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		return nil, fmt.Errorf("%s: no measurements: want data for a posterior", text.Clip(p.Name))
 	}
 	return b, nil
+}
+
+// Point returns the parameters of Posterior at θ = the values of all parameters,
+// linear, as Likelihood.At has them. A value on the edge of the support of its
+// prior or beyond, where many a published optimum lies and a density on an
+// unbounded scale has no point, is moved inside by 10⁻⁹ of the width, on the scale
+// of the parameter if that can be.
+func (p *Problem) Point(theta []float64) ([]float64, error) {
+	if len(theta) != len(p.Params) {
+		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
+	}
+	const edge = 1e-9
+	var point []float64
+	for i := range p.Params {
+		q := &p.Params[i]
+		if !q.Estimate {
+			continue
+		}
+		d, err := newScalePrior(q)
+		if err != nil {
+			return nil, err
+		}
+		v := theta[i]
+		if v-v != 0 {
+			return nil, fmt.Errorf("parameter %s is %g: want a finite number", text.Clip(q.ID), v)
+		}
+		from, to := d.Quantile(0), d.Quantile(1)
+		on := q.Scale
+		if !(from > 0) {
+			on = Lin
+		}
+		switch w := edge * (on.Of(to) - on.Of(from)); {
+		case math.IsInf(w, 0):
+		case !(v > from):
+			v = on.linear(on.Of(from) + w)
+		case !(v < to):
+			v = on.linear(on.Of(to) - w)
+		}
+		point = append(point, v)
+	}
+	return point, nil
 }
 
 // experiment returns an experiment as package bayes has it. A column holds the
@@ -207,8 +247,21 @@ func (p *Problem) errors(r *Row, e *Experiment, theta []float64, params []bayes.
 		return bayes.LogNormal{Sigma: value}, nil
 	}
 	var err error
-	n.sigma, err = newProgram(inputs, []*expr.Node{noise})
-	return n, err
+	if n.sigma, err = newProgram(inputs, []*expr.Node{noise}); err != nil {
+		return nil, err
+	}
+	n.slope = sync.OnceValue(func() *program {
+		var slopes []*expr.Node
+		for _, s := range inputs {
+			slopes = append(slopes, noise.Diff(s))
+		}
+		p, err := newProgram(inputs, slopes)
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // the formula itself could be compiled
+		}
+		return p
+	})
+	return n, nil
 }
 
 // valueSymbol stands for the value of an observable in its noise; it is no name
@@ -253,8 +306,9 @@ type Noise struct {
 	Formula      string
 
 	own   []bayes.Value
-	uses  bool     // m
-	sigma *program // of m and own
+	uses  bool            // m
+	sigma *program        // of m and own
+	slope func() *program // its derivatives for them
 }
 
 // Own returns the parameters of the formula.
@@ -274,6 +328,33 @@ func (n *Noise) Describe() bayes.Description {
 		about.Of = nil
 	}
 	return about
+}
+
+// Information writes Fisher's information on m and the numbers of Own. With s the
+// noise and dg the derivative of Scale at m it is, of a normal distribution,
+//
+//	(dg, 0)(dg, 0)ᵀ/s² + 2 ∇s ∇sᵀ/s²,
+//
+// and of Laplace's the same with 1 for the 2.
+func (n *Noise) Information(dst []float64, m float64, own []float64) bool {
+	s := n.at(m, own)
+	if s != s {
+		return false
+	}
+	slope := make([]float64, 1+len(n.own))
+	n.slope().eval1(slope, append([]float64{m}, own[:len(n.own)]...))
+	twice := 2.
+	if n.Distribution == Laplace {
+		twice = 1
+	}
+	for i, a := range slope {
+		for j, b := range slope {
+			dst[i*len(slope)+j] = twice * a * b / (s * s)
+		}
+	}
+	dg := 1 / n.Scale.slope(m)
+	dst[0] += dg * dg / (s * s)
+	return true
 }
 
 // at returns σ, NaN where there is none.
@@ -312,94 +393,5 @@ func (n *Noise) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 			z = -z
 		}
 	}
-	return n.Scale.linear(n.Scale.on(m) + s*z)
-}
-
-// A ScalePrior is a distribution of the value on a scale, cut off outside of
-// [Min, Max], which are linear, as a distribution of the linear value:
-//
-//	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
-type ScalePrior struct {
-	Of interface {
-		bayes.Distribution
-		CDF(x float64) float64
-	}
-	On       Scale
-	Min, Max float64 // ±Inf where it is not cut off; ≥ 0 for Log and Log10
-}
-
-func newScalePrior(q *Param) (ScalePrior, error) {
-	d := ScalePrior{On: Lin, Min: q.Lower, Max: q.Upper}
-	if math.IsNaN(d.Min) {
-		d.Min = math.Inf(-1)
-	}
-	if math.IsNaN(d.Max) {
-		d.Max = math.Inf(1)
-	}
-	a, b := q.Prior.A, q.Prior.B
-	kind := q.Prior.Type
-	switch kind {
-	case "":
-		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has neither a prior nor bounds, finite and > 0 on a logarithmic scale: want one of them for a posterior", text.Clip(q.ID))
-		}
-		kind, a, b, d.On = "uniform", q.Scale.on(d.Min), q.Scale.on(d.Max), q.Scale
-	case "parameterScaleUniform", "parameterScaleNormal", "parameterScaleLaplace":
-		d.On = q.Scale
-	case "logNormal", "logLaplace":
-		d.On = Log
-	}
-	if d.On != Lin || q.Scale != Lin {
-		d.Min = max(d.Min, 0)
-	}
-	switch kind {
-	case "uniform", "parameterScaleUniform":
-		d.Of = distuv.Uniform{Min: a, Max: b}
-	case "normal", "parameterScaleNormal", "logNormal":
-		d.Of = distuv.Normal{Mu: a, Sigma: b}
-	case "laplace", "parameterScaleLaplace", "logLaplace":
-		d.Of = laplace{distuv.Laplace{Mu: a, Scale: b}}
-	default:
-		return d, fmt.Errorf("parameter %s: prior %s is not known", text.Clip(q.ID), text.Clip(kind))
-	}
-	if low, high := d.Quantile(0), d.Quantile(1); !(low < high) || !(d.mass() > 0) {
-		return d, fmt.Errorf("parameter %s: nothing of its prior is between its bounds, %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
-	}
-	return d, nil
-}
-
-// laplace has the quantiles of 0 and 1, which gonum's panics at or gets wrong
-// by rounding.
-type laplace struct{ distuv.Laplace }
-
-func (l laplace) Quantile(p float64) float64 {
-	switch p {
-	case 0:
-		return math.Inf(-1)
-	case 1:
-		return math.Inf(1)
-	}
-	return l.Laplace.Quantile(p)
-}
-
-func (d ScalePrior) mass() float64 { return d.Of.CDF(d.On.on(d.Max)) - d.Of.CDF(d.On.on(d.Min)) }
-
-// LogProb returns the log density of the linear value x.
-func (d ScalePrior) LogProb(x float64) float64 {
-	if !(x >= d.Min && x <= d.Max) || d.On != Lin && !(x > 0) {
-		return math.Inf(-1)
-	}
-	return d.Of.LogProb(d.On.on(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
-}
-
-// Quantile returns the linear value below which the probability p lies.
-func (d ScalePrior) Quantile(p float64) float64 {
-	switch p {
-	case 0:
-		return max(d.Min, d.On.linear(d.Of.Quantile(0)))
-	case 1:
-		return min(d.Max, d.On.linear(d.Of.Quantile(1)))
-	}
-	a, b := d.Of.CDF(d.On.on(d.Min)), d.Of.CDF(d.On.on(d.Max))
-	return min(max(d.On.linear(d.Of.Quantile(a+p*(b-a))), d.Min), d.Max)
+	return n.Scale.linear(n.Scale.Of(m) + s*z)
 }

@@ -90,7 +90,7 @@ func TestScalePrior(t *testing.T) {
 		// on the prior's own scale, where no needle hides.
 		probs := []float64{1e-6, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6}
 		for i, p := range probs[1:] {
-			a, b := d.On.on(d.Quantile(probs[i])), d.On.on(d.Quantile(p))
+			a, b := d.On.Of(d.Quantile(probs[i])), d.On.Of(d.Quantile(p))
 			mass := 0.
 			// In pieces: Laplace has a kink, and trapezoids of 2000 pieces leave 1e-6.
 			const pieces = 400
@@ -167,6 +167,46 @@ func TestNoiseFormula(t *testing.T) {
 	if !math.IsInf(noise.LogProb(2, mean, []float64{-3}), -1) || !math.IsNaN(noise.Rand(mean, []float64{-3}, rng)) {
 		t.Error("negative noise has a density")
 	}
+	// The information against the mean of the score's outer product: five standard
+	// errors, exceeded in one of two million.
+	for _, scale := range []Scale{Lin, Log, Log10} {
+		for _, shape := range []Distribution{Normal, Laplace} {
+			m.Observables[0].Scale, m.Observables[0].Distribution = scale, shape
+			b, err := p.Posterior()
+			if err != nil {
+				t.Fatal(err)
+			}
+			noise := b.Experiments[0].Errors[0].(*Noise)
+			got := make([]float64, 4)
+			if !noise.Information(got, mean, []float64{s}) {
+				t.Fatal("no information")
+			}
+			const h = 1e-6
+			var sum, square [4]float64
+			for range draws {
+				y := noise.Rand(mean, []float64{s}, rng)
+				g := [2]float64{
+					(noise.LogProb(y, mean+h, []float64{s}) - noise.LogProb(y, mean-h, []float64{s})) / (2 * h),
+					(noise.LogProb(y, mean, []float64{s + h}) - noise.LogProb(y, mean, []float64{s - h})) / (2 * h),
+				}
+				for k := range sum {
+					v := g[k/2] * g[k%2]
+					sum[k] += v
+					square[k] += v * v
+				}
+			}
+			for k := range got {
+				at := sum[k] / draws
+				if se := math.Sqrt((square[k]/draws - at*at) / draws); math.Abs(got[k]-at) > 5*se {
+					t.Errorf("%s, %s: information %v, draws say %v ± %v", scale, shape, got[k], at, se)
+				}
+			}
+		}
+	}
+	m.Observables[0].Scale, m.Observables[0].Distribution = Lin, Normal
+	if noise.Information(make([]float64, 4), mean, []float64{-3}) {
+		t.Error("negative noise has an information")
+	}
 	m.Observables[0].Noise = n("0.1 + s*z")
 	if _, err := p.Posterior(); err == nil || !strings.Contains(err.Error(), "depends on z") {
 		t.Errorf("noise by another state: %v", err)
@@ -185,5 +225,31 @@ func TestNoiseFormula(t *testing.T) {
 	}
 	if d := b.Experiments[0].Data; len(d.T) != 2 || len(d.Names) != 2 || d.Y[0][0] != 0.7 || d.Y[0][1] != 9 || !math.IsNaN(d.Y[1][1]) {
 		t.Errorf("data %+v", d)
+	}
+}
+
+// The point of the posterior's parameters: as given inside, moved where a bound is.
+func TestPoint(t *testing.T) {
+	p := decay(t)
+	p.Params[0].Lower, p.Params[0].Upper, p.Params[0].Scale = 0, 10, Lin
+	p.Params[1].Lower, p.Params[1].Upper, p.Params[1].Scale = 0.1, 10, Log10
+	for i := range p.Params {
+		p.Params[i].Estimate = i < 2
+	}
+	theta := []float64{10, 0.01, 1, 1}
+	got, err := p.Point(theta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float64{10 - 1e-8, 0.1 * math.Pow(10, 2e-9)}; len(got) != 2 || math.Abs(got[0]-want[0]) > 1e-14 || math.Abs(got[1]-want[1]) > 1e-16 {
+		t.Errorf("%v: want %v", got, want)
+	}
+	if got, err := p.Point([]float64{1e-12, 0.2, 1, 1}); err != nil || got[0] != 1e-12 || got[1] != 0.2 {
+		t.Errorf("%v, %v: want 1e-12 and 0.2", got, err)
+	}
+	for _, bad := range [][]float64{{1}, {math.NaN(), 1, 1, 1}} {
+		if _, err := p.Point(bad); err == nil {
+			t.Errorf("%v: no error", bad)
+		}
 	}
 }

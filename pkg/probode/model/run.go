@@ -17,10 +17,27 @@ import (
 type run struct {
 	method probode.Method
 	probode.Tolerance
+	max, step float64 // MaxStep and StepSize of LikelihoodSettings
 }
 
 // most is the number of values of derivatives of a path that are held at once.
 const most = 1 << 22
+
+// mesh returns the rule for the grid of q.
+func (r run) mesh(q *probode.Problem) probode.Mesh {
+	mesh := probode.Frozen{Tolerance: r.Tolerance}
+	switch {
+	case r.step > 0:
+		return probode.Through(r.step)
+	case r.max > 0 && !math.IsInf(r.max, 1):
+		mesh.Max = r.max
+	case r.max == 0 && !q.Autonomous:
+		// A pulse in f(t) that is no piecewise, such as a Gaussian, must not
+		// fall between two steps.
+		mesh.Max = (q.Span[1] - q.Span[0]) / 128
+	}
+	return mesh
+}
 
 // solve returns the states of q at the given times, increasing and in the span,
 // len(times)×d, and their derivatives along M directions of θ, M×len(theta), at
@@ -28,13 +45,7 @@ const most = 1 << 22
 // the events of q.
 func (r run) solve(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program, times []float64) (x, dx []float64, err error) {
 	d, n := q.Dim(), len(theta)
-	mesh := probode.Frozen{Tolerance: r.Tolerance}
-	if !q.Autonomous {
-		// A pulse in f(t) that is no piecewise, such as a Gaussian, must not
-		// fall between two steps.
-		mesh.Max = (q.Span[1] - q.Span[0]) / 128
-	}
-	g, err := mesh.Grid(ctx, q, r.method, theta, times)
+	g, err := r.mesh(q).Grid(ctx, q, r.method, theta, times)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,6 +185,9 @@ const settled = 1e-11
 // along directions, d×M, by solving on to the times 1, 10, 100, … until over
 // two of these spans neither changes.
 func (r run) steady(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program) (x, dx []float64, err error) {
+	if r.step > 0 {
+		r = run{method: methods.Radau{}, Tolerance: relative(1e-10)}
+	}
 	const last = 1e14
 	d, n, m := q.Dim(), len(theta), 0
 	if n > 0 {
@@ -241,7 +255,7 @@ func extend(directions, dx []float64, n, d, m int) []float64 {
 // start writes the initial state behind the steady state of preequilibration,
 // NaN if there is none.
 func (c *compiled) start(x0, theta []float64) {
-	r := run{methods.Radau{}, relative(1e-10)}
+	r := run{method: methods.Radau{}, Tolerance: relative(1e-10)}
 	x, _, err := r.steady(context.Background(), c.pre, theta, nil, nil)
 	if err != nil {
 		for k := range x0 {

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// shownLines is the number of lines of one kind that LaTeX writes out.
+const shownLines = 40
+
+// LaTeX returns the equations of m for the math mode of LaTeX, as MathJax knows
+// it: derivatives and initial values of states, assignments, events, and
+// observables with the distribution of what is measured. Names are upright, with
+// the Greek letters that are spelled out. Of more than 40 lines of a kind it says
+// how many there are.
+func (m *Model) LaTeX() string {
+	var b strings.Builder
+	b.WriteString("\\begin{aligned}\n")
+	lines := func(n int, what string, line func(i int)) {
+		for i := range min(n, shownLines) {
+			line(i)
+			b.WriteString(`\\` + "\n")
+		}
+		if n > shownLines {
+			fmt.Fprintf(&b, "&\\text{and %d more %s}\\\\\n", n-shownLines, what)
+		}
+	}
+	lines(len(m.States), "states", func(i int) {
+		s := &m.States[i]
+		fmt.Fprintf(&b, `\frac{\mathrm{d}\,%[1]s}{\mathrm{d}t} &= %[2]s, & %[1]s(0) &= %[3]s`, latexName(s.ID), latex(s.Rate), latex(s.Init))
+	})
+	lines(len(m.Assignments), "assignments", func(i int) {
+		a := &m.Assignments[i]
+		fmt.Fprintf(&b, `%s &= %s`, latexName(a.ID), latex(a.Formula))
+	})
+	lines(len(m.Events), "events", func(i int) {
+		e := &m.Events[i]
+		fmt.Fprintf(&b, `t = %s:\quad `, latex(e.Time))
+		for k, j := range e.Jumps {
+			if k > 0 {
+				b.WriteString(`,\; `)
+			}
+			if k == 0 {
+				b.WriteString("&")
+			}
+			fmt.Fprintf(&b, `%s \leftarrow %s`, latexName(j.State), latex(j.Value))
+		}
+	})
+	lines(len(m.Observables), "observables", func(i int) {
+		o := &m.Observables[i]
+		y, f := latexName(o.ID), latex(o.Formula)
+		switch o.Scale {
+		case Log:
+			y, f = `\ln `+y, `\ln\left(`+f+`\right)`
+		case Log10:
+			y, f = `\log_{10} `+y, `\log_{10}\left(`+f+`\right)`
+		}
+		if o.Distribution == Laplace {
+			fmt.Fprintf(&b, `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`, y, f, latex(o.Noise))
+		} else {
+			fmt.Fprintf(&b, `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`, y, f, latex(o.Noise))
+		}
+	})
+	b.WriteString(`\end{aligned}`)
+	return b.String()
+}
+
+func latex(n *expr.Node) string {
+	if n == nil {
+		return `\text{given by conditions}`
+	}
+	return n.Simplify().LaTeX(latexName)
+}
+
+var greek = map[string]bool{}
+
+func init() {
+	for _, g := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega") {
+		greek[g] = true
+	}
+}
+
+// latexName writes an ID: what stands behind the first _ is an index, and a
+// placeholder of a row is one of its observable.
+func latexName(id string) string {
+	if id == TimeSymbol {
+		return "t"
+	}
+	if at := placeholderRE.FindStringIndex(id); at != nil {
+		id = id[:at[1]-1]
+	}
+	head, index, _ := strings.Cut(id, "_")
+	if head == "" {
+		head, index = id, ""
+	}
+	out := `\mathrm{` + strings.ReplaceAll(head, "_", `\_`) + "}"
+	switch {
+	case greek[head]:
+		out = `\` + head
+	case len(head) == 1:
+		out = head
+	}
+	switch {
+	case index == "":
+	case strings.Trim(index, "0123456789") == "":
+		out += "_{" + index + "}"
+	default:
+		out += `_{\mathrm{` + strings.ReplaceAll(index, "_", `\_`) + "}}"
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+package model
+
+import (
+	"context"
+	"math"
+	"time"
+)
+
+// A Loss is what a setting of the solver makes of a log-likelihood.
+type Loss struct {
+	LogLikelihood float64 // NaN if Err is not nil
+	Loss          float64 // LogLikelihood less the right one: most are negative at an optimum
+
+	// D is the difference of what the setting and the right solution expect of
+	// the data, in units of the noise: with g the scale of a row,
+	//
+	//	D² = Σ ((g(f) − g(f₀))/σ)².
+	//
+	// To first order no parameter of the posterior moves by more than D of its
+	// standard deviations, √2 D if noise is estimated: see package assess.
+	D float64
+
+	Seconds float64
+	Err     error // of this setting: too many steps, for example
+}
+
+// Losses sets settings of the solver against the right log-likelihood, all of
+// them at θ, which is as in Likelihood.At. The error is that of the right one, or
+// of ctx.
+func (p *Problem) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Value, []Loss, error) {
+	l, err := p.Likelihood(LikelihoodSettings{})
+	if err != nil {
+		return nil, nil, err
+	}
+	right, err := l.At(ctx, theta, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := make([]Loss, len(settings))
+	for i, s := range settings {
+		to := &out[i]
+		if l, to.Err = p.Likelihood(s); to.Err != nil {
+			return nil, nil, to.Err
+		}
+		begin := time.Now()
+		v, err := l.At(ctx, theta, false)
+		to.Seconds = time.Since(begin).Seconds()
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if to.Err = err; err != nil {
+			to.LogLikelihood, to.Loss, to.D = math.NaN(), math.NaN(), math.NaN()
+			continue
+		}
+		to.LogLikelihood, to.Loss = v.LogLikelihood, v.LogLikelihood-right.LogLikelihood
+		for j, q := range l.parts {
+			a, b := &v.Experiments[j], &right.Experiments[j]
+			for k := range q.e.Rows {
+				on := q.e.Rows[k].Scale
+				z := (on.Of(a.Simulated[k]) - on.Of(b.Simulated[k])) / b.Noise[k]
+				to.D += z * z
+			}
+		}
+		to.D = math.Sqrt(to.D)
+	}
+	return right, out, nil
+}
