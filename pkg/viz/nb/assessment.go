@@ -12,14 +12,14 @@ import (
 )
 
 func report(a *assess.Report) {
-	words(a.Answer(), a.Warnings)
+	words(a.WithoutSampling()+a.Answer(), a.Warnings)
 	graphic(plots.Assessment(a))
 
 	header := []string{"bias, in sd", "accurate"}
 	for _, st := range a.Steps {
-		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.StepSize), "with noise")
+		header = append(header, strings.ReplaceAll(st.String(), " ", "\u00a0"), "with noise")
 	}
-	header = append(header, "largest step")
+	header = append(header, "largest "+strings.TrimPrefix(a.SizeName(), "step "))
 	var rows [][]any
 	for j, q := range a.Params {
 		row := []any{q.Name, fmt.Sprintf("%.3g\u00a0±\u00a0%.2g", q.Mean, q.SD)}
@@ -41,7 +41,7 @@ func report(a *assess.Report) {
 	header, rows = []string{"calibrated α*"}, [][]any{{"at the mode"}, {"at three draws"}}
 	known := false
 	for _, st := range a.Steps {
-		header = append(header, fmt.Sprintf("h\u00a0=\u00a0%.4g", st.StepSize))
+		header = append(header, strings.ReplaceAll(st.String(), " ", "\u00a0"))
 		var at []string
 		for _, v := range st.AlphaAt {
 			at = append(at, fmt.Sprintf("%.3g", v))

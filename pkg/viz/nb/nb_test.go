@@ -27,6 +27,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -51,6 +52,7 @@ var cells = map[string]func(){
 		}
 		Show(c, bayes.Comparison{{Sampler: bayes.Deterministic{}, Chains: c, Solves: 2, ESS: 4}})
 	},
+	"model":           func() { Show(Must(modelfile.Load("../../probode/model/testdata/pk.yaml"))) },
 	"nothing to show": func() { Show(3) },
 	"watched": func() {
 		_, hook := progress.Begin(Context(), "paths")
@@ -238,7 +240,7 @@ func TestAssessment(t *testing.T) {
 	}
 	equal(t, shown[1:],
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
-		"bias, in sd  accurate  h = 0.1  with noise  largest step\nk            1 ± 2     −0.30    –           none",
+		"bias, in sd  accurate  h = 0.1  with noise  largest h\nk            1 ± 2     −0.30    –           none",
 		"calibrated α*   h = 0.1\nat the mode     2\nat three draws  1, 2.5, 3")
 }
 
@@ -254,6 +256,20 @@ func TestChains(t *testing.T) {
 	}
 	if r := run(t, "nothing to show", 0); !r.failed || !strings.Contains(r.stderr, "nb: a int cannot be shown") {
 		t.Errorf("an int is shown: %+v", r)
+	}
+}
+
+// A model is its equations, as LaTeX, and two tables.
+func TestModel(t *testing.T) {
+	r := run(t, "model", 0)
+	shown := plain(t, r)
+	if len(shown) != 3 || !strings.Contains(shown[0], `\frac{\mathrm{d}\,\mathrm{gut}}`) ||
+		!strings.Contains(shown[1], "vmax             8  log10               0.01 to 1000") ||
+		!strings.Contains(shown[2], "high       blood           13        0.5  48") {
+		t.Errorf("%q", shown)
+	}
+	if tex, ok := r.sent[0].Data["text/latex"].(string); !ok || !strings.HasPrefix(tex, `$$\begin{aligned}`) {
+		t.Errorf("LaTeX: %v", r.sent[0].Data)
 	}
 }
 

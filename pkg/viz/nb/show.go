@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -30,6 +31,9 @@ import (
 // deviations of its accurate posterior, with the largest step that is small enough
 // for it; last the calibrated noise scale, at the mode and at three draws.
 //
+// A problem of package model is its equations, and tables of its parameters and of
+// what was measured.
+//
 // An error and a figure, as functions such as [plots.Pairs] return them, are shown
 // by Show(Must(plots.Pairs(…))). It shows no times, so that the output is the same
 // the next time. A graphic that cannot be drawn ends the cell with an error; a value
@@ -45,8 +49,10 @@ func Show(values ...any) {
 			comparison(v)
 		case *assess.Report:
 			report(v)
+		case *modelfile.Problem:
+			showModel(v)
 		default:
-			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison or a report of assess", v))
+			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison, a report of assess or a problem of model", v))
 		}
 	}
 }

@@ -15,15 +15,15 @@ import (
 // the ratio of the standard deviations, with the threshold as a line. The thick
 // line goes through the parameter that is worst off, and a ring is a bias within
 // two Monte Carlo standard errors of zero. Then comes for each parameter its mean and
-// standard deviation over a band that shows those of the accurate posterior.
+// standard deviation, or what it is judged by, over a band that shows those of the accurate posterior.
 func Assessment(a *assess.Report) viz.Figure {
 	f := viz.Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, st := range a.Steps {
-		lo, hi = min(lo, st.StepSize), max(hi, st.StepSize)
+		lo, hi = min(lo, st.Size()), max(hi, st.Size())
 	}
 	lo, hi = lo/1.25, hi*1.25
-	x := viz.Axis{Label: "step h", Log: true, Min: lo, Max: hi}
+	x := viz.Axis{Label: a.SizeName(), Log: true, Min: lo, Max: hi}
 
 	runs := []struct {
 		name   string
@@ -42,9 +42,13 @@ func Assessment(a *assess.Report) viz.Figure {
 	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {
 		panels[j] = viz.Panel{Title: q.Name, X: x}
+		accurate := "accurate, mean ± sd"
+		if q.Quantiles {
+			accurate = "accurate, median and central 68 %"
+		}
 		if !math.IsNaN(q.Mean) {
 			panels[j].Layers = append(panels[j].Layers,
-				viz.Band{Name: "accurate, mean ± sd", X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: viz.Grey},
+				viz.Band{Name: accurate, X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: viz.Grey},
 				viz.Rule{At: q.Mean, Horizontal: true, Color: viz.Grey})
 		}
 	}
@@ -53,7 +57,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		var infs []*assess.Inference
 		for _, st := range a.Steps {
 			if inf := r.of(st); inf != nil {
-				steps, infs = append(steps, st.StepSize), append(infs, inf)
+				steps, infs = append(steps, st.Size()), append(infs, inf)
 			}
 		}
 		if infs == nil {
@@ -61,7 +65,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		}
 		worst, widest := make([]float64, len(steps)), make([]float64, len(steps))
 		var sure, unsure viz.Points
-		for j, q := range a.Params {
+		for j := range a.Params {
 			b := viz.Line{X: steps, Color: r.color, Opacity: 0.35, Width: 1, Dash: r.dash}
 			s := b
 			p := viz.Points{Name: r.name, Color: r.color, Marker: r.marker, Size: 5}
@@ -78,10 +82,9 @@ func Assessment(a *assess.Report) viz.Figure {
 					to = &unsure
 				}
 				to.X, to.Y = append(to.X, steps[i]), append(to.Y, size)
-				for _, m := range inf.Summary {
-					if m.Name == q.Name {
-						p.X, p.Y, p.Err = append(p.X, steps[i]*r.shift), append(p.Y, m.Mean), append(p.Err, m.SD)
-					}
+				if inf.Estimates != nil {
+					m := inf.Estimates[j]
+					p.X, p.Y, p.Err = append(p.X, steps[i]*r.shift), append(p.Y, m.Center), append(p.Err, m.Spread)
 				}
 			}
 			bias.Layers, ratio.Layers = append(bias.Layers, b), append(ratio.Layers, s)

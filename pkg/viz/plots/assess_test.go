@@ -23,7 +23,8 @@ func assessment() *assess.Report {
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
 			},
-			Effects: []assess.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
+			Estimates: []assess.Estimate{{Center: 1 + bias, Spread: 1.1}, {Center: 2 - bias, Spread: 0.9}},
+			Effects:   []assess.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
 		}
 	}
 	return &assess.Report{

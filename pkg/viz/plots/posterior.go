@@ -22,7 +22,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 	}
 	params := runs[0].Names
 	n := len(params)
-	f := viz.Figure{Title: "Posterior", Columns: n, Width: max(900, 40+170*n), Height: 80 + max(170, 320-40*n)*n}
+	f := viz.Figure{Title: "Posterior", Columns: n, Width: max(900, 40+140*n), Height: 80 + max(170, 320-40*n)*n}
 	axes := make([]viz.Axis, n)
 	for i := range axes {
 		axes[i] = covering(params[i], samples[i], truth, i)

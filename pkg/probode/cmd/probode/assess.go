@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,11 +28,16 @@ import (
 const assessHelp = `Tells whether the error of an ODE solver matters for a posterior, and at which
 step: it samples with each of a ladder of step sizes, once as if the solver were
 exact and once with its error in the model, sets both against the posterior of an
-accurate solver, and names the largest step at which nothing is lost. The last
-line is enough to begin with; half a minute later the answer is in the terminal,
-with a figure in out.html and all numbers in out.csv:
+accurate solver, and names the largest step at which nothing is lost. This line is
+enough to begin with; half a minute later the answer is in the terminal, with a
+figure in out.html and all numbers in out.csv:
 
-  go run ./pkg/probode/cmd/probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25,0.125 -out out.html
+  probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25,0.125 -out out.html
+
+With -rtol in the place of -steps it judges a solver that chooses its steps by error
+control, again at every θ, as dp5 and radau5 in the likelihoods of other programs do:
+
+  probode assess -case lynx-hare -method dp5 -rtol 1e-1,1e-2,1e-3 -out out.html
 
 ` + modelHelp + `
 The flags:
@@ -44,8 +50,13 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	m := newModel(flags)
 	m.withSteps = true
 	ladder := flags.String("steps", "", "`list` of step sizes; none: -step and its half, quarter and eighth")
+	rtol := flags.String("rtol", "", "`list` of relative tolerances in the place of -steps: the steps come from error control, again for all parameters")
+	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each of -rtol, or one for all; none: a thousandth of -rtol of the largest size of a component")
 	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
+	confidence := flags.Float64("confidence", 0.95, "of the interval of each number that has to lie on one side of the threshold, from 0.5 to below 1")
+	auto := flags.Bool("auto", false, "go on with more draws while a step is undecided, up to -budget; the verdicts share the error of four looks")
+	budget := flags.String("budget", "", "for -auto: `draws` of each chain, or a time such as 10m, or both as 50000,10m; none: eight times the draws of the first look")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
@@ -56,7 +67,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	s := assess.Settings{
-		Threshold: *threshold, Weighed: *weighed,
+		Threshold: *threshold, Confidence: *confidence, Auto: *auto, Weighed: *weighed,
 		Chains: mcmc.Settings{Draws: m.draws, MinESS: *minESS, Chains: m.chains, Seed: m.seed, Workers: *workers},
 	}
 	var err error
@@ -65,12 +76,24 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("assess: %q is not a flag: see probode assess -help", flags.Arg(0))
 	case !(*threshold > 0 && *threshold < 1):
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
-	case !(*minESS >= 0):
-		return fmt.Errorf("-min-ess %g: want a number ≥ 0", *minESS)
-	case *weighed < 100:
-		return fmt.Errorf("-weighed %d: want a number ≥ 100", *weighed)
+	case !(*confidence >= 0.5 && *confidence < 1):
+		return fmt.Errorf("-confidence %g: want a number from 0.5 to below 1", *confidence)
+	case *budget != "" && !*auto:
+		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
+	case *weighed < 100 || *weighed > maxDraws:
+		return fmt.Errorf("-weighed %d: want a number from 100 to %d", *weighed, maxDraws)
 	case *workers < 0:
 		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	}
+	if err := m.checkCounts(0, 1); err != nil {
+		return err
+	}
+	// A run gives up at a hundred times its draws, see mcmc.Settings.
+	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
+		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the most draws that %d chains make", *minESS, most, m.chains)
+	}
+	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
+		return err
 	}
 	if err := checkOut(*page, ".html"); err != nil {
 		return err
@@ -84,15 +107,21 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.Sampler, err = samplerNamed(*name); err != nil {
 		return err
 	}
+	if *ladder != "" && (*rtol != "" || *atol != "") {
+		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
+	}
 	if s.Steps, err = parseSteps(*ladder); err != nil {
+		return err
+	}
+	if s.Tolerances, err = parseTolerances(*rtol, *atol); err != nil {
 		return err
 	}
 	p, err := m.build()
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && p.StepSize == 0 {
-		return errors.New("-steps: want a list of step sizes, such as 1,0.5,0.25,0.125")
+	if s.Steps == nil && s.Tolerances == nil && p.StepSize == 0 {
+		return errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
 	}
 	line, erase := tell(os.Stderr)
 	at := ""
@@ -157,6 +186,27 @@ func parseSteps(text string) ([]float64, error) {
 	return steps, nil
 }
 
+// parseBudget reads a number of draws, a time, or both.
+func parseBudget(text string) (draws int, within time.Duration, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	for _, one := range strings.Split(text, ",") {
+		one = strings.TrimSpace(one)
+		n, notNumber := strconv.Atoi(one)
+		d, notTime := time.ParseDuration(one)
+		switch {
+		case notNumber == nil && n > 0 && n <= maxDraws && draws == 0:
+			draws = n
+		case notNumber != nil && notTime == nil && d > 0 && within == 0:
+			within = d
+		default:
+			return 0, 0, fmt.Errorf("-budget %s: %q: want a number of draws from 1 to %d, a time such as 10m, or one of each", text, one, maxDraws)
+		}
+	}
+	return draws, within, nil
+}
+
 // tell returns a function that shows the progress of long work: on a terminal in
 // one line, which erase takes away in the end, else in a line every ten seconds.
 func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
@@ -190,10 +240,20 @@ pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7;
 </style>
 <h1>Does the error of %s matter for the posterior of %s?</h1>
 `, title, html.EscapeString(fmt.Sprint(a.Method)), title)
-	for _, line := range strings.Split(strings.TrimSpace(a.Answer()), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()), "\n") {
+		if line == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "<p class=answer>%s</p>\n", html.EscapeString(line))
 	}
 	b.WriteString(figure)
+	if a.Profile != nil {
+		along, err := viz.HTML(plots.LogLikelihoodProfile(a.Profile))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(along)
+	}
 	if a.Warnings != nil {
 		b.WriteString("<h2>What to beware of</h2>\n<ul>\n")
 		for _, w := range a.Warnings {
@@ -229,8 +289,11 @@ func checkOut(path string, endings ...string) error {
 	return canWrite("out", path)
 }
 
-// canWrite tells what is in the way of the file of a flag.
+// canWrite tells what is in the way of the file of a flag. An empty path is no file.
 func canWrite(flag, path string) error {
+	if path == "" {
+		return nil
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fmt.Errorf("-%s %s: it is a folder: want another name", flag, path)
 	}

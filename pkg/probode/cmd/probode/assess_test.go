@@ -56,14 +56,27 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(data, "-steps", "1,zero"), `-steps 1,zero: "zero"`},
 		{lotka(data, "-steps", "1,-1"), `-steps 1,-1: "-1"`},
 		{lotka(data, "-threshold", "0"), "-threshold 0"},
+		{lotka(data, "-confidence", "1"), "-confidence 1"},
+		{lotka(data, "-confidence", "0.3"), "-confidence 0.3"},
+		{lotka(data, "-budget", "10m"), "no meaning without -auto"},
+		{lotka(data, "-auto", "-budget", "10x"), "-budget 10x"},
+		{lotka(data, "-auto", "-budget", "10m,5m"), "-budget 10m,5m"},
+		{lotka(data, "-auto", "-budget", "0"), "-budget 0"},
 		{lotka(data, "-weighed", "3"), "-weighed 3"},
+		{lotka(data, "-weighed", "100000000000000000"), "-weighed 100000000000000000: want a number from 100 to 1000000000"},
+		{lotka(data, "-weighed", "1e17"), "1e17"},
+		{lotka(data, "-min-ess", "inf"), "-min-ess +Inf: want a number from 0 to 400000, the most draws that 4 chains make"},
+		{lotka(data, "-min-ess", "1e17"), "-min-ess 1e+17: want a number from 0 to"},
+		{lotka(data, "-min-ess", "NaN"), "-min-ess NaN"},
+		{lotka(data, "-min-ess", "-1"), "-min-ess -1"},
+		{lotka(data, "-columns", "t=prey,lynx=predator"), `column "t"`},
 		{lotka(data, "-scheme", "magic"), "magic"},
 		{lotka(data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
 		{lotka(data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
 		{lotka(data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "the numbers would take the place of -data"},
 		{lotka(data, "-workers", "-1"), "-workers -1"},
 		{lotka(data, "more"), `"more" is not a flag`},
-		{lotka(data)[:len(lotka(data))-2], "-steps: want a list"},
+		{lotka(data)[:len(lotka(data))-2], "-steps or -rtol: want a list"},
 	} {
 		var out strings.Builder
 		err := assessVerb(context.Background(), c.args, &out)
@@ -120,7 +133,7 @@ func TestStopped(t *testing.T) {
 		want string
 	}{
 		{append([]string{"assess"}, study...), "stopped (modes, h = 0.5)"},
-		{append([]string{"sample", "-dir", t.TempDir()}, study[:3]...), "stopped"},
+		{append([]string{"sample", "-scheme", "pcn", "-dir", t.TempDir()}, study[:3]...), "stopped"},
 		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
 		{[]string{"sbc", "-quiet"}, "stopped"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling:
@@ -24,9 +25,9 @@ deviations. Below ½ no parameter moves by more than D, to first order (by √2 
 with an unknown noise scale). It does not speak of widths, nor of modes that it
 was not shown; assess does.
 
-  go run ./pkg/probode/cmd/probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
-  go run ./pkg/probode/cmd/probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
-  go run ./pkg/probode/cmd/probode certify -case lynx-hare -method radau5 -rtol 1e-3 -enough
+  probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
+  probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
+  probode certify -case lynx-hare -method radau5 -rtol 1e-3 -enough
 
 With -enough the largest step size, or with -rtol or -atol the largest tolerance,
 is searched for with which every shift stays below the threshold, at the modes and
@@ -49,6 +50,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: have D below the threshold, not only the shifts")
+	at := flags.String("at", "", "with -model, the point to look at instead of a search for modes: nominal, or `name=value,…` with the others nominal")
 	line := flags.String("line", "", "`parameter` along which the log likelihood is drawn, by each solver and the reference: see -out")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
 	file := flags.String("json", "", "`file` for the numbers, for programs: docs/json.md")
@@ -85,19 +87,19 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ctx = watch(ctx, false)
 	solvers, err := certifySolvers(p, *ladder, *rtol, *atol)
 	if err != nil {
 		return err
 	}
-	s := assess.CertifySettings{Reference: &assess.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: *finest}}, Seed: m.seed}
+	from, err := m.at(*at)
+	if err != nil {
+		return err
+	}
+	s := assess.CertifySettings{Modes: from, Stay: from != nil, Reference: &assess.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: *finest}}, Seed: m.seed}
 	all := assess.Certificates{Model: m.title(), Threshold: *threshold}
-	for _, coarse := range solvers {
-		s.Coarse = coarse
-		c, err := assess.Certify(ctx, p, s)
-		if err != nil {
-			return err
-		}
-		all.All = append(all.All, c)
+	if all.All, err = assess.CertifyEach(ctx, p, solvers, s); err != nil {
+		return err
 	}
 	if *enough {
 		s.Coarse = solvers[0]
@@ -150,7 +152,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate
 	if filepath.Ext(path) == ".svg" {
 		draw = viz.SVG
 	}
-	picture, err := draw(viz.LogLikelihoodProfile(profile))
+	picture, err := draw(plots.LogLikelihoodProfile(profile))
 	if err != nil {
 		return err
 	}
@@ -183,6 +185,16 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Sol
 		}
 		return out, nil
 	}
+	tolerances, err := parseTolerances(rtol, atol)
+	for _, t := range tolerances {
+		out = append(out, assess.Solver{Tolerance: t})
+	}
+	return out, err
+}
+
+// parseTolerances reads the lists of -rtol and -atol; nil if both are empty.
+func parseTolerances(rtol, atol string) ([]probode.Tolerance, error) {
+	var out []probode.Tolerance
 	read := func(name, text string) ([]float64, error) {
 		if text == "" {
 			return nil, nil
@@ -217,7 +229,7 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Sol
 		if abs != nil {
 			t.Absolute = []float64{abs[min(i, len(abs)-1)]}
 		}
-		out = append(out, assess.Solver{Tolerance: t})
+		out = append(out, t)
 	}
 	return out, nil
 }
@@ -231,4 +243,23 @@ func checkJSON(path, other string) error {
 		return fmt.Errorf("-json %s: another flag names the same file: want another name", path)
 	}
 	return canWrite("json", path)
+}
+
+// at returns the point of -at, nil if text is empty.
+func (m *model) at(text string) ([][]float64, error) {
+	switch {
+	case text == "":
+		return nil, nil
+	case m.loaded == nil:
+		return nil, errors.New("-at has no meaning without -model, whose file has nominal values")
+	}
+	theta, err := valuesAt(m.loaded, text)
+	if err != nil {
+		return nil, err
+	}
+	point, err := m.loaded.Point(theta)
+	if err != nil {
+		return nil, fmt.Errorf("-at: %w", err)
+	}
+	return [][]float64{point}, nil
 }

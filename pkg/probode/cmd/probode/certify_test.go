@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -144,5 +145,29 @@ func TestSolveJSON(t *testing.T) {
 	readJSON(t, file, &r)
 	if r.Format != "probode solve" || r.Version != 1 || len(r.Rows) != 2 || len(r.Rows[0]) != len(r.Columns) || r.Columns[0] != "t" || r.Rows[1][0] != 2 || out.Len() != 0 {
 		t.Errorf("%+v, printed %q", r, &out)
+	}
+}
+
+// At the nominal values of a model file there is no search for modes.
+func TestCertifyAt(t *testing.T) {
+	args := []string{"certify", "-model", "../../model/testdata/pk.yaml", "-method", "dp5", "-rtol", "1e-3,1e-6", "-at", "nominal"}
+	var out strings.Builder
+	if err := run(context.Background(), args, &out); err != nil {
+		t.Fatal(err)
+	}
+	if s := out.String(); !strings.Contains(s, "Certified to first order") || !strings.Contains(s, "the 1 mode looked at") {
+		t.Errorf("printed %s", s)
+	}
+	multistep := slices.Replace(slices.Clone(args), 4, 5, "bdf")
+	if err := run(context.Background(), multistep, &out); err != nil {
+		t.Errorf("%v: %v", multistep, err)
+	}
+	for _, bad := range [][]string{
+		{"certify", "-case", "lynx-hare", "-at", "nominal"},
+		append(args[:len(args)-1:len(args)-1], "nothing=1"),
+	} {
+		if err := run(context.Background(), bad, &out); err == nil || !strings.Contains(err.Error(), "-at") {
+			t.Errorf("%v: %v", bad, err)
+		}
 	}
 }

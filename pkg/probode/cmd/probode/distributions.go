@@ -93,6 +93,10 @@ func parsePrior(text string, families []family) (bayes.Distribution, error) {
 			}
 			return nil, fmt.Errorf("want %s with numbers > 0, but for a mean", l.form)
 		}
+		// With extreme numbers formulas overflow.
+		if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
+			return nil, fmt.Errorf("its median is %g and the log density there %g: want %s with numbers of an ordinary size", m, d.LogProb(m), l.form)
+		}
 		return d, nil
 	}
 	return nil, fmt.Errorf("want %s", strings.Join(forms, ", "))

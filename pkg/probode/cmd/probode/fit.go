@@ -51,6 +51,9 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := canWrite("out", *file); err != nil {
+		return err
+	}
 	p, err := loadModel(*name)
 	if err != nil {
 		return err

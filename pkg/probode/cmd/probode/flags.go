@@ -27,9 +27,9 @@ var groups = []struct {
 	names []string
 }{
 	{"The model", []string{"model", "condition", "case", "problem", "data", "time", "columns", "errors", "prior", "fix", "unknown-start", "t0", "theta", "span"}},
-	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "alpha", "reference"}},
+	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "alpha", "noise", "reference"}},
 	{"The draws", []string{"scheme", "draws", "min-ess", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
-	{"The judgement", []string{"threshold", "weighed", "enough", "strict"}},
+	{"The judgement", []string{"threshold", "confidence", "weighed", "auto", "budget", "enough", "strict"}},
 	{"What is written", nil},
 }
 

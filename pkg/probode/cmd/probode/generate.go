@@ -44,6 +44,9 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	if len(names) != 1 {
 		return errors.New("generate: want one model file: see probode generate -help")
 	}
+	if err := canWrite("out", *file); err != nil {
+		return err
+	}
 	p, err := loadModel(names[0])
 	if err != nil {
 		return err

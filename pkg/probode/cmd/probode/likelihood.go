@@ -27,7 +27,9 @@ scale of their noise.
 
   probode likelihood -model model.yaml
   probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json result.json
-  probode likelihood -model problem.yaml -rtol 1e-3
+  probode likelihood -model problem.yaml -rtol 1e-3 -atol 1e-6 -method bdf -max-step inf
+  probode likelihood -model problem.yaml -method am0 -step 0.25
+  probode likelihood -model model.yaml -petab folder
 
 The file is a model file of ours or the YAML file of a PEtab problem. Without
 -rtol the equations are solved so that the log-likelihood is right to 1e-7, and
@@ -45,14 +47,28 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "nominal", "values of parameters, linear, as `name=value,…`; the others are nominal")
 	rtol := flags.Float64("rtol", 0, "relative `tolerance` of the solver; 0: as small as 1e-7 asks for")
 	atol := flags.Float64("atol", 0, "absolute `tolerance`; 0: see probode solve -help")
+	longest := flags.Float64("max-step", 0, "longest `step`, inf for none; 0: 1/128 of the span where the equations depend on the time, else none")
+	step := flags.Float64("step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
 	method := flags.String("method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON")
+	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with what is simulated for each measurement")
 	if err := parse(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
 		return fmt.Errorf("likelihood: %q is not a flag: see probode likelihood -help", text.Clip(flags.Arg(0)))
+	}
+	if err := canWrite("json", *file); err != nil {
+		return err
+	}
+	if *folder != "" {
+		if *at != "nominal" {
+			return errors.New("-petab and -at: want one of them: the parameters in the folder are the nominal ones, and the simulations would not be theirs")
+		}
+		if _, err := os.Lstat(*folder); err == nil {
+			return fmt.Errorf("-petab %s: it is there already: want the name of a new folder", text.Clip(*folder))
+		}
 	}
 	p, err := loadModel(*name)
 	if err != nil {
@@ -62,10 +78,16 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set := modelfile.LikelihoodSettings{Tolerance: probode.Tolerance{Relative: *rtol}}
+	set := modelfile.LikelihoodSettings{Tolerance: probode.Tolerance{Relative: *rtol}, MaxStep: *longest, StepSize: *step}
 	switch {
 	case given(flags, "rtol") && !(*rtol >= 1e-15 && *rtol < 1):
 		return fmt.Errorf("-rtol %g: want a number in [1e-15, 1)", *rtol)
+	case !(*longest >= 0):
+		return fmt.Errorf("-max-step %g: want a number ≥ 0, or inf", *longest)
+	case given(flags, "step") && !(*step > 0 && *step <= math.MaxFloat64):
+		return fmt.Errorf("-step %g: want a finite number > 0", *step)
+	case given(flags, "step") && (given(flags, "rtol") || given(flags, "atol") || given(flags, "max-step")):
+		return errors.New("-step and -rtol, -atol or -max-step: want only one of equal steps and error control")
 	case given(flags, "atol") && !(*atol > 0 && *atol <= math.MaxFloat64):
 		return fmt.Errorf("-atol %g: want a finite number > 0", *atol)
 	case given(flags, "atol"):
@@ -94,14 +116,33 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("-json: %w", err)
 		}
 	}
-	writeLikelihood(out, l, v)
+	if *folder != "" {
+		if err := export(*folder, p, v); err != nil {
+			return fmt.Errorf("-petab: %w", err)
+		}
+	}
+	writeLikelihood(out, l, v, set)
 	return nil
 }
 
+// export writes the problem as PEtab, with the simulations of v, whole or not at all.
+func export(dir string, p *modelfile.Problem, v *modelfile.Value) error {
+	_, err := p.WritePEtab(dir)
+	if err == nil {
+		err = p.WriteSimulations(dir, v)
+	}
+	if err != nil {
+		os.RemoveAll(dir) // it was not there before
+	}
+	return err
+}
+
 // writeLikelihood writes the tables for the terminal.
-func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value) {
+func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value, set modelfile.LikelihoodSettings) {
 	fmt.Fprintf(out, "log-likelihood %.10f", v.LogLikelihood)
 	switch {
+	case set.StepSize > 0:
+		fmt.Fprintf(out, ", at h ≤ %g", set.StepSize)
 	case math.IsNaN(v.Error):
 		fmt.Fprintf(out, ", at %v", v.Experiments[0].Tolerance)
 	case v.Error <= 1e-7:
@@ -151,7 +192,7 @@ func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float
 		Condition        string       `json:"condition"`
 		Preequilibration string       `json:"preequilibration,omitempty"`
 		LogLikelihood    float64      `json:"log_likelihood"`
-		Rtol             float64      `json:"rtol"`
+		Rtol             float64      `json:"rtol,omitempty"` // none with -step
 		Observables      []observable `json:"observables"`
 	}
 	result := struct {

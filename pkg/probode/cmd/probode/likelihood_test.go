@@ -8,6 +8,7 @@ import (
 	"errors"
 	"go/parser"
 	"go/token"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -273,5 +274,35 @@ func TestPosteriorOfModel(t *testing.T) {
 		if err := run(context.Background(), args, new(bytes.Buffer)); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// A problem is written as PEtab into a new folder, and read back has the same
+// likelihood; a folder that is there is left alone.
+func TestLikelihoodPEtab(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "petab")
+	run := func(args ...string) string {
+		var out strings.Builder
+		if err := likelihood(t.Context(), args, &out); err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(out.String(), ",")
+		return first
+	}
+	want := run("-model", "../../model/testdata/pk.yaml", "-petab", dir)
+	if got := run("-model", filepath.Join(dir, "problem.yaml")); got != want {
+		t.Errorf("%s: want %s", got, want)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "simulations.tsv")); err != nil || !strings.HasPrefix(string(text), "observableId\tsimulationConditionId\tsimulation\ttime\n") {
+		t.Errorf("%q, %v", text, err)
+	}
+	err := likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "it is there already") {
+		t.Errorf("error %v", err)
+	}
+	// The simulations are those of the parameters that stand beside them.
+	err = likelihood(t.Context(), []string{"-model", "../../model/testdata/pk.yaml", "-petab", dir + "2", "-at", "ka=2"}, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "-petab and -at") {
+		t.Errorf("error %v", err)
 	}
 }

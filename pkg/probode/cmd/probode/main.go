@@ -10,11 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 )
 
 // A command writes its result to out. What is wrong with its arguments is an
@@ -36,6 +38,7 @@ var commands = []command{
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
 	{"sbc", "simulation-based calibration of a scheme", sbc},
+	{"version", "the version of the program", version},
 }
 
 // stopped says in words how far a command had come when it was interrupted.
@@ -79,6 +82,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
 		usage(out)
 		return nil
+	}
+	if args[0] == "-version" || args[0] == "--version" {
+		args = []string{"version"}
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
@@ -135,6 +141,15 @@ func brief(err error, args []string) error {
 		return err
 	}
 	return briefError{err, words}
+}
+
+// version prints the version, and what it was built with and for.
+func version(_ context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 {
+		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))
+	}
+	fmt.Fprintf(out, "probode %s, %s, %s/%s\n", probode.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
 }
 
 func usage(out io.Writer) {

@@ -11,10 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/probode/probode/pkg/probode"
 )
 
 // With this variable set, the test's program is the command, or hangs.
@@ -116,6 +119,54 @@ func TestBriefErrors(t *testing.T) {
 		message := err.Error()
 		if len(message) > 1100 || strings.Contains(message, long[:120]) || strings.ContainsAny(message, "\x1b\n") {
 			t.Errorf("%.40q: a message of %d characters: %.300q", args, len(message), message)
+		}
+	}
+}
+
+// A folder that is not there is found out before the work, and named as it was given,
+// by every command that writes a file.
+func TestNoFolder(t *testing.T) {
+	const cascade = "../../model/testdata/cascade.yaml"
+	for _, args := range [][]string{
+		{"solve", "-problem", "fhn", "-step", "0.1", "-out", "nodir/a.csv"},
+		{"solve", "-problem", "fhn", "-step", "0.1", "-json", "nodir/a.json"},
+		{"likelihood", "-model", cascade, "-json", "nodir/a.json"},
+		{"fit", "-model", cascade, "-out", "nodir/a.svg"},
+		{"generate", cascade, "-out", "nodir/a.go"},
+		{"certify", "-case", "lynx-hare", "-steps", "0.5", "-json", "nodir/a.json"},
+		{"certify", "-case", "lynx-hare", "-steps", "0.5", "-line", "theta1", "-out", "nodir/a.svg"},
+		{"assess", "-case", "lynx-hare", "-steps", "0.5", "-json", "nodir/a.json"},
+		{"assess", "-case", "lynx-hare", "-steps", "0.5", "-out", "nodir/a.html"},
+		{"sbc", "-out", "nodir/a.svg"},
+		{"merge", "nodir/lynx.zarr", "nodir/lynx"},
+	} {
+		err := run(context.Background(), args, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), "nodir") || strings.Contains(err.Error(), ".tmp") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line about nodir", args, err)
+		}
+	}
+	if _, err := os.Stat("nodir"); err == nil {
+		t.Error("a folder was made")
+	}
+}
+
+// A flag that is mistyped is one line, for every command.
+func TestMistypedFlag(t *testing.T) {
+	for _, c := range commands {
+		var out strings.Builder
+		err := run(context.Background(), []string{c.name, "-mehtod", "am1"}, &out)
+		if err == nil || !strings.Contains(err.Error(), "-mehtod") || strings.Contains(err.Error(), "\n") || out.Len() > 0 {
+			t.Errorf("%s: error %v, printed %q, want one line", c.name, err, &out)
+		}
+	}
+}
+
+// The version is told in every way that people ask for it.
+func TestVersion(t *testing.T) {
+	for _, ask := range []string{"version", "-version", "--version"} {
+		var out strings.Builder
+		if err := run(context.Background(), []string{ask}, &out); err != nil || out.String() != fmt.Sprintf("probode %s, %s, %s/%s\n", probode.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH) {
+			t.Errorf("%s: %q, %v", ask, &out, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
+	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -73,11 +74,14 @@ type model struct {
 	unknown         bool
 	t0              float64
 	method, alpha   string
+	noise           string
 	step            float64
 	seed            uint64
 	chains, draws   int
 
 	withSteps bool // the command has a ladder of steps and can do without step
+
+	loaded *modelfile.Problem // of -model
 }
 
 // An assignment is the value of a flag of the form name=value.
@@ -111,6 +115,7 @@ func newModel(flags *flag.FlagSet) *model {
 	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: am1; a case has its own")
 	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step; a case has its own")
 	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, its own, or local, by the local errors of the steps; none: local on grids made to a tolerance, method on others")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
 	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
@@ -182,6 +187,11 @@ func (m *model) build() (*bayes.Posterior, error) {
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
+			return nil, err
+		}
+	}
+	if m.noise != "" {
+		if p.Scaling, err = scalingNamed(m.noise); err != nil {
 			return nil, err
 		}
 	}
@@ -273,6 +283,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
 	}
+	m.loaded = f
 	if m.withSteps { // the command compares steps, and makes the grids
 		p.Mesh, p.GridAt = nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
@@ -35,9 +36,18 @@ The same study, two chains at a time, whatever starts them:
 
 On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
 
-  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik")   (ArviZ before 1.0)
+  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik")   (ArviZ before 1.0;
+                                         for any ArviZ: probode merge runs/lynx.zarr runs/lynx, arviz.from_zarr)
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
+
+Without -scheme the draws are of the posterior of the exact solution: each move that
+the solver lets pass is looked at again by an accurate one
+(delayed-acceptance-accurate). Where probode certify says that the solver's error is
+negligible, -scheme deterministic is cheaper. With -alpha the solver's error is part
+of the model, as in the paper (pcn): that widens the posterior, and does not put it
+right. A model file is solved accurately if no -method or -step is given, and then
+that is enough (deterministic).
 
 With each draw come log_lik, the log density of each datum, and y_hat, what the
 model expects of each datum: without an error of observation, and so no draw from
@@ -49,7 +59,7 @@ the posterior predictive distribution.
 func sample(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
-	name := flags.String("scheme", "pcn", "how to draw: "+samplerNames())
+	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; none: see above")
 	dir := flags.String("dir", "", "`directory` for the draws")
 	only := flags.String("chain", "", "draw the chain with this `number` only, or those of a list such as 1,3; the first is 1")
 	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: as many as the model needs")
@@ -76,10 +86,14 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if err := model.checkCounts(*burnIn, *thin); err != nil {
 		return err
 	}
+	if *name == "" {
+		*name = model.scheme()
+	}
 	sampler, err := samplerNamed(*name)
 	if err != nil {
 		return err
 	}
+	ctx = watch(ctx, *quiet)
 	s.BurnIn, s.Thin, s.Workers = *burnIn, *thin, *workers
 	s.Seed, s.Chains, s.Draws = model.seed, model.chains, model.draws
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
@@ -93,6 +107,16 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	p, err := build(ctx)
 	if err != nil {
 		return err
+	}
+
+	// Those that the chains start around, and the report at the end is of.
+	if p.Modes == nil {
+		if p.Modes, err = p.FindModes(ctx, bayes.ModeSearch{Seed: s.Seed, Workers: s.Workers}); ctx.Err() != nil {
+			if errors.Is(err, context.Canceled) {
+				return stopped("stopped at 0 %; run the same command to go on")
+			}
+			return err
+		}
 	}
 
 	// What is there from an earlier call shows in the first report, before much
@@ -122,13 +146,53 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 		n = s.Chains
 	}
 	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, *dir)
+	if sampler.Target().Distribution == bayes.Accurate {
+		return nil // p.Modes are those of another posterior
+	}
+	return modes(ctx, p, *dir, s, out)
+}
+
+// modes prints what is known of the modes, if there are several and all chains are in
+// dir and can be held in memory.
+func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
+	const most = 4_000_000 // draws
+	if p.Modes == nil || len(p.Modes.Modes) < 2 || s.Chains*s.Draws > most {
+		return nil
+	}
+	chains, err := store.Read(dir)
+	if err != nil {
+		return nil // other machines have the others
+	}
+	table, err := assess.Modes(ctx, p, p.Modes, chains, bayes.AccurateSolver{Workers: s.Workers})
+	if err != nil {
+		if ctx.Err() != nil {
+			return stopped("the chains are drawn; stopped in the search for modes of the accurate posterior")
+		}
+		fmt.Fprintf(out, "caution: %v\n", err)
+		return nil
+	}
+	if table != "" {
+		fmt.Fprintf(out, "\n%s", table)
+	}
 	return nil
 }
 
-// schemes are those that go by a name on the command line, in their usual settings.
+// scheme returns the name of the scheme where none is asked for.
+func (m *model) scheme() string {
+	switch {
+	case m.set("alpha"):
+		return samplerName(bayes.PCNWithinGibbs{})
+	case m.file != "" && !m.set("method") && !m.set("step"):
+		return samplerName(bayes.Deterministic{})
+	}
+	return samplerName(bayes.DelayedAcceptance{Accurate: &bayes.AccurateSolver{}})
+}
+
+// samplers are those that go by a name on the command line, in their usual settings.
 var samplers = []bayes.Sampler{
-	bayes.PCNWithinGibbs{},
+	bayes.DelayedAcceptance{Accurate: &bayes.AccurateSolver{}},
 	bayes.Deterministic{},
+	bayes.PCNWithinGibbs{},
 	bayes.PseudoMarginal{},
 	bayes.PseudoMarginal{Correlation: 0.99},
 	bayes.DelayedAcceptance{},
@@ -201,6 +265,12 @@ drawn into several:
 Files are copied as they are. A study of which a chain is missing or not finished
 is refused, and so are files that are damaged or of different studies.
 
+Under a name that ends in .zarr it gathers the chains of one directory in a Zarr
+store, which every ArviZ opens, those from 1.0 on only that:
+
+  probode merge runs/lynx.zarr runs/lynx
+  post = arviz.from_zarr("runs/lynx.zarr")
+
 `
 
 // merge gathers the chains of several directories.
@@ -213,6 +283,19 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return errors.New("merge: want the directory to gather in, and those to gather from")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
+	if filepath.Ext(dst) == ".zarr" {
+		if len(src) > 1 {
+			return fmt.Errorf("merge: %s of %d directories: want one, into which the others are merged before", dst, len(src))
+		}
+		chains, err := store.Read(src[0])
+		if err == nil {
+			err = store.WriteZarr(dst, chains)
+		}
+		if err == nil {
+			fmt.Fprintf(out, "all chains are in %s\n", dst)
+		}
+		return err
+	}
 	if err := store.Merge(dst, src...); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -53,6 +54,18 @@ func TestSample(t *testing.T) {
 		}
 	}
 
+	zarr := filepath.Join(dir, "study.zarr")
+	runCommand(t, merge, zarr, merged)
+	if info, err := os.Stat(filepath.Join(zarr, "posterior", "gamma", "2.0")); err != nil || info.Size() != 8*50 {
+		t.Errorf("the third chain of gamma in a Zarr store: %v, %v", info, err)
+	}
+	if err := merge(context.Background(), []string{zarr, merged}, io.Discard); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("the same store once more: %v", err)
+	}
+	if err := merge(context.Background(), []string{filepath.Join(dir, "b.zarr"), merged, whole}, io.Discard); err == nil || !strings.Contains(err.Error(), "of 2 directories: want one") {
+		t.Errorf("two directories: %v", err)
+	}
+
 	table := runCommand(t, summary, merged)
 	for _, want := range []string{"scheme: deterministic", "model: influenza", "bulk ESS", "gamma", "3 chains of 50 draws", "caution: ESS"} {
 		if !strings.Contains(table, want) {
@@ -66,6 +79,16 @@ func TestSample(t *testing.T) {
 }
 
 // TestSampleStops interrupts at once: what there is goes on later.
+// What is said of several modes, at the end.
+func TestSampleModes(t *testing.T) {
+	out := runCommand(t, sample, "-case", "dragons", "-scheme", "deterministic", "-draws", "200", "-dir", filepath.Join(t.TempDir(), "runs"), "-quiet")
+	for _, want := range []string{"4 of 4 chains", "beta0 = 49.11, beta1 = 4.911", "0.0671", "phantom", "reference", "only once"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
 func TestSampleStops(t *testing.T) {
 	dir := t.TempDir()
 	args := slices.Concat(quickStudy, []string{"-draws", "10000", "-dir", dir})
@@ -125,7 +148,7 @@ func TestSampleErrors(t *testing.T) {
 		{with("-chain", "4"), "-chain 4: want numbers from 1 to 3, each once"},
 		{with("-chain", "1,1"), "-chain 1,1: want"},
 		{with("-chain", "0"), "-chain 0: want"},
-		{with("-scheme", "hmc"), "-scheme hmc: want pcn, deterministic, "},
+		{with("-scheme", "hmc"), "-scheme hmc: want delayed-acceptance-accurate, deterministic, "},
 		{with("-thin", "0"), "-thin 0: want a number from 1 to "},
 		{with("-thin", "9000000000000000000"), "-thin 9000000000000000000: want a number from 1 to "},
 		{with("-burn-in", "-1"), "-burn-in -1: want a number from 0 to "},
@@ -151,6 +174,37 @@ func TestSamplers(t *testing.T) {
 	for _, s := range samplers {
 		if got, err := samplerNamed(samplerName(s)); err != nil || got != s {
 			t.Errorf("%s is %v, %v", samplerName(s), got, err)
+		}
+	}
+}
+
+// Without -scheme the draws are of the posterior of the exact solution, with -alpha
+// of the paper's, and of a model file by its accurate solver as they come.
+func TestSampleDefault(t *testing.T) {
+	dir := t.TempDir()
+	quick := []string{"-case", "pk-mm", "-step", "0.5", "-chains", "2", "-burn-in", "50", "-draws", "10", "-quiet"}
+	for i, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "delayed_acceptance,accurate"},
+		{[]string{"-alpha", "0.1"}, "pcn"},
+		{[]string{"-alpha", "0.1", "-scheme", "deterministic"}, "deterministic"},
+	} {
+		out := filepath.Join(dir, fmt.Sprint(i))
+		runCommand(t, sample, slices.Concat(quick, c.flags, []string{"-dir", out})...)
+		if got := runCommand(t, summary, out); !strings.HasPrefix(got, "scheme: "+c.want) {
+			t.Errorf("%v: %s", c.flags, strings.SplitN(got, "\n", 2)[0])
+		}
+	}
+	for file, want := range map[string]string{"-model x.yaml": "deterministic", "-model x.yaml -method am1": "delayed-acceptance-accurate"} {
+		flags := flag.NewFlagSet("sample", flag.ContinueOnError)
+		m := newModel(flags)
+		if err := flags.Parse(strings.Fields(file)); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.scheme(); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}
 }

@@ -61,6 +61,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.span, "span", "", "`from,to`: another span of time")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths of an ensemble; 0: none")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto, which calibrates it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local, by the local errors of the steps, or method, its own; none: local where -alpha is auto, if the method can")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
 	machine := flags.String("json", "", "`file` for the table, for programs: docs/json.md; without -out none goes to the terminal")
@@ -71,6 +72,9 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
 	}
 	if err := checkJSON(*machine, *file); err != nil {
+		return err
+	}
+	if err := canWrite("out", *file); err != nil {
 		return err
 	}
 	if s.model != "" && !given(flags, "method") {
@@ -120,7 +124,7 @@ type solution struct {
 	step, rtol                 float64
 	atol, times, theta, span   string
 	paths                      int
-	alpha                      string
+	alpha, noise               string
 	seed                       uint64
 	show                       func(done, total int, doing string)
 
@@ -185,7 +189,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	n := s.paths
 	if n == 0 {
 		n = 1 // of which nothing is shown
-	} else if settings.Alpha, err = s.alphaOf(ctx, p, m, settings.Mesh); err != nil {
+	} else if err = s.noisy(ctx, p, m, &settings); err != nil {
 		return nil, nil, err
 	} else {
 		settings.Quantiles = []float64{0.05, 0.5, 0.95}
@@ -374,25 +378,6 @@ func (s *solution) mesh(ctx context.Context, p *probode.Problem, m probode.Metho
 		return nil, fmt.Errorf("-step: %w", err)
 	}
 	return g, nil
-}
-
-// alphaOf returns the noise scale.
-func (s *solution) alphaOf(ctx context.Context, p *probode.Problem, m probode.Method, mesh probode.Mesh) (float64, error) {
-	if s.alpha != "auto" {
-		a, err := strconv.ParseFloat(s.alpha, 64)
-		if err != nil || !(a >= 0) || math.IsInf(a, 1) {
-			return 0, fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(s.alpha))
-		}
-		return a, nil
-	}
-	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: mesh, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
-	if err != nil {
-		return 0, fmt.Errorf("-alpha auto: %w", err)
-	}
-	for _, w := range cal.Warnings {
-		fmt.Fprintln(os.Stderr, "warning: -alpha auto:", w)
-	}
-	return cal.Alpha, nil
 }
 
 // accurate returns the rows of an accurate solution.

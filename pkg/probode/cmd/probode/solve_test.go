@@ -111,6 +111,30 @@ func TestSolvePaths(t *testing.T) {
 	}
 }
 
+// Calibrated paths have noise by local errors unless that of the method is asked
+// for; a number scales what -noise says.
+func TestSolveNoise(t *testing.T) {
+	sd := func(args ...string) float64 {
+		_, rows := table(t, append([]string{"-problem", "lotka-volterra-20", "-method", "rk4", "-step", "0.5", "-times", "5", "-paths", "60"}, args...)...)
+		return rows[0][4]
+	}
+	auto, local, own := sd(), sd("-noise", "local"), sd("-noise", "method")
+	if !(auto > 0) || math.Abs(auto/local-1) > 1e-9 || math.Abs(own/local-1) < 0.1 {
+		t.Errorf("sds %g, with local noise %g, with that of the method %g", auto, local, own)
+	}
+	if a, b := sd("-alpha", "0.01"), sd("-alpha", "0.01", "-noise", "method"); a != b {
+		t.Errorf("sds for a number: %g, and with the noise of the method %g", a, b)
+	}
+	if a := sd("-alpha", "0.01", "-noise", "local"); a == own || !(a > 0) {
+		t.Errorf("sd %g", a)
+	}
+	// A method with randomness of its own keeps it.
+	_, rows := table(t, "-problem", "logistic", "-method", "random:rk4", "-step", "0.5", "-times", "2", "-paths", "60")
+	if !(rows[0][3] > 0) {
+		t.Errorf("random steps: %v", rows)
+	}
+}
+
 func TestSolveFaults(t *testing.T) {
 	for want, args := range map[string][]string{
 		"-problem: want the name":               nil,
@@ -126,6 +150,7 @@ func TestSolveFaults(t *testing.T) {
 		"-paths -1: want":                       {"-problem", "fhn", "-step", "0.1", "-paths", "-1"},
 		"would take":                            {"-problem", "fhn", "-step", "0.1", "-paths", "9223372036854775807"},
 		"-alpha -1: want":                       {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-alpha", "-1"},
+		"-noise x: want local or method":        {"-problem", "fhn", "-step", "0.1", "-paths", "2", "-noise", "x"},
 		"-atol 1,2,3: want a number, or 2":      {"-problem", "fhn", "-rtol", "1e-3", "-atol", "1,2,3"},
 		"has one already":                       {"-problem", "fhn", "-step", "0.1", "-method", "am1,current", "-linearize", "newton"},
 		"-step has no meaning with -method ref": {"-problem", "fhn", "-step", "0.1", "-method", "reference"},

@@ -1,10 +1,11 @@
-package viz
+package plots
 
 import (
 	"math"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // The lower panel holds what each solver differs from the last, zero in the middle;
@@ -18,11 +19,11 @@ func TestLogLikelihoodProfile(t *testing.T) {
 	if len(f.Panels) != 2 || len(f.Panels[0].Layers) != 2 || len(f.Panels[1].Layers) != 1 {
 		t.Fatalf("%+v", f)
 	}
-	y := f.Panels[1].Layers[0].(Line).Y
+	y := f.Panels[1].Layers[0].(viz.Line).Y
 	if y[0] != -1 || y[1] != 0 || !math.IsNaN(y[2]) {
 		t.Errorf("differences %v, want -1, 0, NaN", y)
 	}
-	if _, err := PNG(f); err != nil {
+	if _, err := viz.PNG(f); err != nil {
 		t.Error(err)
 	}
 	p.Solvers, p.LogLikelihood = p.Solvers[:1], p.LogLikelihood[:1]

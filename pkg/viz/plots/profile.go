@@ -1,23 +1,24 @@
-package viz
+package plots
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // LogLikelihoodProfile returns a figure of the log likelihood along a line through
 // one parameter, by several solvers: above, as it is, and below, less that of the
 // last of them, the reference, which shows what is jagged.
-func LogLikelihoodProfile(p *assess.Profile) Figure {
-	x := Axis{Label: p.Param}
-	all := Panel{Title: "log likelihood", X: x, Y: Axis{Label: "log p(Y | θ)"}}
+func LogLikelihoodProfile(p *assess.Profile) viz.Figure {
+	x := viz.Axis{Label: p.Param}
+	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
 	last := len(p.Solvers) - 1
-	rest := Panel{Title: fmt.Sprintf("less that by %v", p.Solvers[last]), X: x, Y: Axis{Label: "difference"}}
-	dashes := []Dash{Solid, Dashed, DashDotted, Dotted}
+	rest := viz.Panel{Title: fmt.Sprintf("less that by %v, zero in the middle", p.Solvers[last]), X: x, Y: viz.Axis{Label: "difference"}}
+	dashes := []viz.Dash{viz.Solid, viz.Dashed, viz.DashDotted, viz.Dotted}
 	for i, s := range p.Solvers {
-		line := Line{Name: s.String(), X: p.X, Y: p.LogLikelihood[i], Width: 1.4, Dash: dashes[i%len(dashes)]}
+		line := viz.Line{Name: s.String(), X: p.X, Y: p.LogLikelihood[i], Width: 1.4, Dash: dashes[i%len(dashes)]}
 		all.Layers = append(all.Layers, line)
 		if i == last {
 			break
@@ -34,7 +35,7 @@ func LogLikelihoodProfile(p *assess.Profile) Figure {
 		}
 		rest.Layers = append(rest.Layers, line)
 	}
-	f := Figure{Title: "What the likelihood looks like to a sampler", Panels: []Panel{all, rest}, Columns: 1}
+	f := viz.Figure{Title: "What the likelihood looks like to a sampler", Panels: []viz.Panel{all, rest}, Columns: 1}
 	if last == 0 {
 		f.Panels = f.Panels[:1]
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// The flags -alpha and -noise: how large noise is, and what that scales.
+
+// noisy sets the noise scale and what it scales.
+func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) (err error) {
+	if to.Scaling, err = scalingNamed(s.noise); err != nil {
+		return err
+	}
+	if s.alpha != "auto" {
+		a, err := strconv.ParseFloat(s.alpha, 64)
+		if err != nil || !(a >= 0) || math.IsInf(a, 1) {
+			return fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(s.alpha))
+		}
+		to.Alpha = a
+		return nil
+	}
+	if g, err := (probode.Measured{Mesh: to.Mesh}).Grid(ctx, p, m, nil, to.Times); s.noise == "" && err == nil {
+		to.Mesh = g
+	}
+	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
+	if err != nil {
+		return fmt.Errorf("-alpha auto: %w", err)
+	}
+	for _, w := range cal.Warnings {
+		fmt.Fprintln(os.Stderr, "warning: -alpha auto:", w)
+	}
+	*to = cal.Settings(*to)
+	return nil
+}
+
+// scalingNamed reads -noise.
+func scalingNamed(name string) (probode.Scaling, error) {
+	switch name {
+	case "":
+		return probode.ScaleDefault, nil
+	case "local":
+		return probode.ScaleLocal, nil
+	case "method":
+		return probode.ScaleStep, nil
+	}
+	return 0, fmt.Errorf("-noise %s: want local or method", clip(name))
+}
