@@ -23,7 +23,7 @@ func computeAlpha(ctx context.Context, s *study) error {
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
 		c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			StepSize:  h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
+			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
 		switch {
 		case err == nil && !c.AtEdge:
 			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
@@ -76,7 +76,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if err := sec.figure(f, "Flat where the noise exponent fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², since its error is of order 2 and its noise of order 3. Dotted: the paper's value for the method of that colour."); err != nil {
+	if err := sec.figure(f, "Flat where the noise exponent fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², since its error is of order 2 and its noise of order 3. Dotted: the paper's values, in the colours of the methods; where two methods have the same value the lines lie on each other."); err != nil {
 		return nil, err
 	}
 	header := []string{"method", "linearisation", "paper"}
@@ -153,7 +153,7 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
 		v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			StepSize:  h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
+			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
 		if err != nil && !errors.Is(err, probode.ErrDiverged) {
 			return err
 		}

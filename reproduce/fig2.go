@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -187,6 +188,9 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	if err := sec.figure(f, "The paper's Figure 2 is the first two columns. The third is the posterior that the model defines."); err != nil {
 		return nil, err
 	}
+	if err := sec.figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. Schemes lie side by side at each h."); err != nil {
+		return nil, err
+	}
 	var rows [][]string
 	capped := false
 	for _, r := range t.rows {
@@ -195,10 +199,11 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 		if r[1] == "pcn" && v("ess") < wantedESS && !s.quick {
 			mark, capped = " †", true
 		}
-		rows = append(rows, []string{r[0], r[1], r[2], r[3], fmt.Sprintf("%.4f", v("mean")), fmt.Sprintf("%.4f", v("sd")),
-			fmt.Sprintf("%.4f", v("q025")), fmt.Sprintf("%.4f", v("q975")), fmt.Sprintf("%.0f%s", v("ess"), mark), fmt.Sprintf("%.3f", v("rhat")), fmt.Sprintf("%.2f", v("accept"))})
+		rows = append(rows, []string{r[0], r[1], r[2], r[3], viz.PlusMinus(v("mean"), v("sd")),
+			fmt.Sprintf("%.3f to %.3f", v("q025"), v("q975")), fmt.Sprintf("%.0f%s", v("ess"), mark), fmt.Sprintf("%.3f", v("rhat")), fmt.Sprintf("%.2f", v("accept"))})
 	}
-	sec.table([]string{"method", "scheme", "h", "parameter", "mean", "sd", "2.5 %", "97.5 %", "bulk ESS", "R̂", "accepted"}, rows)
+	sec.folded(fmt.Sprintf("The numbers: %d rows", len(rows)),
+		[]string{"method", "scheme", "h", "parameter", "mean ± sd", "95 % interval", "bulk ESS", "R̂", "accepted"}, rows)
 	if capped {
 		sec.text(fmt.Sprintf("† ended at the cap of %d iterations, short of an effective sample size of %d.", 1000+capDraws*thin, wantedESS))
 	}
@@ -246,4 +251,50 @@ func limits(x []float64) (lo, hi float64) {
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
 	margin := 0.05 * (hi - lo)
 	return lo - margin, hi + margin
+}
+
+// intervals draws what the table of figure 2 holds: a row of panels for each method,
+// a panel for each parameter.
+func intervals(t *table, titles map[string]string) viz.Figure {
+	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
+	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}
+	axes := map[string]viz.Axis{}
+	for _, name := range t.distinct("parameter") {
+		y := viz.Axis{Label: strings.Replace(name, "theta", "θ", 1)}
+		for _, r := range t.rows {
+			if r[t.column("parameter")] != name {
+				continue
+			}
+			lo, hi := number(r[t.column("q025")]), number(r[t.column("q975")])
+			if y.Min == y.Max {
+				y.Min, y.Max = lo, hi
+			}
+			y.Min, y.Max = min(y.Min, lo), max(y.Max, hi)
+		}
+		margin := (y.Max - y.Min) / 20
+		y.Min, y.Max = y.Min-margin, y.Max+margin
+		axes[name] = y
+	}
+	for _, m := range t.distinct("method") {
+		for _, name := range t.distinct("parameter") {
+			p := viz.Panel{Title: titles[m], X: viz.Axis{Label: "step size h", Log: true}, Y: axes[name],
+				Layers: []viz.Layer{viz.Rule{At: truth[name], Horizontal: true, Width: 1}}}
+			for i, scheme := range t.distinct("scheme") {
+				bars := viz.Line{Name: titles[scheme], Color: viz.Palette[i], Width: 2}
+				means := viz.Points{Color: viz.Palette[i], Size: 7}
+				for _, h := range t.distinct("h") {
+					for _, r := range t.where(m, scheme, h, name).rows {
+						v := func(column string) float64 { return number(r[t.column(column)]) }
+						x := number(h) * math.Pow(1.1, float64(i-1))
+						bars.X = append(bars.X, x, x, math.NaN())
+						bars.Y = append(bars.Y, v("q025"), v("q975"), math.NaN())
+						means.X, means.Y = append(means.X, x), append(means.Y, v("mean"))
+					}
+				}
+				p.Layers = append(p.Layers, bars, means)
+			}
+			f.Panels = append(f.Panels, p)
+		}
+	}
+	return f
 }

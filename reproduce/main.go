@@ -17,15 +17,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // An experiment is one figure or table of the paper.
@@ -55,21 +54,7 @@ type study struct {
 	took       map[string]time.Duration
 }
 
-func main() {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			os.Exit(0)
-		}
-		fmt.Fprintln(os.Stderr, "reproduce:", err)
-		os.Exit(1)
-	}
-}
+func main() { shell.Main("reproduce", run) }
 
 func run(ctx context.Context, args []string) error {
 	s := &study{took: make(map[string]time.Duration)}
@@ -92,14 +77,8 @@ func run(ctx context.Context, args []string) error {
 	fs.IntVar(&s.minPaths, "paths", 0, "compute at least this `number` of paths in every ensemble")
 	fs.IntVar(&s.iterations, "iterations", 0, "make at least this `number` of iterations of every Markov chain after burn-in")
 	fs.IntVar(&s.workers, "workers", 0, "the `number` of goroutines; 0 means that of cores; changes no result")
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return fmt.Errorf("%w (go run ./reproduce -h lists the flags)", err)
-	}
-	if fs.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
+	if err := shell.Parse(fs, args); err != nil {
+		return err
 	}
 	if s.minPaths < 0 || s.iterations < 0 || s.workers < 0 {
 		return errors.New("-paths, -iterations and -workers: want numbers ≥ 0")

@@ -27,8 +27,8 @@ func computePaths(ctx context.Context, s *study) error {
 	}{{problems.ProteinActivation(), 1}, {fhn(), 0.1}} {
 		at := float64(i) / 2
 		cal, err := probode.Calibrate(ctx, c.p, backwardEuler, probode.CalibrateSettings{
-			Indicator: reference.TrueError(reference.Settings{}),
-			StepSize:  c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
+			Rule: probode.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{}),
+			StepSize: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,13 @@ func (s *section) table(header []string, rows [][]string) {
 	s.body.WriteString("</table></div>\n")
 }
 
+// folded writes a table that a reader opens to see.
+func (s *section) folded(title string, header []string, rows [][]string) {
+	fmt.Fprintf(&s.body, "<details><summary>%s</summary>\n", html.EscapeString(title))
+	s.table(header, rows)
+	s.body.WriteString("</details>\n")
+}
+
 // missing says in which cells of a column there is NaN, and why.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
@@ -88,6 +95,7 @@ figure { margin: 1.5rem 0; } figcaption { color: #555; max-width: 50rem; }
 table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
 th, td { padding: .2rem .7rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
 th { border-bottom: 2px solid #999; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+details table { font-size: 13px; } details th, details td { padding: .15rem .4rem; }
 .claims td { font-size: 15px; } .claims td:first-child { width: 30%; }
 .holds { color: #00704f; font-weight: 600; } .differs { color: #b34700; font-weight: 600; }
 code { background: #f3f3f3; padding: 0 .2em; }

@@ -27,7 +27,9 @@ type answer struct {
 	narrowest, widest        float64 // ratios of sds, over parameters
 	variation, floor         float64 // total variation of marginals, mean; and that of equal distributions
 	rhat, khat, ess          float64
-	solves, seconds          float64 // steps of a draw in units of coarse solves; time of 1000 effective draws
+	solves                   float64 // steps of a draw, in units of those of a coarse solve
+	preparation, seconds     float64 // time before the first draw; that and the time of 1000 effective draws
+	work                     float64 // of 1000 effective draws, in solves at the coarsest step
 }
 
 func (a *answer) fields() (names []string, at []any) {
@@ -48,7 +50,9 @@ func (a *answer) fields() (names []string, at []any) {
 	add("khat", &a.khat)
 	add("effective_draws", &a.ess)
 	add("solves_a_draw", &a.solves)
+	add("preparation_seconds", &a.preparation)
 	add("seconds_1000_effective", &a.seconds)
+	add("work_1000_effective", &a.work)
 	return names, at
 }
 
@@ -214,7 +218,7 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 			a := answer{question: q.name, remedy: r.name, step: step, status: "ok"}
 			nan(&a)
 			a.step = step
-			if err := o.one(ctx, r, fine, accurate, &a); err != nil {
+			if err := o.one(ctx, r, q.step, fine, accurate, &a); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -228,16 +232,22 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 	return nil
 }
 
-// one computes an answer.
-func (o *observatory) one(ctx context.Context, r *remedy, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
+// one computes an answer. The coarsest step is the unit of work.
+func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.StepSize, p.Modes, p.Alpha = solver, a.step, nil, bayes.Value{}
-	if r.noise {
-		q, cal, err := p.Calibrated(ctx, probode.CalibrateSettings{Rule: r.rule, Paths: 200, Seed: o.seed, Workers: 1})
+	begin := time.Now()
+	if r.noise != nil {
+		p.Scaling = r.noise.scaling
+		q, cal, err := p.Calibrated(ctx, probode.CalibrateSettings{Rule: r.noise.rule, Paths: 200, Seed: o.seed, Workers: 1})
 		if err != nil {
 			return err
 		}
 		p, a.alpha = *q, cal.Alpha
+	}
+	calibrating := time.Since(begin).Seconds()
+	if p.Modes != nil {
+		calibrating -= p.Modes.Seconds // which Measure counts
 	}
 	sampler := r.sampler(&p, fine)
 	got, err := bayes.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
@@ -245,6 +255,14 @@ func (o *observatory) one(ctx context.Context, r *remedy, fine *bayes.Posterior,
 		return err
 	}
 	a.compare(accurate, got.Chains)
-	a.solves, a.seconds = got.Solves, 1000*got.Seconds/got.ESS
+	drawn := float64(len(got.Chains.Draws) * o.draws)
+	// In steps of the size a.step: what a sampler calls a solve may be an accurate
+	// one, and those for weights are not among its own.
+	a.solves, a.preparation = got.Solves*a.step/p.StepSize, calibrating+got.Preparation
+	if got.Chains.LogWeights != nil {
+		a.solves += a.step / fine.StepSize
+	}
+	a.seconds = a.preparation + 1000*got.Drawing/got.ESS
+	a.work = (got.Prepared*a.step/p.StepSize + a.solves*drawn/got.ESS*1000) * coarsest / a.step
 	return nil
 }

@@ -141,7 +141,7 @@ const budget = 1.5e7
 func (c *cell) compute(ctx context.Context, o *observatory, t *truth) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh(t)
-	base := row{problem: t.p.Name, kind: t.kind, method: c.entrant.name, size: size, rule: "none", status: "ok"}
+	base := row{problem: t.p.Name, kind: t.kind, dimension: t.p.Dim(), method: c.entrant.name, size: size, rule: "none", status: "ok"}
 	nan(&base)
 	if err := c.cost(&base, t, m, mesh); err != nil {
 		base.status = "fails: " + oneLine(err)
@@ -195,12 +195,15 @@ func (c *cell) cost(out *row, t *truth, m probode.Method, mesh probode.Mesh) err
 		return err
 	}
 	out.seconds = math.Inf(1)
-	for range 4 { // the first one is slower, and not the smallest
+	// The shortest of some, since others use the machine: the first one is slower, too.
+	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := s.Solve(z, t.p.Theta, nil); err != nil {
 			return err
 		}
-		out.seconds = min(out.seconds, time.Since(begin).Seconds())
+		took := time.Since(begin).Seconds()
+		spent += took
+		out.seconds = min(out.seconds, took)
 	}
 	at, err := t.classical(m, mesh)
 	if err != nil {

@@ -26,6 +26,7 @@ var entrants = []entrant{
 	{name: "midpoint"}, {name: "rk4"},
 	{name: "dp5", tols: []float64{1e-2, 1e-4, 1e-6}},
 	{name: "radau5", tols: []float64{1e-2, 1e-4, 1e-6}},
+	{name: "bdf", tols: []float64{1e-2, 1e-4, 1e-6}},
 }
 
 func (e *entrant) method() probode.Method {
@@ -109,6 +110,14 @@ var rules = []rule{
 	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocal, byComponent: true},
 }
 
+func ruleNamed(name string) *rule {
+	i := slices.IndexFunc(rules, func(r rule) bool { return r.name == name })
+	if i < 0 {
+		panic("observatory: no rule " + name)
+	}
+	return &rules[i]
+}
+
 // levels at which coverage is taken.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}
 
@@ -121,5 +130,5 @@ func quickly() ([]subject, []entrant, []rule) {
 			es = append(es, e)
 		}
 	}
-	return []subject{subjects[0], subjects[4]}, es, []rule{rules[0], rules[2], rules[3], rules[6]}
+	return []subject{subjects[0], subjects[4]}, es, []rule{rules[0], rules[2], rules[3], rules[5]}
 }

@@ -5,26 +5,26 @@
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// It writes DIR/cells.csv, one line for each rule of each cell;
-// DIR/answers.csv, one line for each posterior, remedy and step; and
+// It writes DIR/cells.csv, one line for each rule of each cell, DIR/summary.csv, one
+// for each cell; DIR/answers.csv, one line for each posterior, remedy and step; and
 // DIR/observatory.html, which stands alone. What is in these files is not
 // computed again: a run that was stopped goes on where it was.
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // An observatory is one run of the program.
@@ -44,17 +44,7 @@ type observatory struct {
 	draws     int // of each of four chains
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			os.Exit(0)
-		}
-		fmt.Fprintln(os.Stderr, "observatory:", err)
-		os.Exit(1)
-	}
-}
+func main() { shell.Main("observatory", run) }
 
 func run(ctx context.Context, args []string) error {
 	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10,
@@ -66,12 +56,10 @@ func run(ctx context.Context, args []string) error {
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
 	fs.IntVar(&o.workers, "workers", 0, "the `number` of cells at a time; 0 means that of cores; changes no number but times")
-	if err := fs.Parse(args); err != nil {
+	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
 	switch {
-	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: all settings are flags, see -h", fs.Arg(0))
 	case !slices.Contains([]string{"", "cells", "answers", "page"}, *only):
 		return fmt.Errorf("-only is %q: want cells, answers or page", *only)
 	case o.paths < 40:
@@ -105,6 +93,13 @@ func run(ctx context.Context, args []string) error {
 		answers, err = o.answerAll(ctx, answers)
 	}
 	if err != nil {
+		return err
+	}
+	var small bytes.Buffer
+	if err := summary(rows).Write(&small); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(o.out, "summary.csv"), small.Bytes()); err != nil {
 		return err
 	}
 	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)

@@ -133,6 +133,41 @@ func TestVerdictIsCalibrated(t *testing.T) {
 	}
 }
 
+// What a spread of zero, an error of zero, an error that is not known and a path that
+// failed do: the first is a mean square of infinity, which a mean over cells takes for
+// a thousand and the page for bad and not for missing, the others do not count.
+func TestVerdictOfBadCells(t *testing.T) {
+	e := &probode.Ensemble{T: []float64{1, 2}, Deterministic: [][]float64{{0, 0}, {1, 1}, {1, 1}}, SD: [][]float64{{0, 0}, {1, 1}, {1, 1}}}
+	for i := range 12 {
+		z := float64(i%3) - 1
+		e.Paths = append(e.Paths, []float64{0, 1 + z, 1 + z, 0, 1 + z, 1 + z})
+	}
+	e.Paths = append(e.Paths, nil)
+	x := []float64{0.1, 1, 1.5, 0.1, 1, 1.5}
+	v := newVerdict(3)
+	v.add(e, x, []float64{0, 0, 0.1, 0, 0, 0}, []float64{1, 1, 1}, 0)
+	if v.points != 3 || v.excluded != 3 || v.n[0] != 2 || v.n[1] != 0 || v.n[2] != 1 {
+		t.Errorf("%d points, %d excluded, by component %v: want 3, 3 and [2 0 1]", v.points, v.excluded, v.n)
+	}
+	classical := row{problem: "p", method: "m", size: "h 1", rule: "none", status: "ok", kind: smooth}
+	r := classical
+	r.rule = recommended
+	r.take(v, 1)
+	if !math.IsInf(r.meanSquare, 1) || len(r.components()) != 2 {
+		t.Errorf("mean square %g, by component %v", r.meanSquare, r.components())
+	}
+	r.alpha, r.se, r.seTime = 1, 0.1, math.NaN()
+	s := standings([]row{classical, r}, []string{recommended}, false)[0]
+	if s.arithmetic != 1000 || s.near != 0 || s.cells != 1 {
+		t.Errorf("standing %+v", s)
+	}
+	o := &observatory{}
+	var p page
+	if err := o.chooser(&p, []row{classical, r}, nil); err != nil || !strings.Contains(p.String(), `"mean_square":1000000000`) {
+		t.Errorf("the page has no bad cell: %v", err)
+	}
+}
+
 // The CRPS of draws in the form of its definition.
 func TestCRPS(t *testing.T) {
 	x := []float64{-1, 0.5, 2}

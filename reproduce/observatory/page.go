@@ -32,6 +32,19 @@ th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bo
 th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td:first-child { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.good { color: #00704f; } td.bad { color: #b34700; }
 input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
+#ask { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; background: #f3f5f7; padding: .8rem 1rem; border-radius: 6px; }
+#ask select { font: inherit; padding: .15rem .3rem; max-width: 100%; }
+#answer { font-size: 1.1rem; border-left: 4px solid #0072b2; padding-left: .8rem; }
+.small { font-size: 14px; color: #555; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(320px, 1fr)); gap: .8rem; }
+.panel svg { width: 100%; height: auto; display: block; overflow: visible; }
+.panel .title { font: 600 13px system-ui, sans-serif; } .panel .axis { font: 11px system-ui, sans-serif; fill: #444; }
+.panel .grid { stroke: #e6e6e6; } .panel .rule { stroke: #888; stroke-dasharray: 3 3; }
+.panel circle { cursor: pointer; outline: none; } .panel circle:hover, .panel circle:focus { stroke: #000; stroke-width: 1.5; }
+.legend { display: flex; flex-wrap: wrap; gap: .3rem; margin: .4rem 0 .8rem; }
+.key { font: 14px system-ui, sans-serif; background: #fff; color: #222; border: 1px solid #ccc; border-radius: 4px; padding: .1rem .5rem; cursor: pointer; }
+.key[aria-pressed="false"] { opacity: .35; } .key:disabled { cursor: default; } .key span { display: inline-block; width: .8em; height: .8em; border-radius: 50%; margin-right: .4em; }
+#tip { display: none; position: absolute; z-index: 2; max-width: 20rem; background: #222; color: #fff; font-size: 13px; line-height: 1.35; padding: .3rem .6rem; border-radius: 4px; pointer-events: none; }
 </style>
 `
 
@@ -110,6 +123,9 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 	}
 	p.text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each of them every rule chose a noise scale at the problem's own parameters, without an accurate solution, and was judged at %d other parameter values (log-normal about them, sd 10 %%) with other noise, against accurate solutions at up to %d times: %d judgements. All cells weigh the same.",
 		len(problems), len(methods), cells, o.others, observed, judged)
+	if err := o.chooser(&p, rows, answers); err != nil {
+		return err
+	}
 	o.advice(&p, rows)
 	if err := o.calibrationPart(&p, rows); err != nil {
 		return err
@@ -117,19 +133,17 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 	if err := o.answerPart(&p, answers); err != nil {
 		return err
 	}
-	if err := o.workPart(&p, rows); err != nil {
+	if err := o.allPart(&p, rows, answers); err != nil {
 		return err
 	}
-	if err := o.allPart(&p, rows); err != nil {
-		return err
-	}
+	p.script()
 	p.WriteString("</html>\n")
 	return writeFile(path, p.Bytes())
 }
 
-// advice says which method to take.
+// advice says which method to take, without a script.
 func (o *observatory) advice(p *page, rows []row) {
-	p.WriteString("<h2>What should I use for a problem like mine?</h2>\n")
+	p.WriteString("<h3>The same as a table, by kind of problem</h3>\n")
 	p.text("Find the kind of your problem and the relative error you can live with. Methods are in the order of how many problems of the kind they reach it on with one of the steps that were tried, and then of their time; ×2 means twice that of the fastest one. The last number is the mean squared standardised error of the rule “%s”: 1 is honest, 4 a stated standard deviation half of what it should be.", recommended)
 	var table [][]string
 	for _, kind := range kinds {
@@ -159,7 +173,7 @@ func (o *observatory) advice(p *page, rows []row) {
 // calibrationPart compares the rules.
 func (o *observatory) calibrationPart(p *page, rows []row) error {
 	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
-	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps (l√N), and <i>local √(T/h)</i> by one that grows for short steps, which differs on grids to a tolerance; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
+	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
 	for _, common := range []bool{true, false} {
 		title := "In the cells in which every rule has a verdict:"
 		if !common {
@@ -174,11 +188,11 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 			table = append(table, []string{s.rule, fmt.Sprint(s.cells), fmt.Sprint(s.failed), within(s.geometric, .8, 1.25, "%.2f"), within(s.arithmetic, .8, 1.25, "%.3g"), within(s.median, .8, 1.25, "%.2f"),
 				within(100*s.within[0], 60, 80, "%.0f %%"), within(100*s.within[1], 93, 98.5, "%.0f %%"),
 				percent(s.coverage[0]), percent(s.coverage[2]),
-				within(100*s.near, 95, 100, "%.0f %%"), within(100*s.nearEach, 95, 100, "%.0f %%"), fmt.Sprintf("%.1f %%", 100*s.wide), fmt.Sprintf("%.2f", s.crps), fmt.Sprintf("%.2f", s.energy)})
+				within(100*s.near, 95, 100, "%.0f %%"), within(100*s.nearEach, 95, 100, "%.0f %%"), fmt.Sprintf("%.1f %%", 100*s.wide), fmt.Sprintf("%.2f", s.crps), fmt.Sprintf("%.2f", s.energy), percent(s.se), fmt.Sprintf("%.2g", s.drift)})
 		}
-		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score"}, table)
+		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score", "± of α*", "drift of α*"}, table)
 	}
-	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span.")
+	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span. ± of α*: its standard error over paths and over time, relative, and drift: the largest α* over the smallest at the three sizes of a method on a problem; medians.")
 	o.unreached(p, rows)
 	f := viz.Figure{Columns: 2, Height: 470}
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
@@ -188,7 +202,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 			lines = append(lines, emphasised(viz.Line{Name: s.rule, X: levels, Y: s.coverage[:]}))
 		}
 	}
-	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
+	coverage.Layers = append([]viz.Layer{viz.Line{X: []float64{.4, 1}, Y: []float64{.4, 1}, Color: viz.Grey, Dash: viz.Dotted, Label: "honest"}}, viz.Curves(coverage.X, coverage.Y, nil, lines...).Layers...)
 	square := viz.Panel{Title: "root mean squared standardised error, sorted over cells", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "root mean square (1 is honest)", Log: true, Min: 0.03, Max: 300}}
 	var sorted []viz.Line
 	for _, name := range o.names() {
@@ -208,7 +222,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 		}
 		sorted = append(sorted, l)
 	}
-	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: grey}, viz.Rule{At: 1, Horizontal: true, Color: grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
+	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Rule{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	f.Panels = []viz.Panel{coverage, square}
 	return p.figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
 }
@@ -266,9 +280,11 @@ func (o *observatory) unreached(p *page, rows []row) {
 	p.table("", "unreached", []string{"cells", "reason", "which"}, lines)
 }
 
-// allPart writes all rows, with a filter.
-func (o *observatory) allPart(p *page, rows []row) error {
-	p.WriteString("<h2>All cells</h2>\n<p><input id=filter placeholder=\"filter: words of problem, method, rule\" aria-label=filter> <a id=csv download=cells.csv>cells.csv</a></p>\n")
+// allPart writes the rows of the recommended rule, with a filter, and has all as
+// files.
+func (o *observatory) allPart(p *page, rows []row, answers []answer) error {
+	p.WriteString("<h2>All cells</h2>\n<p><input id=\"filter\" placeholder=\"filter: words of problem, method, step\" aria-label=\"filter\"> All rules, as files: <a data-csv=\"cells-csv\" download=\"cells.csv\">cells.csv</a>, <a data-csv=\"answers-csv\" download=\"answers.csv\">answers.csv</a>.</p>\n")
+	p.text("Verdicts are on the rule “%s”. f and J: evaluations of a solve; ± rel.: Monte Carlo error of α*, and that over the course of the solution.", recommended)
 	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {
@@ -276,32 +292,30 @@ func (o *observatory) allPart(p *page, rows []row) error {
 		}
 		return fmt.Sprintf("%.3g", v)
 	}
-	text, err := table(rows)
-	if err != nil {
-		return err
-	}
 	for i := range rows {
 		r := &rows[i]
-		line := []string{r.problem, r.method, r.size, r.rule, g(r.error), fmt.Sprint(r.evaluations), fmt.Sprint(r.jacobians), g(1e3 * r.seconds), g(r.alpha)}
+		if r.rule != recommended && (r.rule != "none" || r.status == "ok") {
+			continue
+		}
+		line := []string{r.problem, r.method, r.size, g(r.error), fmt.Sprint(r.evaluations), fmt.Sprint(r.jacobians), g(1e3 * r.seconds), g(r.alpha)}
 		if r.status != "ok" {
-			line = append(line, "", "", "", "", r.status)
-		} else if r.rule == "none" {
-			line = append(line, "", "", "", "", "")
+			line = append(line, "", "", "", "", "", r.status)
 		} else {
-			line = append(line, g(r.se/r.alpha), fmt.Sprintf("%.3g (%.2g–%.2g)", r.meanSquare, r.lo, r.hi), percent(r.within[0]), percent(r.within[1]), "")
+			line = append(line, g(r.se/r.alpha)+", "+g(r.seTime/r.alpha), fmt.Sprintf("%.3g (%.2g–%.2g)", r.meanSquare, r.lo, r.hi), percent(r.within[0]), percent(r.within[1]), g(r.crps/r.plain), "")
 		}
 		lines = append(lines, line)
 	}
-	p.table("tall", "cells", []string{"problem", "method", "step", "rule", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", ""}, lines)
-	fmt.Fprintf(p, `<script type="text/csv" id="data">%s</script>
-<script>
-const rows = document.querySelectorAll("#cells tbody tr");
-document.getElementById("filter").oninput = e => {
-  const words = e.target.value.toLowerCase().split(/\s+/);
-  for (const r of rows) { const t = r.textContent.toLowerCase(); r.hidden = !words.every(w => t.includes(w)); }
-};
-document.getElementById("csv").href = URL.createObjectURL(new Blob([document.getElementById("data").textContent], {type: "text/csv"}));
-</script>
-`, strings.ReplaceAll(string(text), "</", "<\\/"))
+	p.table("tall", "cells", []string{"problem", "method", "step", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", "CRPS", ""}, lines)
+	cells, err := table(rows)
+	if err != nil {
+		return err
+	}
+	remedied, err := table(answers)
+	if err != nil {
+		return err
+	}
+	for i, text := range [][]byte{cells, remedied} {
+		fmt.Fprintf(p, "<script type=\"text/csv\" id=%q>%s</script>\n", []string{"cells-csv", "answers-csv"}[i], strings.ReplaceAll(string(text), "</", `<\/`))
+	}
 	return nil
 }

@@ -137,20 +137,26 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 	return m, nil
 }
 
-// A remedy is a way to answer with a coarse step.
+// A remedy is a way to answer with a coarse step: a sampler and, for some, noise.
 type remedy struct {
 	name  string
-	noise bool // with a noise scale, by the rule
-	rule  probode.Rule
+	noise *rule // by which α is chosen; nil for none
 	// sampler returns the sampler, and may change the model, of which fine is
 	// the accurate one.
 	sampler func(p, fine *bayes.Posterior) bayes.Sampler
 }
 
+// always is a sampler that asks nothing of the model.
+func always(s bayes.Sampler) func(p, fine *bayes.Posterior) bayes.Sampler {
+	return func(_, _ *bayes.Posterior) bayes.Sampler { return s }
+}
+
 var remedies = []remedy{
-	{name: "ignore the error", sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.Deterministic{} }},
-	{name: "noise, paper's rule", noise: true, rule: probode.Bhattacharyya, sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.PCNWithinGibbs{} }},
-	{name: "noise, log score", noise: true, rule: probode.LogScore, sampler: func(_, _ *bayes.Posterior) bayes.Sampler { return bayes.PCNWithinGibbs{} }},
+	{name: "ignore the error", sampler: always(bayes.Deterministic{})},
+	{name: "noise, paper's rule", noise: ruleNamed("paper"), sampler: always(bayes.PCNWithinGibbs{})},
+	{name: "noise, paper's rule and sampler", noise: ruleNamed("paper"), sampler: always(bayes.RedrawOnAccept{})},
+	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(bayes.PCNWithinGibbs{})},
+	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {
 		return bayes.Reweighted{Accurate: bayes.AccurateSolver{Method: fine.Method, StepSize: fine.StepSize, Workers: 1}}
 	}},

@@ -19,6 +19,7 @@ import (
 // A row is a line of the table. Numbers that are not there are NaN.
 type row struct {
 	problem, kind, method, size, rule, status string
+	dimension                                 int
 
 	steps, evaluations, jacobians int
 	seconds, error                float64 // of the classical solution; error relative to the size of components
@@ -40,6 +41,7 @@ func (r *row) fields() (names []string, at []any) {
 	add := func(name string, p any) { names, at = append(names, name), append(at, p) }
 	add("problem", &r.problem)
 	add("kind", &r.kind)
+	add("dimension", &r.dimension)
 	add("method", &r.method)
 	add("size", &r.size)
 	add("rule", &r.rule)

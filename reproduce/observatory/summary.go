@@ -20,6 +20,8 @@ type standing struct {
 	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
 	wide           float64 // share of points too wide
 	crps, energy   float64 // medians over cells of the ratio to no spread at all
+	drift          float64 // of α*: the largest over the smallest at the sizes of a method on a problem, median
+	se             float64 // relative, of α*: median over cells of both errors together
 }
 
 // standings returns one for each rule, over the cells in which all of rules that
@@ -39,7 +41,8 @@ func standings(rows []row, names []string, common bool) []standing {
 	for _, name := range names {
 		s := standing{rule: name}
 		var components float64
-		var squares, scores, energies []float64
+		var squares, scores, energies, errors []float64
+		alphas := map[[2]string][2]float64{} // smallest and largest
 		for _, r := range rows {
 			if r.rule != name {
 				continue
@@ -74,6 +77,15 @@ func standings(rows []row, names []string, common bool) []standing {
 				}
 			}
 			s.wide += r.wide
+			if e := math.Hypot(r.se, r.seTime) / r.alpha; !math.IsNaN(e) {
+				errors = append(errors, e)
+			}
+			key := [2]string{r.problem, r.method}
+			if a, ok := alphas[key]; ok {
+				alphas[key] = [2]float64{min(a[0], r.alpha), max(a[1], r.alpha)}
+			} else {
+				alphas[key] = [2]float64{r.alpha, r.alpha}
+			}
 			if r.crps > 0 && r.plain > 0 {
 				scores = append(scores, r.crps/r.plain)
 			}
@@ -90,7 +102,14 @@ func standings(rows []row, names []string, common bool) []standing {
 			s.within[k] /= n
 		}
 		s.near, s.nearEach, s.wide = s.near/n, s.nearEach/components, s.wide/n
-		s.median, s.crps, s.energy = median(squares), median(scores), median(energies)
+		s.median, s.crps, s.energy, s.se = median(squares), median(scores), median(energies), median(errors)
+		var drifts []float64
+		for _, a := range alphas {
+			if a[1] > a[0] { // more than one size
+				drifts = append(drifts, a[1]/a[0])
+			}
+		}
+		s.drift = median(drifts)
 		out = append(out, s)
 	}
 	return out
