@@ -1,0 +1,184 @@
+// Command release builds the archives of a release, one for each system, with a
+// file of their checksums:
+//
+//	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
+//
+// The version is that of the first heading of CHANGELOG.md, which is the one place
+// where it stands; a release is the commit with a tag of that name. The archives
+// depend on nothing but the sources and the version of Go: not on the folder, the
+// time, or the machine.
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	module  = "github.com/probode/probode"
+	command = module + "/pkg/probode/cmd/probode"
+)
+
+// everywhere are the systems that a release is for.
+var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	out := flag.String("out", "environment/out/release", "folder for the archives")
+	list := flag.String("targets", strings.Join(everywhere, ","), "systems to build for, each as GOOS/GOARCH")
+	only := flag.Bool("version", false, "print the version and build nothing")
+	flag.Parse()
+	version, err := versionOf("CHANGELOG.md")
+	if err == nil && *only {
+		fmt.Println(version)
+		return
+	}
+	if err == nil {
+		err = release(ctx, version, *out, strings.Split(*list, ","))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+var heading = regexp.MustCompile(`(?m)^## (.*)$`)
+
+// versionOf reads the version from the first heading of the changelog.
+func versionOf(changelog string) (string, error) {
+	text, err := os.ReadFile(changelog)
+	if err != nil {
+		return "", fmt.Errorf("%w: run it at the top of the checkout", err)
+	}
+	found := heading.FindSubmatch(text)
+	if found == nil || !regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?$`).Match(found[1]) {
+		return "", fmt.Errorf("the first heading of %s: want a version such as ## v0.1.0", changelog)
+	}
+	return string(found[1]), nil
+}
+
+// release builds the archives and their checksums.
+func release(ctx context.Context, version, out string, targets []string) error {
+	for _, t := range targets {
+		if !slices.Contains(everywhere, t) {
+			return fmt.Errorf("-targets: %q: want some of %s", t, strings.Join(everywhere, ","))
+		}
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	var sums strings.Builder
+	for _, t := range targets {
+		begin := time.Now()
+		system, arch, _ := strings.Cut(t, "/")
+		program, err := build(ctx, version, system, arch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t, err)
+		}
+		files := []file{{"probode", program, 0o755}}
+		if system == "windows" {
+			files[0].name += ".exe"
+		}
+		for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			files = append(files, file{name, data, 0o644})
+		}
+		name, folder, pack := "", fmt.Sprintf("probode-%s-%s-%s", version, system, arch), tarball
+		if name = folder + ".tar.gz"; system == "windows" {
+			name, pack = folder+".zip", zipped
+		}
+		data, err := pack(folder, files)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(out, name), data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
+		fmt.Printf("%s: %.1f MB, %.0f s\n", name, float64(len(data))/1e6, time.Since(begin).Seconds())
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
+
+// build returns the program for a system. What it holds of the place where it was
+// built, paths and the state of the checkout, is left out; the processor is the
+// oldest that Go knows, so that no build rounds in another way than the next.
+func build(ctx context.Context, version, system, arch string) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "probode-release-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "probode")
+	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", program,
+		"-ldflags=-s -w -X "+module+"/pkg/probode.release="+version, command)
+	c.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=")
+	if text, err := c.CombinedOutput(); err != nil {
+		return nil, errors.Join(err, errors.New(strings.TrimSpace(string(text))))
+	}
+	return os.ReadFile(program)
+}
+
+// A file is one of an archive.
+type file struct {
+	name string
+	data []byte
+	mode int64
+}
+
+// epoch is the time of all files of an archive, the earliest that zip can say.
+var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func tarball(folder string, files []file) ([]byte, error) {
+	var out bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	t := tar.NewWriter(z)
+	for _, f := range files {
+		h := &tar.Header{Name: folder + "/" + f.name, Mode: f.mode, Size: int64(len(f.data)), ModTime: epoch, Format: tar.FormatUSTAR}
+		if err := t.WriteHeader(h); err != nil {
+			return nil, err
+		}
+		if _, err := t.Write(f.data); err != nil {
+			return nil, err
+		}
+	}
+	err := errors.Join(t.Close(), z.Close())
+	return out.Bytes(), err
+}
+
+func zipped(folder string, files []file) ([]byte, error) {
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for _, f := range files {
+		h := &zip.FileHeader{Name: folder + "/" + f.name, Method: zip.Deflate, Modified: epoch}
+		h.SetMode(os.FileMode(f.mode))
+		w, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = w.Write(f.data)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	err := z.Close()
+	return out.Bytes(), err
+}
