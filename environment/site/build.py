@@ -1,0 +1,209 @@
+"""Writes the course as a static site: what `make html` does.
+
+    environment/lab run python environment/site/build.py [FOLDER]
+
+The site, in notebooks/html unless another folder is named, holds the notebooks as
+they were executed last, with their charts; the pages of docs; the documentation of
+the packages; and a search over all of it. It needs no kernel, no server and no
+network: the charts are drawn by the copy of ECharts that environment/lab fetched,
+formulas are MathML, and every link is relative. A link to something that is not on
+the site is an error, as is a formula that cannot be converted.
+
+The order of the notebooks, their two levels and the question of each come from
+notebooks/README.md.
+"""
+
+import base64
+import dataclasses
+import html
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import nbformat
+
+import text
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+NOTEBOOKS = ROOT / "notebooks"
+ECHARTS = ROOT / "environment" / "echarts"
+DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "pkg" / "probode" / "model" / "MODELFILE.md"]
+
+
+@dataclasses.dataclass
+class Page:
+    file: str  # its name on the site
+    name: str  # in lists
+    group: str  # under which it stands in the index
+    line: str = ""  # one line in the index
+    title: str = ""  # as the page has it, where that is not its name
+    body: str = ""
+    sections: list = dataclasses.field(default_factory=list)  # text.Section
+    picture: str = ""
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS / "html"
+    packages = documented()
+    course = listed()
+    files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + DOCS}
+    files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = "index.html"
+    site = text.Site(files, packages)
+
+    assets = folder / "assets"
+    shutil.rmtree(folder, ignore_errors=True)
+    assets.mkdir(parents=True)
+    for page in course:
+        notebook(page, site, assets)
+    pages = course + [document(path, site) for path in DOCS] + [package(p) for p in packages]
+    if site.findings:
+        sys.exit("\n".join(["the site is not complete:", *site.findings]))
+
+    template = (HERE / "page.html").read_text()
+    for i, page in enumerate(pages):
+        before = pages[i - 1] if 0 < i < len(course) else None
+        after = pages[i + 1] if i + 1 < len(course) else None
+        beside = course if page in course else [p for p in pages if p.group == page.group]
+        write(folder / page.file, fill(template, page, beside, before, after))
+    index = Page("index.html", "probode: the course", "", body=contents(pages))
+    write(folder / index.file, fill(template, index, course, None, None))
+    write(assets / "search.js", "window.probodeSearch = " + searchable(pages) + ";\n")
+    for name in ["site.css", "site.js"]:
+        shutil.copy(HERE / name, assets)
+    if (ECHARTS / "echarts.min.js").exists():
+        for name in ["echarts.min.js", "LICENSE", "NOTICE"]:
+            shutil.copy(ECHARTS / name, assets / name.replace("LICENSE", "echarts-LICENSE").replace("NOTICE", "echarts-NOTICE"))
+    else:
+        print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures where there is no network")
+    size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+    print(f"{len(course)} notebooks, {len(DOCS)} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
+
+
+def documented():
+    """The documentation of the packages, from the sources."""
+    out = subprocess.run(["go", "run", "./environment/site/packages"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(out)
+
+
+def listed():
+    """The notebooks in the order of notebooks/README.md, which has a table for each
+    of the two levels, under a line that begins with its name in bold."""
+    pages, group = [], ""
+    for line in (NOTEBOOKS / "README.md").read_text().splitlines():
+        if m := re.match(r"\*\*(.+?)\*\*(.*)", line):
+            group = m[1] + m[2].rstrip(":")
+        elif m := re.match(r"\| \[(.+?)\]\((\w+)\.ipynb\) \| (.+) \|", line):
+            pages.append(Page(m[2] + ".html", m[1].replace("_", " "), group, m[3]))
+    there = sorted(p.stem + ".html" for p in NOTEBOOKS.glob("[0-9]*.ipynb"))
+    if sorted(p.file for p in pages) != there:
+        sys.exit(f"notebooks/README.md lists {sorted(p.file for p in pages)}, and there are {there}")
+    return pages
+
+
+def notebook(page, site, assets):
+    path = NOTEBOOKS / page.file.replace(".html", ".ipynb")
+    writer = text.Writer(site, path)
+    parts = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            parts.append(writer.markdown(cell.source))
+            continue
+        if cell.cell_type != "code":
+            continue
+        parts.append(writer.code(cell.source))
+        outputs = [output(o) for o in cell.outputs]
+        parts.append('<div class="outputs">' + "\n".join(outputs) + "</div>")
+        if not page.picture and (m := re.search(r'data:image/png;base64,([^"]+)"', "".join(outputs))):
+            page.picture = page.file.replace(".html", ".png")
+            (assets / page.picture).write_bytes(base64.b64decode(m[1]))
+    page.body, page.sections = "\n".join(parts), writer.sections
+    page.title = f"{page.name[:2]} {writer.title}"
+
+
+def output(o):
+    if "data" in o:
+        return o.data["text/html"] if "text/html" in o.data else f"<pre>{html.escape(o.data.get('text/plain', ''))}</pre>"
+    if o.output_type == "stream":
+        return f"<pre>{html.escape(o.text)}</pre>"
+    return f"<pre>{html.escape(o.get('evalue', ''))}</pre>"
+
+
+def document(path, site):
+    writer = text.Writer(site, path)
+    body = writer.markdown(path.read_text())
+    return Page(path.stem + ".html", writer.title, "Pages", body=body, sections=writer.sections)
+
+
+def package(p):
+    group = "Commands" if p["Name"] == "main" else "Inside the library" if "internal/" in p["Path"] else "Packages"
+    name = p["Path"] if p["Name"] == "main" else "package " + p["Name"]
+    body = f'<h1>{html.escape(name)}</h1>\n<p><code>import "{p["ImportPath"]}"</code></p>\n{p["HTML"]}'
+    if p["Name"] == "main":
+        body = f'<h1>{html.escape(name)}</h1>\n<p><code>go run ./{p["Path"]}</code></p>\n{p["HTML"]}'
+    sections = [text.Section("", "", p["Text"])]
+    sections += [text.Section(p["Name"] + "." + s["Name"], s["Anchor"], s["Text"]) for s in p["Symbols"] or []]
+    return Page(p["File"], p["Path"].removeprefix("pkg/"), group, re.sub(r"^(Package|Command) \w+ ", "", p["Synopsis"]),
+                name, body, sections)
+
+
+def contents(pages):
+    """The index: two levels of notebooks with pictures, then pages and packages."""
+    parts = ["<h1>What does the error of my ODE solver do to my answer?</h1>",
+             "<p>A course in executed notebooks, with live charts. <code>make lab</code> in a checkout opens the same "
+             "notebooks in JupyterLab, where every cell can be changed and run again.</p>"]
+    groups = list(dict.fromkeys(p.group for p in pages))
+    for group in groups:
+        members = [p for p in pages if p.group == group]
+        anchor = "packages" if group == "Packages" else re.sub(r"\W+", "-", group.lower())
+        parts.append(f'<h2 id="{anchor}">{html.escape(group)}</h2>')
+        if members[0].picture:
+            parts.append('<div class="cards">')
+            for p in members:
+                picture = f'<img src="assets/{p.picture}" alt="" loading="lazy">' if p.picture else ""
+                parts.append(f'<a class="card" href="{p.file}">{picture}<b>{html.escape(p.name)}</b><span>{html.escape(p.line)}</span></a>')
+            parts.append("</div>")
+        else:
+            parts.append('<ul class="pages">')
+            parts += [f'<li><a href="{p.file}">{html.escape(p.name)}</a>{": " if p.line else ""}{html.escape(p.line)}</li>' for p in members]
+            parts.append("</ul>")
+    return "\n".join(parts)
+
+
+def fill(template, page, beside, before, after):
+    def entry(p):
+        current = ' aria-current="page"' if p is page else ""
+        item = f'<li><a href="{p.file}"{current}>{html.escape(p.name)}</a>'
+        if p is page:
+            item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading)}</a></li>'
+                                     for s in page.sections if s.anchor and s.level == 2) + "</ul>"
+        return item + "</li>"
+
+    def link(p, words):
+        return words.format(html.escape(p.name)) if p else ""
+
+    steps = link(before, f'<a rel="prev" href="{before.file if before else ""}">← {{}}</a>') + \
+        link(after, f'<a rel="next" href="{after.file if after else ""}">{{}} →</a>')
+    values = {
+        "title": html.escape(page.title or page.name), "body": page.body, "steps": steps,
+        "beside": "<ul>" + "".join(map(entry, beside)) + "</ul>",
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: values[m[1]], template)
+
+
+def searchable(pages):
+    """What the search looks through: title of the page, heading, address, text."""
+    entries = [[p.title or p.name, s.heading, p.file + ("#" + s.anchor if s.anchor else ""), s.words()]
+               for p in pages for s in p.sections]
+    return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+
+
+def write(path, content):
+    path.write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+// Packages writes the documentation of the module's packages as JSON, for
+// environment/site/build.py to make pages of:
+//
+//	go run ./environment/site/packages
+//
+// For each package it gives the doc comment, every exported declaration with its
+// comment, and the examples of the tests, as HTML, and the same as plain text for
+// searching. Names that the module exports are links to where they are documented.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// A page is the documentation of one package.
+type page struct {
+	ImportPath string
+	Path       string // within the module
+	Name       string
+	Synopsis   string
+	File       string // the name of the page
+	HTML       string
+	Text       string
+	Symbols    []symbol
+}
+
+// A symbol is an exported name and where on the page it is.
+type symbol struct {
+	Name, Anchor, Text string
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	Dir, ImportPath, Name              string
+	GoFiles, TestGoFiles, XTestGoFiles []string
+	Module                             struct{ Path string }
+}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("packages: ")
+	pages, err := build(append([]string{"./..."}, os.Args[1:]...))
+	if err != nil {
+		log.Fatal(err)
+	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(pages); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// build documents the packages that the patterns name, by their import paths.
+func build(patterns []string) ([]page, error) {
+	all, err := list(patterns)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{} // of the pages, by import path
+	for _, l := range all {
+		files[l.ImportPath] = fileOf(l)
+	}
+	var pages []page
+	for _, l := range all {
+		fset := token.NewFileSet()
+		p, err := parse(fset, l)
+		if err != nil {
+			return nil, err
+		}
+		w := newWriter(fset, p, files)
+		pages = append(pages, page{
+			ImportPath: l.ImportPath, Path: strings.TrimPrefix(l.ImportPath, l.Module.Path+"/"), Name: l.Name,
+			Synopsis: p.Synopsis(p.Doc), File: files[l.ImportPath],
+			HTML: w.page(), Text: p.Doc, Symbols: w.symbols,
+		})
+	}
+	sort.Slice(pages, func(i, j int) bool { return pages[i].Path < pages[j].Path })
+	return pages, nil
+}
+
+func list(patterns []string) ([]listed, error) {
+	cmd := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,Name,GoFiles,TestGoFiles,XTestGoFiles,Module"}, patterns...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: %s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	var all []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
+		var l listed
+		if err := dec.Decode(&l); err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// fileOf names the page of a package: pkg/probode/bayes is in package-probode.bayes.html.
+func fileOf(l listed) string {
+	path := strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, l.Module.Path+"/"), "pkg/")
+	return "package-" + strings.ReplaceAll(path, "/", ".") + ".html"
+}
+
+func parse(fset *token.FileSet, l listed) (*doc.Package, error) {
+	var files []*ast.File
+	for _, names := range [][]string{l.GoFiles, l.TestGoFiles, l.XTestGoFiles} {
+		for _, name := range names {
+			f, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, parser.ParseComments)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, f)
+		}
+	}
+	return doc.NewFromFiles(fset, files, l.ImportPath)
+}

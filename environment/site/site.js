@@ -1,0 +1,120 @@
+// The search over the site, and charts that fit narrow windows.
+(function () {
+  "use strict";
+
+  // The texts are fetched when the search is first used: as a script, which is
+  // what works from a file too.
+  var texts;
+  function load() {
+    if (!texts) {
+      texts = new Promise(function (done, fail) {
+        var s = document.createElement("script");
+        s.src = "assets/search.js";
+        s.onload = function () {
+          done(window.probodeSearch.map(function (e) {
+            return {page: e[0], heading: e[1], to: e[2], text: e[3],
+              names: (e[0] + " " + e[1]).toLowerCase(), lower: e[3].toLowerCase()};
+          }));
+        };
+        s.onerror = fail;
+        document.head.appendChild(s);
+      });
+    }
+    return texts;
+  }
+
+  // Every word must occur. One in a heading or in the name of a page counts more,
+  // a whole name most.
+  function score(entry, words) {
+    var sum = 0;
+    for (var i = 0; i < words.length; i++) {
+      var w = words[i];
+      if (entry.heading.toLowerCase() === w || entry.heading.toLowerCase().split(".").pop() === w) sum += 50;
+      else if (entry.names.indexOf(w) >= 0) sum += 10;
+      else {
+        var times = entry.lower.split(w).length - 1;
+        if (!times) return 0;
+        sum += 1 + Math.min(times, 5) / 5;
+      }
+    }
+    return sum;
+  }
+
+  function around(entry, words) {
+    var at = -1;
+    for (var i = 0; i < words.length && at < 0; i++) at = entry.lower.indexOf(words[i]);
+    var from = Math.max(0, at - 40);
+    return (from ? "…" : "") + entry.text.slice(from, from + 140) + (entry.text.length > from + 140 ? "…" : "");
+  }
+
+  var input = document.getElementById("search"), found = document.getElementById("found"), chosen = -1;
+
+  function look() {
+    var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    if (!words.length) { found.hidden = true; return; }
+    load().then(function (entries) {
+      var hits = entries.map(function (e) { return {entry: e, score: score(e, words)}; })
+        .filter(function (h) { return h.score > 0; })
+        .sort(function (a, b) { return b.score - a.score; }).slice(0, 30);
+      found.textContent = "";
+      chosen = -1;
+      hits.forEach(function (h) {
+        var item = document.createElement("li"), link = document.createElement("a"), line = document.createElement("span");
+        link.href = h.entry.to;
+        link.textContent = h.entry.page + (h.entry.heading ? " › " + h.entry.heading : "");
+        line.textContent = around(h.entry, words);
+        item.append(link, line);
+        found.append(item);
+      });
+      if (!hits.length) found.append(Object.assign(document.createElement("li"), {textContent: "Nothing found."}));
+      found.hidden = false;
+    });
+  }
+
+  function choose(step) {
+    var items = found.querySelectorAll("li");
+    if (!items.length) return;
+    if (items[chosen]) items[chosen].removeAttribute("aria-selected");
+    chosen = (chosen + step + items.length) % items.length;
+    items[chosen].setAttribute("aria-selected", "true");
+    items[chosen].scrollIntoView({block: "nearest"});
+  }
+
+  input.addEventListener("focus", load);
+  input.addEventListener("input", look);
+  input.addEventListener("keydown", function (e) {
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { choose(e.key === "ArrowDown" ? 1 : -1); e.preventDefault(); }
+    if (e.key === "Escape") found.hidden = true;
+    if (e.key === "Enter") {
+      var link = found.querySelectorAll("a")[Math.max(chosen, 0)];
+      if (link) location.href = link.href;
+      found.hidden = true;
+    }
+  });
+  document.addEventListener("click", function (e) {
+    if (!e.target.closest("#found, #search") || e.target.closest("#found a")) found.hidden = true;
+  });
+  document.addEventListener("keydown", function (e) {
+    if (e.key === "/" && !/input|textarea/i.test(document.activeElement.tagName)) { input.focus(); e.preventDefault(); }
+  });
+
+  // A chart has its size in pixels. In a narrow window it is made smaller as a
+  // whole, as its picture is.
+  function fit(box) {
+    var host = box.querySelector("div"), width = +box.getAttribute("data-width"), height = +box.getAttribute("data-height");
+    if (!host || !width) return;
+    var scale = Math.min(1, box.clientWidth / width);
+    host.style.transformOrigin = "0 0";
+    host.style.transform = scale < 1 ? "scale(" + scale + ")" : "";
+    host.style.marginBottom = (scale - 1) * height + "px";
+    box.style.overflow = "hidden";
+  }
+  var boxes = document.querySelectorAll("[data-probode]");
+  var sizes = new ResizeObserver(function (entries) { entries.forEach(function (e) { fit(e.target); }); });
+  var drawn = new MutationObserver(function (records) { records.forEach(function (r) { fit(r.target); }); });
+  boxes.forEach(function (box) {
+    sizes.observe(box);
+    drawn.observe(box, {childList: true});
+    fit(box);
+  });
+})();

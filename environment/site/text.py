@@ -1,0 +1,147 @@
+"""Markdown, Go and formulas as HTML, with links to what the site holds."""
+
+import dataclasses
+import html
+import os
+import re
+
+from latex2mathml.converter import convert
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from pygments.lexers import GoLexer
+from pygments.token import STANDARD_TYPES, Token
+
+
+@dataclasses.dataclass
+class Section:
+    heading: str
+    anchor: str
+    text: str = ""
+    level: int = 2
+
+    def words(self):
+        return re.sub(r"\s+", " ", self.text).strip()
+
+
+class Site:
+    """Which files are on the site under which names, and which names of the packages
+    are documented where. What is found wrong is kept in findings."""
+
+    def __init__(self, files, packages):
+        self.files, self.findings = files, []
+        self.names = {}  # "probode.Calibrate" → where it is documented
+        for p in packages:
+            if p["Name"] == "main" or "internal/" in p["Path"]:
+                continue
+            self.names[p["Name"]] = p["File"]
+            for s in p["Symbols"] or []:
+                self.names[f'{p["Name"]}.{s["Name"]}'] = f'{p["File"]}#{s["Anchor"]}'
+
+
+class Writer:
+    """Writes one page, in parts, and gathers its sections."""
+
+    def __init__(self, site, path):
+        self.site, self.path = site, path
+        self.title, self.sections = "", [Section("", "", level=1)]
+        self.anchors = set()
+        self.render = MarkdownWithMath(renderer=Renderer(self))
+
+    def markdown(self, source):
+        return str(self.render(source))
+
+    def code(self, source):
+        self.sections[-1].text += " " + source
+        return f'<pre class="go">{self.go(source)}</pre>\n'
+
+    def go(self, source):
+        """Highlighted Go. A documented name behind the name of its package is a link."""
+        tokens = [(t, v) for t, v in GoLexer().get_tokens(source)]
+        out, i = [], 0
+        while i < len(tokens):
+            kind, value = tokens[i]
+            if kind in Token.Name and i + 2 < len(tokens) and tokens[i + 1][1] == ".":
+                name = value + "." + tokens[i + 2][1]
+                if name in self.site.names:
+                    out.append(f'{html.escape(value)}.<a href="{self.site.names[name]}">{html.escape(tokens[i + 2][1])}</a>')
+                    i += 3
+                    continue
+            css = STANDARD_TYPES.get(kind, "")
+            out.append(f'<span class="{css}">{html.escape(value)}</span>' if css and css not in ("n", "nx", "p", "w", "o") else html.escape(value))
+            i += 1
+        return "".join(out).strip("\n")
+
+    def find(self, what):
+        self.site.findings.append(f"{self.path.name}: {what}")
+
+
+class Renderer(IPythonRenderer):
+    def __init__(self, writer):
+        super().__init__(escape=False)
+        self.writer = writer
+
+    def heading(self, text, level, **attrs):
+        plain = html.unescape(re.sub(r"<[^>]+>", "", text))
+        anchor = base = re.sub(r"\W+", "-", plain.lower()).strip("-") or "section"
+        for n in range(2, 100):
+            if anchor not in self.writer.anchors:
+                break
+            anchor = f"{base}-{n}"
+        self.writer.anchors.add(anchor)
+        if level == 1 and not self.writer.title:
+            self.writer.title = plain
+        else:
+            self.writer.sections.append(Section(plain, anchor, level=level))
+        return f'<h{level} id="{anchor}">{text}</h{level}>\n'
+
+    def text(self, text):
+        self.writer.sections[-1].text += text + " "
+        return super().text(text)
+
+    def codespan(self, text):
+        self.writer.sections[-1].text += text + " "
+        code = f"<code>{html.escape(html.unescape(text), quote=False)}</code>"
+        m = re.match(r"\w+(\.\w+){1,2}", text)
+        to = self.writer.site.names.get(m[0]) if m else None
+        return f'<a href="{to}">{code}</a>' if to else code
+
+    def block_code(self, code, info=None):
+        self.writer.sections[-1].text += code + " "
+        if (info or "").strip() == "go":
+            return f'<pre class="go">{self.writer.go(code)}</pre>\n'
+        return f"<pre>{html.escape(code, quote=False)}</pre>\n"
+
+    def link(self, text, url, title=None):
+        return super().link(text, self.address(url), title)
+
+    def image(self, text, url, title=None):
+        self.writer.find(f"shows the picture {url}, which is not on the site")
+        return ""
+
+    def address(self, url):
+        if re.match(r"[a-z]+:|#", url):
+            return url
+        path, _, anchor = url.partition("#")
+        to = (self.writer.path.parent / path).resolve()
+        if to not in self.writer.site.files:
+            self.writer.find(f"links to {url}, which is not on the site")
+            return url
+        return self.writer.site.files[to] + ("#" + anchor if anchor else "")
+
+    def block_math(self, body):
+        return f'<div class="math">{self.math(body, "block")}</div>'
+
+    def inline_math(self, body):
+        return self.math(body, "inline")
+
+    def latex_environment(self, name, body):
+        return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
+
+    def math(self, tex, display):
+        try:
+            mathml = convert(tex, display=display)
+        except Exception as e:
+            self.writer.find(f"formula {tex.strip()}: {e!r}")
+            return html.escape(tex)
+        if m := re.search(r"\\[a-zA-Z]+", re.sub(r"<[^>]+>", " ", mathml)):
+            self.writer.find(f"formula {tex.strip()}: {m[0]} is not converted")
+        return mathml
