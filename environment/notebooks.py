@@ -3,8 +3,7 @@
     environment/lab run python environment/notebooks.py run [NOTEBOOK...]
     environment/lab run python environment/notebooks.py [--twice NAME]... check [NOTEBOOK...]
 
-run executes notebooks/*.ipynb in place and writes HTML of each to notebooks/html.
-A notebook with an error is left as it was.
+run executes notebooks/*.ipynb in place. A notebook with an error is left as it was.
 
 check executes them as well, writes nothing, and fails on what a reader should
 not meet: an error, something on stderr, a figure without its static or its
@@ -18,7 +17,6 @@ before.
 
 import argparse
 import contextlib
-import copy
 import os
 import pathlib
 import re
@@ -59,7 +57,7 @@ def main():
     if not paths:
         sys.exit("no notebooks")
     failed, start = 0, time.monotonic()
-    for f in twice_named(paths) if args.what == "check" else []:
+    for f in twice_named(paths) + unlisted(paths) if args.what == "check" else []:
         print(f)
         failed += 1
     for path in paths:
@@ -83,6 +81,13 @@ def twice_named(paths):
     return [f"{', '.join(stems)}: function {name} in more than one notebook" for name, stems in sorted(where.items()) if len(stems) > 1]
 
 
+def unlisted(paths):
+    """The index of the course, here and on the site, is notebooks/README.md."""
+    index = (NOTEBOOKS / "README.md").read_text()
+    return [f"{path.stem}: not in notebooks/README.md" for path in paths
+            if path.parent == NOTEBOOKS and f"]({path.name})" not in index]
+
+
 def run(path, args):
     notebook, seconds, errors = execute(path)
     line = timing(seconds)
@@ -90,7 +95,6 @@ def run(path, args):
         return errors, line + ", not written"
     with replacing(path) as beside:
         nbformat.write(notebook, beside)
-    export(notebook, path)
     return [], line
 
 
@@ -184,6 +188,7 @@ def inspect(notebook, seconds):
     cells = list(code(notebook))
     if cells and not cells[0][1].source.startswith(ELSEWHERE):
         findings.append(f"the first code cell must begin with the line\n        {ELSEWHERE}")
+    charts = 0
     for (number, cell), s in zip(cells, seconds):
         found = [f"prints to stderr:\n{indent(o.text)}" for o in cell.outputs
                  if o.output_type == "stream" and o.name == "stderr"]
@@ -194,6 +199,7 @@ def inspect(notebook, seconds):
             shown, has = len(re.findall(r"\bnb\.(?:Show|Table)\(", source)), len(data)
             if shown > has:
                 found.append(f"shows {shown} things and has {has}")
+        charts += len(figures)
         for d in figures:
             # One copy of the picture, in the HTML, where the chart takes its place.
             if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("<div data-probode=") != 1 or "image/png" in d:
@@ -204,6 +210,8 @@ def inspect(notebook, seconds):
             found.append(f"takes {s:.1f} s, allowed are {limit}")
         found += [f"has “{m}” in its output" for m in machine(cell)]
         findings += [f"cell {number} {f}" for f in found]
+    if not charts:
+        findings.append("shows no chart")
     size = len(nbformat.writes(notebook))
     if size > NOTEBOOK_BYTES:
         findings.append(f"takes {size // 1000} kB, allowed are {NOTEBOOK_BYTES // 1000}")
@@ -238,16 +246,6 @@ def differences(a, b):
                      for i, (p, q) in enumerate(zip(x.outputs, y.outputs)) if p != q]
             findings.append(f"cell {n} gives other outputs the second time ({len(x.outputs)} and {len(y.outputs)}; {'; '.join(kinds)})")
     return findings
-
-
-def export(notebook, path):
-    from nbconvert import HTMLExporter
-
-    html, _ = HTMLExporter().from_notebook_node(copy.deepcopy(notebook), {"metadata": {"name": path.stem}})
-    folder = path.parent / "html"
-    folder.mkdir(exist_ok=True)
-    with replacing(folder / (path.stem + ".html")) as beside:
-        beside.write_text(html, encoding="utf-8")
 
 
 @contextlib.contextmanager

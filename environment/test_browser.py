@@ -1,14 +1,20 @@
 """JupyterLab as a reader sees it, in Chromium: the notebooks run, the charts are
-drawn, their sliders move them; and without ECharts the static pictures stay.
+drawn, their sliders move them; and without ECharts the static pictures stay. Then
+the static site of make html, without a network, from files and from a web server:
+charts are drawn, the search finds, no link is dead.
 
     environment/lab run python environment/test_browser.py [NAME...]
 
-NAME is the beginning of a notebook's name, at first 00 and 05. Screenshots go to
+NAME is the beginning of a notebook's name, at first 00 and 05; "site" stands for the
+site, which is tested too if no name is given. Screenshots go to
 environment/out/browser. Without Chromium nothing is tested, which is an error
 where the environment variable CI is set. Notebooks are not saved.
 """
 
+import functools
 import hashlib
+import html.parser
+import http.server
 import json
 import os
 import pathlib
@@ -17,7 +23,10 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+import urllib.parse
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -43,6 +52,14 @@ PIXELS = """(box) => {
     return {colours: colours.size, drawn: data.length / 4 - ground, all: Array.from(data).join()};
 }"""
 
+# The same for every chart of a page, without the pixels themselves.
+DRAWN = """() => [...document.querySelectorAll("[data-probode] canvas:first-of-type")].map(canvas => {
+    const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    const colours = new Map();
+    for (const c of data) colours.set(c, (colours.get(c) || 0) + 1);
+    return {colours: colours.size, drawn: data.length - Math.max(...colours.values())};
+})"""
+
 # Where on the page the marks of a chart's slider are; none if it has no slider.
 MARKS = """(box) => {
     const chart = window.echarts.getInstanceByDom(box.querySelector("[_echarts_instance_]"));
@@ -57,7 +74,7 @@ MARKS = """(box) => {
 
 
 def main():
-    names = sys.argv[1:] or ["00", "05"]
+    names = sys.argv[1:] or ["00", "05", "site"]
     chromium = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
     missing = [what for what, there in [
         ("Chromium (Debian, Ubuntu: apt install chromium)", chromium),
@@ -66,6 +83,7 @@ def main():
     if missing:
         print("browser tests left out: there is no " + " and no ".join(missing))
         sys.exit(1 if os.environ.get("CI") else 0)
+    with_site, names = "site" in names, [n for n in names if n != "site"]
     notebooks = [p for n in names for p in sorted((ROOT / "notebooks").glob(n + "*.ipynb"))]
     if len(notebooks) < len(names):
         sys.exit(f"no notebook for each of {', '.join(names)}")
@@ -74,20 +92,29 @@ def main():
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     before = [p.read_bytes() for p in notebooks]
-    with Server() as server, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, headless=True, args=[
             "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
             "--disable-background-networking", "--disable-component-update"])
         try:
-            sliders = 0
-            for p in notebooks:
-                sliders += interactive(browser, server, p)
-            assert sliders > 0, "no chart has a slider"
-            for p in notebooks:
-                static(browser, server, p)
+            if with_site:
+                site(browser)
+            hashed(browser)
+            if notebooks:
+                in_lab(browser, notebooks)
         finally:
             browser.close()
     assert before == [p.read_bytes() for p in notebooks], "a notebook was saved"
+
+
+def in_lab(browser, notebooks):
+    with Server() as server:
+        sliders = 0
+        for p in notebooks:
+            sliders += interactive(browser, server, p)
+        assert sliders > 0, "no chart has a slider"
+        for p in notebooks:
+            static(browser, server, p)
 
 
 class Server:
@@ -128,13 +155,13 @@ class Server:
         self.log.close()
 
 
-def opened(context, server, path):
+def opened(context, server, path, wait=True):
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.goto(f"{server.url}lab/tree/notebooks/{path.name}?reset&token={server.token}")
     page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell")
-    # JupyterLab knows the state of this kernel only after the first cell.
-    wait_for_kernel(page, "idle", "unknown")
+    if wait:
+        wait_for_kernel(page, "idle")
     return page
 
 
@@ -214,8 +241,11 @@ def static(browser, server, path):
     context = browser.new_context(viewport={"width": 1500, "height": 1100})
     blocked = []
     context.route("**/*echarts*", lambda route: (blocked.append(route.request.url), route.abort()))
-    page = opened(context, server, path)
-    execute(page, path)
+    page = opened(context, server, path, wait=False)
+    execute(page, path)  # at once: cells wait for a kernel that is about to start
+    counts = page.evaluate("""() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+        .filter(c => c.cell_type === "code").map(c => c.execution_count)""")
+    assert counts and all(counts), f"{path.name}: cells that were run before the kernel was there did not run: {counts}"
     boxes = page.locator(CHART)
     for i in range(boxes.count()):
         box, name = boxes.nth(i), f"{path.stem}-{i + 1}-static"
@@ -229,6 +259,126 @@ def static(browser, server, path):
         f"{path.name}: not both the local copy and the CDN were tried: {set(blocked)}"
     print(f"{path.stem}: {boxes.count()} static pictures with ECharts blocked", flush=True)
     context.close()
+
+
+def hashed(browser):
+    """A page of its own takes ECharts from the CDN if it is the file that is known, and
+    stays a static picture if it is not, with RequireJS in the page and without."""
+    path = OUT / "ranks.html"
+    subprocess.run(["go", "run", "./pkg/probode/cmd/probode", "sbc", "-scheme", "deterministic", "-sets", "20", "-quiet", "-out", path],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    text, library = path.read_text(), (HERE / "echarts" / "echarts.min.js").read_bytes()
+    require = "<script>window.requirejs = () => { throw new Error('no module is wanted') }; window.define = () => {}; define.amd = {}</script>"
+    for known, body in ((True, library), (False, library + b"\n")):
+        for what, script in (("a plain page", ""), ("RequireJS", require)):
+            path.write_text(text.replace("<body>", "<body>" + script, 1) if "<body>" in text else script + text)
+            context = browser.new_context()
+            asked = []
+            context.route(lambda url: url.startswith("https:"), lambda route: (asked.append(route.request.url), route.fulfill(
+                body=body, content_type="application/javascript", headers={"Access-Control-Allow-Origin": "*"})))
+            page = context.new_page()
+            page.goto(path.as_uri())
+            if known:
+                page.locator(f"{CHART} canvas").first.wait_for()
+            else:
+                page.wait_for_timeout(1500)
+                assert page.locator(f"{CHART} canvas").count() == 0, f"{what}: another file than the known one was run"
+                assert page.locator(f"{CHART} img").first.is_visible(), f"{what}: no picture"
+            assert len(asked) == 1, f"{what}: asked for {asked}"
+            context.close()
+    print("ECharts from the CDN is run if it has the known hash, and not otherwise", flush=True)
+
+
+def site(browser):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        subprocess.run([sys.executable, HERE / "site" / "build.py", folder], check=True)
+        links = linked(folder)
+        handler = functools.partial(Quiet, directory=folder)
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            charts = visit(browser, folder.as_uri() + "/", sorted(p.name for p in folder.glob("[0-9]*.html")), 1280)
+            visit(browser, f"http://127.0.0.1:{server.server_port}/", [min(p.name for p in folder.glob("[0-9]*.html"))], 800)
+            server.shutdown()
+    print(f"site: {charts} charts, {links} links", flush=True)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+def visit(browser, base, notebooks, width):
+    """Opens the notebooks of the site with nothing else to be reached, and searches."""
+    context = browser.new_context(viewport={"width": width, "height": 1000})
+    outside = []
+    context.route(lambda url: not url.startswith((base, "data:", "blob:")), lambda route: (outside.append(route.request.url), route.abort()))
+    page = context.new_page()
+    wrong = []
+    page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda e: wrong.append(str(e)))
+    charts = 0
+    for name in notebooks:
+        page.goto(base + name)
+        boxes = page.locator(CHART)
+        assert boxes.count() > 0, f"{name}: no charts"
+        page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]")].every(b => b.querySelector("canvas"))""")
+        page.wait_for_timeout(500)
+        drawn = page.evaluate(DRAWN)
+        assert len(drawn) == boxes.count(), f"{name}: {len(drawn)} of {boxes.count()} charts"
+        for i, d in enumerate(drawn):
+            assert d["colours"] > 5 and d["drawn"] > 1000, f"{name}: nothing is drawn in chart {i + 1}: {d}"
+        charts += len(drawn)
+        wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"{name}: {wide} pixels wider than a window of {width}"
+        page.screenshot(path=OUT / f"site-{pathlib.Path(name).stem}-{width}.png")
+    page.goto(base + "index.html")
+    page.screenshot(path=OUT / f"site-index-{width}.png")
+    for words, want in [("Calibrate", "package-probode.html#Calibrate"), ("stiff feedback", "02_backward_euler.html"), ("zqxj", None)]:
+        page.fill("#search", words)
+        page.locator("#found li").first.wait_for()
+        page.wait_for_timeout(200)
+        found = page.locator("#found a").evaluate_all("links => links.map(a => a.getAttribute('href'))")
+        assert (want is None) == (not found) and (not found or any(f.startswith(want) for f in found[:5])), f"search for {words}: {found[:5]}"
+    page.fill("#search", "Calibrate")
+    page.locator("#found a").first.wait_for()
+    page.press("#search", "Enter")
+    page.wait_for_url("**/package-probode.html#Calibrate")
+    assert not outside and not wrong, f"{base}: {outside[:3]} {wrong[:3]}"
+    context.close()
+    return charts
+
+
+class Links(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links = set(), []
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name == "id":
+                self.ids.add(value)
+            elif name in ("href", "src"):
+                self.links.append(value)
+
+
+def linked(folder):
+    """Returns how many links the site has within itself; all must lead somewhere."""
+    pages = {}
+    for path in folder.glob("*.html"):
+        pages[path.name] = Links()
+        pages[path.name].feed(path.read_text())
+    n = 0
+    for name, page in pages.items():
+        for link in page.links:
+            if link.startswith(("http:", "https:", "data:")):
+                continue
+            to, _, anchor = urllib.parse.unquote(link).partition("#")
+            assert not to or (folder / to).is_file(), f"{name}: dead link {link}"
+            target = pages.get(to or name)
+            assert not anchor or anchor in target.ids, f"{name}: dead link {link}"
+            n += 1
+    return n
 
 
 if __name__ == "__main__":

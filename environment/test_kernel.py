@@ -12,6 +12,7 @@ import time
 import unittest
 
 import nbformat
+from jupyter_client.manager import start_new_kernel
 from nbclient import NotebookClient
 
 import notebooks
@@ -103,6 +104,46 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertRegex(texts[0], r"^steps: \d+ of 1000000$")
         self.assertEqual(texts[1:], ["Interrupted: what follows comes from the part that was done.", "kept\nyes"])
 
+    def test_hints(self):
+        text = self.findings("%%\ncal := 1\nfmt.Println(cal)", "%%\nfmt.Println(cal)")
+        self.assertRegex(text, r"undefined: cal\n +Hint: .* Declare cal above a %%")
+        self.assertEqual(text.count("Hint"), 1)
+        self.assertRegex(self.findings("fmt.Println(1)"), r"expected declaration, found fmt[^$]*Hint: .* Is that line missing")
+        self.assertNotIn("Hint", self.findings("%%\nnb.NoSuch()"))
+        self.assertNotIn("Hint", self.findings('%%\nnb.Check(errors.New("undefined: cal"))'))
+
+    def test_state_is_known(self):
+        # Whoever connects and asks is told that the kernel is idle, before any cell.
+        manager, client = start_new_kernel(kernel_name="gonb", cwd=str(self.folder))
+        try:
+            asked, states = client.kernel_info(), []
+            while "idle" not in states:
+                message = client.get_iopub_msg(timeout=10)
+                if message["parent_header"].get("msg_id") == asked:
+                    states.append(message["content"]["execution_state"])
+            self.assertEqual(states, ["busy", "idle"])
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel()
+
+    def test_a_cell_ends_with_its_kernel(self):
+        manager, client = start_new_kernel(kernel_name="gonb", cwd=str(self.folder))
+        self.addCleanup(manager.shutdown_kernel, now=True)
+        self.addCleanup(client.stop_channels)
+        client.execute("%%\nfmt.Println(os.Getpid())\nselect {\ncase <-time.After(time.Hour):\n}")
+        text = ""
+        while not text.strip().isdigit():
+            message = client.get_iopub_msg(timeout=60)
+            text = message["content"].get("text", "")
+        cell = pathlib.Path("/proc", text.strip())
+        self.assertTrue(cell.exists())
+        # As when it is killed for its memory, or by a server that has lost patience.
+        manager.provisioner.process.kill()
+        until = time.monotonic() + 10
+        while cell.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertFalse(cell.exists())
+
     def test_findings(self):
         self.assertEqual(self.findings(DRAW, '%%\nnb.Show(figure("a"))'), "")
         self.assertIn("cell 2 fails:\n        no convergence", self.findings('%%\nnb.Check(errors.New("no convergence"))'))
@@ -113,7 +154,7 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
         self.assertIn("allowed are 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))
         kept = "%%\n_ = nb.Memo(\"slow\", nil, func() (int, error) { time.Sleep(10 * time.Second); return 1, nil })"
-        self.assertEqual(self.findings(kept), "")
+        self.assertEqual(self.findings(kept), "shows no chart")
 
 
 if __name__ == "__main__":
