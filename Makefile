@@ -1,7 +1,7 @@
 # make help lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help lab reproduce observatory test test-lint test-go test-race test-slurm test-notebooks fuzz notebooks check lint bench expected image image-test clean
+.PHONY: help lab reproduce observatory test test-lint test-go test-race test-release test-slurm test-kubernetes test-draws test-notebooks fuzz notebooks check lint vulnerabilities bench expected html release image image-test clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -9,19 +9,23 @@ help: ## this list
 lab: ## set up what is missing and open the notebooks in JupyterLab
 	environment/lab $(ARGS)
 
+# Go says nothing while it compiles.
 reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
+	@echo 'compiling what has changed (one or two minutes the first time)'
 	go run ./reproduce $(ARGS)
 
 observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; goes on where it was stopped
+	@echo 'compiling what has changed (one or two minutes the first time)'
 	go run ./reproduce/observatory $(ARGS)
 
 # The parts of make test, in order; make test PARTS="lint go" runs these two.
-PARTS = lint go race slurm notebooks
+ALL = lint go race release slurm kubernetes draws notebooks
+PARTS = $(ALL)
 
-test: ## set up whatever is needed and run all tests, or those of PARTS="lint go race slurm notebooks"
+test: ## set up whatever is needed and run all tests, or those of PARTS="lint go"
 	@times=; for part in $(PARTS); do \
 		line=$$(sed -n "s/^test-$$part:.*## //p" $(firstword $(MAKEFILE_LIST))); \
-		[ -n "$$line" ] || { echo "make test: no part $$part: want some of lint go race slurm notebooks"; exit 2; }; \
+		[ -n "$$line" ] || { echo "make test: no part $$part: want some of $(ALL)"; exit 2; }; \
 		printf '\n== %s: %s\n' "$$part" "$$line"; \
 		from=$$(date +%s); \
 		$(MAKE) --no-print-directory test-$$part || { echo "== $$part failed after $$(($$(date +%s) - from)) s"; exit 1; }; \
@@ -29,21 +33,36 @@ test: ## set up whatever is needed and run all tests, or those of PARTS="lint go
 		times="$$times$${times:+, }$$took"; \
 	done; printf '\nall passed: %s\n' "$$times"
 
-test-lint: lint ## gofmt, go vet and staticcheck
+test-lint: lint ## gofmt, go vet, staticcheck and govulncheck
 
 test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
 	go test ./...
 
-test-race: ## those of the library once more with the race detector
-	go test -race $$(go list ./pkg/... | grep -v -e /cases -e /assess) # both long, and their goroutines are those of bayes
+# Those that start goroutines or give work to them. assess and the command are long, and
+# their goroutines are those of bayes.
+RACE = $$(grep -rlE --include='*.go' 'go func|WaitGroup|pieces\.Each|AfterFunc|Workers|Integrate\(' pkg | xargs -n 1 dirname | sort -u | grep -v -e /assess -e /cmd/ | sed 's,^,./,')
+
+test-race: ## those of packages with goroutines once more with the race detector
+	go test -race $(RACE)
+
+test-release: ## archives for three systems; the one for this machine, and go install, in an empty folder
+	python3 environment/release/test.py
 
 test-slurm: ## one study split over processes and over the tasks of a real Slurm, if there is one
 	python3 environment/slurm/test.py
 
+test-kubernetes: ## the manifests by Kubernetes' schemas, and what their pods do, one of which is killed
+	environment/lab setup-test
+	environment/lab run python environment/kubernetes/test.py
+
+test-draws: ## drawn studies opened with ArviZ 0.2x and 1.x, pandas and R's posterior, models with PEtab's library
+	environment/lab setup-test
+	environment/lab run python environment/test_draws.py
+	environment/lab run python environment/test_petab.py
+
 test-notebooks: ## the notebooks on the real kernel and in a real browser
 	environment/lab setup-test
 	environment/lab run python environment/test_kernel.py
-	environment/lab run python environment/test_arviz.py
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
 	environment/lab run python environment/test_browser.py 00 05
 
@@ -58,18 +77,31 @@ fuzz: ## every fuzz target for FUZZTIME each
 		done; \
 	done
 
-notebooks: ## execute all notebooks in place, and write them as HTML to notebooks/html
+notebooks: ## execute all notebooks in place
 	environment/lab setup
 	environment/lab run python environment/notebooks.py run $(NOTEBOOKS)
+
+html: ## write the course as a site with live charts, search and package documentation to notebooks/html
+	environment/lab setup
+	environment/lab run python environment/site/build.py
 
 check: ## make reproduce, then compare with reproduce/expected
 	go run ./reproduce -check $(ARGS)
 
-lint: ## gofmt, go vet and staticcheck
+lint: ## gofmt, go vet, staticcheck and govulncheck
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go')); \
 		[ -z "$$unformatted" ] || { echo "not formatted (run gofmt -w): $$unformatted"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	@$(MAKE) --no-print-directory vulnerabilities
+
+# Its database is a server's; where that is out of reach this says so and fails nothing.
+vulnerabilities: ## known vulnerabilities of what is compiled in, by govulncheck, if its database can be reached
+	@out=$$(go tool govulncheck $(VULNFLAGS) ./... 2>&1) && status=0 || status=$$?; \
+	case $$out in \
+		"govulncheck: fetching vulnerabilities: "*) echo "govulncheck left out: its database cannot be reached ($${out#govulncheck: fetching vulnerabilities: })" ;; \
+		*) printf '%s\n' "$$out"; exit $$status ;; \
+	esac
 
 bench: ## steps, ensembles and calibration as ratios to C, if there is a compiler, then all benchmarks
 	go test -run '^$$' -bench . ./pkg/probode/internal/cbench
@@ -77,6 +109,9 @@ bench: ## steps, ensembles and calibration as ratios to C, if there is a compile
 
 expected: ## replace reproduce/expected by the results of a full run
 	go run ./reproduce -update
+
+release: ## archives for Linux, macOS and Windows, with checksums, in environment/out/release
+	go run ./environment/release $(ARGS)
 
 image: ## build the container image with Docker
 	docker build -t probode -f environment/Dockerfile .
