@@ -99,7 +99,7 @@ lint: ## gofmt, go vet, staticcheck and govulncheck
 vulnerabilities: ## known vulnerabilities of what is compiled in, by govulncheck, if its database can be reached
 	@out=$$(go tool govulncheck $(VULNFLAGS) ./... 2>&1) && status=0 || status=$$?; \
 	case $$out in \
-		"govulncheck: fetching vulnerabilities: "*) echo "govulncheck left out: its database cannot be reached ($${out#govulncheck: fetching vulnerabilities: })" ;; \
+		*"govulncheck: fetching vulnerabilities: "*) echo "govulncheck left out: its database cannot be reached ($${out##*fetching vulnerabilities: })" ;; \
 		*) printf '%s\n' "$$out"; exit $$status ;; \
 	esac
 
