@@ -125,21 +125,10 @@ func (c Comparison) String() string {
 	b.WriteString(text.Table(rows, text.First))
 	for _, r := range c {
 		if r.Chains.LogWeights != nil {
-			fmt.Fprintf(&b, "%v: k̂ of the weights is %.2f, %s\n", r.Sampler, r.Chains.KHat, trust(r.Chains.KHat))
+			fmt.Fprintf(&b, "%v: %v\n", r.Sampler, r.Chains.Weights())
 		}
 	}
 	return b.String()
-}
-
-// trust says what a k̂ means.
-func trust(khat float64) string {
-	switch {
-	case khat < 0.5:
-		return "good"
-	case khat < 0.7:
-		return "usable"
-	}
-	return "above 0.7: they are not to be trusted, the coarse posterior is too far off"
 }
 
 // Marginals returns mean and standard deviation of each parameter by each sampler, as a

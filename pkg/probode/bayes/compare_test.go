@@ -68,7 +68,7 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	table := out.String() + out.Marginals()
-	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "k̂ of the weights", "theta1"} {
+	for _, want := range []string{"solves/draw", "delayed acceptance, pcn", "effective draws, k̂ = ", "theta1"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("no %q in\n%s", want, table)
 		}

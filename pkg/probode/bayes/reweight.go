@@ -165,10 +165,10 @@ func relativeClaim(x, claimed []float64, d int) float64 {
 //
 // whose largest are replaced by quantiles of a fitted Pareto distribution
 // [Vehtari et al. 2024]. The shape k̂ of that distribution says whether the two
-// posteriors are near enough: below 0.5 all is well, up to 0.7 the weighted
-// draws can be used, above they cannot, and the remedy is a smaller step for
-// the draws. The equations are solved again once for each θ, on all cores, and
-// not for each iteration of a chain: that is what is saved.
+// posteriors are near enough, with what the weighted draws are worth: the chains'
+// Weights and Warnings tell, and the remedy is a smaller step for the draws. The
+// equations are solved again once for each θ, on all cores, and not for each iteration
+// of a chain: that is what is saved.
 //
 // It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those
 // with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
@@ -288,29 +288,11 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	}
 	out.KHat = khat
 	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted to stand for the posterior of an accurate solver, %v", a))
-	// Measured limits: docs/limits.md.
-	ess := math.Inf(1)
-	for k := range p.Params {
-		if v := diag.BulkESS(chains.Parameter(k)); v < ess {
-			ess = v
-		}
-	}
-	worth := ess * diag.Kish(out.LogWeights)
-	switch limit := diag.KHatLimit(ess); {
-	case !(khat <= limit):
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the weights cannot be trusted: k̂ = %.2f, above %.2f, the limit for %.0f effective draws: a smaller step for the draws", khat, limit, ess))
-	case !(worth >= leastWorth):
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the weighted draws are worth %.0f effective ones, and with fewer than %d their standard errors are too small: more draws", worth, leastWorth))
-	}
 	if failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, since the accurate solver fails there", failed, len(raw)))
 	}
 	return &out, err
 }
-
-// leastWorth is the number of effective draws that weighted ones have to be worth for
-// their standard errors to hold.
-const leastWorth = 150
 
 // Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.

@@ -104,14 +104,9 @@ func (c *Chains) String() string {
 	}
 	b.WriteByte('\n')
 	if c.LogWeights != nil {
-		verdict := "not reliable: use a smaller coarse step"
-		switch {
-		case c.KHat < 0.5:
-			verdict = "good"
-		case c.KHat < 0.7:
-			verdict = "usable"
+		if w := c.weights(summary); w.Trusted() {
+			fmt.Fprintf(&b, "weighted draws, %v\n", w) // what is not to be trusted is a warning below
 		}
-		fmt.Fprintf(&b, "weighted draws, worth %.2f of as many unweighted; k̂ %.2f, %s\n", diag.Kish(c.LogWeights), c.KHat, verdict)
 	}
 	for _, n := range c.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)

@@ -154,7 +154,7 @@ func TestZeroWeights(t *testing.T) {
 	if m := c.Summary()[0]; !math.IsNaN(m.Mean) || !math.IsNaN(m.BulkESS) || !math.IsNaN(m.MCSE) {
 		t.Errorf("weights that are all zero: %+v", m)
 	}
-	if s := c.String(); !strings.Contains(s, "not reliable") {
+	if s := c.String(); !strings.Contains(s, "weights of which none is positive") {
 		t.Errorf("weights that are all zero:\n%s", s)
 	}
 }
@@ -316,7 +316,7 @@ func TestWarnings(t *testing.T) {
 				c.LogWeights = append(c.LogWeights, make([]float64, 1000))
 			}
 			c.KHat = 0.8
-		}, []string{"k̂ of the weights is 0.8"}},
+		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, above its limit 0.70"}},
 		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run ended at its largest number of draws"}},
 		{"no draws", func(c *Chains) {
 			for i := range c.Draws {
@@ -354,14 +354,30 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
-	for khat, want := range map[float64]string{math.Inf(-1): "good", 0.3: "good", 0.6: "usable", 0.7: "not reliable", math.Inf(1): "not reliable"} {
+	for khat, want := range map[float64]string{math.Inf(-1): "which can be trusted", 0.6: "which can be trusted", 0.71: "above its limit 0.70: not to be trusted", math.Inf(1): "not to be trusted"} {
 		c := independent(1)
 		for range c.Draws {
 			c.LogWeights = append(c.LogWeights, make([]float64, 1000))
 		}
 		c.KHat = khat
-		if s := c.String(); !strings.Contains(s, fmt.Sprintf("worth 1.00 of as many unweighted; k̂ %.2f, %s", khat, want)) {
+		if s := c.String(); !strings.Contains(s, want) || !strings.Contains(s, fmt.Sprintf("effective draws, k̂ = %.2f, ", khat)) {
 			t.Errorf("k̂ = %v: want %q in\n%s", khat, want, s)
 		}
+	}
+
+	// Weights that leave one draw in forty leave too few, however thin their tail.
+	c := independent(1)
+	for range c.Draws {
+		w := make([]float64, 1000)
+		for k := range w {
+			if k%40 != 0 {
+				w[k] = -20
+			}
+		}
+		c.LogWeights = append(c.LogWeights, w)
+	}
+	c.KHat = 0.1
+	if w := c.Weights(); w.Trusted() || !strings.Contains(c.String(), "standard errors are too small below 150 effective draws") {
+		t.Errorf("%v in\n%s", w, c)
 	}
 }

@@ -27,7 +27,7 @@ import (
 //     their range than a hundredth of its distance from the median;
 //   - R̂ above 1.01, and effective sample sizes below 100 a chain (Vehtari et al.
 //     2021), below which the diagnostics themselves are not to be trusted;
-//   - k̂ of weights not below 0.7; and a run that ended short of the ESS asked for.
+//   - weights that cannot be trusted; and a run that ended short of the ESS asked for.
 func (c *Chains) Warnings() []string { return c.warnings(c.Summary()) }
 
 func (c *Chains) warnings(summary diag.Summary) []string {
@@ -103,8 +103,10 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 		warn("ESS is below 100 a chain, %s: means and quantiles are uncertain, and so are R̂ and ESS; run longer for %s", what, list(few))
 	}
-	if c.LogWeights != nil && !(c.KHat < 0.7) {
-		warn("k̂ of the weights is %.2g, not below 0.7: a few draws bear all the weight and results are not reliable; take a smaller coarse step, so that the two posteriors are closer", c.KHat)
+	if c.LogWeights != nil {
+		if w := c.weights(summary); !w.Trusted() {
+			warn("the weighted draws are %v", w)
+		}
 	}
 	if c.Capped {
 		warn("the run ended at its largest number of draws, short of the ESS asked for: allow more, or make the burn-in longer")

@@ -113,7 +113,11 @@ func comparison(c bayes.Comparison) {
 	for _, r := range c {
 		name := r.Sampler.String()
 		if r.Chains.LogWeights != nil {
-			name = fmt.Sprintf("%s, k̂ = %.2f", name, r.Chains.KHat)
+			w := r.Chains.Weights()
+			name = fmt.Sprintf("%s, k̂ = %.2f", name, w.KHat)
+			if !w.Trusted() {
+				name += ", not to be trusted"
+			}
 		}
 		row, rhat := []any{name}, 0.0
 		for _, m := range r.Chains.Summary() {

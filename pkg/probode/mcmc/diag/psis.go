@@ -17,9 +17,9 @@ import (
 // are replaced, in their order, by the quantiles of (i − ½)/M, i = 1, …, M, of a
 // generalised Pareto distribution fitted to them, and none is left larger than
 // the largest was. The shape k̂ of that distribution is the diagnostic: the
-// distribution of the weights has finite moments up to 1/k̂, the mean of S weighted draws is as
-// good as it looks for k̂ < 0.5, useful up to 0.7, and not to be trusted above,
-// where S would have to be enormous.
+// distribution of the weights has finite moments up to 1/k̂, and the mean of S weighted
+// draws is as good as it looks for k̂ up to KHatLimit, above which S would have to be
+// enormous.
 //
 // Of the M only those above the largest that is not one of them count: weights
 // that are equal, as those of a draw at which a chain stayed, so remain equal at
