@@ -101,7 +101,7 @@ func (a *assessor) run() error {
 		d, err := a.deterministic(i)
 		switch {
 		case a.ctx.Err() != nil:
-			return err
+			return a.ctx.Err()
 		case err != nil && i == a.finest():
 			return err
 		case err != nil:
