@@ -3,7 +3,6 @@ package main
 import (
 	_ "embed"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -24,12 +23,7 @@ func (s *study) loadData() (err error) {
 		s.data, err = bayes.ReadCSV(strings.NewReader(builtInData), "t", "V_obs", "R_obs")
 		return err
 	}
-	f, err := os.Open(s.dataFile)
-	if err != nil {
-		return fmt.Errorf("-data: %w", err)
-	}
-	defer f.Close()
-	if s.data, err = bayes.ReadCSV(f, "t", "V_obs", "R_obs"); err != nil {
+	if s.data, err = bayes.ReadFile(s.dataFile, "t", "V_obs", "R_obs"); err != nil {
 		return fmt.Errorf("-data %s: %w", s.dataFile, err)
 	}
 	return nil

@@ -13,7 +13,27 @@ import (
 // the name path when all of it is on the disk. If that fails, path is as it was,
 // and nothing else is left behind; after a kill there may be a file whose name is
 // that of path, a dot, digits, and .tmp.
+//
+// A link stands for the file that it leads to. What is there and is no file, such as
+// /dev/null, a terminal, or a pipe that somebody reads from, is written to and stays
+// what it is.
 func Write(path string, write func(io.Writer) error) error {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		f, err := os.OpenFile(path, os.O_WRONLY|nonBlocking, 0)
+		if err != nil {
+			return err
+		}
+		err = write(f)
+		return errors.Join(err, f.Close())
+	}
+	return Replace(path, write)
+}
+
+// Replace is Write, but for that a link, a pipe or a device makes room for the file.
+func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return err
@@ -21,7 +41,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is Write by way of the file tmp in the folder of path, which no other
+// WriteVia is Replace by way of the file tmp in the folder of path, which no other
 // process may use: what an earlier call left there is removed.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {

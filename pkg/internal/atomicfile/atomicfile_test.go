@@ -32,6 +32,7 @@ func TestWrite(t *testing.T) {
 	half := func(w io.Writer) error { io.WriteString(w, "half"); return failed }
 	for what, write := range map[string]func(path string, write func(io.Writer) error) error{
 		"Write":    Write,
+		"Replace":  Replace,
 		"WriteVia": func(path string, write func(io.Writer) error) error { return WriteVia(path+".tmp", path, write) },
 	} {
 		dir := t.TempDir()
@@ -73,6 +74,26 @@ func TestWriteViaFollowsNoLink(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(precious); string(data) != "precious" || names(t, dir) != "[a precious]" {
 		t.Errorf("%q in the linked file, files %s", data, names(t, dir))
+	}
+}
+
+// A link leads to the file that is written; Replace takes its place.
+func TestWriteFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := os.WriteFile(target, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("target", link); err != nil {
+		t.Fatal(err)
+	}
+	content := func() string { data, _ := os.ReadFile(target); return string(data) }
+	info := func() os.FileMode { i, _ := os.Lstat(link); return i.Mode().Type() }
+	if err := Write(link, text("new")); err != nil || content() != "new" || info() != os.ModeSymlink || names(t, dir) != "[link target]" {
+		t.Errorf("%v, %q in the target, the link is %v, files %s", err, content(), info(), names(t, dir))
+	}
+	if err := Replace(link, text("newer")); err != nil || content() != "new" || info() != 0 {
+		t.Errorf("%v, %q in the target, the link is %v after Replace", err, content(), info())
 	}
 }
 

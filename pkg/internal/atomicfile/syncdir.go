@@ -2,7 +2,13 @@
 
 package atomicfile
 
-import "os"
+import (
+	"os"
+	"syscall"
+)
+
+// nonBlocking makes the opening of a pipe that nobody reads from an error, and no wait.
+const nonBlocking = syscall.O_NONBLOCK
 
 // SyncDir makes what has been made, renamed or removed in a directory outlast a
 // loss of power.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,6 +133,29 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		}
 	}
 	return d, nil
+}
+
+// maxFile is more than any table of observations has, and little enough for memory.
+const maxFile = 256 << 20 // bytes
+
+// ReadFile is [ReadCSV] of a file. Errors begin with what is wrong, without its name.
+func ReadFile(path, time string, columns ...string) (*Data, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
+		return nil, errors.New("it is a pipe, which might be waited for without end: want a file") // <(…) of a shell is a link
+	}
+	f, err := os.Open(path)
+	var d *Data
+	if err == nil {
+		defer f.Close()
+		in := &io.LimitedReader{R: f, N: maxFile}
+		if d, err = ReadCSV(in, time, columns...); in.N == 0 {
+			return nil, fmt.Errorf("it is longer than %d MiB: want a smaller file", maxFile>>20)
+		}
+	}
+	if why := (*os.PathError)(nil); errors.As(err, &why) {
+		err = why.Err
+	}
+	return d, err
 }
 
 // checkText tells by its first bytes if a file is something else than text in

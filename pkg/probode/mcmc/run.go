@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
+	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
@@ -152,6 +153,11 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 // there are too few effective ones.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
+	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
+		if err := memory.Check(fmt.Sprintf("%d draws of %d chains", n, len(chains)), n, len(chains), dim); err != nil {
+			return nil, fmt.Errorf("mcmc: %w", err)
+		}
+	}
 	ctx, hook := progress.Begin(ctx, "sampling")
 	if s.Progress == nil && hook != nil {
 		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }

@@ -343,6 +343,13 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// What no memory has room for is an error, before it is asked for.
+func TestRunTooLarge(t *testing.T) {
+	if c, err := run(context.Background(), Settings{Draws: 1e15}); c != nil || err == nil || !strings.Contains(err.Error(), "1000000000000000 draws of 4 chains would take") {
+		t.Errorf("chains %v, error %v", c, err)
+	}
+}
+
 func TestRunPanics(t *testing.T) {
 	kernel := func(int) Kernel { return new(counter) }
 	for what, s := range map[string]Settings{

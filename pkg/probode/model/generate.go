@@ -24,9 +24,11 @@ import (
 // nominal value, and after preequilibration, for which Start would need a
 // solver.
 func (p *Problem) Go(e *Experiment, pkg, name string) ([]byte, error) {
-	for _, id := range []string{pkg, name} {
-		if !token.IsIdentifier(id) || id == "_" || id == "init" || id == "main" && id == name {
-			return nil, fmt.Errorf("%q is no name of a Go package or function", text.Clip(id))
+	// What the file itself uses cannot be the name of its function.
+	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
+	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
+		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
+			return nil, fmt.Errorf("%q is no name of a Go %s: want letters, digits and _, no digit first, none of Go's words, and not %s", text.Clip(n.id), n.what, n.not)
 		}
 	}
 	if e.Pre != nil {

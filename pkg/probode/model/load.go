@@ -44,6 +44,6 @@ func (f *files) load(name string) (p *Problem, err error) {
 	if _, err := p.Experiments(); err != nil {
 		return nil, err
 	}
-	p.Warnings = f.warnings
+	p.Warnings, p.Files = f.warnings, f.opened
 	return p, nil
 }

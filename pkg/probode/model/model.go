@@ -9,6 +9,7 @@ type Problem struct {
 	Params   []Param
 	Models   []*Model
 	Warnings []string // what was odd in the files and changes no likelihood
+	Files    []string // those that were read, if from a folder on disk
 }
 
 // A Model is a system of ordinary differential equations with its observables,

@@ -44,13 +44,15 @@ const (
 // A files opens what a model file refers to.
 type files struct {
 	open     func(name string) (io.ReadCloser, error)
+	opened   []string // of a folder on disk
 	warnings []string
 }
 
 // dirFiles are the files of a folder on disk; a name may leave the folder, as
 // PEtab problems that share a table do.
 func dirFiles(dir string) *files {
-	return &files{open: func(name string) (io.ReadCloser, error) {
+	f := &files{}
+	f.open = func(name string) (io.ReadCloser, error) {
 		full := filepath.FromSlash(name)
 		if !filepath.IsAbs(full) {
 			full = filepath.Join(dir, full)
@@ -63,8 +65,10 @@ func dirFiles(dir string) *files {
 		if !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("not a regular file")
 		}
+		f.opened = append(f.opened, full)
 		return os.Open(full)
-	}}
+	}
+	return f
 }
 
 // fsFiles are the files beside one of a file system.

@@ -10,13 +10,11 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
@@ -80,10 +78,12 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-confidence %g: want a number from 0.5 to below 1", *confidence)
 	case *budget != "" && !*auto:
 		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
+	case m.chains > maxWorkers: // all of them are in memory
+		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, maxWorkers)
 	case *weighed < 100 || *weighed > maxDraws:
 		return fmt.Errorf("-weighed %d: want a number from 100 to %d", *weighed, maxDraws)
-	case *workers < 0:
-		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *workers < 0 || *workers > maxWorkers:
+		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	}
 	if err := m.checkCounts(0, 1); err != nil {
 		return err
@@ -95,17 +95,21 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
 		return err
 	}
-	if err := checkOut(*page, ".html"); err != nil {
+	if err := checkEnding("out", *page, ".html"); err != nil {
 		return err
 	}
-	if err := checkJSON(*machine, m.data); err != nil {
+	found := outFile{"json", *machine}
+	m.outputs = append(pageOutputs(*page), found)
+	if err := checkOutputs(m.outputs...); err != nil {
 		return err
-	}
-	if *page != "" && sameFile(tableOf(*page), m.data) {
-		return fmt.Errorf("-out %s: the numbers would take the place of -data %s: want another name", *page, m.data)
 	}
 	if s.Sampler, err = samplerNamed(*name); err != nil {
 		return err
+	}
+	if !s.Sampler.Target().Noisy() {
+		if idle := needs(flags, "with -scheme "+*name+", which draws without noise in the solver", "alpha", "noise"); idle != nil {
+			fmt.Fprintln(os.Stderr, "warning:", idle)
+		}
 	}
 	if *ladder != "" && (*rtol != "" || *atol != "") {
 		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
@@ -115,6 +119,9 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if s.Tolerances, err = parseTolerances(*rtol, *atol); err != nil {
 		return err
+	}
+	if m.step != 0 && (*ladder != "" || *rtol != "" || *atol != "") {
+		return errors.New("-step and -steps, -rtol or -atol: want only one of them")
 	}
 	p, err := m.build()
 	if err != nil {
@@ -141,14 +148,13 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if a == nil {
 		return failed
 	}
-	fmt.Fprint(out, a)
+	words := found.beside(out)
+	fmt.Fprint(words, a)
 	if failed != nil {
-		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
+		fmt.Fprintln(words, "warning: stopped before the end: this is what had been done")
 	}
-	if *machine != "" {
-		if err := atomicfile.Write(*machine, a.WriteJSON); err != nil {
-			return fmt.Errorf("-json: %w", err)
-		}
+	if err := found.write(out, a.WriteJSON); err != nil {
+		return err
 	}
 	if *page == "" {
 		return failed
@@ -158,13 +164,13 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	numbers := tableOf(*page)
-	if err := atomicfile.Write(numbers, a.WriteCSV); err != nil {
-		return fmt.Errorf("-out: %w", err)
+	if err := (outFile{"out", numbers}).write(out, a.WriteCSV); err != nil {
+		return err
 	}
-	if err := atomicfile.Write(*page, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
-		return fmt.Errorf("-out: %w", err)
+	if err := (outFile{"out", *page}).write(out, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
+		return err
 	}
-	fmt.Fprintf(out, "\n%s and %s written\n", *page, numbers)
+	fmt.Fprintf(words, "\n%s and %s written\n", text.Printable(*page), text.Printable(numbers))
 	return failed
 }
 
@@ -178,8 +184,11 @@ func parseSteps(text string) ([]float64, error) {
 	var steps []float64
 	for _, one := range strings.Split(text, ",") {
 		h, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
-		if err != nil || !(h > 0) || math.IsInf(h, 1) {
+		switch {
+		case err != nil || !(h >= 1e-300) || math.IsInf(h, 1):
 			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", text, one)
+		case slices.Contains(steps, h):
+			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", text, one)
 		}
 		steps = append(steps, h)
 	}
@@ -263,61 +272,4 @@ pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7;
 	}
 	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n</html>\n", html.EscapeString(a.Tables()))
 	return b.String(), nil
-}
-
-// checkOut tells, before the work whose result is to go there, what is in the way
-// of a file, which has one of the endings, and of a table beside it. An empty
-// path is no file.
-func checkOut(path string, endings ...string) error {
-	if path == "" {
-		return nil
-	}
-	ext := filepath.Ext(path)
-	if !slices.Contains(endings, ext) {
-		last := len(endings) - 1
-		want := endings[last]
-		if last > 0 {
-			want = strings.Join(endings[:last], ", ") + " or " + want
-		}
-		return fmt.Errorf("-out %s: want a name that ends in %s", path, want)
-	}
-	for _, name := range []string{path, tableOf(path)} {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			return fmt.Errorf("-out %s: %s is a folder: want another name", path, name)
-		}
-	}
-	return canWrite("out", path)
-}
-
-// canWrite tells what is in the way of the file of a flag. An empty path is no file.
-func canWrite(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("-%s %s: it is a folder: want another name", flag, path)
-	}
-	folder := filepath.Dir(path)
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
-	}
-	// Permissions do not tell whether a file can be made; making one does.
-	f, err := os.CreateTemp(folder, filepath.Base(path)+".*.tmp")
-	if err != nil {
-		var why *os.PathError
-		if errors.As(err, &why) {
-			err = why.Err
-		}
-		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// tableOf returns the name of the table that goes with a page or picture.
-func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
-
-func sameFile(a, b string) bool {
-	s, errS := os.Stat(a)
-	t, errT := os.Stat(b)
-	return errS == nil && errT == nil && os.SameFile(s, t)
 }

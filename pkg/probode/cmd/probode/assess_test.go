@@ -73,8 +73,9 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(data, "-scheme", "magic"), "magic"},
 		{lotka(data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
 		{lotka(data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
-		{lotka(data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "the numbers would take the place of -data"},
+		{lotka(data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: it is a file that is read"},
 		{lotka(data, "-workers", "-1"), "-workers -1"},
+		{lotka(data, "-steps", "1,0.5"), "-step and -steps, -rtol or -atol: want only one of them"},
 		{lotka(data, "more"), `"more" is not a flag`},
 		{lotka(data)[:len(lotka(data))-2], "-steps or -rtol: want a list"},
 	} {
@@ -82,42 +83,6 @@ func TestAssessErrors(t *testing.T) {
 		err := assessVerb(context.Background(), c.args, &out)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q", c.args, err, c.want)
-		}
-	}
-}
-
-// What is in the way of a file is found out before the work.
-func TestCheckOut(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := errors.Join(os.Mkdir("folder", 0o755), os.Mkdir("taken.html", 0o755), os.Mkdir("table.csv", 0o755), os.WriteFile("file", nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		"":                 "",
-		"out.html":         "",
-		"folder/out.svg":   "",
-		"out.HTM":          "-out out.HTM: want a name that ends in .html, .png or .svg",
-		"out":              "want a name that ends in",
-		"nodir/out.html":   "-out nodir/out.html: there is no folder nodir",
-		"file/out.html":    "-out file/out.html: there is no folder file",
-		"taken.html":       "-out taken.html: taken.html is a folder",
-		"table.html":       "-out table.html: table.csv is a folder",
-		"nodir/a/out.html": "there is no folder nodir/a",
-	} {
-		err := checkOut(path, ".html", ".png", ".svg")
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
-			t.Errorf("%q: error %v, want one line with %q", path, err, want)
-		}
-	}
-	// A folder in which nobody can make a file; root can in any but this one.
-	if _, err := os.Stat("/proc/self/net"); err == nil {
-		if err := checkOut("/proc/self/net/out.html", ".html"); err == nil || !strings.Contains(err.Error(), "no file can be made in the folder /proc/self/net: ") {
-			t.Errorf("error %v", err)
-		}
-	}
-	for _, folder := range []string{".", "folder"} {
-		if left, _ := filepath.Glob(filepath.Join(folder, "*.tmp")); left != nil {
-			t.Errorf("%v left behind", left)
 		}
 	}
 }

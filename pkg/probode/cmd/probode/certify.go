@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
@@ -41,7 +40,7 @@ The flags:
 // certifyVerb bounds the effect of the solver's error.
 func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
-	m := newModel(flags)
+	m := newExact(flags)
 	m.withSteps = true
 	ladder := flags.String("steps", "", "`list` of step sizes; none: -step, or that of the case, and its half, quarter and eighth")
 	rtol := flags.String("rtol", "", "`list` of relative tolerances: the steps come from error control, again for all parameters")
@@ -66,21 +65,20 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-reference %g: want a number from 1e-13 to 0.01", *finest)
 	case *ladder != "" && (*rtol != "" || *atol != ""):
 		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
+	case m.step != 0 && (*ladder != "" || *rtol != "" || *atol != ""):
+		return errors.New("-step and -steps, -rtol or -atol: want only one of them")
 	case *strict && !*enough:
 		return errors.New("-strict has no meaning without -enough")
 	}
 	if (*line == "") != (*page == "") {
 		return errors.New("-line and -out: want both, the parameter and the file of the figure")
 	}
-	if *page != "" {
-		if ext := filepath.Ext(*page); ext != ".png" && ext != ".svg" {
-			return fmt.Errorf("-out %s: want a name that ends in .png or .svg", *page)
-		}
-		if err := canWrite("out", *page); err != nil {
-			return err
-		}
+	if err := checkEnding("out", *page, ".png", ".svg"); err != nil {
+		return err
 	}
-	if err := checkJSON(*file, m.data); err != nil {
+	numbers := outFile{"json", *file}
+	m.outputs = []outFile{{"out", *page}, numbers}
+	if err := checkOutputs(m.outputs...); err != nil {
 		return err
 	}
 	p, err := m.build()
@@ -113,14 +111,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%v on %s\n\n%s", p.Method, m.title(), all)
-	if *file == "" {
-		return nil
-	}
-	if err := atomicfile.Write(*file, all.WriteJSON); err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	return nil
+	fmt.Fprintf(numbers.beside(out), "%v on %s\n\n%s", p.Method, m.title(), all)
+	return numbers.write(out, all.WriteJSON)
 }
 
 // drawLine draws the log likelihood along a parameter, to both sides of the first
@@ -156,10 +148,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.Write(path, func(w io.Writer) error { _, err := w.Write(picture); return err }); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return nil
+	return outFile{"out", path}.write(nil, func(w io.Writer) error { _, err := w.Write(picture); return err })
 }
 
 // lineWidth is the half width of the figure of -line in posterior sd: the moves that
@@ -229,20 +218,14 @@ func parseTolerances(rtol, atol string) ([]probode.Tolerance, error) {
 		if abs != nil {
 			t.Absolute = []float64{abs[min(i, len(abs)-1)]}
 		}
+		if slices.ContainsFunc(out, func(u probode.Tolerance) bool {
+			return u.Relative == t.Relative && slices.Equal(u.Absolute, t.Absolute)
+		}) {
+			return nil, fmt.Errorf("-rtol and -atol: %v is there twice: want each tolerance once", t)
+		}
 		out = append(out, t)
 	}
 	return out, nil
-}
-
-// checkJSON tells before the work what is in the way of the file of -json.
-func checkJSON(path, other string) error {
-	if path == "" {
-		return nil
-	}
-	if other != "" && (path == other || sameFile(path, other)) {
-		return fmt.Errorf("-json %s: another flag names the same file: want another name", path)
-	}
-	return canWrite("json", path)
 }
 
 // at returns the point of -at, nil if text is empty.

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/text"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
@@ -51,10 +50,11 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := canWrite("out", *file); err != nil {
+	to := outFile{"out", *file}
+	if err := checkOutputs(to); err != nil {
 		return err
 	}
-	p, err := loadModel(*name)
+	p, err := loadModel(*name, to)
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,15 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if optima[0].Err != nil {
 		return fmt.Errorf("no search of %d succeeded; the first: %w", len(optima), optima[0].Err)
 	}
-	if *file != "" && err == nil {
-		if err := atomicfile.Write(*file, func(w io.Writer) error { return draw(w, waterfall(optima, p.Name)) }); err != nil {
-			return fmt.Errorf("-out: %w", err)
+	if err == nil {
+		if err := to.write(out, func(w io.Writer) error { return draw(w, waterfall(optima, p.Name)) }); err != nil {
+			return err
 		}
 	}
 	writeOptima(out, p, optima)
+	if err != nil {
+		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
+	}
 	return err
 }
 

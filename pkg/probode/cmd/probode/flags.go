@@ -5,19 +5,100 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 )
 
 // parse reads the flags of a command. Help goes to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
+	flags.VisitAll(func(f *flag.Flag) {
+		if _, is := f.Value.(*once); !is {
+			f.Value = &once{Value: f.Value}
+		}
+	})
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(out, help)
 		listFlags(flags, out)
+		return err
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("%w: see probode %s -help", err, flags.Name())
+	}
+	flags.VisitAll(func(f *flag.Flag) {
+		if o := f.Value.(*once); o.lost != "" {
+			fmt.Fprintf(os.Stderr, "warning: -%s %s counts, -%[1]s %[3]s does not\n", f.Name, clip(o.Value.String()), clip(o.lost))
+			o.lost = ""
+		}
+	})
+	return nil
+}
+
+// once is the value of a flag, and notes if it was given again with another one, so
+// that the first counts for nothing. A list of priors and the like, which has no text,
+// grows instead.
+type once struct {
+	flag.Value
+	given bool
+	lost  string // the value that does not count
+}
+
+func (o *once) Set(text string) error {
+	before := o.Value.String()
+	if err := o.Value.Set(text); err != nil {
+		return errors.New(wanted(o.Value, err))
+	}
+	if o.given && o.Value.String() != before {
+		o.lost = before
+	}
+	o.given = true
+	return nil
+}
+
+// wanted says what a flag takes.
+func wanted(v flag.Value, err error) string {
+	if g, is := v.(flag.Getter); is {
+		switch g.Get().(type) {
+		case float64:
+			return "want a number"
+		case int:
+			return "want a whole number"
+		case uint64:
+			return "want a whole number ≥ 0"
+		case bool:
+			return "want true or false"
+		case time.Duration:
+			return "want a time such as 10s or 5m"
+		}
+	}
+	return err.Error()
+}
+
+func (o *once) IsBoolFlag() bool {
+	b, is := o.Value.(interface{ IsBoolFlag() bool })
+	return is && b.IsBoolFlag()
+}
+
+func given(flags *flag.FlagSet, name string) (is bool) {
+	flags.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
+}
+
+// needs is an error for the first of the flags that are given, and have no meaning
+// with the others: why says with which.
+func needs(flags *flag.FlagSet, why string, names ...string) error {
+	for _, name := range names {
+		if given(flags, name) {
+			return fmt.Errorf("-%s has no meaning %s", name, why)
+		}
+	}
+	return nil
 }
 
 // groups are the headings under which help lists many flags, with their flags.
@@ -36,7 +117,12 @@ var groups = []struct {
 // listFlags prints the flags, under headings if there are many.
 func listFlags(flags *flag.FlagSet, out io.Writer) {
 	total := 0
-	flags.VisitAll(func(*flag.Flag) { total++ })
+	flags.VisitAll(func(f *flag.Flag) {
+		total++
+		if o, is := f.Value.(*once); is {
+			f.Value = o.Value // whose type says how it is to be shown
+		}
+	})
 	if total < 12 {
 		flags.SetOutput(out)
 		flags.PrintDefaults()
@@ -68,4 +154,37 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 			fmt.Fprintln(out)
 		}
 	}
+}
+
+// list cuts a list at its commas.
+func list(text string) []string {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// numbers reads a list of finite numbers.
+func numbers(text string) ([]float64, error) {
+	var out []float64
+	for _, one := range list(text) {
+		v, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("%q is not a finite number", clip(one))
+		}
+		out = append(out, v)
+	}
+	if out == nil {
+		return nil, errors.New("want at least one number")
+	}
+	return out, nil
+}
+
+// clip shortens what the user typed for a message.
+func clip(text string) string {
+	const most = 60
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }

@@ -1,14 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/text"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
@@ -31,6 +30,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
 	file := flags.String("out", "", "`file` for the Go; none: the terminal")
+	name := flags.String("model", "", "`file` of the model, as for other commands")
 	// The model may stand before the flags or behind them.
 	var names []string
 	for rest := args; len(rest) > 0; {
@@ -41,13 +41,17 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 			names, rest = append(names, rest[0]), rest[1:]
 		}
 	}
-	if len(names) != 1 {
-		return errors.New("generate: want one model file: see probode generate -help")
+	if *name != "" {
+		names = append(names, *name)
 	}
-	if err := canWrite("out", *file); err != nil {
+	if len(names) != 1 {
+		return fmt.Errorf("generate: %d model files: want one: see probode generate -help", len(names))
+	}
+	to := outFile{"out", cmp.Or(*file, "-")}
+	if err := checkOutputs(to); err != nil {
 		return err
 	}
-	p, err := loadModel(names[0])
+	p, err := loadModel(names[0], to)
 	if err != nil {
 		return err
 	}
@@ -59,14 +63,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	write := func(w io.Writer) error { _, err := w.Write(code); return err }
-	if *file == "" {
-		return write(out)
-	}
-	if err := atomicfile.Write(*file, write); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return nil
+	return to.write(out, func(w io.Writer) error { _, err := w.Write(code); return err })
 }
 
 // experimentOf returns the experiment of a condition, the first if it is "".

@@ -9,11 +9,11 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -59,9 +59,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("likelihood: %q is not a flag: see probode likelihood -help", text.Clip(flags.Arg(0)))
 	}
-	if err := canWrite("json", *file); err != nil {
-		return err
-	}
+	to := outFile{"json", *file}
 	if *folder != "" {
 		if *at != "nominal" {
 			return errors.New("-petab and -at: want one of them: the parameters in the folder are the nominal ones, and the simulations would not be theirs")
@@ -70,7 +68,10 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 			return fmt.Errorf("-petab %s: it is there already: want the name of a new folder", text.Clip(*folder))
 		}
 	}
-	p, err := loadModel(*name)
+	if err := checkOutputs(to, outFile{"petab", *folder}); err != nil {
+		return err
+	}
+	p, err := loadModel(*name, to)
 	if err != nil {
 		return err
 	}
@@ -107,34 +108,40 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *file != "" {
-		if err := atomicfile.Write(*file, func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			e.SetIndent("", "  ")
-			return e.Encode(likelihoodJSON(p, l, theta, v))
-		}); err != nil {
-			return fmt.Errorf("-json: %w", err)
-		}
+	if err := to.write(out, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(likelihoodJSON(p, l, theta, v))
+	}); err != nil {
+		return err
 	}
 	if *folder != "" {
 		if err := export(*folder, p, v); err != nil {
 			return fmt.Errorf("-petab: %w", err)
 		}
 	}
-	writeLikelihood(out, l, v, set)
+	writeLikelihood(to.beside(out), l, v, set)
 	return nil
 }
 
 // export writes the problem as PEtab, with the simulations of v, whole or not at all.
 func export(dir string, p *modelfile.Problem, v *modelfile.Value) error {
-	_, err := p.WritePEtab(dir)
-	if err == nil {
-		err = p.WriteSimulations(dir, v)
-	}
+	dir = filepath.Clean(dir)
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
 	if err != nil {
-		os.RemoveAll(dir) // it was not there before
+		return err
 	}
-	return err
+	defer os.RemoveAll(tmp) // nothing, if all goes well
+	if _, err = p.WritePEtab(tmp); err != nil {
+		return err
+	}
+	if err = p.WriteSimulations(tmp, v); err != nil {
+		return err
+	}
+	if err = os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(tmp, dir)
 }
 
 // writeLikelihood writes the tables for the terminal.
@@ -230,14 +237,21 @@ func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float
 	return result
 }
 
-// loadModel reads the file of -model, and writes its warnings.
-func loadModel(name string) (*modelfile.Problem, error) {
+// loadModel reads the file of -model, and writes its warnings. The outputs must not be
+// files of the model.
+func loadModel(name string, outputs ...outFile) (*modelfile.Problem, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
 	}
 	p, err := modelfile.Load(name)
 	if err != nil {
+		if folder := filepath.Dir(name); folder != "." {
+			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // which the error leaves out
+		}
 		return nil, fmt.Errorf("-model: %w", err)
+	}
+	if err := spare(outputs, p.Files...); err != nil {
+		return nil, err
 	}
 	for i, w := range p.Warnings {
 		if i == 5 {
@@ -268,7 +282,7 @@ func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		switch {
 		case !known:
-			return nil, fmt.Errorf("-at %s: the model has no such parameter", text.Clip(one))
+			return nil, fmt.Errorf("-at %s: the model has no such parameter: want one of %s", text.Clip(one), some(p.Params))
 		case err != nil || v-v != 0:
 			return nil, fmt.Errorf("-at %s: want a finite number", text.Clip(one))
 		case seen[i]:
@@ -282,9 +296,21 @@ func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
 	return theta, nil
 }
 
-func given(flags *flag.FlagSet, name string) (is bool) {
-	flags.Visit(func(f *flag.Flag) { is = is || f.Name == name })
-	return is
+// some lists parameters, those that are estimated first, as far as a line goes.
+func some(params []modelfile.Param) string {
+	var names []string
+	for _, estimated := range []bool{true, false} {
+		for _, q := range params {
+			if q.Estimate == estimated {
+				names = append(names, text.Clip(q.ID))
+			}
+		}
+	}
+	const most = 12
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("… (%d)", len(names)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // A delayed shows progress of what takes more than two seconds.

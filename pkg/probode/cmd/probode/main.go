@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +52,11 @@ func (s stopped) Is(target error) bool { return target == context.Canceled }
 func main() {
 	ctx, stop := interruptible()
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
+	out := &checked{w: os.Stdout}
+	err := run(ctx, os.Args[1:], out)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("the output is not whole: %w", out.err)
+	}
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 	case errors.Is(err, context.Canceled):
@@ -61,6 +66,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "probode:", strings.TrimPrefix(err.Error(), "probode: "))
 		os.Exit(1)
 	}
+}
+
+// A checked writer remembers that something could not be written, which nobody looks
+// at who prints, and writes no more behind it.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (n int, err error) {
+	if c.err == nil {
+		n, c.err = c.w.Write(p)
+	}
+	return n, c.err
 }
 
 // interruptible returns a context that ends with the first interrupt, be it Ctrl-C,
@@ -79,12 +98,15 @@ func interruptible() (context.Context, context.CancelFunc) {
 // run runs the command that args name. The error of one that was interrupted is
 // context.Canceled, and says that it was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+	if len(args) == 2 && args[0] == "help" {
+		args = []string{args[1], "-help"}
+	}
+	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
 		usage(out)
 		return nil
 	}
 	if args[0] == "-version" || args[0] == "--version" {
-		args = []string{"version"}
+		args = append([]string{"version"}, args[1:]...)
 	}
 	for _, c := range commands {
 		if c.name == args[0] {

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) {
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		fmt.Println("ready")
 		main()
+	case "quiet":
+		main()
 	case "hang":
 		ctx, stop := interruptible()
 		defer stop()
@@ -157,6 +159,107 @@ func TestMistypedFlag(t *testing.T) {
 		err := run(context.Background(), []string{c.name, "-mehtod", "am1"}, &out)
 		if err == nil || !strings.Contains(err.Error(), "-mehtod") || strings.Contains(err.Error(), "\n") || out.Len() > 0 {
 			t.Errorf("%s: error %v, printed %q, want one line", c.name, err, &out)
+		}
+	}
+}
+
+// stderr returns what f writes there.
+func stderr(t *testing.T, f func()) string {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(f *os.File) { os.Stderr = f }(os.Stderr)
+	os.Stderr = w
+	f()
+	w.Close()
+	said, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
+}
+
+// What is given and does not count is said: of a flag that is there twice the first, and
+// the noise of the solver where nothing is drawn with it.
+func TestFlagsThatDoNotCount(t *testing.T) {
+	for args, want := range map[string]string{
+		"solve -problem fhn -step 0.1 -seed 1 -step=0.2 -problem fhn":                               "warning: -step 0.2 counts, -step 0.1 does not\n",
+		"sample -case influenza -scheme deterministic -alpha 1 -draws 1 -burn-in 1 -quiet -dir DIR": "warning: -alpha has no meaning with -scheme deterministic, which draws without noise in the solver\n",
+	} {
+		said := stderr(t, func() {
+			if err := run(context.Background(), strings.Fields(strings.ReplaceAll(args, "DIR", t.TempDir())), io.Discard); err != nil {
+				t.Errorf("%s: %v", args, err)
+			}
+		})
+		if said != want {
+			t.Errorf("%s: said %q, want %q", args, said, want)
+		}
+	}
+}
+
+// A value that a flag cannot have is named, with what it can have.
+func TestFlagValues(t *testing.T) {
+	for args, want := range map[string]string{
+		"solve -step x":                                          `invalid value "x" for flag -step: want a number: see probode solve -help`,
+		"solve -step 1e5000":                                     `invalid value "1e5000" for flag -step: want a number: see`,
+		"solve -seed -1":                                         `invalid value "-1" for flag -seed: want a whole number ≥ 0`,
+		"solve -paths 1e3":                                       `invalid value "1e3" for flag -paths: want a whole number: see`,
+		"sample -checkpoint 5":                                   `invalid value "5" for flag -checkpoint: want a time such as 10s`,
+		"likelihood -gradient=so":                                "want true or false",
+		"solve -problem fhn -step 0":                             "-step 0: want a finite number > 0",
+		"solve -problem fhn -rtol NaN":                           "-rtol NaN: want a number in [1e-15, 1), or 0 with -atol",
+		"solve -problem fhn -rtol 0":                             "-rtol 0: want a number in [1e-15, 1), or 0 with -atol",
+		"solve -problem fhn -rtol 1":                             "-rtol 1: want a number in [1e-15, 1), or 0 with -atol",
+		"solve -problem fhn -step 1 -span 0,1e308":               "-span 0,1e308: want from,to",
+		"solve -problem fhn -step 1 -theta theta1=1,theta1=2":    "-theta theta1=2: given twice",
+		"solve -problem fhn -step 1 -alpha 1":                    "-alpha has no meaning without -paths",
+		"solve -problem fhn -step 1 -noise local":                "-noise has no meaning without -paths",
+		"solve -problem fhn -method reference -linearize newton": "-linearize has no meaning with",
+		"certify -case dragons -step 0":                          "-step 0: want a finite number > 0",
+		"certify -case dragons -step 1 -steps 0.5":               "-step and -steps, -rtol or -atol: want only one of them",
+		"certify -case dragons -draws 10":                        "not defined: -draws: see probode certify -help",
+		"certify -case dragons -alpha 1":                         "not defined: -alpha",
+		"certify -case dragons -time year":                       "-time has no meaning without -data",
+		"version -x":                                             `"-x": want no arguments`,
+		"-version -x":                                            `"-x": want no arguments`,
+		"help nothing":                                           `no command "nothing"`,
+	} {
+		err := run(context.Background(), strings.Fields(args), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want %q", args, err, want)
+		}
+	}
+	for _, c := range commands {
+		if c.name == "version" {
+			continue
+		}
+		var a, b strings.Builder
+		if run(context.Background(), []string{"help", c.name}, &a); a.Len() == 0 {
+			t.Errorf("help %s: nothing", c.name)
+		}
+		if run(context.Background(), []string{c.name, "-help"}, &b); a.String() != b.String() {
+			t.Errorf("help %s is not %[1]s -help", c.name)
+		}
+	}
+}
+
+// What could not be written is said, and is a failure: a disk may be full.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full: ", err)
+	}
+	defer full.Close()
+	for _, args := range [][]string{{"help"}, {"version"}, {"solve", "-problem", "fhn", "-step", "0.1"}, {"sbc", "-sets", "1", "-quiet"},
+		{"likelihood", "-model", "../../model/testdata/pk.yaml"}, {"petab", "../../model/testdata/petab-pk"}} {
+		c := exec.Command(os.Args[0], args...)
+		c.Env = append(os.Environ(), role+"=quiet")
+		var said strings.Builder
+		c.Stdout, c.Stderr = full, &said
+		if err := c.Run(); err == nil || !strings.Contains(said.String(), "no space left on device") || strings.Count(said.String(), "\n") != 1 {
+			t.Errorf("%q: %v, %q", args, err, &said)
 		}
 	}
 }

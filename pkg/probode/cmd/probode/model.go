@@ -14,7 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -79,7 +78,8 @@ type model struct {
 	seed            uint64
 	chains, draws   int
 
-	withSteps bool // the command has a ladder of steps and can do without step
+	outputs   []outFile // which the files that are read must not be
+	withSteps bool      // the command has a ladder of steps and can do without step
 
 	loaded *modelfile.Problem // of -model
 }
@@ -87,10 +87,20 @@ type model struct {
 // An assignment is the value of a flag of the form name=value.
 type assignment struct{ name, value string }
 
-// newModel defines the flags of a model. After flags are parsed, its method
-// posterior makes the model of them.
+// newModel defines the flags of a model and of its draws. After flags are parsed, its
+// method posterior makes the model of them.
 func newModel(flags *flag.FlagSet) *model {
-	m := &model{flags: flags}
+	m := newExact(flags)
+	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, its own, or local, by the local errors of the steps; none: local on grids made to a tolerance, method on others")
+	flags.IntVar(&m.chains, "chains", 4, "number of chains")
+	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
+	return m
+}
+
+// newExact defines the flags of a model that nothing is drawn from.
+func newExact(flags *flag.FlagSet) *model {
+	m := &model{flags: flags, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "`file` of a model with its data, YAML: ours or PEtab's")
@@ -114,20 +124,12 @@ func newModel(flags *flag.FlagSet) *model {
 	flags.Float64Var(&m.t0, "t0", math.NaN(), "`time` of the initial state")
 	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: am1; a case has its own")
 	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step; a case has its own")
-	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, its own, or local, by the local errors of the steps; none: local on grids made to a tolerance, method on others")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
-	flags.IntVar(&m.chains, "chains", 4, "number of chains")
-	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
 	return m
 }
 
 // set tells whether the flag was given.
-func (m *model) set(name string) bool {
-	found := false
-	m.flags.Visit(func(f *flag.Flag) { found = found || f.Name == name })
-	return found
-}
+func (m *model) set(name string) bool { return given(m.flags, name) }
 
 // posterior returns the model of the flags, with α calibrated at the mode of the
 // deterministic posterior if that is asked for.
@@ -154,9 +156,12 @@ func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
 	}
+	if err := spare(m.outputs, m.data); err != nil {
+		return nil, err
+	}
 	switch {
-	case m.step < 0 || math.IsNaN(m.step) || math.IsInf(m.step, 0):
-		return nil, fmt.Errorf("-step %g: want a number > 0", m.step)
+	case m.set("step") && !(m.step > 0 && m.step <= math.MaxFloat64):
+		return nil, fmt.Errorf("-step %g: want a finite number > 0", m.step)
 	case m.preset == "" && m.problem == "" && m.file == "":
 		return nil, errors.New("-case, -problem or -model: want one of them: see -help")
 	case m.preset != "" && m.problem != "" || m.file != "" && m.preset+m.problem != "":
@@ -198,29 +203,6 @@ func (m *model) build() (*bayes.Posterior, error) {
 	return p, nil
 }
 
-// maxDraws is far more than anybody has use for.
-const maxDraws = 1_000_000_000
-
-// checkCounts checks how many iterations of how many chains are wanted: all of
-// them must have room in an int, and a hundred times the draws too, at which a
-// run to an effective sample size ends.
-func (m *model) checkCounts(burnIn, thin int) error {
-	if m.chains < 1 || m.chains > mcmc.MaxChains {
-		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, mcmc.MaxChains)
-	}
-	if m.draws < 0 || m.draws > maxDraws {
-		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
-	}
-	most := math.MaxInt / 2 / m.chains // half of them for burn-in
-	if burnIn < 0 || burnIn > most {
-		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, most)
-	}
-	if most = most / max(m.draws, 1000) / 100; thin < 1 || thin > most {
-		return fmt.Errorf("-thin %d: want a number from 1 to %d", thin, most)
-	}
-	return nil
-}
-
 func (m *model) setAlpha(p *bayes.Posterior) error {
 	if m.alpha == "auto" {
 		p.Alpha = bayes.Value{}
@@ -259,6 +241,9 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 		c.Time = m.time
 	}
 	if m.data == "" {
+		if m.set("time") {
+			return nil, errors.New("-time has no meaning without -data")
+		}
 		return c.Posterior(), nil
 	}
 	data, err := readData(m.data, c.Time, c.Columns)
@@ -275,7 +260,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 			return nil, fmt.Errorf("-%s has no meaning with -model, which has all of that in its file", name)
 		}
 	}
-	f, err := loadModel(m.file)
+	f, err := loadModel(m.file, m.outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -291,12 +276,7 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 }
 
 func readData(path, time string, columns []string) (*bayes.Data, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("-data %s: %w", path, err)
-	}
-	defer f.Close()
-	data, err := bayes.ReadCSV(f, time, columns...)
+	data, err := bayes.ReadFile(path, time, columns...)
 	if err != nil {
 		return nil, fmt.Errorf("-data %s: %w", path, err)
 	}
@@ -323,7 +303,10 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	if m.unknown {
 		problem = problem.UnknownStart()
 	}
-	for _, f := range m.fixed {
+	for i, f := range m.fixed {
+		if slices.ContainsFunc(m.fixed[:i], func(g assignment) bool { return g.name == f.name }) {
+			return nil, fmt.Errorf("-fix %s=%s: %s has a value already", f.name, f.value, f.name)
+		}
 		k := slices.Index(paramNames(problem), f.name)
 		if k < 0 {
 			return nil, fmt.Errorf("-fix %s: no parameter %q: %s has %s", f.name, f.name, problem.Name, strings.Join(paramNames(problem), ", "))

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -78,12 +79,15 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case *dir == "":
 		return errors.New("-dir: want a directory for the draws")
-	case *workers < 0:
-		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *workers < 0 || *workers > maxWorkers:
+		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	case *every <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
 	}
 	if err := model.checkCounts(*burnIn, *thin); err != nil {
+		return err
+	}
+	if err := checkFolder(*dir); err != nil {
 		return err
 	}
 	if *name == "" {
@@ -92,6 +96,11 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	sampler, err := samplerNamed(*name)
 	if err != nil {
 		return err
+	}
+	if !sampler.Target().Noisy() {
+		if idle := needs(flags, "with -scheme "+*name+", which draws without noise in the solver", "alpha", "noise"); idle != nil {
+			fmt.Fprintln(os.Stderr, "warning:", idle)
+		}
 	}
 	ctx = watch(ctx, *quiet)
 	s.BurnIn, s.Thin, s.Workers = *burnIn, *thin, *workers
@@ -145,7 +154,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if s.Only == nil {
 		n = s.Chains
 	}
-	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, *dir)
+	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, text.Printable(*dir))
 	if sampler.Target().Distribution == bayes.Accurate {
 		return nil // p.Modes are those of another posterior
 	}
@@ -241,6 +250,61 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
+// maxDraws is far more than anybody has use for.
+const maxDraws = 1_000_000_000
+
+// maxWorkers is more than any machine has processors.
+const maxWorkers = 10_000
+
+// checkCounts checks how many iterations of how many chains are wanted: all of
+// them must have room in an int, and a hundred times the draws too, at which a
+// run to an effective sample size ends.
+func (m *model) checkCounts(burnIn, thin int) error {
+	if m.chains < 1 || m.chains > mcmc.MaxChains {
+		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, mcmc.MaxChains)
+	}
+	if m.draws < 0 || m.draws > maxDraws {
+		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
+	}
+	most := math.MaxInt / 2 / m.chains // half of them for burn-in
+	if burnIn < 0 || burnIn > most {
+		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, most)
+	}
+	if most = most / max(m.draws, 1000) / 100; thin < 1 || thin > most {
+		return fmt.Errorf("-thin %d: want a number from 1 to %d", thin, most)
+	}
+	return nil
+}
+
+// checkFolder tells, before the search for modes, what is in the way of a directory.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("-dir %s: it is no directory: want the name of one, or a new name", dir)
+	}
+	for above := filepath.Clean(dir); err != nil && filepath.Dir(above) != above; {
+		above = filepath.Dir(above)
+		if info, err = os.Stat(above); err == nil && !info.IsDir() {
+			return fmt.Errorf("-dir %s: %s is no directory", dir, above)
+		}
+	}
+	return nil
+}
+
+// folders is an error if one of the arguments, which are names of directories, has no
+// letters, as an empty variable of a shell gives it, or is a flag that comes late.
+func folders(flags *flag.FlagSet) error {
+	for _, dir := range flags.Args() {
+		switch {
+		case dir == "":
+			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
+		case strings.HasPrefix(dir, "-"):
+			return fmt.Errorf("%s: %s: flags come before the directories; one of that name is ./%[2]s", flags.Name(), text.Clip(dir))
+		}
+	}
+	return nil
+}
+
 // unfinished tells whether one of the chains is under way in dir.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
@@ -279,6 +343,9 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 	if err := parse(flags, args, mergeHelp, out); err != nil {
 		return err
 	}
+	if err := folders(flags); err != nil {
+		return err
+	}
 	if flags.NArg() < 2 {
 		return errors.New("merge: want the directory to gather in, and those to gather from")
 	}
@@ -292,14 +359,14 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 			err = store.WriteZarr(dst, chains)
 		}
 		if err == nil {
-			fmt.Fprintf(out, "all chains are in %s\n", dst)
+			fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
 		}
 		return err
 	}
 	if err := store.Merge(dst, src...); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "all chains are in %s\n", dst)
+	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
 	return nil
 }
 
@@ -316,6 +383,9 @@ func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
 	table := flags.Bool("csv", false, "print the table only, with all digits, as comma-separated values")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
+		return err
+	}
+	if err := folders(flags); err != nil {
 		return err
 	}
 	if flags.NArg() != 1 {

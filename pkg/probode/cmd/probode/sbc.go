@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
@@ -68,10 +68,13 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-sets %d: want a number from 1 to %d", *sets, maxSets)
 	case *ranks < 1 || *ranks > maxSets:
 		return fmt.Errorf("-ranks %d: want a number from 1 to %d", *ranks, maxSets)
-	case *workers < 0:
-		return fmt.Errorf("-workers %d: want a number ≥ 0", *workers)
+	case *workers < 0 || *workers > maxWorkers:
+		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	}
-	if err := checkOut(*file, ".html", ".png", ".svg"); err != nil {
+	if err := checkEnding("out", *file, ".html", ".png", ".svg"); err != nil {
+		return err
+	}
+	if err := checkOutputs(pageOutputs(*file)...); err != nil {
 		return err
 	}
 	var chosen []bayes.Sampler
@@ -127,14 +130,14 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 		return failed
 	}
 	table := tableOf(*file)
-	err := atomicfile.Write(table, func(w io.Writer) error { return writeRanks(w, results) })
+	err := outFile{"out", table}.write(out, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = atomicfile.Write(*file, func(w io.Writer) error { return draw(w, filepath.Ext(*file), plots.Calibration(results...)) })
+		err = outFile{"out", *file}.write(out, func(w io.Writer) error { return draw(w, filepath.Ext(*file), plots.Calibration(results...)) })
 	}
 	if err != nil {
-		return fmt.Errorf("-out: %w", err)
+		return err
 	}
-	fmt.Fprintf(out, "%s, %s\n", *file, table)
+	fmt.Fprintf(out, "%s, %s\n", text.Printable(*file), text.Printable(table))
 	return failed
 }
 

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -71,11 +70,23 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
 	}
-	if err := checkJSON(*machine, *file); err != nil {
+	if given(flags, "step") && !(s.step > 0 && s.step <= math.MaxFloat64) {
+		return fmt.Errorf("-step %g: want a finite number > 0", s.step)
+	}
+	if given(flags, "rtol") && !(s.rtol >= 1e-15 && s.rtol < 1 || s.rtol == 0 && s.atol != "") {
+		return fmt.Errorf("-rtol %g: want a number in [1e-15, 1), or 0 with -atol", s.rtol)
+	}
+	s.outputs = []outFile{{"json", *machine}, {"out", *file}}
+	if *machine == "" && *file == "" {
+		s.outputs[1].path = "-"
+	}
+	if err := checkOutputs(s.outputs...); err != nil {
 		return err
 	}
-	if err := canWrite("out", *file); err != nil {
-		return err
+	if s.paths == 0 {
+		if err := needs(flags, "without -paths", "alpha", "noise"); err != nil {
+			return err
+		}
 	}
 	if s.model != "" && !given(flags, "method") {
 		s.method = "radau5"
@@ -87,15 +98,10 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *machine != "" {
-		if err := atomicfile.Write(*machine, func(w io.Writer) error { return s.writeJSON(w, header, rows) }); err != nil {
-			return fmt.Errorf("-json: %w", err)
-		}
-		if *file == "" {
-			return nil
-		}
+	if err := s.outputs[0].write(out, func(w io.Writer) error { return s.writeJSON(w, header, rows) }); err != nil {
+		return err
 	}
-	write := func(w io.Writer) error {
+	return s.outputs[1].write(out, func(w io.Writer) error {
 		c := csv.NewWriter(w)
 		c.Write(header)
 		line := make([]string, len(header))
@@ -107,20 +113,14 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		}
 		c.Flush()
 		return c.Error()
-	}
-	if *file == "" {
-		return write(out)
-	}
-	if err := atomicfile.Write(*file, write); err != nil {
-		return fmt.Errorf("-out: %w", err)
-	}
-	return nil
+	})
 }
 
 // A solution is what the flags of solve say.
 type solution struct {
 	problem, method, linearize string
 	model, condition           string
+	outputs                    []outFile
 	step, rtol                 float64
 	atol, times, theta, span   string
 	paths                      int
@@ -243,6 +243,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	seen := map[int]bool{}
 	for _, one := range list(s.theta) {
 		name, value, ok := strings.Cut(one, "=")
 		k := slices.Index(paramNames(p), strings.TrimSpace(name))
@@ -254,13 +255,16 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 			return nil, fmt.Errorf("-theta %s: no parameter %q: %s has %s", clip(one), clip(name), p.Name, strings.Join(paramNames(p), ", "))
 		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
 			return nil, fmt.Errorf("-theta %s: want a finite number", clip(one))
+		case seen[k]:
+			return nil, fmt.Errorf("-theta %s: given twice", clip(one))
 		}
-		p.Theta[k] = v
+		p.Theta[k], seen[k] = v, true
 	}
 	if s.span != "" {
 		ends, err := numbers(s.span)
-		if err != nil || len(ends) != 2 || !(ends[0] < ends[1]) {
-			return nil, fmt.Errorf("-span %s: want from,to with from < to", clip(s.span))
+		const most = 1e300 // what a problem does with its times stays finite, too
+		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
+			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", clip(s.span))
 		}
 		if s.model != "" && ends[0] != 0 {
 			return nil, fmt.Errorf("-span %s: models begin at 0: want 0,to", clip(s.span))
@@ -286,7 +290,7 @@ func (s *solution) named() (*probode.Problem, error) {
 		}
 		return p, nil
 	}
-	m, err := loadModel(s.model)
+	m, err := loadModel(s.model, s.outputs...)
 	if err != nil {
 		return nil, err
 	}
@@ -387,6 +391,8 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		return nil, errors.New("-step has no meaning with -method reference: -rtol and -atol bound its error")
 	case s.paths != 0:
 		return nil, errors.New("-paths has no meaning with -method reference, which has no noise")
+	case s.linearize != "":
+		return nil, errors.New("-linearize has no meaning with -method reference")
 	}
 	tol, err := s.tolerance(p)
 	if err != nil {
@@ -413,37 +419,4 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 		rows = append(rows, append([]float64{t}, x.X[i*d:(i+1)*d]...))
 	}
 	return rows, nil
-}
-
-// list cuts a list at its commas.
-func list(text string) []string {
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	return strings.Split(text, ",")
-}
-
-// numbers reads a list of finite numbers.
-func numbers(text string) ([]float64, error) {
-	var out []float64
-	for _, one := range list(text) {
-		v, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%q is not a finite number", clip(one))
-		}
-		out = append(out, v)
-	}
-	if out == nil {
-		return nil, errors.New("want at least one number")
-	}
-	return out, nil
-}
-
-// clip shortens what the user typed for a message.
-func clip(text string) string {
-	const most = 60
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

@@ -19,6 +19,7 @@ func Each(ctx context.Context, workers, n int, progress func(done, total int), b
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	workers = min(workers, n)
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
 	do := make([]func(int) error, workers)

@@ -3,10 +3,18 @@ package pieces
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
 )
+
+// More workers than pieces take no room.
+func TestEachWithManyWorkers(t *testing.T) {
+	if done, err := Each(context.Background(), math.MaxInt, 2, nil, func() func(int) error { return func(int) error { return nil } }); done != 2 || err != nil {
+		t.Errorf("%d done, %v", done, err)
+	}
+}
 
 // The error is that of the first piece that has one, whatever the number of
 // workers, and a panic is an error.

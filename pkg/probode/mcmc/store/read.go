@@ -271,7 +271,7 @@ func copyFile(dst, src string) error {
 		return err
 	}
 	defer in.Close()
-	return atomicfile.Write(dst, func(w io.Writer) error {
+	return atomicfile.Replace(dst, func(w io.Writer) error {
 		_, err := io.Copy(w, in)
 		return err
 	})

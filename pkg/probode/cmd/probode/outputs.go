@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
+)
+
+// The files that commands write.
+
+// An outFile is a file that is to be written, by the flag that names it. Without a path
+// there is none; the path - is standard output.
+type outFile struct{ flag, path string }
+
+// write writes the file, whole or not at all.
+func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
+	var err error
+	switch o.path {
+	case "":
+	case "-":
+		return write(out)
+	default:
+		err = atomicfile.Write(o.path, write)
+	}
+	if err != nil {
+		return fmt.Errorf("-%s: %w", o.flag, err)
+	}
+	return nil
+}
+
+// beside returns where the words go that a command has beside the file: nowhere, if
+// the file is standard output.
+func (o outFile) beside(out io.Writer) io.Writer {
+	if o.path == "-" {
+		return io.Discard
+	}
+	return out
+}
+
+// checkOutputs tells, before the work whose results are to go there, what is in the way
+// of files.
+func checkOutputs(outputs ...outFile) error {
+	for i, o := range outputs {
+		if err := canWrite(o.flag, o.path); err != nil {
+			return err
+		}
+		for _, other := range outputs[:i] {
+			if samePlace(o.path, other.path) {
+				return fmt.Errorf("-%s %s: it is the file of -%s, too: want another name", o.flag, o.path, other.flag)
+			}
+		}
+	}
+	return nil
+}
+
+// spare is an error if one of the outputs would take the place of an input.
+func spare(outputs []outFile, inputs ...string) error {
+	for _, o := range outputs {
+		for _, in := range inputs {
+			if samePlace(o.path, in) {
+				return fmt.Errorf("-%s %s: it is a file that is read: want another name", o.flag, o.path)
+			}
+		}
+	}
+	return nil
+}
+
+// pageOutputs are the page or picture of -out, and the table that goes with it.
+func pageOutputs(path string) []outFile {
+	if path == "" {
+		return nil
+	}
+	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
+}
+
+// checkEnding is an error if the path has none of the endings. An empty path is no file.
+func checkEnding(flag, path string, endings ...string) error {
+	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
+		return nil
+	}
+	last := len(endings) - 1
+	want := endings[last]
+	if last > 0 {
+		want = strings.Join(endings[:last], ", ") + " or " + want
+	}
+	return fmt.Errorf("-%s %s: want a name that ends in %s", flag, path, want)
+}
+
+// canWrite tells what is in the way of the file of a flag.
+func canWrite(flag, path string) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("-%s %s: it is a folder: want another name", flag, path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // a pipe, say, is not opened before there is something to write
+	}
+	to := path
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		to = target // as the writing does
+	}
+	folder := filepath.Dir(to)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
+	}
+	// Permissions do not tell whether a file can be made; making one does.
+	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
+	if err != nil {
+		var why *os.PathError
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// tableOf returns the name of the table that goes with a page or picture.
+func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
+
+// samePlace tells whether two paths are one plain file, or would be. What is no plain
+// file, such as /dev/null, has room for several.
+func samePlace(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	s, errS := os.Stat(a)
+	t, errT := os.Stat(b)
+	if errS == nil && errT == nil {
+		return s.Mode().IsRegular() && os.SameFile(s, t)
+	}
+	return errS != nil && errT != nil && whole(a) == whole(b)
+}
+
+// whole returns a path from the root, with the links in it to its folder resolved.
+func whole(path string) string {
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(full)); err == nil {
+		return filepath.Join(folder, filepath.Base(full))
+	}
+	return full
+}
