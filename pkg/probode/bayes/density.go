@@ -56,9 +56,24 @@ type run struct {
 // columnErrors are the likelihood of one column with the values of its own parameters.
 type columnErrors struct {
 	Likelihood
-	param []int // index in θ of each own parameter, −1 if known
-	own   []float64
+	param  []int // index in θ of each own number, −1 if it is none of θ
+	column []int // of the data that it is, −1 if it is none
+	own    []float64
 }
+
+// at returns the own numbers in the row of the data of which row is expected.
+func (l *columnErrors) at(row []float64) []float64 {
+	for i, k := range l.column {
+		if k >= 0 {
+			l.own[i] = row[k]
+		}
+	}
+	return l.own
+}
+
+// open reports whether own number i is another one elsewhere: a parameter, or a
+// column.
+func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
 // NewDensity checks p and returns its density, that of the path with the noise ξ
 // of p.Method.
@@ -148,6 +163,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 				i = p.index(v.Name)
 			}
 			l.param = append(l.param, i)
+			l.column = append(l.column, p.columnOf(x, v))
 			l.own = append(l.own, v.Value)
 		}
 		r.errors = append(r.errors, l)
@@ -439,7 +455,7 @@ func (r *run) row(n int, theta []float64) float64 {
 	var sum float64
 	for k, y := range r.x.Data.Y[n] {
 		if !math.IsNaN(y) {
-			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].own)
+			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].at(fit))
 		}
 	}
 	return sum

@@ -69,9 +69,12 @@ type Param struct {
 }
 
 // A Value is a number that a part of the model needs: a known one, or the
-// parameter with the given name.
+// parameter with the given name. In a [Likelihood] the name can also be that of
+// another column of the data: the number is then what Observe writes there, such
+// as a standard deviation that depends on the state. A column for nothing else
+// has no observations: all of its data are NaN.
 type Value struct {
-	Name  string // of a parameter; empty for a known number
+	Name  string // of a parameter or column; empty for a known number
 	Value float64
 }
 
@@ -148,6 +151,15 @@ func (x *Experiment) title(i int) string {
 // is none.
 func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
+}
+
+// columnOf returns the column of x that a number of a likelihood is, −1 if it is
+// known or a parameter.
+func (p *Posterior) columnOf(x *Experiment, v Value) int {
+	if v.Name == "" || p.index(v.Name) >= 0 {
+		return -1
+	}
+	return slices.Index(x.Data.Names, v.Name)
 }
 
 // errMissing is returned for a Posterior that lacks a part.
@@ -254,6 +266,9 @@ func (p *Posterior) validate() error {
 			}
 			about, described := description(of)
 			for i, v := range of.Own() {
+				if p.columnOf(x, v) >= 0 {
+					continue // what is not positive there shows in the likelihood
+				}
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
 				}
@@ -463,7 +478,7 @@ func (p *Posterior) Spreads() map[string]float64 {
 				continue
 			}
 			for n, v := range l.Own() {
-				if s := about.Own[n].Spread; v.Name != "" && s != 0 {
+				if s := about.Own[n].Spread; p.index(v.Name) >= 0 && s != 0 {
 					out[v.Name] = s
 				}
 			}
