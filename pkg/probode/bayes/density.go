@@ -53,28 +53,6 @@ type run struct {
 	errors []columnErrors          // of observation
 }
 
-// columnErrors are the likelihood of one column with the values of its own parameters.
-type columnErrors struct {
-	Likelihood
-	param  []int // index in θ of each own number, −1 if it is none of θ
-	column []int // of the data that it is, −1 if it is none
-	own    []float64
-}
-
-// at returns the own numbers in the row of the data of which row is expected.
-func (l *columnErrors) at(row []float64) []float64 {
-	for i, k := range l.column {
-		if k >= 0 {
-			l.own[i] = row[k]
-		}
-	}
-	return l.own
-}
-
-// open reports whether own number i is another one elsewhere: a parameter, or a
-// column.
-func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
-
 // NewDensity checks p and returns its density, that of the path with the noise ξ
 // of p.Method.
 func NewDensity(p *Posterior) (*Density, error) { return newDensity(p) }

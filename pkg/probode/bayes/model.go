@@ -153,15 +153,6 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// columnOf returns the column of x that a number of a likelihood is, −1 if it is
-// known or a parameter.
-func (p *Posterior) columnOf(x *Experiment, v Value) int {
-	if v.Name == "" || p.index(v.Name) >= 0 {
-		return -1
-	}
-	return slices.Index(x.Data.Names, v.Name)
-}
-
 // errMissing is returned for a Posterior that lacks a part.
 var errMissing = errors.New("bayes: want Params, Experiments and Method in a Posterior")
 
@@ -418,13 +409,6 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-func (x *Experiment) errors(column int) Likelihood {
-	if len(x.Errors) == 1 {
-		return x.Errors[0]
-	}
-	return x.Errors[column]
-}
-
 // describe returns what can be said of the model in words, as keys and values:
 // enough to tell two runs apart. What functions do cannot be told.
 func (p *Posterior) describe() [][2]string {
@@ -459,30 +443,6 @@ func (p *Posterior) describe() [][2]string {
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},
 			[2]string{key("errors"), strings.Join(errors, ", ")},
 			[2]string{key("data"), fmt.Sprintf("%d rows of %d, hash %016x", len(x.Data.T), x.Data.columns(), h.Sum64())})
-	}
-	return out
-}
-
-// Spreads returns the parameters that say how large the errors of observation are,
-// which can take the solver's error upon themselves: 1 for one that grows with
-// them, −1 for one that falls. What the parameters of a likelihood of the caller's
-// own mean is known if it is a Describer.
-func (p *Posterior) Spreads() map[string]float64 {
-	out := map[string]float64{}
-	for i := range p.Experiments {
-		x := &p.Experiments[i]
-		for k := range x.Data.columns() {
-			l := x.errors(k)
-			about, ok := description(l)
-			if !ok {
-				continue
-			}
-			for n, v := range l.Own() {
-				if s := about.Own[n].Spread; p.index(v.Name) >= 0 && s != 0 {
-					out[v.Name] = s
-				}
-			}
-		}
 	}
 	return out
 }
