@@ -53,13 +53,6 @@ type run struct {
 	errors []columnErrors          // of observation
 }
 
-// columnErrors are the likelihood of one column with the values of its own parameters.
-type columnErrors struct {
-	Likelihood
-	param []int // index in θ of each own parameter, −1 if known
-	own   []float64
-}
-
 // NewDensity checks p and returns its density, that of the path with the noise ξ
 // of p.Method.
 func NewDensity(p *Posterior) (*Density, error) { return newDensity(p) }
@@ -148,6 +141,7 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 				i = p.index(v.Name)
 			}
 			l.param = append(l.param, i)
+			l.column = append(l.column, p.columnOf(x, v))
 			l.own = append(l.own, v.Value)
 		}
 		r.errors = append(r.errors, l)
@@ -439,7 +433,7 @@ func (r *run) row(n int, theta []float64) float64 {
 	var sum float64
 	for k, y := range r.x.Data.Y[n] {
 		if !math.IsNaN(y) {
-			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].own)
+			sum += r.errors[k].LogProb(y, fit[k], r.errors[k].at(fit))
 		}
 	}
 	return sum

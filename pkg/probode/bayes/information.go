@@ -110,8 +110,8 @@ func (r *run) cells() []cell {
 			}
 		}
 		n[k] = 1
-		for _, i := range l.param {
-			if i >= 0 {
+		for i := range l.own {
+			if l.open(i) {
 				n[k]++
 			}
 		}
@@ -138,6 +138,7 @@ func (s *scoring) information(p *part, r *run, rng *rand.Rand) {
 			if math.IsNaN(y) {
 				continue
 			}
+			l.at(r.fit[n*c:])
 			if s.closed(cell, l, m) {
 				if !l.gradient(cell.score, y, m, 1/math.Sqrt(cell.info[0])) {
 					clear(cell.score)
@@ -196,8 +197,8 @@ func (s *scoring) closed(c *cell, l *columnErrors, m float64) bool {
 		return false
 	}
 	s.which = append(s.which[:0], 0)
-	for i, p := range l.param {
-		if p >= 0 {
+	for i := range l.own {
+		if l.open(i) {
 			s.which = append(s.which, 1+i)
 		}
 	}
@@ -222,8 +223,8 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	}
 	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
 	q := 1
-	for i, p := range l.param {
-		if p < 0 {
+	for i := range l.own {
+		if !l.open(i) {
 			continue
 		}
 		at := l.own[i]

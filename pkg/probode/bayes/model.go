@@ -69,9 +69,12 @@ type Param struct {
 }
 
 // A Value is a number that a part of the model needs: a known one, or the
-// parameter with the given name.
+// parameter with the given name. In a [Likelihood] the name can also be that of
+// another column of the data: the number is then what Observe writes there, such
+// as a standard deviation that depends on the state. A column for nothing else
+// has no observations: all of its data are NaN.
 type Value struct {
-	Name  string // of a parameter; empty for a known number
+	Name  string // of a parameter or column; empty for a known number
 	Value float64
 }
 
@@ -254,6 +257,9 @@ func (p *Posterior) validate() error {
 			}
 			about, described := description(of)
 			for i, v := range of.Own() {
+				if p.columnOf(x, v) >= 0 {
+					continue // what is not positive there shows in the likelihood
+				}
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
 				}
@@ -403,13 +409,6 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-func (x *Experiment) errors(column int) Likelihood {
-	if len(x.Errors) == 1 {
-		return x.Errors[0]
-	}
-	return x.Errors[column]
-}
-
 // describe returns what can be said of the model in words, as keys and values:
 // enough to tell two runs apart. What functions do cannot be told.
 func (p *Posterior) describe() [][2]string {
@@ -444,30 +443,6 @@ func (p *Posterior) describe() [][2]string {
 			[2]string{key("model"), fmt.Sprintf("%s on [%g, %g]", x.Problem.Name, x.Problem.Span[0], x.Problem.Span[1])},
 			[2]string{key("errors"), strings.Join(errors, ", ")},
 			[2]string{key("data"), fmt.Sprintf("%d rows of %d, hash %016x", len(x.Data.T), x.Data.columns(), h.Sum64())})
-	}
-	return out
-}
-
-// Spreads returns the parameters that say how large the errors of observation are,
-// which can take the solver's error upon themselves: 1 for one that grows with
-// them, −1 for one that falls. What the parameters of a likelihood of the caller's
-// own mean is known if it is a Describer.
-func (p *Posterior) Spreads() map[string]float64 {
-	out := map[string]float64{}
-	for i := range p.Experiments {
-		x := &p.Experiments[i]
-		for k := range x.Data.columns() {
-			l := x.errors(k)
-			about, ok := description(l)
-			if !ok {
-				continue
-			}
-			for n, v := range l.Own() {
-				if s := about.Own[n].Spread; v.Name != "" && s != 0 {
-					out[v.Name] = s
-				}
-			}
-		}
 	}
 	return out
 }

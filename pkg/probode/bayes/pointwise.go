@@ -24,7 +24,7 @@ func (e *Density) failure(theta, xi []float64) error {
 					continue
 				}
 				m := r.fit[n*c+k]
-				if lp := r.errors[k].LogProb(y, m, r.errors[k].own); math.IsNaN(lp) || math.IsInf(lp, 0) {
+				if lp := r.errors[k].LogProb(y, m, r.errors[k].at(r.fit[n*c:])); math.IsNaN(lp) || math.IsInf(lp, 0) {
 					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.title(i), y, r.x.Data.T[n], k+1, lp, m)
 				}
 			}
@@ -43,7 +43,7 @@ func (e *Density) likelihoodOf(fit, theta []float64) float64 {
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if !math.IsNaN(y) {
-					sum += r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
+					sum += r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].at(fit[n*c:]))
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func (e *Density) pointwise(dst, fit, theta []float64) {
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if !math.IsNaN(y) {
-					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].own)
+					dst[at] = r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].at(fit[n*c:]))
 					at++
 				}
 			}

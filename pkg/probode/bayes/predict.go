@@ -153,7 +153,7 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 			fit = fit[len(r.errors):]
 			y := make([]float64, len(row))
 			for k, m := range row {
-				y[k] = r.errors[k].Rand(m, r.errors[k].own, rng)
+				y[k] = r.errors[k].Rand(m, r.errors[k].at(row), rng)
 			}
 			rows, news = append(rows, row), append(news, y)
 		}

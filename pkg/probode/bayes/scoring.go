@@ -130,9 +130,10 @@ func (r *run) locations(dst []float64) []float64 {
 	for n := range r.x.Data.T {
 		for k, l := range r.errors {
 			dst = append(dst, r.fit[n*c+k])
-			for i, p := range l.param {
-				if p >= 0 {
-					dst = append(dst, l.own[i])
+			own := l.at(r.fit[n*c:])
+			for i, v := range own {
+				if l.open(i) {
+					dst = append(dst, v)
 				}
 			}
 		}

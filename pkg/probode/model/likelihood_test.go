@@ -427,9 +427,9 @@ func TestMeasuredAtADose(t *testing.T) {
 	}
 }
 
-// Production and decay with preequilibration: the steady state is in/out, its
-// derivatives are in closed form, and the condition then takes another rate.
-func TestPreequilibration(t *testing.T) {
+// resting is production and decay with preequilibration, and data until the steady
+// state.
+func resting(t *testing.T) *Problem {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
 		if err != nil {
@@ -444,8 +444,15 @@ func TestPreequilibration(t *testing.T) {
 	for _, row := range [][2]float64{{0, 5}, {1, 4}, {20, 3}, {math.Inf(1), 1}} {
 		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
 	}
-	p := &Problem{Name: "steady", Models: []*Model{m}, Params: []Param{{ID: "a", Nominal: 0.6, Scale: Lin, Estimate: true},
+	return &Problem{Name: "steady", Models: []*Model{m}, Params: []Param{{ID: "a", Nominal: 0.6, Scale: Lin, Estimate: true},
 		{ID: "b", Nominal: 0.2, Scale: Lin, Estimate: true}, {ID: "k", Nominal: 0.1, Scale: Lin, Estimate: true}}}
+}
+
+// The steady state is in/out, its derivatives are in closed form, and the condition
+// then takes another rate.
+func TestPreequilibration(t *testing.T) {
+	p := resting(t)
+	m := p.Models[0]
 	theta, err := p.nominal()
 	if err != nil {
 		t.Fatal(err)

@@ -212,16 +212,18 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both.eval(f, jac, t, x, theta[:n]) }
 
 	// Many who solve ask for no derivative for θ, which can be the dearest part.
-	all := len(q.Theta)
-	wide := sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, nil, expr.Jacobian(s.Rates, c.params), func(i, j int) int { return i*all + j })
+	slopes := sync.OnceValue(func() *scatter {
+		w, err := newScatter(inputs, nil, expr.Jacobian(s.Rates, c.params), func(i, j int) int { return i*n + j })
 		if err != nil {
 			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
 		}
 		return w
 	})
-	if all > 0 {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) { wide().eval(nil, dst, t, x, theta[:n]) }
+	if len(q.Theta) > 0 {
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
+			slopes().eval(nil, dst[:d*n], t, x, theta[:n])
+			widen(dst, d, n, len(theta)) // ODE has no steady state in θ
+		}
 	}
 
 	from := c.params
@@ -239,6 +241,16 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 		return fail(err)
 	}
 	return q, slopesOfTimes, nil
+}
+
+// widen moves the d rows of a matrix of n columns apart, to m columns of which the
+// others are zero.
+func widen(dst []float64, d, n, m int) {
+	for i := d - 1; m > n && i >= 0; i-- {
+		row := dst[i*m : (i+1)*m]
+		copy(row, dst[i*n:(i+1)*n])
+		clear(row[n:])
+	}
 }
 
 // stateNames are the IDs of the states with their units.

@@ -26,9 +26,14 @@ import (
 // tolerance of 10⁻⁶, which then is frozen. Change Method, Mesh and Alpha to ask
 // what another solver would have done.
 //
-// It is an error if the data have a steady state, or noise that depends on the
-// state by more than the value of its own observable, if a parameter has
-// neither a prior nor bounds, and if one that is used has no nominal value.
+// Noise that depends on the time, or on the state by more than the value of its own
+// observable, is a column of its own, without data, in Data and Observe. Data of a
+// steady state are an experiment of their own, which begins there: it is found by
+// an accurate solver whatever the Method, as that of preequilibration is, and has
+// nothing of the error or the noise of Method.
+//
+// It is an error if a parameter has neither a prior nor bounds, and if one that is
+// used has no nominal value.
 func (p *Problem) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
@@ -52,14 +57,28 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		return nil, err
 	}
 	for _, e := range list {
-		if len(e.Rows) == 0 {
-			continue
-		}
-		x, err := p.experiment(e, b.Params, theta)
+		q, err := p.ODE(e)
 		if err != nil {
 			return nil, err
 		}
-		b.Experiments = append(b.Experiments, *x)
+		// Rows are in the order of time.
+		n := len(e.Rows)
+		for n > 0 && math.IsInf(e.Rows[n-1].Time, 1) {
+			n--
+		}
+		for _, part := range []struct {
+			rows []Row
+			ode  *probode.Problem
+		}{{e.Rows[:n], q}, {e.Rows[n:], atRest(q)}} {
+			if len(part.rows) == 0 {
+				continue
+			}
+			x, err := p.experiment(e, part.rows, part.ode, b.Params, theta)
+			if err != nil {
+				return nil, err
+			}
+			b.Experiments = append(b.Experiments, *x)
+		}
 	}
 	switch {
 	case len(b.Params) == 0:
@@ -114,62 +133,63 @@ func (p *Problem) Point(theta []float64) ([]float64, error) {
 // experiment returns an experiment as package bayes has it. A column holds the
 // rows of one formula with one kind of noise; of several at one time each is in
 // a column of its own.
-func (p *Problem) experiment(e *Experiment, params []bayes.Param, theta []float64) (*bayes.Experiment, error) {
-	q, err := p.ODE(e)
-	if err != nil {
-		return nil, err
-	}
+func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, params []bayes.Param, theta []float64) (*bayes.Experiment, error) {
 	type column struct {
-		row    *Row
+		row    *Row // nil for noise
 		errors bayes.Likelihood
 	}
 	var columns []column
+	var formulas []*expr.Node
 	data := &bayes.Data{}
-	for i := range e.Rows {
-		r := &e.Rows[i]
-		where := e.Model.Data[r.Index].Where
-		if math.IsInf(r.Time, 1) {
-			return nil, refusal(where, "steady-state data in a posterior", "%s is measured at time inf", r.Observable)
+	add := func(name string, formula *expr.Node, c column) {
+		columns, formulas = append(columns, c), append(formulas, formula)
+		data.Names = append(data.Names, name)
+		for k := range data.Y {
+			data.Y[k] = append(data.Y[k], math.NaN())
+		}
+	}
+	for i := range rows {
+		r := &rows[i]
+		t := r.Time
+		if math.IsInf(t, 1) {
+			t = q.Span[0] // which is at rest
 		}
 		n := len(data.T)
-		if n == 0 || r.Time > data.T[n-1] {
-			data.T, data.Y = append(data.T, r.Time), append(data.Y, nanRow(len(columns)))
+		if n == 0 || t > data.T[n-1] {
+			data.T, data.Y = append(data.T, t), append(data.Y, nanRow(len(columns)))
 			n++
 		}
 		at := -1
 		for k, c := range columns {
-			if math.IsNaN(data.Y[n-1][k]) && c.row.Observable == r.Observable && c.row.Formula.Equal(r.Formula) && c.row.Noise.Equal(r.Noise) {
+			if math.IsNaN(data.Y[n-1][k]) && c.row != nil && c.row.Observable == r.Observable && c.row.Formula.Equal(r.Formula) && c.row.Noise.Equal(r.Noise) {
 				at = k
 				break
 			}
 		}
 		if at < 0 {
-			errors, err := p.errors(r, e, theta, params)
-			if err != nil {
-				return nil, err
-			}
-			at = len(columns)
 			name, same := r.Observable, 0
 			for _, c := range columns {
-				if c.row.Observable == r.Observable {
+				if c.row != nil && c.row.Observable == r.Observable {
 					same++
 				}
 			}
 			if same > 0 {
 				name = fmt.Sprintf("%s_%d", name, same+1)
 			}
-			columns = append(columns, column{r, errors})
-			data.Names = append(data.Names, name)
-			for k := range data.Y {
-				data.Y[k] = append(data.Y[k], math.NaN())
+			errors, noise, err := p.errors(r, noiseOf+name, theta, params)
+			if err != nil {
+				return nil, err
+			}
+			at = len(columns)
+			add(name, r.Formula, column{r, errors})
+			if noise != nil {
+				add(noiseOf+name, noise, column{nil, noNoise{}})
 			}
 		}
 		data.Y[n-1][at] = r.Value
 	}
 	x := &bayes.Experiment{Name: e.Condition, Problem: q, Data: data}
-	formulas := make([]*expr.Node, len(columns))
-	for i, c := range columns {
-		formulas[i] = c.row.Formula
+	for _, c := range columns {
 		x.Errors = append(x.Errors, c.errors)
 	}
 	// Observe has the parameters that are estimated: the others are numbers.
@@ -203,16 +223,22 @@ func nanRow(n int) []float64 {
 	return row
 }
 
-// refusal is the error of what a posterior cannot have.
-func refusal(w Where, feature, format string, args ...any) (err error) {
-	defer catch(&err)
-	w.refuse(feature, format, args...)
-	return nil
-}
+// noNoise is the distribution of a column that has no measurements: it stays what
+// it is expected to be.
+type noNoise struct{}
+
+func (noNoise) Own() []bayes.Value                                { return nil }
+func (noNoise) LogProb(_, _ float64, _ []float64) float64         { return math.NaN() }
+func (noNoise) Rand(m float64, _ []float64, _ *rand.Rand) float64 { return m }
+
+// noiseOf begins the name of a column that is the noise of another one.
+const noiseOf = "noise of "
 
 // errors returns the distribution of a row's measurement: of package bayes
-// where its noise is a number or a parameter, else a Noise.
-func (p *Problem) errors(r *Row, e *Experiment, theta []float64, params []bayes.Param) (bayes.Likelihood, error) {
+// where its noise is a number or a parameter, else a Noise. Where its noise is more
+// than a function of the value of the observable and parameters, it is returned,
+// too, to be the column of the given name.
+func (p *Problem) errors(r *Row, name string, theta []float64, params []bayes.Param) (bayes.Likelihood, *expr.Node, error) {
 	known := map[string]*expr.Node{}
 	for i, v := range p.Params {
 		if !v.Estimate {
@@ -222,18 +248,22 @@ func (p *Problem) errors(r *Row, e *Experiment, theta []float64, params []bayes.
 	// The noise over the value of the observable and parameters.
 	noise := replace(r.Noise, r.Formula, expr.Sym(valueSymbol)).Substitute(known).Simplify()
 	n := &Noise{Scale: r.Scale, Distribution: r.Distribution, Formula: noise.String()}
+	isParam := func(s string) bool {
+		return slices.ContainsFunc(params, func(q bayes.Param) bool { return q.Name == s })
+	}
+	var column *expr.Node
+	if slices.ContainsFunc(noise.Symbols(), func(s string) bool { return s != valueSymbol && !isParam(s) }) {
+		noise, column = expr.Sym(name), r.Noise
+	}
 	inputs := []string{valueSymbol}
 	value := bayes.Value{}
 	for _, s := range noise.Symbols() {
-		switch {
-		case s == valueSymbol:
+		if s == valueSymbol {
 			n.uses = true
-		case slices.ContainsFunc(params, func(q bayes.Param) bool { return q.Name == s }):
-			inputs = append(inputs, s)
-			n.own = append(n.own, bayes.Unknown(s))
-		default:
-			return nil, refusal(e.Model.Data[r.Index].Where, "noise that depends on the state or the time, in a posterior", "that of %s depends on %s", r.Observable, s)
+			continue
 		}
+		inputs = append(inputs, s)
+		n.own = append(n.own, bayes.Unknown(s))
 	}
 	if v, ok := noise.Const(); ok {
 		value = bayes.Known(v)
@@ -241,14 +271,14 @@ func (p *Problem) errors(r *Row, e *Experiment, theta []float64, params []bayes.
 		value = bayes.Unknown(s)
 	}
 	if value != (bayes.Value{}) && r.Distribution == Normal && r.Scale == Lin {
-		return bayes.Gaussian{Sigma: value}, nil
+		return bayes.Gaussian{Sigma: value}, column, nil
 	}
 	if value != (bayes.Value{}) && r.Distribution == Normal && r.Scale == Log {
-		return bayes.LogNormal{Sigma: value}, nil
+		return bayes.LogNormal{Sigma: value}, column, nil
 	}
 	var err error
 	if n.sigma, err = newProgram(inputs, []*expr.Node{noise}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	n.slope = sync.OnceValue(func() *program {
 		var slopes []*expr.Node
@@ -261,7 +291,7 @@ func (p *Problem) errors(r *Row, e *Experiment, theta []float64, params []bayes.
 		}
 		return p
 	})
-	return n, nil
+	return n, column, nil
 }
 
 // valueSymbol stands for the value of an observable in its noise; it is no name

@@ -121,7 +121,7 @@ func TestScalePrior(t *testing.T) {
 }
 
 // Noise by a formula of the observable and a parameter: the density is that of
-// the row, draws have the moments, and other states are refused.
+// the row, and draws have the moments.
 func TestNoiseFormula(t *testing.T) {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
@@ -207,16 +207,8 @@ func TestNoiseFormula(t *testing.T) {
 	if noise.Information(make([]float64, 4), mean, []float64{-3}) {
 		t.Error("negative noise has an information")
 	}
-	m.Observables[0].Noise = n("0.1 + s*z")
-	if _, err := p.Posterior(); err == nil || !strings.Contains(err.Error(), "depends on z") {
-		t.Errorf("noise by another state: %v", err)
-	}
 	m.Observables[0].Noise = n("s")
-	m.Data[0].Time = math.Inf(1)
 	m.Events = nil
-	if _, err := p.Posterior(); err == nil || !strings.Contains(err.Error(), "steady-state") {
-		t.Errorf("steady state: %v", err)
-	}
 	// Two measurements at one time are two columns.
 	m.Data[0].Time = 3
 	b, err = p.Posterior()
@@ -225,6 +217,117 @@ func TestNoiseFormula(t *testing.T) {
 	}
 	if d := b.Experiments[0].Data; len(d.T) != 2 || len(d.Names) != 2 || d.Y[0][0] != 0.7 || d.Y[0][1] != 9 || !math.IsNaN(d.Y[1][1]) {
 		t.Errorf("data %+v", d)
+	}
+}
+
+// Noise that depends on the time and on another state, and data of a steady state
+// behind preequilibration: the likelihood is that of Likelihood, and so is its
+// derivative, of which the sum over the data is Σ ∂log p/∂m ∂m + ∂log p/∂s ∂s.
+func TestPosteriorColumns(t *testing.T) {
+	for _, scale := range []Scale{Lin, Log10} {
+		p := resting(t)
+		m := p.Models[0]
+		m.Observables[0].Scale = scale
+		// With a parameter in another row of ∂f/∂θ than the first.
+		rate, err := expr.Parse("b - k*v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.States = append(m.States, State{ID: "v", Init: expr.Num(0), Rate: rate})
+		noise, err := expr.Parse("0.05 + 0.1*x + 0.01*time*k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Observables = append(m.Observables, Observable{ID: "w", Formula: m.Observables[0].Formula, Noise: noise, Scale: scale, Distribution: Normal})
+		for _, row := range [][2]float64{{0, 5.2}, {1, 4.1}, {1, 4.2}, {20, 3.3}} {
+			m.Data = append(m.Data, Measurement{Observable: "w", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
+		}
+		for i := range p.Params {
+			p.Params[i].Lower, p.Params[i].Upper = 0.01, 10
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b.Experiments) != 2 || len(b.Experiments[1].Data.T) != 1 || b.Experiments[1].Data.T[0] != 0 {
+			t.Fatalf("experiments %+v", b.Experiments)
+		}
+		if got, want := strings.Join(b.Experiments[0].Data.Names, " "), "y w noise of w w_2 noise of w_2"; got != want {
+			t.Errorf("columns %s: want %s", got, want)
+		}
+		d, err := bayes.NewDensity(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, theta := range [][]float64{{0.6, 0.2, 0.1}, {0.7, 0.15, 0.12}} {
+			v, err := l.At(context.Background(), theta, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ll, err := d.LogLikelihood(theta, nil)
+			if err != nil || math.Abs(ll-v.LogLikelihood) > 2e-5 {
+				t.Errorf("%s: log-likelihood %.8f (%v): want %.8f", scale, ll, err, v.LogLikelihood)
+			}
+			for k := range theta {
+				along := make([]float64, len(theta))
+				along[k] = 1
+				dm := make([]float64, len(d.Expected()))
+				if err := d.Tangents(dm, theta, along); err != nil {
+					t.Fatal(err)
+				}
+				var slope float64
+				expected := append([]float64(nil), d.Expected()...)
+				const h = 1e-6
+				for _, x := range b.Experiments {
+					c := len(x.Data.Names)
+					for n := range x.Data.T {
+						for j, y := range x.Data.Y[n] {
+							if math.IsNaN(y) {
+								continue
+							}
+							at := func(i int, h float64) float64 {
+								row := append([]float64(nil), expected[n*c:(n+1)*c]...)
+								row[i] += h
+								var own []float64
+								for _, v := range x.Errors[j].Own() {
+									own = append(own, v.Value)
+									if v.Name != "" {
+										own[len(own)-1] = row[j+1]
+									}
+								}
+								return x.Errors[j].LogProb(y, row[j], own)
+							}
+							for i := j; i < min(j+2, c); i++ {
+								slope += (at(i, h) - at(i, -h)) / (2 * h) * dm[n*c+i]
+							}
+						}
+					}
+					expected, dm = expected[c*len(x.Data.T):], dm[c*len(x.Data.T):]
+				}
+				// The grid's tolerance, 1e-6, and the differences leave 1e-4.
+				if want := v.Gradient[k]; math.Abs(slope-want) > 1e-4*(1+math.Abs(want)) {
+					t.Errorf("%s: ∂%s is %.8g: want %.8g", scale, p.Params[k].ID, slope, want)
+				}
+			}
+		}
+		// New data have the columns of noise as they are expected.
+		q, _, _, err := b.PredictPrior(20, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range q[0].Y {
+			if y, fit := q[0].Y[i][1], q[0].Fit[i][1]; y[2] != fit[2] || y[1] == fit[1] {
+				t.Errorf("prediction %v of %v", y, fit)
+			}
+		}
+		// Without a steady state there is no likelihood.
+		if ll, err := d.LogLikelihood([]float64{0.6, 0.2, 0}, nil); err == nil || !math.IsInf(ll, -1) {
+			t.Errorf("without decay: %v, %v", ll, err)
+		}
 	}
 }
 

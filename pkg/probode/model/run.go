@@ -225,11 +225,7 @@ func (r run) steady(ctx context.Context, q *probode.Problem, theta, directions [
 		if q.FTheta != nil {
 			restart.FTheta = func(dst []float64, t float64, x, theta []float64) {
 				q.FTheta(dst[:n*d], t, x, theta[:n:n])
-				for i := d - 1; i >= 0; i-- { // from rows of n to rows of n+d
-					row := dst[i*(n+d) : (i+1)*(n+d)]
-					copy(row, dst[i*n:(i+1)*n])
-					clear(row[n:])
-				}
+				widen(dst, d, n, n+d)
 			}
 		}
 		now = restart
@@ -255,15 +251,37 @@ func extend(directions, dx []float64, n, d, m int) []float64 {
 // start writes the initial state behind the steady state of preequilibration,
 // NaN if there is none.
 func (c *compiled) start(x0, theta []float64) {
+	if rest(c.pre, x0, theta) {
+		c.ode.Start(x0, append(slices.Clone(theta), x0...))
+	}
+}
+
+// rest writes the steady state of q, NaN if there is none, and reports whether
+// there is one.
+func rest(q *probode.Problem, x0, theta []float64) bool {
 	r := run{method: methods.Radau{}, Tolerance: relative(1e-10)}
-	x, _, err := r.steady(context.Background(), c.pre, theta, nil, nil)
+	x, _, err := r.steady(context.Background(), q, theta, nil, nil)
 	if err != nil {
 		for k := range x0 {
 			x0[k] = math.NaN()
 		}
-		return
+		return false
 	}
-	c.ode.Start(x0, append(slices.Clone(theta), x...))
+	copy(x0, x)
+	return true
+}
+
+// atRest returns a problem that begins at the steady state of q, NaN if it has
+// none, and stays there.
+func atRest(q *probode.Problem) *probode.Problem {
+	s := *q
+	s.Name += ", steady state"
+	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{0, 1}, nil, nil, true
+	s.Start = func(x0, theta []float64) { rest(q, x0, theta) }
+	s.F = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
+	s.FJ = func(f, jac []float64, _ float64, _, _ []float64) { clear(f); clear(jac) }
+	s.FTheta = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
+	return &s
 }
 
 func isCancel(err error) bool {

@@ -328,7 +328,7 @@ func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 		}
 	}
 	for i := range l.data {
-		l.data[i].bind(l.p, l.theta)
+		l.data[i].bind(l.p, l.theta, l.m)
 	}
 	delta.MulVec(l.cov, score)
 }

@@ -288,3 +288,82 @@ func TestCertificateLynxHare(t *testing.T) {
 		t.Errorf("report %s", a)
 	}
 }
+
+// relative is y ~ N(m, (m/10)²), of which both elements of the information speak of m.
+type relative struct{}
+
+func (relative) Own() []bayes.Value { return nil }
+
+func (relative) LogProb(y, m float64, _ []float64) float64 {
+	return bayes.Gaussian{}.LogProb(y, m, []float64{m / 10})
+}
+
+func (relative) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
+	return m + m/10*rng.NormFloat64()
+}
+
+func (r relative) Describe() bayes.Description { return bayes.Description{Of: r, Y: "a number"} }
+
+func (relative) Information(dst []float64, m float64, _ []float64) bool {
+	dst[0] = (100 + 2) / (m * m)
+	return true
+}
+
+// A number of the likelihood that is another column of the data: what is certified is
+// the same as where the likelihood makes that number itself of what is expected. The
+// two differ by the differences that are taken of Observe and by how well the mode is
+// found, a hundredth of an sd; the second derivatives of D are of the order of D.
+func TestCertificateColumn(t *testing.T) {
+	p := linearModel(bayes.Known(1))
+	x := &p.Experiments[0]
+	x.Errors = []bayes.Likelihood{relative{}}
+	q := *p
+	q.Experiments = []bayes.Experiment{*x}
+	y := &q.Experiments[0]
+	y.Data = &bayes.Data{T: x.Data.T, Names: []string{"y", "sd of y"}}
+	for _, row := range x.Data.Y {
+		y.Data.Y = append(y.Data.Y, []float64{row[0], math.NaN()})
+	}
+	y.Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sd of y")}, bayes.Poisson{}}
+	y.Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], x[0]/10 }
+
+	a, err := bayes.NewDensity(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bayes.NewDensity(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, theta := range [][]float64{{0.5, 1}, {-0.2, 1.3}} {
+		want, _ := a.LogLikelihood(theta, nil)
+		if got, err := b.LogLikelihood(theta, nil); err != nil || math.Abs(got-want) > 1e-12*math.Abs(want) {
+			t.Errorf("log likelihood %v, %v: want %v", got, err, want)
+		}
+	}
+	for _, h := range []float64{0.1, 0.025} {
+		var both [2]assess.Certified
+		for i, p := range []*bayes.Posterior{p, &q} {
+			c, err := assess.Certify(context.Background(), p, assess.CertifySettings{Coarse: assess.Solver{StepSize: h}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Modes) != 1 || !c.Modes[0].Found || c.Modes[0].Err != "" || c.Unknown {
+				t.Fatalf("%+v", c)
+			}
+			both[i] = c.Modes[0]
+		}
+		close := func(what string, got, want, by float64) {
+			if math.Abs(got-want) > by {
+				t.Errorf("h = %g: %s is %v: want %v", h, what, got, want)
+			}
+		}
+		want, got := both[0], both[1]
+		close("D", got.D, want.D, 0.01*want.D)
+		for k := range want.SD {
+			close("sd", got.SD[k], want.SD[k], 0.01*want.SD[k])
+			close("shift", got.Shift[k], want.Shift[k], 0.01*want.D)
+			close("θ", got.Theta[k], want.Theta[k], 0.02*want.SD[k])
+		}
+	}
+}

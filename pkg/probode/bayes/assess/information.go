@@ -2,6 +2,8 @@ package assess
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -52,13 +54,56 @@ func slope(l bayes.Likelihood, y, m float64, own []float64, h float64) float64 {
 	return (l.LogProb(y, m+h, own) - l.LogProb(y, m-h, own)) / (2 * h)
 }
 
-// A datum is one value of the data with its likelihood.
+// A datum is one value of the data with its likelihood. A number of a likelihood
+// that is another column of the data, see bayes.Value, is expected by a solver like
+// the value itself: it is a datum more, a twin, with that number and the expected
+// value exchanged. What the two tell of each other, the element of the information
+// between them, is left out: it is zero for every likelihood of package bayes.
 type datum struct {
-	at   int // in the expected values
-	y    float64
-	l    bayes.Likelihood
-	from []bayes.Value // of own
-	own  []float64
+	at     int // in the expected values
+	y      float64
+	l      bayes.Likelihood
+	from   []bayes.Value // of own
+	column []int         // in the expected values, of each of own; −1 if it is none of these
+	own    []float64
+	twin   bool
+}
+
+// exchanged is a likelihood with its own number k in the place of the expected
+// value, and that in the place of the number.
+type exchanged struct {
+	bayes.Likelihood
+	k int
+}
+
+func (l exchanged) back(m float64, own []float64) (float64, []float64) {
+	own = slices.Clone(own)
+	m, own[l.k] = own[l.k], m
+	return m, own
+}
+
+func (l exchanged) LogProb(y, m float64, own []float64) float64 {
+	m, own = l.back(m, own)
+	return l.Likelihood.LogProb(y, m, own)
+}
+
+func (l exchanged) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	m, own = l.back(m, own)
+	return l.Likelihood.Rand(m, own, rng)
+}
+
+func (l exchanged) Describe() bayes.Description { return bayes.Description{} }
+
+// Information has only its first element.
+func (l exchanged) Information(dst []float64, m float64, own []float64) bool {
+	by, ok := l.Likelihood.(bayes.Informer)
+	if !ok {
+		return false
+	}
+	m, own = l.back(m, own)
+	ok = by.Information(dst, m, own)
+	dst[0] = dst[(1+l.k)*(2+len(own))]
+	return ok
 }
 
 // observed returns the values of the data that are not missing, and the indices
@@ -68,23 +113,34 @@ func observed(p *bayes.Posterior) (data []datum, own []int) {
 	for _, x := range p.Experiments {
 		for _, row := range x.Data.Y {
 			for k, y := range row {
-				l := x.Errors[0]
-				if len(x.Errors) > 1 {
-					l = x.Errors[k]
+				if math.IsNaN(y) {
+					continue
 				}
-				if !math.IsNaN(y) {
-					d := datum{at: at, y: y, l: l, from: l.Own()}
-					d.own = make([]float64, len(d.from))
-					data = append(data, d)
-					for _, v := range d.from {
-						if i := indexOf(p, v.Name); i >= 0 && !seen[i] {
-							seen[i] = true
-							own = append(own, i)
-						}
+				d := datum{at: at + k, y: y, l: likelihood(&x, k)}
+				d.from = d.l.Own()
+				d.own = make([]float64, len(d.from))
+				for _, v := range d.from {
+					column := -1
+					if i := indexOf(p, v.Name); i < 0 && v.Name != "" {
+						column = at + slices.Index(x.Data.Names, v.Name)
+					} else if i >= 0 && !seen[i] {
+						seen[i] = true
+						own = append(own, i)
+					}
+					d.column = append(d.column, column)
+				}
+				data = append(data, d)
+				for i, column := range d.column {
+					if column >= 0 {
+						e := d
+						e.twin, e.at, e.l = true, column, exchanged{d.l, i}
+						e.own, e.column = slices.Clone(d.own), slices.Clone(d.column)
+						e.column[i] = d.at
+						data = append(data, e)
 					}
 				}
-				at++
 			}
+			at += len(row)
 		}
 	}
 	return data, own
@@ -101,11 +157,13 @@ func indexOf(p *bayes.Posterior, name string) int {
 	return -1
 }
 
-// bind tells the numbers of the likelihood from theta.
-func (d *datum) bind(p *bayes.Posterior, theta []float64) {
+// bind tells the numbers of the likelihood from theta and the expected values.
+func (d *datum) bind(p *bayes.Posterior, theta, m []float64) {
 	for k, v := range d.from {
 		d.own[k] = v.Value
-		if i := indexOf(p, v.Name); i >= 0 {
+		if i := indexOf(p, v.Name); d.column[k] >= 0 {
+			d.own[k] = m[d.column[k]]
+		} else if i >= 0 {
 			d.own[k] = theta[i]
 		}
 	}

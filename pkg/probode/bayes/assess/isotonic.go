@@ -185,7 +185,8 @@ func regress(p *bayes.Posterior, v [][][]float64, expected, theta []float64) (ch
 			d := datum{l: likelihood(x, k)}
 			d.from = d.l.Own()
 			d.own = make([]float64, len(d.from))
-			d.bind(p, theta)
+			d.column = []int{-1} // isotonic has refused others
+			d.bind(p, theta, nil)
 			_, residual := widened(d.l, 0)
 			square := make([]float64, len(x.Data.T))
 			for n, row := range x.Data.Y {

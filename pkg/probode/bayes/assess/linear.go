@@ -59,7 +59,7 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 	l.weight, l.sure = make([]float64, len(l.data)), make([]bool, len(l.data))
 	for i := range l.data {
 		o := &l.data[i]
-		o.bind(x.p, l.theta)
+		o.bind(x.p, l.theta, m)
 		w := information(o.l, m[o.at], o.own)
 		if finite := w >= 0 && !math.IsInf(w, 1); !finite && o.l.LogProb(o.y, m[o.at], o.own) == 0 {
 			w, l.sure[i] = 0, true
@@ -118,7 +118,7 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		l.cross(crossed, by, n, h)
 	}
 	for i := range l.data {
-		l.data[i].bind(x.p, l.theta)
+		l.data[i].bind(x.p, l.theta, m)
 		row := l.jac.RowView(i)
 		l.gradient.AddScaledVec(l.gradient, score[i], row)
 		precision.SymRankOne(precision, l.weight[i], row)
@@ -153,7 +153,7 @@ func (l *linearised) cross(precision *mat.SymDense, by *bayes.Density, n int, h 
 		by.Constrain(theta, v)
 		for i := range l.data {
 			o := &l.data[i]
-			o.bind(l.p, theta)
+			o.bind(l.p, theta, l.m)
 			if l.weight[i] == 0 {
 				continue
 			}
@@ -175,7 +175,10 @@ func (l *linearised) cross(precision *mat.SymDense, by *bayes.Density, n int, h 
 func (l *linearised) logLikelihood(m, theta []float64) (sum float64) {
 	for i := range l.data {
 		o := &l.data[i]
-		o.bind(l.p, theta)
+		if o.twin {
+			continue
+		}
+		o.bind(l.p, theta, m)
 		sum += o.l.LogProb(o.y, m[o.at], o.own)
 	}
 	return sum

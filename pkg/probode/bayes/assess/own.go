@@ -127,7 +127,7 @@ func (a *assessor) distances(points [][]float64, s, finer Solver) ([]float64, er
 			var d float64
 			for k := range data {
 				o := &data[k]
-				o.bind(a.p, points[i])
+				o.bind(a.p, points[i], better)
 				delta := m[o.at] - better[o.at]
 				d += information(o.l, better[o.at], o.own) * delta * delta
 			}
