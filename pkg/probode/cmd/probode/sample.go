@@ -254,7 +254,7 @@ func chainList(text string, chains int) ([]int, error) {
 const maxDraws = 1_000_000_000
 
 // maxWorkers is more than any machine has processors.
-const maxWorkers = 10_000
+const maxWorkers = 4096
 
 // checkCounts checks how many iterations of how many chains are wanted: all of
 // them must have room in an int, and a hundred times the draws too, at which a
