@@ -26,8 +26,8 @@ without priors: densities are those of the measurements themselves, whatever the
 scale of their noise.
 
   probode likelihood -model model.yaml
-  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json result.json
-  probode likelihood -model problem.yaml -rtol 1e-3 -atol 1e-6 -method bdf -max-step inf
+  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json a.json
+  probode likelihood -model problem.yaml -rtol 1e-3 -method bdf -max-step inf
   probode likelihood -model problem.yaml -method am0 -step 0.25
   probode likelihood -model model.yaml -petab folder
 

@@ -27,18 +27,20 @@ command resumes it, and in the end the files are the same to the last byte. With
 a larger -draws it extends a study. With -chain it draws one chain only, so that a study can be split over many
 machines and gathered by probode merge.
 
-  probode sample -case lynx-hare -data notebooks/data/lynx_hare.csv -scheme deterministic -chains 8 -draws 5000 -dir runs/lynx
+  probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
 
 The same study, two chains at a time, whatever starts them:
 
-  seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} -dir runs/parts/{}
+  seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} \
+    -dir runs/parts/{}
   probode merge runs/lynx runs/parts/*
 
-On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
+On Slurm it is a job array: environment/slurm/array.sbatch. In Python (for ArviZ 1.0
+and later see probode merge -help):
 
-  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik")   (ArviZ before 1.0;
-                                         for any ArviZ: probode merge runs/lynx.zarr runs/lynx, arviz.from_zarr)
+  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv",
+                            log_likelihood="log_lik")
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
