@@ -284,13 +284,18 @@ func checkFolder(dir string) error {
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("-dir %s: it is no directory: want the name of one, or a new name", dir)
 	}
-	for above := filepath.Clean(dir); err != nil && filepath.Dir(above) != above; {
+	above := filepath.Clean(dir)
+	for err != nil && filepath.Dir(above) != above {
 		above = filepath.Dir(above)
 		if info, err = os.Stat(above); err == nil && !info.IsDir() {
 			return fmt.Errorf("-dir %s: %s is no directory", dir, above)
 		}
 	}
-	return nil
+	f, err := os.CreateTemp(above, "probode.*.tmp")
+	if err != nil {
+		return fmt.Errorf("-dir %s: nothing can be made in the folder %s: %w", dir, above, reason(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // folders is an error if one of the arguments, which are names of directories, has no
