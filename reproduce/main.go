@@ -80,8 +80,19 @@ func run(ctx context.Context, args []string) error {
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
-	if s.minPaths < 0 || s.iterations < 0 || s.workers < 0 {
-		return errors.New("-paths, -iterations and -workers: want numbers ≥ 0")
+	for _, n := range []struct {
+		flag        string
+		value, most int
+	}{{"paths", s.minPaths, 1e9}, {"iterations", s.iterations, 1e9}, {"workers", s.workers, 4096}} {
+		if n.value < 0 || n.value > n.most {
+			return fmt.Errorf("-%s is %d: want a number from 0 to %d", n.flag, n.value, n.most)
+		}
+	}
+	switch {
+	case *check && *update:
+		return errors.New("-check and -update: want one of them")
+	case *update && (s.quick || s.dataFile != "" || s.seed != 1):
+		return errors.New("-update: want a full run with seed 1 and the built-in data")
 	}
 	wanted := strings.Split(strings.ReplaceAll(*only, " ", ""), ",")
 	for _, name := range wanted {

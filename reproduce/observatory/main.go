@@ -62,10 +62,10 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case !slices.Contains([]string{"", "cells", "answers", "page"}, *only):
 		return fmt.Errorf("-only is %q: want cells, answers or page", *only)
-	case o.paths < 40:
-		return fmt.Errorf("-paths is %d: want at least 40", o.paths)
-	case o.workers < 0:
-		return fmt.Errorf("-workers is %d: want a number ≥ 0", o.workers)
+	case o.paths < 40 || o.paths > 1e6:
+		return fmt.Errorf("-paths is %d: want a number from 40 to 1000000", o.paths)
+	case o.workers < 0 || o.workers > 4096:
+		return fmt.Errorf("-workers is %d: want a number from 0 to 4096", o.workers)
 	}
 	if o.workers == 0 {
 		o.workers = runtime.GOMAXPROCS(0)

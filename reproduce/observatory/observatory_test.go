@@ -84,6 +84,29 @@ func TestQuick(t *testing.T) {
 	}
 }
 
+func TestBadFlags(t *testing.T) {
+	out := t.TempDir()
+	for want, args := range map[string][]string{
+		`-only is "all": want cells, answers or page`:          {"-only", "all"},
+		"-paths is 39: want a number from 40 to 1000000":       {"-paths", "39"},
+		"-paths is 1000000000000: want a number from 40 to":    {"-paths", "1000000000000"},
+		"-workers is -1: want a number from 0 to 4096":         {"-workers", "-1"},
+		"-workers is 1000000000: want a number from 0 to 4096": {"-workers", "1000000000"},
+		`unexpected argument "page": want -only`:               {"page"},
+	} {
+		err := run(context.Background(), append(args, "-quick", "-out", filepath.Join(out, "new")))
+		if args[0] == "page" {
+			err = run(context.Background(), args)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", args, err, want)
+		}
+	}
+	if left, _ := os.ReadDir(out); len(left) > 0 {
+		t.Errorf("written: %v", left)
+	}
+}
+
 // A truth that is drawn as the paths are has nominal coverage, a mean square of
 // one, and the CRPS of a Gaussian, σ/√π [Gneiting & Raftery 2007]. 3000 points in
 // ensembles of 100 paths, so that an ensemble's own scatter is some √(1/200) of its

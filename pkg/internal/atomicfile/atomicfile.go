@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -16,13 +17,25 @@ import (
 //
 // A link stands for the file that it leads to. What is there and is no file, such as
 // /dev/null, a terminal, or a pipe that somebody reads from, is written to and stays
-// what it is.
+// what it is; so does the file that standard output or standard error goes to, whose
+// name may be /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
+	info, err := os.Stat(path)
+	if err == nil {
+		for _, f := range []*os.File{os.Stdout, os.Stderr} {
+			if at, err := f.Stat(); err == nil && os.SameFile(at, info) {
+				return write(f)
+			}
+		}
+	}
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		f, err := os.OpenFile(path, os.O_WRONLY|nonBlocking, 0)
+		if err != nil && info.Mode().Type() == os.ModeNamedPipe {
+			return fmt.Errorf("%s is a pipe that nobody reads from: %w", path, err)
+		}
 		if err != nil {
 			return err
 		}

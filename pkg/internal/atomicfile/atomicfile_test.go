@@ -97,6 +97,27 @@ func TestWriteFollowsLinks(t *testing.T) {
 	}
 }
 
+// What standard output goes to is not replaced, under whatever name.
+func TestWriteToStandardOutput(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	defer func(f *os.File) { os.Stdout = f }(os.Stdout)
+	os.Stdout = f
+	fmt.Print("before ")
+	if err := Write(path, text("written ")); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print("after")
+	if data, err := os.ReadFile(path); string(data) != "before written after" || names(t, dir) != "[out]" {
+		t.Errorf("%q, %v, files %s", data, err, names(t, dir))
+	}
+}
+
 func TestMkdirAll(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b", "c")
 	for range 2 {

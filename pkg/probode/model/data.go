@@ -6,10 +6,10 @@ import (
 
 // data reads a file of measurements beside a model file: PEtab's table if it
 // has a column observableId, else a wide one with a column time, a column for
-// each observable, and conditionId if there are conditions. An empty cell is a
+// each observable, and conditionId if there are conditions. An empty cell, NA or NaN is a
 // measurement that was not made; lines that begin with # are comments.
-func (f *files) data(n *node, m *Model) []Measurement {
-	t := f.read(n.file(), maxTable).table('#')
+func (f *files) data(name string, m *Model) []Measurement {
+	t := f.read(name, maxTable).table('#')
 	if t.has("observableId") {
 		return f.measurementTable(t, m.Observables, len(m.Conditions) > 0)
 	}

@@ -68,8 +68,8 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 	}
 	r.checkNames(p, m)
 	m.Assignments = sortAssignments(m.Assignments)
-	for _, n := range y.list("data") {
-		m.Data = append(m.Data, f.data(n, m)...)
+	for _, name := range y.measurements("data") {
+		m.Data = append(m.Data, f.data(name, m)...)
 	}
 	return p
 }

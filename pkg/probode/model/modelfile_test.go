@@ -118,7 +118,9 @@ func TestModelFileRefused(t *testing.T) {
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},
 		{"time,conditionId,y", "time,conditionId,z", "d.csv:1: column z is no observable"},
-		{"time,conditionId,y", "t,conditionId,y", "d.csv:1: no column time: want time"},
+		{"time,conditionId,y", "t,conditionId,y", "d.csv:1: no column time: want time: it has t, conditionId, y"},
+		{"time,conditionId,y", "time;conditionId;y", "which seem to be parted by semicolons: want commas or tabs"},
+		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data has d.csv twice: want each file once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
 		{"[d.csv]", "{d.csv: 1}", "m.yaml:20: data is not a list"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/expr"
@@ -50,8 +51,8 @@ func (f *files) petab(s *source, y *node) *Problem {
 		for _, n := range q.list("condition_files") {
 			m.Conditions = append(m.Conditions, f.conditionTable(f.readTable(n.file()))...)
 		}
-		for _, n := range q.list("measurement_files") {
-			m.Data = append(m.Data, f.measurementTable(f.readTable(n.file()), m.Observables, true)...)
+		for _, name := range q.measurements("measurement_files") {
+			m.Data = append(m.Data, f.measurementTable(f.readTable(name), m.Observables, true)...)
 		}
 		notInBoth(p.Params, m.Conditions)
 		p.Models = append(p.Models, m)
@@ -83,6 +84,20 @@ func (n *node) file() string {
 		n.s.refuse(n.line, "file at a URL", "%s: want a file beside this one", n.text)
 	}
 	return n.text
+}
+
+// measurements returns the files of a key, each of which may be there once: it would
+// count twice as evidence.
+func (n *node) measurements(key string) []string {
+	var names []string
+	for _, one := range n.list(key) {
+		name := path.Clean(one.file())
+		if slices.Contains(names, name) {
+			n.s.failf(one.line, "%s has %s twice: want each file once", key, name)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // extraColumns warns of columns that PEtab does not know.

@@ -128,6 +128,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"[o.tsv]", strings.Repeat("[", 5000) + strings.Repeat("]", 5000)}, "p.yaml", ""},
 
 		// parameters
+		{[]string{"[d.tsv]", "[d.tsv, d.tsv]"}, "p.yaml:7: measurement_files has d.tsv twice", ""},
 		{[]string{"parameterScale", "scale"}, "p.tsv:1: no column parameterScale", ""},
 		{[]string{"estimate\t", "parameterId\t"}, "p.tsv:1: column parameterId appears twice", ""},
 		{[]string{"0.01\t100\t2", "-inf\t100\t2"}, `p.tsv:2: lowerBound is "-inf": want a finite number`, ""},

@@ -134,7 +134,11 @@ func (t *table) has(column string) bool {
 func (t *table) need(columns ...string) {
 	for _, c := range columns {
 		if !t.has(c) {
-			t.failf(1, "no column %s: want %s", c, strings.Join(columns, ", "))
+			has := "it has " + strings.Join(t.columns, ", ")
+			if len(t.columns) == 1 && strings.Contains(has, ";") {
+				has += ", which seem to be parted by semicolons: want commas or tabs"
+			}
+			t.failf(1, "no column %s: want %s: %s", c, strings.Join(columns, ", "), has)
 		}
 	}
 }

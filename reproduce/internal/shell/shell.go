@@ -21,6 +21,9 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		if ctx.Err() != nil {
+			os.Exit(130) // as shells have it of an interrupt
+		}
 		os.Exit(1)
 	}
 }

@@ -150,7 +150,7 @@ func (a *assessor) again(i, size int) error {
 		return err
 	}
 	if st.KHat, err = a.weigh(d); a.ctx.Err() != nil {
-		return err
+		return a.ctx.Err()
 	}
 	st.KHatLimit, st.Deterministic = a.limit(d), d.summed
 	a.weighModes(i, d)

@@ -101,7 +101,7 @@ func (a *assessor) run() error {
 		d, err := a.deterministic(i)
 		switch {
 		case a.ctx.Err() != nil:
-			return a.ctx.Err()
+			return a.ctx.Err() // it may have ended between pieces, and err be nil
 		case err != nil && i == a.finest():
 			return err
 		case err != nil:
@@ -156,6 +156,9 @@ func (a *assessor) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64
 	r, err := bayes.Measure(a.ctx, p, sampler, s)
 	if err != nil {
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
+	}
+	if err := a.ctx.Err(); err != nil {
+		return nil, err // what follows takes seconds with many draws
 	}
 	d := &draws{p: p, first: len(r.Chains.Draws[0])}
 	if err := a.take(d, r); err != nil {
@@ -238,7 +241,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	}
 	a.say("accurate solutions, %v", st)
 	if st.KHat, err = a.weigh(d); a.ctx.Err() != nil {
-		return nil, err
+		return nil, a.ctx.Err()
 	}
 	st.KHatLimit, a.runs[i] = a.limit(d), d
 	a.weighModes(i, d)

@@ -30,7 +30,7 @@ accurate solver, and names the largest step at which nothing is lost. This line 
 enough to begin with; half a minute later the answer is in the terminal, with a
 figure in out.html and all numbers in out.csv:
 
-  probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25,0.125 -out out.html
+  probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25 -out out.html
 
 With -rtol in the place of -steps it judges a solver that chooses its steps by error
 control, again at every θ, as dp5 and radau5 in the likelihoods of other programs do:
@@ -59,7 +59,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
 	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
 	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
-	machine := flags.String("json", "", "`file` for all that was found, for programs: docs/json.md")
+	machine := flags.String("json", "", "`file` for all that was found, for programs: docs/json.md; - is standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err

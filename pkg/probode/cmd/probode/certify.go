@@ -52,7 +52,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	at := flags.String("at", "", "with -model, the point to look at instead of a search for modes: nominal, or `name=value,…` with the others nominal")
 	line := flags.String("line", "", "`parameter` along which the log likelihood is drawn, by each solver and the reference: see -out")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
-	file := flags.String("json", "", "`file` for the numbers, for programs: docs/json.md")
+	file := flags.String("json", "", "`file` for the numbers, for programs: docs/json.md; - is standard output")
 	if err := parse(flags, args, certifyHelp, out); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // parse reads the flags of a command. Help goes to out.
@@ -24,7 +26,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	})
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(out, help)
+		fmt.Fprint(out, fill(help))
 		listFlags(flags, out)
 		return err
 	}
@@ -107,7 +109,7 @@ var groups = []struct {
 	title string
 	names []string
 }{
-	{"The model", []string{"model", "condition", "case", "problem", "data", "time", "columns", "errors", "prior", "fix", "unknown-start", "t0", "theta", "span"}},
+	{"The model", []string{"model", "condition", "case", "problem", "data", "time", "columns", "errors", "prior", "fix", "unknown-start", "t0", "theta", "span", "times", "at"}},
 	{"The solver", []string{"method", "linearize", "step", "steps", "rtol", "atol", "alpha", "noise", "reference"}},
 	{"The draws", []string{"scheme", "draws", "min-ess", "chains", "chain", "burn-in", "thin", "seed", "workers", "paths"}},
 	{"The judgement", []string{"threshold", "confidence", "weighed", "auto", "budget", "enough", "strict"}},
@@ -116,44 +118,92 @@ var groups = []struct {
 
 // listFlags prints the flags, under headings if there are many.
 func listFlags(flags *flag.FlagSet, out io.Writer) {
-	total := 0
+	sections := map[int]*flag.FlagSet{}
+	total, last := 0, len(groups)-1
+	flags.VisitAll(func(*flag.Flag) { total++ })
 	flags.VisitAll(func(f *flag.Flag) {
-		total++
-		if o, is := f.Value.(*once); is {
-			f.Value = o.Value // whose type says how it is to be shown
+		k := last
+		for i, g := range groups {
+			if total >= 12 && slices.Contains(g.names, f.Name) {
+				k = i
+			}
 		}
+		if sections[k] == nil {
+			sections[k] = flag.NewFlagSet("", flag.ContinueOnError)
+		}
+		value, preset := f.Value, f.DefValue
+		if o, is := value.(*once); is {
+			value = o.Value // whose type says how it is to be shown
+		}
+		if preset == "NaN" { // none
+			preset = "0"
+		}
+		sections[k].Var(value, f.Name, f.Usage)
+		sections[k].Lookup(f.Name).DefValue = preset
 	})
-	if total < 12 {
-		flags.SetOutput(out)
-		flags.PrintDefaults()
-		return
-	}
 	for k, g := range groups {
-		some := flag.NewFlagSet("", flag.ContinueOnError)
-		some.SetOutput(out)
-		n := 0
-		flags.VisitAll(func(f *flag.Flag) {
-			mine := slices.Contains(g.names, f.Name)
-			if k == len(groups)-1 {
-				mine = !slices.ContainsFunc(groups, func(g struct {
-					title string
-					names []string
-				}) bool {
-					return slices.Contains(g.names, f.Name)
-				})
-			}
-			if mine {
-				some.Var(f.Value, f.Name, f.Usage)
-				some.Lookup(f.Name).DefValue = f.DefValue
-				n++
-			}
-		})
-		if n > 0 {
+		some := sections[k]
+		if some == nil {
+			continue
+		}
+		if total >= 12 {
 			fmt.Fprintf(out, "%s:\n", g.title)
-			some.PrintDefaults()
+		}
+		var b strings.Builder
+		some.SetOutput(&b)
+		some.PrintDefaults()
+		fmt.Fprint(out, fill(strings.ReplaceAll(b.String(), "\t", "    ")))
+		if total >= 12 {
 			fmt.Fprintln(out)
 		}
 	}
+}
+
+// fill breaks text into lines that a terminal of 80 columns has room for. Paragraphs are
+// filled anew; lines that are indented, which are examples and tables, stay what they
+// are, but for those with eight blanks before them, which are broken.
+func fill(help string) string {
+	const most = 79
+	var b strings.Builder
+	column := 0
+	end := func() {
+		if column > 0 {
+			b.WriteByte('\n')
+			column = 0
+		}
+	}
+	for line := range strings.Lines(help) {
+		line = strings.TrimSuffix(line, "\n")
+		words := strings.TrimLeft(line, " ")
+		indent := line[:len(line)-len(words)]
+		prose := indent == "" || len(indent) == 8 && text.Width(line) > most
+		if !prose || words == "" || indent != "" {
+			end()
+		}
+		if !prose || words == "" {
+			b.WriteString(line + "\n")
+			continue
+		}
+		for _, w := range strings.Fields(words) {
+			if column > 0 && column+1+text.Width(w) > most {
+				end()
+			}
+			if column == 0 {
+				b.WriteString(indent)
+				column = len(indent)
+			} else {
+				b.WriteByte(' ')
+				column++
+			}
+			b.WriteString(w)
+			column += text.Width(w)
+		}
+		if indent != "" {
+			end()
+		}
+	}
+	end()
+	return b.String()
 }
 
 // list cuts a list at its commas.

@@ -17,7 +17,7 @@ the derivatives for the parameters, the initial state and the events, as a
 probode.Problem.
 
   probode generate model.yaml > model.go
-  probode generate problem.yaml -condition control -package mine -name Control -out control.go
+  probode generate problem.yaml -condition control -package mine -out control.go
 
 The flags:
 

@@ -4,9 +4,21 @@ import (
 	"encoding/json"
 	"io"
 	"math"
+
+	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// writeJSON writes the table of solve for programs, as docs/json.md describes.
+// What -json writes, as docs/json.md describes. Numbers read back exactly.
+
+// number returns what is null if v is not finite.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// writeJSON writes the table of solve.
 func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) error {
 	out := struct {
 		Format  string       `json:"format"`
@@ -19,13 +31,59 @@ func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) err
 	for _, row := range rows {
 		line := []*float64{}
 		for _, v := range row {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				line = append(line, nil) // a standard deviation of one path, say
-			} else {
-				line = append(line, &v)
-			}
+			line = append(line, number(v)) // a standard deviation of one path, say, is none
 		}
 		out.Rows = append(out.Rows, line)
 	}
 	return json.NewEncoder(w).Encode(out)
+}
+
+// likelihoodJSON is what likelihood found.
+func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float64, v *modelfile.Value) any {
+	type observable struct {
+		Observable    string   `json:"observable"`
+		Points        int      `json:"points"`
+		LogLikelihood *float64 `json:"log_likelihood"`
+	}
+	type condition struct {
+		Model            string       `json:"model"`
+		Condition        string       `json:"condition"`
+		Preequilibration *string      `json:"preequilibration"`
+		LogLikelihood    *float64     `json:"log_likelihood"`
+		Rtol             *float64     `json:"rtol"`
+		Observables      []observable `json:"observables"`
+	}
+	result := struct {
+		Format         string              `json:"format"`
+		Version        int                 `json:"version"`
+		LogLikelihood  *float64            `json:"log_likelihood"`
+		Error          *float64            `json:"error"`
+		Parameters     map[string]*float64 `json:"parameters"`
+		Gradient       map[string]*float64 `json:"gradient"`
+		GradientScaled map[string]*float64 `json:"gradient_on_scale"`
+		Conditions     []condition         `json:"conditions"`
+	}{Format: "probode likelihood", Version: 1, LogLikelihood: number(v.LogLikelihood), Error: number(v.Error), Parameters: map[string]*float64{}}
+	for i, q := range p.Params {
+		result.Parameters[q.ID] = number(theta[i])
+	}
+	if v.Gradient != nil {
+		result.Gradient, result.GradientScaled = map[string]*float64{}, map[string]*float64{}
+		for i, q := range l.Estimated() {
+			result.Gradient[q.ID], result.GradientScaled[q.ID] = number(v.Gradient[i]), number(v.ScaleGradient[i])
+		}
+	}
+	for _, e := range v.Experiments {
+		c := condition{Model: e.Model, Condition: e.Condition, LogLikelihood: number(e.LogLikelihood), Observables: []observable{}}
+		if e.Preequilibration != "" {
+			c.Preequilibration = &e.Preequilibration
+		}
+		if e.Tolerance.Relative > 0 {
+			c.Rtol = &e.Tolerance.Relative
+		}
+		for _, o := range e.Observables {
+			c.Observables = append(c.Observables, observable{o.Observable, o.Points, number(o.LogLikelihood)})
+		}
+		result.Conditions = append(result.Conditions, c)
+	}
+	return result
 }

@@ -26,8 +26,8 @@ without priors: densities are those of the measurements themselves, whatever the
 scale of their noise.
 
   probode likelihood -model model.yaml
-  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json result.json
-  probode likelihood -model problem.yaml -rtol 1e-3 -atol 1e-6 -method bdf -max-step inf
+  probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json a.json
+  probode likelihood -model problem.yaml -rtol 1e-3 -method bdf -max-step inf
   probode likelihood -model problem.yaml -method am0 -step 0.25
   probode likelihood -model model.yaml -petab folder
 
@@ -51,7 +51,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	step := flags.Float64("step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
 	method := flags.String("method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "the gradient, too")
-	file := flags.String("json", "", "`file` for the results as JSON")
+	file := flags.String("json", "", "`file` for the results, for programs: docs/json.md; - is standard output")
 	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with what is simulated for each measurement")
 	if err := parse(flags, args, likelihoodHelp, out); err != nil {
 		return err
@@ -184,57 +184,6 @@ func conditionName(condition, pre string) string {
 		return "-"
 	}
 	return condition
-}
-
-// likelihoodJSON is what -json writes. Numbers are written so that they read
-// back exactly.
-func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float64, v *modelfile.Value) any {
-	type observable struct {
-		Observable    string  `json:"observable"`
-		Points        int     `json:"points"`
-		LogLikelihood float64 `json:"log_likelihood"`
-	}
-	type condition struct {
-		Model            string       `json:"model,omitempty"`
-		Condition        string       `json:"condition"`
-		Preequilibration string       `json:"preequilibration,omitempty"`
-		LogLikelihood    float64      `json:"log_likelihood"`
-		Rtol             float64      `json:"rtol,omitempty"` // none with -step
-		Observables      []observable `json:"observables"`
-	}
-	result := struct {
-		LogLikelihood  float64            `json:"log_likelihood"`
-		Error          *float64           `json:"error,omitempty"`
-		Parameters     map[string]float64 `json:"parameters"`
-		Gradient       map[string]float64 `json:"gradient,omitempty"`
-		GradientScaled map[string]float64 `json:"gradient_on_scale,omitempty"`
-		Conditions     []condition        `json:"conditions"`
-	}{LogLikelihood: v.LogLikelihood, Parameters: map[string]float64{}}
-	if !math.IsNaN(v.Error) {
-		result.Error = &v.Error
-	}
-	for i, q := range p.Params {
-		if theta[i]-theta[i] == 0 {
-			result.Parameters[q.ID] = theta[i]
-		}
-	}
-	if v.Gradient != nil {
-		result.Gradient, result.GradientScaled = map[string]float64{}, map[string]float64{}
-		for i, q := range l.Estimated() {
-			result.Gradient[q.ID], result.GradientScaled[q.ID] = v.Gradient[i], v.ScaleGradient[i]
-		}
-	}
-	for _, e := range v.Experiments {
-		c := condition{Condition: e.Condition, Preequilibration: e.Preequilibration, LogLikelihood: e.LogLikelihood, Rtol: e.Tolerance.Relative}
-		if len(p.Models) > 1 {
-			c.Model = e.Model
-		}
-		for _, o := range e.Observables {
-			c.Observables = append(c.Observables, observable(o))
-		}
-		result.Conditions = append(result.Conditions, c)
-	}
-	return result
 }
 
 // loadModel reads the file of -model, and writes its warnings. The outputs must not be

@@ -9,9 +9,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -104,6 +107,68 @@ func TestLikelihood(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// What -json writes are the names of docs/json.md, strictly; what is not finite is null.
+func TestLikelihoodJSON(t *testing.T) {
+	doc, err := os.ReadFile("../../../../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(doc), "\n## likelihood\n")
+	part, _, _ = strings.Cut(part, "\n## ")
+	documented := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(part, -1) {
+		documented[m[1]] = true
+	}
+	byID := regexp.MustCompile(`^(parameters|gradient|gradient_on_scale)\..*`)
+	written := map[string]bool{}
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, w := range v {
+				walk(byID.ReplaceAllString(strings.TrimPrefix(at+"."+k, "."), "$1.*"), w)
+			}
+		case []any:
+			for _, w := range v {
+				walk(at+"[]", w)
+			}
+		default:
+			written[at] = true
+		}
+	}
+	dir := t.TempDir()
+	yaml, err := os.ReadFile(models + "influenza.yaml")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "m.yaml"), yaml, 0o644)
+	}
+	if err == nil { // the square of what is too far off overflows
+		err = os.WriteFile(filepath.Join(dir, "influenza.csv"), []byte("time,in_bed\n1,1e300\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{models + "pk.yaml", "-gradient"}, {models + "petab-cascade/problem.yaml", "-rtol", "1e-3"}, {models + "pk.yaml", "-step", "0.5"}, {filepath.Join(dir, "m.yaml")}} {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(output(t, append([]string{"likelihood", "-json", "-", "-model"}, args...)...)), &v); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		walk("", v)
+		for _, name := range []string{"format", "version", "log_likelihood", "error", "parameters", "gradient", "gradient_on_scale", "conditions"} {
+			if _, there := v[name]; !there {
+				t.Errorf("%q: no %s", args, name)
+			}
+		}
+		if lost := v["log_likelihood"] == nil; lost != (args[0] == filepath.Join(dir, "m.yaml")) {
+			t.Errorf("%q: log_likelihood %v", args, v["log_likelihood"])
+		}
+	}
+	delete(written, "gradient") // null
+	delete(written, "gradient_on_scale")
+	if !maps.Equal(documented, written) {
+		t.Errorf("documented %v, written %v", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(written)))
 	}
 }
 

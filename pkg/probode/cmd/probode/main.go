@@ -28,14 +28,14 @@ type command struct {
 }
 
 var commands = []command{
-	{"solve", "a table of solutions of a built-in problem, with the spread of an ensemble", solve},
-	{"likelihood", "the log-likelihood of the data of a model file, and its gradient", likelihood},
+	{"solve", "solve a problem, with the spread of an ensemble", solve},
+	{"likelihood", "log-likelihood of the data of a model file, its gradient", likelihood},
 	{"fit", "fit a model file to its data, from many starts", fit},
-	{"petab", "try problems of PEtab: what loads, its log-likelihood, what is refused", petab},
+	{"petab", "try problems of PEtab: what loads, what is refused", petab},
 	{"generate", "write the equations of a model file as Go", generate},
-	{"certify", "bound what the solver's error does to a posterior, without sampling", certifyVerb},
-	{"assess", "does the solver's error matter for this posterior, and at which step?", assessVerb},
-	{"sample", "draw from a posterior into a directory; the same command again goes on", sample},
+	{"certify", "bound what the solver's error does, without sampling", certifyVerb},
+	{"assess", "does the solver's error matter, and at which step?", assessVerb},
+	{"sample", "draw from a posterior; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
 	{"sbc", "simulation-based calibration of a scheme", sbc},

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -242,6 +243,25 @@ func TestFlagValues(t *testing.T) {
 		if run(context.Background(), []string{c.name, "-help"}, &b); a.String() != b.String() {
 			t.Errorf("help %s is not %[1]s -help", c.name)
 		}
+	}
+}
+
+// Help fits a terminal of 80 columns, and names all flags.
+func TestHelpWidth(t *testing.T) {
+	for _, c := range append(commands, command{name: "help"}) {
+		var out strings.Builder
+		run(context.Background(), []string{c.name, "-help"}, &out)
+		for line := range strings.Lines(out.String()) {
+			if text.Width(strings.TrimSuffix(line, "\n")) > 80 || strings.Contains(line, "NaN") {
+				t.Errorf("%s -help: %q", c.name, line)
+			}
+		}
+	}
+	in := "One two\nthree " + strings.Repeat("word ", 20) + "\n\n  " + strings.Repeat("x ", 60) + "\nnext\n        " + strings.Repeat("y ", 50) + "\n        short\n"
+	want := "One two three " + strings.Repeat("word ", 12) + "word\n" + strings.Repeat("word ", 6) + "word\n\n  " + strings.Repeat("x ", 60) + "\nnext\n        " +
+		strings.Repeat("y ", 35) + "y\n        " + strings.Repeat("y ", 13) + "y\n        short\n"
+	if got := fill(in); got != want {
+		t.Errorf("filled:\n%q\nwant\n%q", got, want)
 	}
 }
 

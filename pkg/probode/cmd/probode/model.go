@@ -25,15 +25,16 @@ const modelHelp = `A model is one of the cases that come with the program,
   -case lynx-hare         hares and lynxes, 1900 to 1920
   -case influenza         boys in bed in a boarding school
   -case fitzhugh-nagumo   the problem of the paper
-  -case dragons           a mode that only the solver makes; dragons-uniform: the larger one
+  -case dragons           a mode that only the solver makes, the smaller one
+  -case dragons-uniform   the same with other priors, where it is the larger one
   -case alias             an oscillator observed too seldom, with two true modes
   -case pk-mm             a drug with Michaelis–Menten elimination
   -case boluses           two short infusions
 
 a model file of yours, ours or PEtab's, which has its data and priors in it,
 
-  -model problem.yaml     solved by radau5 on a frozen grid of relative tolerance
-                          1e-6, if nothing else is said
+  -model problem.yaml     solved by radau5 on a frozen grid of tolerance 1e-6,
+                          if nothing else is said
 
 or a built-in problem with a table of data of your own:
 
@@ -48,9 +49,9 @@ What has a -prior is inferred; the other parameters stay at the values of the
 problem, or at those of -fix. The priors, with the support in brackets:
 
   normal(mean,sd)  uniform(from,to)
-  positive(mean,sd)  halfnormal(sd)  lognormal(mean,sd of log)  exponential(rate)
-  gamma(shape,rate)  invgamma(shape,scale)          [0, ∞)
-  beta(a,b)                                         [0, 1]
+  positive(mean,sd)  halfnormal(sd)  lognormal(mean,sd of log)
+  exponential(rate)  gamma(shape,rate)  invgamma(shape,scale)    [0, ∞)
+  beta(a,b)                                                      [0, 1]
 
 The distributions of the observations, with a number or the name of a parameter for each
 of their own: gaussian(sd), lognormal(sd of log), student(nu,scale), poisson,

@@ -115,13 +115,17 @@ func canWrite(flag, path string) error {
 	// Permissions do not tell whether a file can be made; making one does.
 	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
 	if err != nil {
-		var why *os.PathError
-		if errors.As(err, &why) {
-			err = why.Err
-		}
-		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, err)
+		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// reason is an error without the operation and the path that it was for.
+func reason(err error) error {
+	if why := (*os.PathError)(nil); errors.As(err, &why) {
+		return why.Err
+	}
+	return err
 }
 
 // tableOf returns the name of the table that goes with a page or picture.

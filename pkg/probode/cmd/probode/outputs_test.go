@@ -123,3 +123,26 @@ func TestJSONToStandardOutput(t *testing.T) {
 		t.Error("a file of the name - was made")
 	}
 }
+
+// A directory that cannot be is found out before the search for modes.
+func TestCheckFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("folder", 0o755), os.WriteFile("file", nil, 0o644), os.Symlink("nowhere", "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"folder": "", "new": "", "new/in/new": "", "folder/new": "", "./": "",
+		"file":             "-dir file: it is no directory",
+		"dangling":         "-dir dangling: it is no directory",
+		"file/new/new":     "-dir file/new/new: file is no directory",
+		"/proc/self/net/x": "-dir /proc/self/net/x: nothing can be made in the folder /proc/self/net: ",
+	} {
+		err := checkFolder(dir)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", dir, err, want)
+		}
+	}
+	if left, _ := filepath.Glob("*"); len(left) != 3 {
+		t.Errorf("left %q", left)
+	}
+}

@@ -27,18 +27,20 @@ command resumes it, and in the end the files are the same to the last byte. With
 a larger -draws it extends a study. With -chain it draws one chain only, so that a study can be split over many
 machines and gathered by probode merge.
 
-  probode sample -case lynx-hare -data notebooks/data/lynx_hare.csv -scheme deterministic -chains 8 -draws 5000 -dir runs/lynx
+  probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
 
 The same study, two chains at a time, whatever starts them:
 
-  seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} -dir runs/parts/{}
+  seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} \
+    -dir runs/parts/{}
   probode merge runs/lynx runs/parts/*
 
-On Slurm it is a job array: environment/slurm/array.sbatch. In Python:
+On Slurm it is a job array: environment/slurm/array.sbatch. In Python (for ArviZ 1.0
+and later see probode merge -help):
 
-  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv", log_likelihood="log_lik")   (ArviZ before 1.0;
-                                         for any ArviZ: probode merge runs/lynx.zarr runs/lynx, arviz.from_zarr)
+  post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv",
+                            log_likelihood="log_lik")
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
@@ -254,7 +256,7 @@ func chainList(text string, chains int) ([]int, error) {
 const maxDraws = 1_000_000_000
 
 // maxWorkers is more than any machine has processors.
-const maxWorkers = 10_000
+const maxWorkers = 4096
 
 // checkCounts checks how many iterations of how many chains are wanted: all of
 // them must have room in an int, and a hundred times the draws too, at which a
@@ -282,13 +284,18 @@ func checkFolder(dir string) error {
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("-dir %s: it is no directory: want the name of one, or a new name", dir)
 	}
-	for above := filepath.Clean(dir); err != nil && filepath.Dir(above) != above; {
+	above := filepath.Clean(dir)
+	for err != nil && filepath.Dir(above) != above {
 		above = filepath.Dir(above)
 		if info, err = os.Stat(above); err == nil && !info.IsDir() {
 			return fmt.Errorf("-dir %s: %s is no directory", dir, above)
 		}
 	}
-	return nil
+	f, err := os.CreateTemp(above, "probode.*.tmp")
+	if err != nil {
+		return fmt.Errorf("-dir %s: nothing can be made in the folder %s: %w", dir, above, reason(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // folders is an error if one of the arguments, which are names of directories, has no

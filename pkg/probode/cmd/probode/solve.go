@@ -23,9 +23,9 @@ const solveHelp = `Solves a problem and writes a table: the times, and each comp
 classical solution. With -paths there are also the mean, the standard deviation
 and three quantiles of an ensemble of probabilistic paths.
 
-  probode solve -problem fitzhugh-nagumo -method am1 -step 0.1 -times 5,10,20 -paths 500
-  probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-10 -times 1,1e3,1e11
-  probode solve -problem hires -method reference -rtol 1e-10 -atol 1e-14 -times 321.8122
+  probode solve -problem fhn -method am1 -step 0.1 -times 5,10,20 -paths 500
+  probode solve -problem rober -method radau5 -rtol 1e-6 -atol 1e-9 -times 1e11
+  probode solve -problem hires -method reference -rtol 1e-10 -times 321.8122
   probode solve -model problem.yaml -condition control -times 1,10,60
 
 -model takes a model file of ours or a problem of PEtab in place of a built-in
@@ -63,7 +63,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local, by the local errors of the steps, or method, its own; none: local where -alpha is auto, if the method can")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
-	machine := flags.String("json", "", "`file` for the table, for programs: docs/json.md; without -out none goes to the terminal")
+	machine := flags.String("json", "", "`file` for the table, for programs: docs/json.md; - is standard output; without -out no other goes to the terminal")
 	if err := parse(flags, args, solveHelp, out); err != nil {
 		return err
 	}

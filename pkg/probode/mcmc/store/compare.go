@@ -15,14 +15,19 @@ import (
 type mismatch struct{ key, a, b string }
 
 // difference finds the first setting in which two headers differ: not the number
-// of the chain, nor what the files were made by; and of two settings the length of
-// the chain last, which follows from others. Columns that are not known, nil, are
+// of the chain, nor what the files were made by; and last the notes and the length of
+// the chain, which follow from others. Columns that are not known, nil, are
 // not compared. Nil means that there is none.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
 	compared := func(fields []mcmc.Field) []mcmc.Field {
-		return slices.DeleteFunc(slices.Clone(fields), func(f mcmc.Field) bool { return isMaker(f.Key) || f.Key == "chain" })
+		is := func(key string) []mcmc.Field {
+			return slices.DeleteFunc(slices.Clone(fields), func(f mcmc.Field) bool {
+				return isMaker(f.Key) || f.Key == "chain" || (f.Key == "note") != (key == "note")
+			})
+		}
+		return append(is(""), is("note")...)
 	}
 	a, b = compared(a), compared(b)
 	for i := range max(len(a), len(b)) {

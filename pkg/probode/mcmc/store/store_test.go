@@ -560,6 +560,9 @@ func TestRunRefusesOtherSettings(t *testing.T) {
 		{meta(s.Meta[0], mcmc.Field{Key: "alpha", Value: "0.3"}, s.Meta[2]), "alpha is 0.2 there and 0.3 here"},
 		{meta(s.Meta[0], s.Meta[2]), "alpha is 0.2 there and nothing here"},
 		{meta(s.Meta[0], s.Meta[1], s.Meta[2], mcmc.Field{Key: "new", Value: "x"}), "new is nothing there and x here"},
+		// A note follows from other settings, which tell more.
+		{func(s *setup) { meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."})(s); s.Seed = 7 }, "seed is 6 there and 7 here"},
+		{meta(s.Meta[0], s.Meta[1], mcmc.Field{Key: "note", Value: "Other."}), "note is The chains began far off. there and Other. here"},
 	} {
 		changed := s
 		c.change(&changed)
