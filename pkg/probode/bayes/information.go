@@ -105,7 +105,8 @@ func (r *run) cells() []cell {
 	n := make([]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			if _, ok := description(l.Likelihood); ok {
+			// One that describes another likelihood has the methods of that.
+			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
 		}

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,14 +138,17 @@ func CertifyEach(ctx context.Context, p *bayes.Posterior, solvers []Solver, s Ce
 	c.stay = s.Stay
 	var found [][]float64 // by the reference
 	var out []*Certificate
+	searched, failures := false, 0
 	for i, coarse := range solvers {
 		from := s.Modes
+		var failed error // by the solver, at all that was tried
 		if from == nil {
 			s.Coarse = coarse
-			if from, err = c.search(s); err != nil {
-				return nil, err
+			if from, failed = c.search(s); failed != nil && (ctx.Err() != nil || len(solvers) == 1) {
+				return nil, failed
 			}
-			if i == 0 {
+			if !searched {
+				searched = true
 				if found, err = c.searchReference(s, from); err != nil {
 					return nil, err
 				}
@@ -165,11 +169,21 @@ func CertifyEach(ctx context.Context, p *bayes.Posterior, solvers []Solver, s Ce
 			}
 		}
 		one, err := c.certify(coarse)
-		if err != nil {
-			return nil, err
+		if failed = cmp.Or(failed, err); failed != nil && (ctx.Err() != nil || len(solvers) == 1) {
+			return nil, failed
+		}
+		if failed != nil {
+			// The others may do: such as a tolerance too large for Newton's method.
+			one = c.header(coarse)
+			nan := math.NaN()
+			one.Modes = []Certified{{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan, Err: strings.TrimPrefix(failed.Error(), "bayes: ")}}
+			failures++
 		}
 		one.Seconds = time.Since(begin).Seconds()
 		out = append(out, one)
+		if failures == len(solvers) {
+			return nil, failed
+		}
 	}
 	return out, ctx.Err()
 }
@@ -219,8 +233,8 @@ func (c *certifier) own(at *linearised) float64 {
 	return d
 }
 
-// certify sets a solver against the reference.
-func (c *certifier) certify(coarse Solver) (*Certificate, error) {
+// header returns the certificate of a solver without modes.
+func (c *certifier) header(coarse Solver) *Certificate {
 	out := &Certificate{Coarse: coarse, Reference: c.reference}
 	if coarse.Method == nil && !coarse.Accurate {
 		out.Coarse.Method = c.p.Method
@@ -236,13 +250,19 @@ func (c *certifier) certify(coarse Solver) (*Certificate, error) {
 	}
 	_, own := observed(c.p)
 	out.Unknown = own != nil
+	return out
+}
+
+// certify sets a solver against the reference.
+func (c *certifier) certify(coarse Solver) (*Certificate, error) {
+	out := c.header(coarse)
 	x, err := newExpecter(c.ctx, c.p, coarse)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range c.modes {
 		if m.at != nil {
-			if err := c.fill(&m, x, own != nil); err != nil {
+			if err := c.fill(&m, x, out.Unknown); err != nil {
 				m.Err = strings.TrimPrefix(err.Error(), "assess: ")
 			}
 			if err := c.ctx.Err(); err != nil {

@@ -1,8 +1,10 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
@@ -59,6 +61,11 @@ func (c *Certificate) gone() *Certified {
 	return nil
 }
 
+// sound reports whether something is known at each of the modes.
+func (c *Certificate) sound() bool {
+	return !slices.ContainsFunc(c.Modes, func(m Certified) bool { return m.Err != "" })
+}
+
 // largest names the largest shift at m.
 func (c *Certificate) largest(m Certified) string {
 	at := 0
@@ -73,15 +80,43 @@ func (c *Certificate) largest(m Certified) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
+// mostShifts is the number of parameters that a line of CertificateTable has room for.
+const mostShifts = 6
+
+// mostShifted returns the indices of the parameters that are shifted by most in any
+// certificate, all if there is room for them, and the largest shift of the others.
+func mostShifted(all []*Certificate) (index []int, others float64) {
+	most := make([]float64, len(all[0].Params))
+	for k := range most {
+		index = append(index, k)
+		for _, c := range all {
+			for _, m := range c.Modes {
+				if m.Shift != nil && m.Moved < vanished {
+					most[k] = math.Max(most[k], math.Abs(m.Shift[k]))
+				}
+			}
+		}
+	}
+	if len(index) <= mostShifts {
+		return index, 0
+	}
+	slices.SortStableFunc(index, func(i, j int) int { return cmp.Compare(most[j], most[i]) })
+	others = most[index[mostShifts]]
+	index = index[:mostShifts]
+	slices.Sort(index)
+	return index, others
+}
+
 // CertificateTable returns the numbers of several certificates of one model, a row
-// each for every mode.
+// each for every mode; of many parameters those that are shifted by most.
 func CertificateTable(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
 	}
 	rows := [][]string{{"solver", "mode", "D", "bound", "TV"}}
-	for _, q := range all[0].Params {
-		rows[0] = append(rows[0], "Δ "+q+"/sd")
+	index, others := mostShifted(all)
+	for _, k := range index {
+		rows[0] = append(rows[0], "Δ "+all[0].Params[k]+"/sd")
 	}
 	for _, c := range all {
 		head := c.Coarse.String()
@@ -91,7 +126,7 @@ func CertificateTable(all []*Certificate) string {
 				m.Shift = nil
 				row = []string{head, "none at " + format4(m.From), "–", "–", "–"}
 			}
-			for k := range c.Params {
+			for _, k := range index {
 				v := math.NaN()
 				if m.Shift != nil {
 					v = m.Shift[k]
@@ -102,7 +137,19 @@ func CertificateTable(all []*Certificate) string {
 			head = ""
 		}
 	}
-	return text.Table(rows, func(i int) bool { return i == 0 })
+	table := text.Table(rows, func(i int) bool { return i == 0 })
+	if n := len(all[0].Params) - len(index); n > 0 {
+		table += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
+	}
+	// Answer says what is wrong with all of them.
+	wrong := map[string]bool{}
+	for _, c := range all {
+		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst()].Err] {
+			wrong[m[c.Worst()].Err] = true
+			table += m[c.Worst()].Err + "\n"
+		}
+	}
+	return table
 }
 
 func format4(x []float64) string {

@@ -69,8 +69,11 @@ func (t Trust) say(threshold float64) string {
 		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare what breaks f as events", manySteps, t.Unseen)
 	}
 	cure := "no smaller tolerance or step that was tried would do: declare what breaks f as events"
-	if t.Found {
+	switch {
+	case t.Found:
 		cure = fmt.Sprintf("%v would do", t.Wanted)
+	case t.Failed > mostFailed || t.Unknown > 0:
+		cure += ", or keep the parameters from where the solution ends"
 	}
 	return what + ": " + cure
 }

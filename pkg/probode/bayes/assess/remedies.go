@@ -150,7 +150,9 @@ func (a *assessor) wider(noisy, trusted *Inference, kind, name string) Remedy {
 	_, most := trusted.sizes(a.out.Threshold)
 	mid := func(inf *Inference) float64 { return inf.Effects[inf.farthest(a.out.Threshold)].size(a.out.Threshold) }
 	switch x, y := mid(noisy), mid(trusted); {
-	case least > most:
+	case least > most && noisy.Verdict() == Matters:
+		// Of a run that is undecided some number is off by chance, and so by more than
+		// a solver that is known to do nothing.
 		r.Reaches = false
 		r.Note = fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, x/y)
 	case x >= y:

@@ -83,17 +83,21 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "largest slope", "ended by"}}
-	failed, hidden := 0, 0
+	failed, stopped, hidden := 0, 0, 0
 	var failure error
 	best := optima[0].LogLikelihood
 	for i := 0; i < len(optima); {
 		o := optima[i]
 		if o.Err != nil {
+			i++
+			if errors.Is(o.Err, context.Canceled) || errors.Is(o.Err, context.DeadlineExceeded) {
+				stopped++
+				continue
+			}
 			if failed == 0 {
 				failure = o.Err
 			}
 			failed++
-			i++
 			continue
 		}
 		n := 1
@@ -111,7 +115,10 @@ func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum
 		fmt.Fprintf(out, "and %d more optima\n", hidden)
 	}
 	if failed > 0 {
-		fmt.Fprintf(out, "%d searches failed; the first: %v\n", failed, failure)
+		fmt.Fprintf(out, "%d of %d searches failed; the first: %v\n", failed, len(optima), failure)
+	}
+	if stopped > 0 {
+		fmt.Fprintf(out, "%d of %d searches were stopped before their end\n", stopped, len(optima))
 	}
 	rows = [][]string{{"best", "value", "bounds"}}
 	for i, q := range p.Params {
