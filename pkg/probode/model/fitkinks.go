@@ -75,12 +75,14 @@ func (f *search) kinked(o *Optimum, z []float64) {
 	var s *kinks.Search
 	var by *steep
 	for _, l := range []*Likelihood{f.rough, f.fine} {
+		s = nil
 		enough := short
 		if l == f.fine {
 			enough = promised
 		}
 		by = &steep{search: f, l: l}
-		if s = kinks.NewSearch(by, x); s != nil {
+		if value, _ := by.Value(x); !math.IsInf(value, 0) {
+			s = kinks.NewSearch(x, value, by.Expand(x))
 			s.Lower, s.Upper = lower, upper
 			for ; left > 0 && f.ctx.Err() == nil && !s.Step(by, enough); left-- {
 				o.Iterations++

@@ -126,10 +126,7 @@ func TestFitKinks(t *testing.T) {
 			}
 		}
 	}
-	p, err := Load("testdata/pk.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := load(t, "pk.yaml")
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 1, Iterations: 3})
 	if err != nil || list[0].Converged || !strings.Contains(list[0].Reason, "too many iterations") || list[0].Iterations != 3 {
 		t.Errorf("three iterations: %+v, %v", list, err)
@@ -140,10 +137,7 @@ func TestFitKinks(t *testing.T) {
 // them at bounds: −32.820438, −46.378401, −46.541488 and −46.591147, as Nelder–Mead
 // from around each has them.
 func TestFitPharmacokinetics(t *testing.T) {
-	p, err := Load("testdata/pk.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := load(t, "pk.yaml")
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 8, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -61,15 +61,9 @@ type Search struct {
 // slack is the least damping: strides of more than ten lengths of the metric do not pay.
 const slack = 1e-2
 
-// NewSearch begins at x; it is nil where f has no value or cannot be expanded.
-func NewSearch(f Function, x []float64) *Search {
-	s := &Search{X: slices.Clone(x), damping: slack, since: math.Inf(1)}
-	if s.F, _ = f.Value(s.X); !(math.Abs(s.F) < math.Inf(1)) {
-		return nil
-	}
-	if s.At = f.Expand(s.X); s.At == nil {
-		return nil
-	}
+// NewSearch begins at x, where the function is f and at its expansion.
+func NewSearch(x []float64, f float64, at *Point) *Search {
+	s := &Search{X: slices.Clone(x), F: f, At: at, damping: slack, since: math.Inf(1)}
 	s.curvature = mat.NewSymDense(len(x), nil)
 	s.curvature.CopySym(s.At.Curvature)
 	return s
