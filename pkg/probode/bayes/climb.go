@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
+
+	"github.com/probode/probode/pkg/probode/internal/kinks"
 )
 
 // A climb is a search under way: Fisher's scoring with the damping of Levenberg and
@@ -15,8 +17,9 @@ type climb struct {
 	u         []float64
 	f         float64 // log density
 	s         *scoring
-	known     bool // the expansion is that of u
-	fresh     bool // and its derivatives were taken at u
+	kinks     *kinks.Search // in the place of the scoring's steps, where the density has kinks
+	known     bool          // the expansion is that of u
+	fresh     bool          // and its derivatives were taken at u
 	damping   float64
 	metric    *mat.SymDense // Fisher's information here, with that of the prior
 	gain      float64       // that the last step promised
@@ -44,7 +47,7 @@ func (c *climb) scoring(e *Density, blocks []block) *scoring {
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
-	o.s, o.metric = nil, nil
+	o.s, o.metric, o.kinks = nil, nil, nil
 }
 
 // distance returns √((a−b)ᵀ M (a−b)).
@@ -70,6 +73,9 @@ func (c *climb) expand(first bool) bool {
 	}
 	c.known, c.fresh = true, true
 	c.remember()
+	if c.kinks = nil; c.s.point != nil {
+		c.kinks = kinks.NewSearch(c.u, -c.f, slope{c.s, c.normal}.point())
+	}
 	return true
 }
 
@@ -96,6 +102,13 @@ func (c *climb) hopeless(ends []*climb) bool {
 
 // newton writes the step that the expansion wants with the given damping.
 func (c *climb) newton(step *mat.VecDense, damping float64) bool {
+	if c.kinks != nil {
+		to, ok := c.kinks.Model().Minimise()
+		for k, v := range to.D {
+			step.SetVec(k, v)
+		}
+		return ok
+	}
 	n := len(c.u)
 	damped := mat.NewSymDense(n, nil)
 	damped.CopySym(c.metric)
@@ -126,6 +139,10 @@ func (c *climb) step(e *Density, first bool) {
 		tolerance = 1e-3
 	}
 	c.steps++
+	if c.kinks != nil {
+		c.descend(tolerance)
+		return
+	}
 	step := mat.NewVecDense(len(c.u), nil)
 	trial := make([]float64, len(c.u))
 	for range 12 {
@@ -190,6 +207,14 @@ func (c *climb) polish(e *Density) {
 	trial := make([]float64, len(c.u))
 	for range 4 {
 		if !c.expand(false) {
+			return
+		}
+		if c.kinks != nil {
+			for range 40 {
+				if c.descend(1e-7); c.done {
+					return
+				}
+			}
 			return
 		}
 		c.damping = 0

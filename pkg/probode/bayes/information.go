@@ -95,6 +95,10 @@ type cell struct {
 	at, n       int
 	score, info []float64
 	closed      Informer // nil if the information has to be estimated
+
+	// A kink that is left out of the score: −|u + slope·dm| of the log density.
+	bent     bool
+	u, slope float64
 }
 
 // cells lays out those of a run.
@@ -119,7 +123,7 @@ func (r *run) cells() []cell {
 	}
 	for range r.x.Data.T {
 		for k := range r.errors {
-			out = append(out, cell{at, n[k], make([]float64, n[k]), make([]float64, n[k]*n[k]), closed[k]})
+			out = append(out, cell{at: at, n: n[k], score: make([]float64, n[k]), info: make([]float64, n[k]*n[k]), closed: closed[k]})
 			at += n[k]
 		}
 	}
@@ -136,7 +140,7 @@ func (s *scoring) information(p *part, r *run, rng *rand.Rand) {
 			l, m, cell := &r.errors[k], r.fit[n*c+k], &p.cells[n*c+k]
 			clear(cell.score)
 			clear(cell.info)
-			if math.IsNaN(y) {
+			if cell.bent = false; math.IsNaN(y) {
 				continue
 			}
 			l.at(r.fit[n*c:])
@@ -144,10 +148,11 @@ func (s *scoring) information(p *part, r *run, rng *rand.Rand) {
 				if !l.gradient(cell.score, y, m, 1/math.Sqrt(cell.info[0])) {
 					clear(cell.score)
 				}
-				continue
+			} else {
+				clear(cell.info)
+				l.estimate(cell.score, cell.info, y, m, s.draws, rng)
 			}
-			clear(cell.info)
-			l.estimate(cell.score, cell.info, y, m, s.draws, rng)
+			cell.bend(l, y, m, 1/math.Sqrt(cell.info[0]))
 		}
 	}
 }
@@ -215,13 +220,19 @@ func (s *scoring) closed(c *cell, l *columnErrors, m float64) bool {
 	return true
 }
 
-// gradient writes the derivatives of log p(y | m, own) in m and in the own
-// parameters that are unknown, and reports whether they are finite.
-func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
+// width is that of differences in m.
+func (l *columnErrors) width(m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 {
 		h = min(h, m/2) // which may have to be positive
 	}
+	return h
+}
+
+// gradient writes the derivatives of log p(y | m, own) in m and in the own
+// parameters that are unknown, and reports whether they are finite.
+func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
+	h := l.width(m, spread)
 	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
 	q := 1
 	for i := range l.own {

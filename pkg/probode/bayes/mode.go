@@ -22,7 +22,8 @@ type Mode struct {
 	// matrix of second derivatives of −log density there. Cov is nil if that
 	// matrix is not positive definite, or leaves a direction a standard
 	// deviation beyond ten: the mode is at the edge of something, or the data
-	// do not determine all parameters.
+	// do not determine all parameters. Where the density has kinks (see Kinked), at
+	// which there are no such derivatives, Fisher's information takes their place.
 	U   []float64
 	Cov *mat.SymDense
 

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/internal/kinks"
 )
 
 // Fisher's scoring goes uphill by the gradient of the log density and its expected
@@ -32,9 +33,10 @@ type scoring struct {
 	theta, xi []float64
 	step      []float64 // of the differences
 	precision *mat.SymDense
-	gradient  *mat.VecDense
-	forward   bool // differences: half the work, for a rough gradient
-	draws     int  // of each value of the data, for an information that is not in closed form
+	gradient  *mat.VecDense // without the kinks, which are in point
+	point     *kinks.Point  // −log density, if it has kinks
+	forward   bool          // differences: half the work, for a rough gradient
+	draws     int           // of each value of the data, for an information that is not in closed form
 	parts     []part
 	full      []float64
 	which     []int
@@ -317,7 +319,9 @@ func (s *scoring) assemble(x []float64) bool {
 	}
 	// The priors.
 	d := len(s.theta)
+	priors := make([]float64, len(x))
 	add := func(k int, gradient, curvature float64) {
+		priors[k] = curvature
 		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
 		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
 	}
@@ -340,5 +344,6 @@ func (s *scoring) assemble(x []float64) bool {
 			return false
 		}
 	}
+	s.point = s.bend(priors)
 	return true
 }

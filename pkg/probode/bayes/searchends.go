@@ -44,6 +44,9 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*Mode, error) {
 		q.all[0].Constrain(m.Theta, c.u)
 		release := q.hold(m.Theta)
 		m.Cov, m.shape = laplace(func(points [][]float64) []float64 {
+			if c.kinks != nil {
+				return parabola(points, c.u, c.metric)
+			}
 			values, failed := q.values(ctx, points)
 			if failed != nil {
 				err = failed
@@ -75,6 +78,18 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*Mode, error) {
 	}
 	slices.SortStableFunc(modes, func(a, b *Mode) int { return cmp.Compare(b.LogMass, a.LogMass) })
 	return modes, nil
+}
+
+// parabola is ½ (u − at)ᵀ M (u − at), which stands for −log density where that has kinks:
+// by differences they are curvatures without bounds, and over a standard deviation many
+// of them are together what Fisher's information expects.
+func parabola(points [][]float64, at []float64, m *mat.SymDense) []float64 {
+	out := make([]float64, len(points))
+	for i, u := range points {
+		r := distance(u, at, m)
+		out[i] = r * r / 2
+	}
+	return out
 }
 
 // hold has all evaluators on the grids that error control finds at theta.

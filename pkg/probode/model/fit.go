@@ -39,12 +39,18 @@ type Optimum struct {
 	LogLikelihood float64
 	Error         float64   // as in Value
 	Theta         []float64 // linear values of all parameters
-	Gradient      float64   // largest derivative on the scale of a parameter, without those that only bounds stop
+
+	// Gradient is the largest derivative on the scale of a parameter, without those
+	// that only bounds stop. Kinks is the number of measurements with Laplace errors
+	// that the model meets; at each the mean of the derivatives of both sides is
+	// taken that makes the gradient least, so that at an optimum it is zero.
+	Gradient float64
+	Kinks    int
 
 	Iterations, Evaluations int
 
-	// Reason is why the search ended, in words of package optimize; Converged
-	// says that it is a good one.
+	// Reason is why the search ended, in words of package optimize where there are
+	// no kinks; Converged says that it is a good one.
 	Reason    string
 	Converged bool
 
@@ -61,6 +67,12 @@ type Optimum struct {
 //	value on scale = lower + (upper − lower)(1 + sin z)/2
 //
 // keeps the bounds, and z is the value on the scale where one bound is missing.
+// With Laplace errors, where the likelihood has kinks, it is sequential quadratic
+// programming for sums of absolute values [Fletcher 1981] on the scales themselves,
+// first with the tolerance of the search and then to the accuracy of the optima. The
+// search has found an optimum if the likelihood with linearised residuals, and the
+// curvature of Fisher's information, promises less than 10⁻⁶ more.
+//
 // A start where the likelihood cannot be computed is drawn again, at most 20
 // times; during a search such points count as infinitely bad.
 //
@@ -68,7 +80,8 @@ type Optimum struct {
 // that for Err.
 //
 // Source: Nocedal & Wright (2006), Numerical Optimization; James & Roos (1975),
-// Comput. Phys. Commun. 10, 343, for the bounds.
+// Comput. Phys. Commun. 10, 343, for the bounds; Fletcher (1981), Numerical methods
+// for nonlinear exact penalty functions.
 func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	switch {
 	case s.Starts < 1:
@@ -99,11 +112,12 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			return nil, err
 		}
 	}
+	kinks := rough.bends() && fine.bends()
 	list := make([]Optimum, s.Starts)
 	// A search that ctx has ended has something to show, and so they all begin.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
 		return func(i int) error {
-			f := search{ctx: ctx, p: p, rough: rough, fine: fine, boxes: boxes, set: s}
+			f := search{ctx: ctx, p: p, rough: rough, fine: fine, boxes: boxes, set: s, kinks: kinks}
 			list[i] = f.run(i)
 			return nil
 		}
@@ -226,6 +240,7 @@ type search struct {
 	rough, fine *Likelihood
 	boxes       []box
 	set         FitSettings
+	kinks       bool // of the likelihood
 	evaluations int
 	failed      error // the last
 }
@@ -272,6 +287,10 @@ func (f *search) run(start int) Optimum {
 			return o
 		}
 	}
+	if f.kinks {
+		f.kinked(&o, z)
+		return o
+	}
 	problem := optimize.Problem{
 		Func: func(z []float64) float64 {
 			if v := f.at(z, false); v != nil {
@@ -295,8 +314,8 @@ func (f *search) run(start int) Optimum {
 			return optimize.NotTerminated, nil
 		},
 	}
-	// At a kink, as Laplace errors have where a residual is zero, what BFGS has
-	// learnt is of no use: it begins again from there as long as that helps.
+	// At a kink, as a formula with abs or max has, what BFGS has learnt is of no use:
+	// it begins again from there as long as that helps.
 	var result *optimize.Result
 	var err error
 	for left, before := f.set.Iterations, math.Inf(1); left > 0; {

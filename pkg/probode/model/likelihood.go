@@ -65,6 +65,7 @@ type part struct {
 	formulas []formula // of each row
 	free     []int     // parameters with a derivative
 	along    []int     // those of free, by number, on which states depend
+	bends    bool      // a bend is wanted beside gradients
 }
 
 // A Value is a log-likelihood at a θ.
@@ -96,6 +97,7 @@ type ExperimentValue struct {
 	Simulated, Noise                   []float64 // the formulas of each row, in the order of Experiment.Rows
 
 	gradient []float64 // by free parameter
+	bend     *bend     // for these, with the gradient, if there are Laplace rows in the likelihood
 }
 
 // An ObservableValue is what one observable of an experiment adds to a
@@ -394,8 +396,29 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 				}
 			}
 		}
+		if !q.bends {
+			continue
+		}
+		if v.bend == nil {
+			v.bend = newBend(len(q.free))
+		}
+		v.bend.add(row, f, s, q.total(slopes[:half], slope), q.total(slopes[half:], slope))
 	}
 	return v, nil
+}
+
+// total returns the derivatives of a formula in the free parameters from those for the
+// states and for them, and those of the states.
+func (q *part) total(partial, states []float64) []float64 {
+	out := append([]float64(nil), partial[q.d:]...)
+	for k := range q.d {
+		if c := partial[k]; c != 0 {
+			for b, j := range q.along {
+				out[j] += c * states[k*len(q.along)+b]
+			}
+		}
+	}
+	return out
 }
 
 func (v *ExperimentValue) add(observable string, density float64) {

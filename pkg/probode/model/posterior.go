@@ -387,6 +387,17 @@ func (n *Noise) Information(dst []float64, m float64, own []float64) bool {
 	return true
 }
 
+// Kink is that of Laplace errors, −|g(y) − g(m)|/s, with g as Scale says.
+func (n *Noise) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	s := n.at(m, own)
+	if n.Distribution != Laplace || s != s {
+		return 0, 0, 0, false
+	}
+	row := Row{Value: y, Scale: n.Scale}
+	r, slope = row.residual(m)
+	return r, -slope, 1 / s, true
+}
+
 // at returns σ, NaN where there is none.
 func (n *Noise) at(m float64, own []float64) float64 {
 	var room [8]float64

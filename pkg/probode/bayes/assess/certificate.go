@@ -25,7 +25,11 @@ import (
 // To first order Δu is by how much the mode, and with it the mean, of the
 // posterior moves; G is the derivative of the expected values. As C GᵀWG C ≼ C, no
 // parameter moves by more than D standard deviations, or √2 D if numbers of the
-// likelihood, such as σ, are unknown.
+// likelihood, such as σ, are unknown. Where the log density of the data has kinks, as with
+// Laplace errors, those close to their kinks move the posterior more than their
+// information says, and the others less: W in Δu is what is expected of curvatures over the
+// posterior, and the bound is that of an error which is only
+// where it does most, about ¾ (n/p)^¼ D for n data and p parameters.
 // (What the error of G adds, times the residuals of the data, is zero on the
 // average over data and left out.) Between the distributions of data that the two
 // solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
@@ -58,7 +62,7 @@ type Certified struct {
 	Moved float64
 
 	D     float64
-	Bound float64   // D or √2 D: no parameter moves by more standard deviations
+	Bound float64   // D or √2 D, or more with kinks: no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
 	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
@@ -281,7 +285,7 @@ func (c *certifier) fill(m *anchor, x *expecter, unknown bool) error {
 		return err
 	}
 	d, shift := m.at.shift(expected)
-	m.D, m.Bound, m.KL, m.TV = d, d, d*d/2, math.Erf(d/(2*math.Sqrt2))
+	m.D, m.Bound, m.KL, m.TV = d, d*m.at.focus(c.assessed), d*d/2, math.Erf(d/(2*math.Sqrt2))
 	if unknown {
 		m.Bound *= math.Sqrt2
 	}
@@ -309,7 +313,11 @@ func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
 			d += w * delta * delta
 		}
 		d += l.weight[i] * delta * delta
-		score.AddScaledVec(score, -l.weight[i]*delta, l.jac.RowView(i))
+		w := l.weight[i]
+		if l.curved != nil {
+			w = l.curved[i]
+		}
+		score.AddScaledVec(score, -w*delta, l.jac.RowView(i))
 	}
 	delta := mat.NewVecDense(n, nil)
 	delta.MulVec(l.cov, score)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/kinks"
 )
 
 // A linearised is a posterior near one θ, on the unconstrained scale u, as if the
@@ -33,6 +34,8 @@ type linearised struct {
 	dtheta   []float64 // dθ/du, by parameter
 	chol     mat.Cholesky
 	logp     float64
+	kinks    *kinks.Point // −log density, if it has kinks
+	curved   []float64    // then by datum: the curvature in m, in the mean over the posterior
 }
 
 // linearise expands the posterior by x at u. widths are the half widths of the
@@ -135,6 +138,7 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 	if err := l.chol.InverseTo(l.cov); err != nil {
 		return nil, fmt.Errorf("assess: the posterior has no Gaussian shape there: %w", err)
 	}
+	l.bend(precision, score)
 	for k := range d {
 		l.sd = append(l.sd, math.Sqrt(l.cov.At(k, k)))
 	}
@@ -144,7 +148,8 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 // cross subtracts from precision the mixed derivatives of the log likelihood along
 // own parameter n and the others, Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. They are zero
 // on the average over data; at a mode they are the pull of the prior on the
-// others, which gives more if σ grows.
+// others, which gives more if σ grows. Where the log density has kinks the average has
+// to do, for at a mode some of these derivatives are anything between two numbers.
 func (l *linearised) cross(precision *mat.SymDense, by *bayes.Density, n int, h float64) {
 	k := l.own[n]
 	theta, v := make([]float64, len(l.u)), slices.Clone(l.u)
@@ -154,7 +159,7 @@ func (l *linearised) cross(precision *mat.SymDense, by *bayes.Density, n int, h 
 		for i := range l.data {
 			o := &l.data[i]
 			o.bind(l.p, theta, l.m)
-			if l.weight[i] == 0 {
+			if _, bent := o.kink(l.m); l.weight[i] == 0 || bent {
 				continue
 			}
 			s := slope(o.l, o.y, l.m[o.at], o.own, 1e-4/math.Sqrt(l.weight[i])) / (2 * h)
@@ -198,6 +203,9 @@ func (l *linearised) widths() []float64 {
 func climb(x *expecter, by *bayes.Density, u []float64) (l *linearised, found bool, err error) {
 	if l, err = linearise(x, by, u, nil); err != nil {
 		return nil, false, err
+	}
+	if l.kinks != nil {
+		return descend(x, by, l)
 	}
 	d := len(u)
 	theta, next, step := make([]float64, d), make([]float64, d), mat.NewVecDense(d, nil)

@@ -21,7 +21,8 @@ from many starts, within the bounds of the parameters.
 
   probode fit -model problem.yaml -starts 50 -out waterfall.png
 
-Each search is BFGS with exact gradients. The table has an optimum a line, best
+Each search is BFGS with exact gradients; with Laplace errors, whose likelihood has
+kinks, sequential quadratic programming. The table has an optimum a line, best
 first, and the number of searches that ended there, to .01 of the log-likelihood:
 an optimum that few have found may not be the best there is. The picture, .png,
 .svg or .html, shows how far each search ended below the best.
