@@ -81,17 +81,23 @@ func (c *climb) remember() {
 	c.metric.CopySym(c.s.precision)
 }
 
-// hopeless reports whether a long search is so far below the highest of the ends, and
-// so slow, that it would take a hundred steps more to come to where an end counts.
-func (c *climb) hopeless(ends []*climb) bool {
-	if c.steps < 15 || len(c.from) > 0 || len(ends) == 0 {
+// hopeless reports whether a search is so far below the highest, and so slow, that it
+// would take very many steps more to come to where an end counts: a hundred of a long
+// search, and of a shorter one more.
+func (c *climb) hopeless(highest float64) bool {
+	if len(c.from) > 0 {
 		return false
 	}
-	best := ends[0].f
-	for _, o := range ends[1:] {
-		best = max(best, o.f)
+	share := 0.01
+	switch {
+	case c.steps < 4:
+		return false
+	case c.steps < 8:
+		share = 0.001
+	case c.steps < 15:
+		share = 0.003
 	}
-	return c.gain < 0.01*(best-lowest-c.f)
+	return c.gain < share*(highest-lowest-c.f)
 }
 
 // newton writes the step that the expansion wants with the given damping.
@@ -103,12 +109,21 @@ func (c *climb) newton(step *mat.VecDense, damping float64) bool {
 		v := c.metric.At(k, k)
 		damped.SetSym(k, k, v+damping*max(v, 1e-2)+1e-12)
 	}
-	gradient := c.s.gradient
+	gradient := mat.VecDenseCopyOf(c.s.gradient)
 	if c.normal != nil {
 		normal := mat.NewVecDense(n, c.normal)
-		gradient = mat.NewVecDense(n, nil)
-		gradient.AddScaledVec(c.s.gradient, -mat.Dot(normal, c.s.gradient), normal)
+		gradient.AddScaledVec(gradient, -mat.Dot(normal, c.s.gradient), normal)
 		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
+	}
+	// A coordinate that is at a wall, and uphill is beyond, stays [Bertsekas 1982].
+	for k, u := range c.u {
+		if g := gradient.AtVec(k); u <= c.s.low[k] && g < 0 || u >= c.s.high[k] && g > 0 {
+			for i := range n {
+				damped.SetSym(i, k, 0)
+			}
+			damped.SetSym(k, k, 1)
+			gradient.SetVec(k, 0)
+		}
 	}
 	var chol mat.Cholesky
 	return chol.Factorize(damped) && chol.SolveVecTo(step, gradient) == nil
@@ -146,6 +161,9 @@ func (c *climb) step(e *Density, first bool) {
 		}
 		for k := range trial {
 			trial[k] = c.u[k] + step.AtVec(k)
+			if c.normal == nil {
+				trial[k] = min(max(trial[k], min(s.low[k], c.u[k])), max(s.high[k], c.u[k]))
+			}
 		}
 		f := s.density(trial)
 		if f > c.f {

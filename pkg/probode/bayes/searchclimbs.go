@@ -116,7 +116,11 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		if climbs, err = q.lead(ctx, ends, active); err != nil {
 			return nil, err
 		}
-		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(ends) })
+		highest := math.Inf(-1)
+		for _, c := range slices.Concat(ends, climbs) {
+			highest = max(highest, c.f)
+		}
+		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
 	}
 	return ends, nil
 }
