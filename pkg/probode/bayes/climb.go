@@ -28,6 +28,8 @@ type climb struct {
 	tested    int   // paths to ends that have been looked at
 	found     int   // searches that have come here
 	from      []int // of ModeSearch.From
+	scanned   bool  // along the coordinates
+	apart     bool  // it has been parted from all others that are
 }
 
 // scoring returns that of c, which from now on works with e.
@@ -143,6 +145,7 @@ func (c *climb) step(e *Density, first bool) {
 	c.steps++
 	step := mat.NewVecDense(len(c.u), nil)
 	trial := make([]float64, len(c.u))
+	rejected := false
 	for range 12 {
 		if !c.newton(step, c.damping) {
 			c.damping = max(1e-3, 8*c.damping)
@@ -171,10 +174,11 @@ func (c *climb) step(e *Density, first bool) {
 			c.known = s.follow(c.u, trial)
 			copy(c.u, trial)
 			c.f = f
-			if rose > 0.25*c.gain {
-				c.damping /= 8
-			} else {
+			switch {
+			case !(rose > 0.25*c.gain):
 				c.damping = max(1e-3, 2*c.damping)
+			case !rejected: // what has just been too little stays
+				c.damping /= 8
 			}
 			if rose < 0.1*c.gain && !c.fresh {
 				c.known = false
@@ -196,6 +200,7 @@ func (c *climb) step(e *Density, first bool) {
 			break
 		}
 		c.damping = max(1e-3, 8*c.damping)
+		rejected = true
 	}
 	c.done = true // as good as rounding and differences allow
 }
@@ -205,7 +210,8 @@ func (c *climb) polish(e *Density) {
 	s := c.scoring(e, nil)
 	s.forward, s.draws = false, 256
 	step := mat.NewVecDense(len(c.u), nil)
-	trial := make([]float64, len(c.u))
+	trial, was := make([]float64, len(c.u)), slices.Clone(c.u)
+	defer func() { c.apart = c.apart && c.metric != nil && distance(was, c.u, c.metric) < together }()
 	for range 4 {
 		if !c.expand(false) {
 			return
