@@ -31,6 +31,8 @@ type climb struct {
 	tested    int   // paths to ends that have been looked at
 	found     int   // searches that have come here
 	from      []int // of ModeSearch.From
+	scanned   bool  // along the coordinates
+	apart     bool  // it has been parted from all others that are
 }
 
 // scoring returns that of c, which from now on works with e.
@@ -87,17 +89,23 @@ func (c *climb) remember() {
 	c.metric.CopySym(c.s.precision)
 }
 
-// hopeless reports whether a long search is so far below the highest of the ends, and
-// so slow, that it would take a hundred steps more to come to where an end counts.
-func (c *climb) hopeless(ends []*climb) bool {
-	if c.steps < 15 || len(c.from) > 0 || len(ends) == 0 {
+// hopeless reports whether a search is so far below the highest, and so slow, that it
+// would take very many steps more to come to where an end counts: a hundred of a long
+// search, and of a shorter one more.
+func (c *climb) hopeless(highest float64) bool {
+	if len(c.from) > 0 {
 		return false
 	}
-	best := ends[0].f
-	for _, o := range ends[1:] {
-		best = max(best, o.f)
+	share := 0.01
+	switch {
+	case c.steps < 4:
+		return false
+	case c.steps < 8:
+		share = 0.001
+	case c.steps < 15:
+		share = 0.003
 	}
-	return c.gain < 0.01*(best-lowest-c.f)
+	return c.gain < share*(highest-lowest-c.f)
 }
 
 // newton writes the step that the expansion wants with the given damping.
@@ -116,12 +124,21 @@ func (c *climb) newton(step *mat.VecDense, damping float64) bool {
 		v := c.metric.At(k, k)
 		damped.SetSym(k, k, v+damping*max(v, 1e-2)+1e-12)
 	}
-	gradient := c.s.gradient
+	gradient := mat.VecDenseCopyOf(c.s.gradient)
 	if c.normal != nil {
 		normal := mat.NewVecDense(n, c.normal)
-		gradient = mat.NewVecDense(n, nil)
-		gradient.AddScaledVec(c.s.gradient, -mat.Dot(normal, c.s.gradient), normal)
+		gradient.AddScaledVec(gradient, -mat.Dot(normal, c.s.gradient), normal)
 		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
+	}
+	// A coordinate that is at a wall, and uphill is beyond, stays [Bertsekas 1982].
+	for k, u := range c.u {
+		if g := gradient.AtVec(k); u <= c.s.low[k] && g < 0 || u >= c.s.high[k] && g > 0 {
+			for i := range n {
+				damped.SetSym(i, k, 0)
+			}
+			damped.SetSym(k, k, 1)
+			gradient.SetVec(k, 0)
+		}
 	}
 	var chol mat.Cholesky
 	return chol.Factorize(damped) && chol.SolveVecTo(step, gradient) == nil
@@ -145,6 +162,7 @@ func (c *climb) step(e *Density, first bool) {
 	}
 	step := mat.NewVecDense(len(c.u), nil)
 	trial := make([]float64, len(c.u))
+	rejected := false
 	for range 12 {
 		if !c.newton(step, c.damping) {
 			c.damping = max(1e-3, 8*c.damping)
@@ -163,6 +181,9 @@ func (c *climb) step(e *Density, first bool) {
 		}
 		for k := range trial {
 			trial[k] = c.u[k] + step.AtVec(k)
+			if c.normal == nil {
+				trial[k] = min(max(trial[k], min(s.low[k], c.u[k])), max(s.high[k], c.u[k]))
+			}
 		}
 		f := s.density(trial)
 		if f > c.f {
@@ -170,10 +191,11 @@ func (c *climb) step(e *Density, first bool) {
 			c.known = s.follow(c.u, trial)
 			copy(c.u, trial)
 			c.f = f
-			if rose > 0.25*c.gain {
-				c.damping /= 8
-			} else {
+			switch {
+			case !(rose > 0.25*c.gain):
 				c.damping = max(1e-3, 2*c.damping)
+			case !rejected: // what has just been too little stays
+				c.damping /= 8
 			}
 			if rose < 0.1*c.gain && !c.fresh {
 				c.known = false
@@ -195,6 +217,7 @@ func (c *climb) step(e *Density, first bool) {
 			break
 		}
 		c.damping = max(1e-3, 8*c.damping)
+		rejected = true
 	}
 	c.done = true // as good as rounding and differences allow
 }
@@ -204,7 +227,8 @@ func (c *climb) polish(e *Density) {
 	s := c.scoring(e, nil)
 	s.forward, s.draws = false, 256
 	step := mat.NewVecDense(len(c.u), nil)
-	trial := make([]float64, len(c.u))
+	trial, was := make([]float64, len(c.u)), slices.Clone(c.u)
+	defer func() { c.apart = c.apart && c.metric != nil && distance(was, c.u, c.metric) < together }()
 	for range 4 {
 		if !c.expand(false) {
 			return

@@ -123,21 +123,83 @@ func TestNarrowMode(t *testing.T) {
 	}
 }
 
-// The two modes of the dragons and of the oscillator are found whatever the seed.
+// named returns the posterior of a case.
+func named(t *testing.T, name string) *bayes.Posterior {
+	t.Helper()
+	c, err := cases.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Posterior()
+}
+
+// The two modes of the dragons and of the oscillator are found whatever the seed; and
+// those of FitzHugh and Nagumo's equation from two initial values that lead to the same
+// orbit, of which one search in eighty from a draw of the prior finds the second.
 func TestModesOfEverySeed(t *testing.T) {
-	for name, want := range map[string][]float64{"dragons": {0.933, 0.067}, "dragons-uniform": {0.765, 0.235}, "alias": {0.5, 0.5}} {
-		c, err := cases.Named(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, c := range []struct {
+		name string
+		p    *bayes.Posterior
+		want float64 // mass of the first
+	}{
+		{"dragons", named(t, "dragons"), 0.933},
+		{"dragons-uniform", named(t, "dragons-uniform"), 0.765},
+		{"alias", named(t, "alias"), 0.5},
+		{"FitzHughNagumo8", fitzHughNagumo8(), 0.891},
+	} {
 		for seed := range uint64(20) {
-			m, err := c.Posterior().FindModes(context.Background(), bayes.ModeSearch{Seed: seed})
+			m, err := c.p.FindModes(context.Background(), bayes.ModeSearch{Seed: seed})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(m.Modes) != 2 || math.Abs(m.Modes[0].Mass-want[0]) > 0.01 {
-				t.Errorf("%s, seed %d: %d modes, the first of mass %g", name, seed, len(m.Modes), m.Modes[0].Mass)
+			if heavy := m.Modes[0].Mass + m.Modes[1].Mass; heavy < 0.99 || math.Abs(m.Modes[0].Mass-c.want) > 0.01 {
+				t.Errorf("%s, seed %d: %d modes, the first of mass %g", c.name, seed, len(m.Modes), m.Modes[0].Mass)
+			}
+			if run := float64(4 * (2000 + 250*len(c.p.Params))); m.Work > 0.22*run {
+				t.Errorf("%s, seed %d: %.0f solves, %.3f of a run", c.name, seed, m.Work, m.Work/run)
 			}
 		}
+	}
+}
+
+// Most searches come to the only mode of the paper's posterior, whose flat prior has
+// walls that some begin near: without sliding along them, one of six. Alone four of five
+// do; of 40 fewer than 20 with a probability of 1e-5.
+func TestSearchesSlideAlongWalls(t *testing.T) {
+	m, err := named(t, "fitzhugh-nagumo").FindModes(context.Background(), bayes.ModeSearch{Seed: 1, Starts: 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Modes) != 1 || m.Modes[0].Found < 20 {
+		t.Errorf("%s", m.Missed())
+	}
+}
+
+// Of exchangeable rates and amounts, six modes hold a sixth each, and a fifth of the
+// solves of a run is too little for some seeds. Where a mode is missing the search doubts
+// itself: in at least three of four such seeds.
+func TestDoubtIsHonest(t *testing.T) {
+	p := exponentials(3)
+	missed, doubted := 0, 0
+	for seed := range uint64(20) {
+		m, err := p.FindModes(context.Background(), bayes.ModeSearch{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, k := range m.Modes {
+			if k.LogMass > m.Modes[0].LogMass-1 {
+				n++
+			}
+		}
+		if n < 6 {
+			missed++
+			if m.Doubtful() {
+				doubted++
+			}
+		}
+	}
+	if 4*doubted < 3*missed {
+		t.Errorf("a mode missed in %d of 20 seeds, of which %d in doubt", missed, doubted)
 	}
 }

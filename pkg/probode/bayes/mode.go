@@ -51,8 +51,8 @@ type Modes struct {
 	Modes []*Mode
 
 	// Searches is the number of searches that were made, and Once that of the
-	// modes which only one of them ended in: where that is a large share of
-	// the modes, others may have been missed.
+	// modes which only one of them ended in. Once over Searches is about the share
+	// of further searches that would end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
 	// Ends are the modes in which the searches from ModeSearch.From ended, −1
@@ -98,18 +98,35 @@ func (m *Modes) heavy() []*Mode {
 	return out
 }
 
-// Missed says in words what a search may have missed, with how many of its ends only
-// one search has found and at how many draws of the prior it could see anything.
+// Missed says in words what a search may have missed: how many of its ends only one
+// search has found, of how small a share of the searches a mode might have gone
+// unnoticed, and at how many draws of the prior it could see anything.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches came to %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
 		out = fmt.Sprintf("%d of %d searches came here, and none to another mode that counts", m.Modes[0].Found, m.Searches)
+	}
+	if 10*m.Once > m.Searches && m.Searches > 0 {
+		out += fmt.Sprintf("; about %.2g of further searches would come to others", float64(m.Once)/float64(m.Searches))
+	}
+	// Of n independent searches none comes with a probability of e⁻³ to where 3/n of all
+	// do. A quarter, at most, begin at what others have found, and are not independent.
+	if n := m.Searches / 4; n > 1 {
+		out += fmt.Sprintf("; a mode that less than 1 in %d would come to may have been missed, whatever its mass", n)
+	} else {
+		out += "; so few may have missed others"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
 		out += fmt.Sprintf("; the equations could be solved at %d of %d draws of the prior only, so that modes elsewhere may be missing", m.Solved, m.Tried)
 	}
 	return out
 }
+
+// Doubtful reports whether a search has seen enough to doubt that it has seen all:
+// more than a tenth of the searches came to modes that no other came to, which is
+// about the share of further ones that would come to new modes [Good 1953]; or at most
+// of the draws of the prior the equations could not be solved.
+func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }
 
 // describe says where chains start.
 func (m *Modes) describe(p *Posterior) string {

@@ -6,10 +6,12 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -142,11 +144,43 @@ func groups(d int) *bayes.Posterior {
 	return drawn(post, append(theta, 5, 0.2))
 }
 
-// prepared are models of 8, 20 and 50 parameters, with the share of the solves of a
+// exponentials is a sum of exponentials of n rates and n amounts, which can be exchanged.
+func exponentials(n int) *bayes.Posterior {
+	p := &probode.Problem{Name: "exponentials", X0: make([]float64, n), Theta: make([]float64, 2*n), Span: [2]float64{0, 5}, Autonomous: true,
+		F: func(f []float64, _ float64, x, th []float64) {
+			for k := range n {
+				f[k] = -th[k] * x[k]
+			}
+		},
+		Start: func(x0, th []float64) { copy(x0, th[n:]) }}
+	post := &bayes.Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}
+	for k := range 2 * n {
+		name, prior := fmt.Sprintf("rate%d", k+1), distuv.LogNormal{Mu: 0, Sigma: 1.2}
+		p.Theta[k] = 0.25 * math.Pow(5, float64(k))
+		if k >= n {
+			name, prior = fmt.Sprintf("amount%d", k+1-n), distuv.LogNormal{Mu: 1, Sigma: 1}
+			p.Theta[k] = float64(3 + k - n)
+		}
+		p.Params = append(p.Params, name)
+		post.Params = append(post.Params, bayes.Param{Name: name, Prior: prior})
+	}
+	post.Experiments = []bayes.Experiment{{Problem: p, Data: rows(until(5, 20), 1), Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.02)}},
+		Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = floats.Sum(x) }}}
+	return drawn(post, p.Theta)
+}
+
+// prepared are the paper's posterior and models of 8, 20 and 50 parameters, with the share of the solves of a
 // default run, 4 (2000 + 250 d), that the search for modes may take: about one and a
 // half times what it takes, and never more than a fifth.
 func prepared() []preparation {
 	return []preparation{
+		{"FitzHughNagumo3", func() *bayes.Posterior {
+			c, err := cases.Named("fitzhugh-nagumo")
+			if err != nil {
+				panic(err)
+			}
+			return c.Posterior()
+		}, 0.2},
 		{"FitzHughNagumo8", fitzHughNagumo8, 0.2},
 		{"Chain20", func() *bayes.Posterior { return chain(20) }, 0.14},
 		{"Groups20", func() *bayes.Posterior { return groups(20) }, 0.07},

@@ -32,6 +32,7 @@ type scoring struct {
 	blocks    []block
 	theta, xi []float64
 	step      []float64 // of the differences
+	low, high []float64 // walls of coordinates that are moved on their own scale, else ±∞
 	precision *mat.SymDense
 	gradient  *mat.VecDense // without the kinks, which are in point
 	point     *kinks.Point  // −log density, if it has kinks
@@ -61,13 +62,14 @@ func newScoring(e *Density, blocks []block) *scoring {
 	d := len(e.p.Params)
 	n := d + len(blocks)
 	s := &scoring{e: e, blocks: blocks, draws: 256,
-		theta: make([]float64, d), step: make([]float64, n),
+		theta: make([]float64, d), step: make([]float64, n), low: make([]float64, n), high: make([]float64, n),
 		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
 	if len(blocks) > 0 {
 		s.xi = make([]float64, e.noise)
 	}
 	for k := range s.step {
 		s.step[k] = 1e-3 // of a N(0, 1)
+		s.low[k], s.high[k] = math.Inf(-1), math.Inf(1)
 	}
 	for k, t := range e.transforms {
 		// The posterior may be much narrower than the prior.
@@ -75,6 +77,11 @@ func newScoring(e *Density, blocks []block) *scoring {
 		s.step[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
 		if !(s.step[k] > 0) || math.IsInf(s.step[k], 1) {
 			s.step[k] = 1e-5
+		}
+		if e.p.Params[k].Natural {
+			// The wall itself is outside.
+			const inside = 1e-3
+			s.low[k], s.high[k] = prior.Quantile(0)+inside*s.step[k], prior.Quantile(1)-inside*s.step[k]
 		}
 	}
 	at := 0

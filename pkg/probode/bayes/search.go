@@ -14,9 +14,9 @@ import (
 
 // The search for modes: among draws of the prior some are taken to begin at, the
 // highest and others. A few of them go uphill first; the others stop where what they
-// see of the density, and the path there, lead to an end that is known. While many of
-// the ends are new, more searches are made; and the ends that no barrier separates
-// are one mode.
+// see of the density, and the path there, lead to an end that is known. Others begin
+// at summits on the lines through the highest end. While many of the ends are new, more
+// searches are made; and the ends that no barrier separates are one mode.
 
 // A ModeSearch says how modes are looked for. The zero value is ready for use.
 type ModeSearch struct {
@@ -34,10 +34,12 @@ type ModeSearch struct {
 	Workers int
 
 	// Points is the number of draws of the prior to look at, zero for 400 and
-	// negative for none, and Starts the number of these to search from. Zero means
-	// 24, more in few dimensions, and up to four times as many if the ends of the
-	// first ones tell that there are others; but none begins beyond a seventh of the
-	// solves of a run with the default settings, 4 (2000 + 250 d).
+	// negative for none, spread evenly over the prior of each parameter. Starts is
+	// the number of these to search from. Zero means 24, more in few dimensions, and
+	// up to four times as many if the ends of the first ones tell that there are
+	// others, and as the highest end is found, from where the density rises again
+	// along a coordinate; but none begins beyond a sixth of the solves of a run with
+	// the default settings, 4 (2000 + 250 d).
 	Points, Starts int
 }
 

@@ -9,47 +9,91 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
+// What a search costs is bounded by shares of the solves of a run with the default
+// settings, with what it takes to make modes of the ends counted in.
+const (
+	sharePlanned = 0.165 // beyond which no search begins,
+	shareMore    = 0.15  // nor one beyond those planned;
+	shareMost    = 0.18  // and here those that are under way are given up
+)
+
 // climb takes searches uphill, and returns their ends and how many there were. They
-// go in groups, and the later ones are spared most of the way. With as many ends as w
-// of n searches have found, as many as
+// go in groups, and the later ones are spared most of the way. After each group some
+// begin at summits on the lines through the highest end. With as many ends as w of n
+// searches have found, as many as
 //
 //	w (n − 1)/(n − w − 2)
 //
 // are to be expected in all [Boender & Rinnooy Kan 1987]; if that is half of one more
-// than w, other searches follow, from points that are left. What it costs is bounded:
-// beyond a seventh of the solves of a run with the default settings no search begins, nor
-// one beyond those planned from a ninth on.
+// than w, other searches follow, from points that are left.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
-	run := float64(4 * (2000 + 250*len(q.p.Params)))
-	next, climbs := take(climbs, max(6, planned/4))
+	group := max(6, planned/6)
+	// room returns how many searches there is work for, up to a share of a run.
+	room := func(share float64) int {
+		if !q.free {
+			return group
+		}
+		each := (q.work() - before) / float64(searches)
+		return max(0, min(group, int(q.left(share, ends)/max(each, 1))))
+	}
+	highest := math.Inf(-1)
+	for _, c := range climbs {
+		highest = max(highest, c.f)
+	}
+	next, climbs := take(climbs, group)
 	for next = append(next, from...); len(next) > 0; {
 		searches += len(next)
 		if ends, err = q.ascend(ctx, ends, next); err != nil {
 			return nil, 0, err
 		}
+		next = nil
 		n := 0.0
 		for _, c := range ends {
 			n += float64(c.found)
 		}
 		switch {
-		case len(climbs) > 0 && !(q.free && q.work()-before > run/7):
-			next, climbs = take(climbs, max(6, planned/4))
-		case len(climbs) > 0 || !q.free || searches >= 4*planned || q.work()-before > run/9:
-			next = nil
-		default:
+		case len(climbs) > 0:
+			next, climbs = take(climbs, room(sharePlanned))
+		case q.free && searches < 4*planned && room(shareMore) > 0:
 			if ends, err = q.distinct(ctx, ends); err != nil {
 				return nil, 0, err
 			}
-			if w := float64(len(ends)); n-w-2 > 0 && w*(n-1)/(n-w-2) < w+0.5 {
-				next = nil
-				break
+			if w := float64(len(ends)); n-w-2 <= 0 || w*(n-1)/(n-w-2) >= w+0.5 {
+				next, left = spread(left, room(shareMore))
 			}
-			next, left = spread(left, max(6, planned/4))
+		}
+		if most := min(4, room(sharePlanned)); q.free && most > 0 {
+			more, err := q.scan(ctx, ends, highest, most)
+			if err != nil {
+				return nil, 0, err
+			}
+			next = append(next, more...)
 		}
 	}
 	ends, err = q.distinct(ctx, ends)
 	return ends, searches, err
+}
+
+// left returns how many solves are left of a share of a run, when modes have been made
+// of the ends: a polish and a Hessian each for those that may count, and looking at
+// whether they are distinct.
+func (q *search) left(share float64, ends []*climb) float64 {
+	highest := math.Inf(-1)
+	for _, c := range ends {
+		highest = max(highest, c.f)
+	}
+	d := float64(len(q.p.Params))
+	out := share*4*(2000+250*d) - q.work()
+	for _, c := range ends {
+		if c.f > highest-lowest {
+			out -= 4*d + d*(d+1)
+			if !c.apart {
+				out -= 20 + 5*(d+1)
+			}
+		}
+	}
+	return out
 }
 
 // take returns the first n, or all, and the rest.
@@ -73,7 +117,7 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 
 // ascend takes searches uphill, beside ends that are known. A round is some steps of
 // each; between rounds those that have come together go on as one, and those stop
-// whose way leads to a known end.
+// whose way leads to a known end, or that would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -81,6 +125,9 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	for round := range rounds {
 		if tell != nil {
 			tell(all-len(climbs), all)
+		}
+		if q.free && len(ends) > 0 && q.left(shareMost, ends) < 0 {
+			climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return len(c.from) == 0 })
 		}
 		if len(climbs) == 0 {
 			break
@@ -116,7 +163,11 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		if climbs, err = q.lead(ctx, ends, active); err != nil {
 			return nil, err
 		}
-		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(ends) })
+		highest := math.Inf(-1)
+		for _, c := range slices.Concat(ends, climbs) {
+			highest = max(highest, c.f)
+		}
+		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
 	}
 	return ends, nil
 }

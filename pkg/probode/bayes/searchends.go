@@ -114,14 +114,14 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	for n, c := range climbs {
 		open := make([]bool, len(out))
 		err := q.each(ctx, len(out), nil, func(e *Density, i int) error {
-			open[i] = straight(e, out[i].u, c.u, min(out[i].f, c.f)-barrier)
+			open[i] = !(c.apart && out[i].apart) && straight(e, out[i].u, c.u, min(out[i].f, c.f)-barrier)
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 		k := slices.Index(open, true)
-		if near := nearest(climbs[:n], c); k < 0 && near >= 0 {
+		if near := nearest(climbs[:n], c); k < 0 && near >= 0 && !(c.apart && climbs[near].apart) {
 			err := q.each(ctx, 1, nil, func(e *Density, _ int) error {
 				o := climbs[near]
 				if low := min(o.f, c.f) - barrier; straight(e, o.u, c.u, low) || bent(e, o.u, c.u, low, 3) {
@@ -140,6 +140,9 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 		}
 		group[n] = len(out)
 		out = append(out, c)
+	}
+	for _, c := range out {
+		c.apart = true
 	}
 	return out, nil
 }

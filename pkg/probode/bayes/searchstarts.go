@@ -30,12 +30,20 @@ func (q *search) points(ctx context.Context) (points []*climb, failed []float64,
 	return points, failed, nil
 }
 
-// look evaluates the density at Points draws of the prior.
+// look evaluates the density at Points draws of the prior, a Latin hypercube [McKay,
+// Beckman & Conover 1979].
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
 	for i := range thetas {
-		thetas[i] = q.p.DrawPrior(rng)
+		thetas[i] = make([]float64, d)
+	}
+	for k := range d {
+		// One from each of as many parts of the prior of the same mass.
+		for i, part := range rng.Perm(len(thetas)) {
+			at := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
+			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
+		}
 	}
 	all, bad := make([]*climb, len(thetas)), make([]bool, len(thetas))
 	err = q.each(ctx, len(thetas), q.tell(0, "draws of the prior"), func(e *Density, i int) error {
@@ -102,7 +110,15 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	return out, left
+	// Some of each kind come first, for the work may be bounded.
+	kinds := (n + 2) / 3
+	mixed := make([]*climb, 0, n)
+	for i := range kinds {
+		for j := i; j < n; j += kinds {
+			mixed = append(mixed, out[j])
+		}
+	}
+	return mixed, left
 }
 
 // summits returns which of the points, the highest first, are higher than the

@@ -229,7 +229,7 @@ func (as *assessor) warnModes(say func(string, ...any)) {
 		if i >= len(as.modes) || as.modes[i] == nil {
 			continue
 		}
-		if m := as.modes[i]; (len(m.Modes) > 3 && 2*m.Once > len(m.Modes)) || 2*m.Solved < m.Tried {
+		if as.modes[i].Doubtful() {
 			say("%v: there may be other modes: %s", st, st.Missed)
 		}
 	}

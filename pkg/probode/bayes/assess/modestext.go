@@ -62,15 +62,18 @@ func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc
 	return b.String(), nil
 }
 
-// modesText returns the table of the modes of all steps and of the reference; "" if
-// there is only one everywhere.
+// modesText returns the table of the modes of all steps and of the reference; if there
+// is only one everywhere, what the search at the first step may have missed.
 func (a *Report) modesText() string {
 	several := len(heavy(a.ReferenceModes)) > 1
 	for i := range a.Steps {
 		several = several || len(heavy(a.Steps[i].Modes)) > 1 || len(a.Steps[i].Lost) > 0
 	}
 	if !several {
-		return ""
+		if len(a.Steps) == 0 || a.Steps[0].Missed == "" {
+			return ""
+		}
+		return fmt.Sprintf("one mode; %v: %s\n\n", &a.Steps[0], a.Steps[0].Missed)
 	}
 	rows := [][]string{modeHeader("modes")}
 	var notes strings.Builder
