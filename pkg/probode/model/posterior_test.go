@@ -357,8 +357,8 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// The kink of Laplace errors is all that is not smooth in their log density, and all
-// searches come to the mode at four kinks.
+// The kink of Laplace errors is all that is not smooth in their log density, and the
+// searches come to the mode at four kinks, but for those that are given up early.
 func TestPosteriorKinks(t *testing.T) {
 	sigma, err := newProgram([]string{"m"}, []*expr.Node{expr.Num(0.2)})
 	if err != nil {
@@ -391,8 +391,8 @@ func TestPosteriorKinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	best := m.Highest()
-	if best.Cov == nil || best.Mass < 0.999 || 10*best.Found < 9*m.Searches {
-		t.Errorf("%d of %d searches, covariance %v, mass %v: want all of them", best.Found, m.Searches, best.Cov, best.Mass)
+	if best.Cov == nil || best.Mass < 0.999 || 4*best.Found < 3*m.Searches {
+		t.Errorf("%d of %d searches, covariance %v, mass %v: want at least three of four", best.Found, m.Searches, best.Cov, best.Mass)
 	}
 	// The priors are flat on the scales, and so the mode is held by the kinks of the
 	// largest likelihood, to what a tolerance of 1e-6 leaves; the error is moved by the

@@ -107,16 +107,19 @@ func TestWarningsInWords(t *testing.T) {
 	}
 }
 
-// A callersLaw is a Likelihood whose parameter is a weight and not an error's size,
+// A callers is a Likelihood whose parameter is a weight and not an error's size,
 // as far as this package knows.
-type callersLaw struct{ bayes.Gaussian }
+type callers struct{ bayes.Gaussian }
 
 // Only of the distributions of this package is it known which parameter is a size.
 func TestSpreads(t *testing.T) {
 	p := &bayes.Posterior{}
+	for _, name := range []string{"gauss", "log", "nu", "scale", "scale3", "phi", "weight"} {
+		p.Params = append(p.Params, bayes.Param{Name: name})
+	}
 	for _, l := range []bayes.Likelihood{
 		bayes.Gaussian{Sigma: bayes.Unknown("gauss")}, bayes.LogNormal{Sigma: bayes.Unknown("log")}, bayes.StudentT{Nu: bayes.Unknown("nu"), Sigma: bayes.Unknown("scale")},
-		bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Unknown("scale3")}, bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}, bayes.Poisson{}, callersLaw{bayes.Gaussian{Sigma: bayes.Unknown("weight")}},
+		bayes.StudentT{Nu: bayes.Known(3), Sigma: bayes.Unknown("scale3")}, bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}, bayes.Poisson{}, callers{bayes.Gaussian{Sigma: bayes.Unknown("weight")}},
 	} {
 		p.Experiments = append(p.Experiments, bayes.Experiment{Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}, Errors: []bayes.Likelihood{l}})
 	}

@@ -137,7 +137,7 @@ func (s *Search) step(f Function, enough float64) (done bool) {
 			return f.Value(next)
 		}
 		value, u := look()
-		if !(s.F-value > 0.1*s.Gain) && !math.IsInf(value, 0) && !math.IsNaN(value) {
+		if !(s.F-value > 0.1*s.Gain) && !math.IsInf(value, 0) && len(u) == len(m.J) {
 			// By how much the kinks have bent.
 			m.U = slices.Clone(u)
 			for k, row := range m.J {
@@ -154,8 +154,9 @@ func (s *Search) step(f Function, enough float64) (done bool) {
 				}
 			}
 			if !ok {
-				to = first
-				value, _ = look()
+				if to = first; s.F-value > 1e-3*s.Gain {
+					value, _ = look() // to be where it was last asked for
+				}
 			}
 		}
 		if fell := s.F - value; fell > 1e-3*s.Gain {
@@ -198,6 +199,9 @@ func (p *Point) lagrangian(lambda []float64) []float64 {
 
 // learn updates the curvature by BFGS, damped as Powell has it so that it stays positive.
 func (s *Search) learn(to []float64, at *Point, lambda []float64) {
+	if len(at.U) != len(lambda) {
+		return // a kink has come or gone
+	}
 	n := len(to)
 	step, y, bs := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
 	before, after := s.At.lagrangian(lambda), at.lagrangian(lambda)
