@@ -119,9 +119,11 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 // mode.
 func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate, name, path string) error {
 	var at *assess.Certified
-	for i := range all[0].Modes {
-		if m := &all[0].Modes[i]; m.Found && at == nil {
-			at = m
+	for _, c := range all {
+		for i := range c.Modes {
+			if m := &c.Modes[i]; m.Found && at == nil {
+				at = m
+			}
 		}
 	}
 	if at == nil {
