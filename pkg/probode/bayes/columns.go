@@ -58,7 +58,7 @@ func (p *Posterior) Spreads() map[string]float64 {
 				continue
 			}
 			for n, v := range l.Own() {
-				if s := about.Own[n].Spread; p.index(v.Name) >= 0 && s != 0 {
+				if s := about.Own[n].Spread; v.Name != "" && p.columnOf(x, v) < 0 && s != 0 {
 					out[v.Name] = s
 				}
 			}
