@@ -168,6 +168,7 @@ func TestCertifyAt(t *testing.T) {
 	for _, bad := range [][]string{
 		{"certify", "-case", "lynx-hare", "-at", "nominal"},
 		append(args[:len(args)-1:len(args)-1], "nothing=1"),
+		append(args[:len(args)-1:len(args)-1], "ka=1e9"),
 	} {
 		if err := run(context.Background(), bad, &out); err == nil || !strings.Contains(err.Error(), "-at") {
 			t.Errorf("%v: %v", bad, err)
