@@ -46,6 +46,9 @@ func (p *Posterior) unmeasured(ctx context.Context, x *Experiment, theta []float
 		// Between events there are few points to interpolate.
 		return probode.GridThrough(problem, theta, x.Data.T, h)
 	}
+	if !(length/h < math.MaxInt32) {
+		return probode.UniformGrid(problem, theta, h) // says how many steps that would be
+	}
 	// The largest step that divides the span.
 	return probode.UniformGrid(problem, theta, length/math.Ceil(length/h*(1-1e-12)))
 }

@@ -149,7 +149,7 @@ func (a *assessor) again(i, size int) error {
 	if err != nil || !changed {
 		return err
 	}
-	if st.KHat, err = a.weigh(d); a.ctx.Err() != nil {
+	if st.KHat, _ = a.weigh(d); a.ctx.Err() != nil {
 		return a.ctx.Err()
 	}
 	st.KHatLimit, st.Deterministic = a.limit(d), d.summed

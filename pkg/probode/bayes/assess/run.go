@@ -240,7 +240,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 		return nil, err
 	}
 	a.say("accurate solutions, %v", st)
-	if st.KHat, err = a.weigh(d); a.ctx.Err() != nil {
+	if st.KHat, _ = a.weigh(d); a.ctx.Err() != nil {
 		return nil, a.ctx.Err()
 	}
 	st.KHatLimit, a.runs[i] = a.limit(d), d

@@ -29,7 +29,8 @@ const edgeSlope = 2
 // Coordinates that are known to no better than 1, on a scale on which a prior is about
 // as wide, are left out: an optimum at the edge of a prior is far from the mode of its
 // density on an unbounded scale, and the data do not mind. There the slope is that of
-// the scale, at most 1.
+// the scale, at most 1. That the data do not mind is looked at, since near an edge all
+// slopes vanish: nowhere in the bulk of the scale may the likelihood be much larger.
 func stay(x *expecter, by *bayes.Density, u []float64) (l *linearised, near bool, err error) {
 	// Where a solution ends nearby, as at the edge of a blow-up, narrow differences
 	// may still do.
@@ -51,6 +52,14 @@ func stay(x *expecter, by *bayes.Density, u []float64) (l *linearised, near bool
 			known = append(known, k)
 		} else if !(math.Abs(l.gradient.AtVec(k)) <= edgeSlope) {
 			return l, false, nil
+		}
+	}
+	for k := range u {
+		if slices.Contains(known, k) {
+			continue
+		}
+		if better, err := l.betterInside(x, by, k); err != nil || better {
+			return l, false, err
 		}
 	}
 	n := len(known)
@@ -75,6 +84,30 @@ func stay(x *expecter, by *bayes.Density, u []float64) (l *linearised, near bool
 	}
 	near, err = l.top(x, by, known, precision)
 	return l, near, err
+}
+
+// betterInside tells whether the log likelihood is larger by more than three where
+// coordinate k alone is in the bulk of its scale; of one coordinate, one draw in seventy
+// is as far below its mode.
+func (l *linearised) betterInside(x *expecter, by *bayes.Density, k int) (bool, error) {
+	u, theta := slices.Clone(l.u), make([]float64, len(l.u))
+	by.Constrain(theta, u)
+	_, here, err := x.at(theta)
+	if err != nil {
+		return false, err
+	}
+	for _, at := range []float64{-4, -2, -1, 0, 1, 2, 4} {
+		u[k] = at
+		by.Constrain(theta, u)
+		_, there, err := x.at(theta)
+		if x.ctx.Err() != nil {
+			return false, x.ctx.Err()
+		}
+		if err == nil && there > here+3 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // top tells whether the log density, of which precision is the information on the known

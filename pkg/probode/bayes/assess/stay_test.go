@@ -82,3 +82,40 @@ func TestStayAtMinimum(t *testing.T) {
 		}
 	}
 }
+
+// At the edge of a uniform prior the information and all slopes vanish on the unbounded
+// scale. That is no mode where the likelihood is larger inside, and may be one where it
+// is not.
+func TestStayAtEdge(t *testing.T) {
+	decay := &probode.Problem{
+		Name: "decay", Span: [2]float64{0, 4}, Theta: []float64{1}, Params: []string{"k"}, Autonomous: true, X0: []float64{1},
+		F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+	}
+	d := &bayes.Data{}
+	for i := range 8 {
+		at := 0.5 * float64(i+1)
+		d.T, d.Y = append(d.T, at), append(d.Y, []float64{math.Exp(-at)})
+	}
+	for _, c := range []struct {
+		from, to, at float64
+		certified    bool
+	}{
+		{0.1, 10, 1, true},
+		{0.1, 10, 10 - 1e-8, false},
+		{0.1, 10, 0.1 + 1e-10, false},
+		{0.1, 1, 1 - 1e-9, true}, // the mode of the likelihood
+	} {
+		p := &bayes.Posterior{
+			Params:      []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: c.from, Max: c.to}}},
+			Experiments: []bayes.Experiment{{Problem: decay, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
+			Method:      probode.RungeKutta{}, StepSize: 0.1,
+		}
+		got, err := assess.Certify(context.Background(), p, assess.CertifySettings{Modes: [][]float64{{c.at}}, Stay: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Certified(0.1) != c.certified {
+			t.Errorf("uniform(%g, %g) at %v: certified %v:\n%v", c.from, c.to, c.at, !c.certified, got)
+		}
+	}
+}

@@ -242,6 +242,11 @@ func (m *model) at(text string) ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, q := range m.loaded.Params {
+		if v := theta[i]; q.Estimate && v != q.Nominal && (v < q.Lower || v > q.Upper) {
+			return nil, fmt.Errorf("-at %s=%g: outside of its bounds, %g to %g", clip(q.ID), v, q.Lower, q.Upper)
+		}
+	}
 	point, err := m.loaded.Point(theta)
 	if err != nil {
 		return nil, fmt.Errorf("-at: %w", err)

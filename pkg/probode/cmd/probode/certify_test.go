@@ -99,6 +99,9 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -json nodir/a.json", "-json nodir/a.json: there is no folder nodir"},
 		{"-case dragons -line beta1", "-line and -out"},
 		{"-case dragons -steps 0.5 -line beta1 -out a.txt", "-out a.txt: want a name that ends in .png or .svg"},
+		{"-case dragons -steps 0.5,0.25,0.50", `-steps 0.5,0.25,0.50: "0.50" is there twice`},
+		{"-case dragons -rtol 1e-3,0.001", "rtol = 0.001 is there twice"},
+		{"-case lynx-hare -step 1e-290", "step is 1e-290: 2e+291 steps over the span of 20 are more than"},
 		{"-case dragons more", `"more" is not a flag`},
 		{"", "-case, -problem or -model"},
 	} {
@@ -165,6 +168,7 @@ func TestCertifyAt(t *testing.T) {
 	for _, bad := range [][]string{
 		{"certify", "-case", "lynx-hare", "-at", "nominal"},
 		append(args[:len(args)-1:len(args)-1], "nothing=1"),
+		append(args[:len(args)-1:len(args)-1], "ka=1e9"),
 	} {
 		if err := run(context.Background(), bad, &out); err == nil || !strings.Contains(err.Error(), "-at") {
 			t.Errorf("%v: %v", bad, err)

@@ -328,6 +328,11 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 		return nil, err
 	}
 	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, StepSize: m.step}
+	for _, name := range own {
+		if slices.Contains(paramNames(problem), name) {
+			return nil, fmt.Errorf("-errors %s: %s is a parameter of the equations: want another name, or a number", m.errors, name)
+		}
+	}
 	known := append(paramNames(problem), own...)
 	for _, q := range m.priors {
 		if !slices.Contains(known, q.name) {

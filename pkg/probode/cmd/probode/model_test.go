@@ -229,6 +229,8 @@ func TestModelErrors(t *testing.T) {
 		{append(ok, "-errors", "lognormal(sigma),gaussian(tau)", "-prior", "tau=uniform(-1,1)"), "-prior tau=uniform(-1,1): tau is a number of -errors lognormal(sigma),gaussian(tau): want a prior without negative values"},
 		{append(ok, "-columns", "lynx"), `-columns lynx: no state "lynx": want column=state, with the states prey, predator`},
 		{append(ok, "-step", "-1"), "-step -1"},
+		{append(ok, "-errors", "gaussian(a)"), "-errors gaussian(a): a is a parameter of the equations"},
+		{append(ok, "-fix", "b=1", "-fix", "b=2"), "-fix b=2: b has a value already"},
 		{append(ok, "-t0", "1901"), "-t0 1901: the data reach from t = 1900 to 1902"},
 		{append(ok, "-chains", "0"), "-chains 0"},
 		{append(ok, "-chains", "1000001"), "-chains 1000001: want a number from 1 to 1000000"},
