@@ -60,15 +60,18 @@ DRAWN = """() => [...document.querySelectorAll("[data-probode] canvas:first-of-t
     return {colours: colours.size, drawn: data.length - Math.max(...colours.values())};
 })"""
 
+# By how many pixels the widest chart of a page is cut off.
+CUT = """() => Math.max(...[...document.querySelectorAll("[data-probode]")].map(b => b.scrollWidth - b.clientWidth))"""
+
 # Where on the page the marks of a chart's slider are; none if it has no slider.
 MARKS = """(box) => {
     const chart = window.echarts.getInstanceByDom(box.querySelector("[_echarts_instance_]"));
     const slider = chart.getModel().getComponent("timeline");
     if (!slider) return [];
-    const origin = chart.getDom().getBoundingClientRect();
+    const host = chart.getDom(), origin = host.getBoundingClientRect(), share = origin.width / host.offsetWidth;
     return chart.getViewOfComponentModel(slider)._tickSymbols.map(s => {
         const [x, y] = s.transformCoordToGlobal(0, 0);
-        return {x: origin.x + x, y: origin.y + y};
+        return {x: origin.x + share * x, y: origin.y + share * y};
     });
 }"""
 
@@ -196,8 +199,9 @@ def pixels(box):
 
 
 def interactive(browser, server, path):
-    """Returns the number of sliders tested."""
-    context = browser.new_context(viewport={"width": 1500, "height": 1100})
+    """Returns the number of sliders tested. The window is that of a small screen: charts
+    must shrink to what the list of files leaves them."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
     asked = []
     context.on("request", lambda r: asked.append(r.url) if "echarts" in r.url else None)
     page = opened(context, server, path)
@@ -218,6 +222,7 @@ def interactive(browser, server, path):
         assert p["colours"] > 5 and p["drawn"] > 1000, f"{name}: nothing is drawn: {p}"
         assert not box.locator("img").is_visible(), f"{name}: the static picture is beside the chart"
         box.screenshot(path=OUT / f"{name}.png")
+        assert page.evaluate(CUT) <= 0, f"{name}: cut off by {page.evaluate(CUT)} pixels"
         marks = box.evaluate(MARKS)
         if marks:
             sliders += 1
@@ -331,6 +336,7 @@ def visit(browser, base, notebooks, width):
         charts += len(drawn)
         wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide <= 0, f"{name}: {wide} pixels wider than a window of {width}"
+        assert page.evaluate(CUT) <= 0, f"{name}: a chart is cut off in a window of {width}"
         page.screenshot(path=OUT / f"site-{pathlib.Path(name).stem}-{width}.png")
     page.goto(base + "index.html")
     page.screenshot(path=OUT / f"site-index-{width}.png")

@@ -102,7 +102,7 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
             client.execute_cell(cell, 1)
         texts = [o.data["text/plain"] for o in cell.outputs]
         self.assertRegex(texts[0], r"^steps: \d+ of 1000000$")
-        self.assertEqual(texts[1:], ["Interrupted: what follows comes from the part that was done.", "kept\nyes"])
+        self.assertEqual(texts[1:], ["Interrupted: what follows, if anything, comes from the part that was done.", "kept\nyes"])
 
     def test_hints(self):
         text = self.findings("%%\ncal := 1\nfmt.Println(cal)", "%%\nfmt.Println(cal)")

@@ -115,7 +115,7 @@ def notebook(page, site, assets):
         if cell.cell_type != "code":
             continue
         parts.append(writer.code(cell.source))
-        outputs = [output(o) for o in cell.outputs]
+        outputs = [output(o, writer) for o in cell.outputs]
         parts.append('<div class="outputs">' + "\n".join(outputs) + "</div>")
         if not page.picture and (m := re.search(r'data:image/png;base64,([^"]+)"', "".join(outputs))):
             page.picture = page.file.replace(".html", ".png")
@@ -124,7 +124,9 @@ def notebook(page, site, assets):
     page.title = f"{page.name[:2]} {writer.title}"
 
 
-def output(o):
+def output(o, writer):
+    if "text/latex" in o.get("data", {}):
+        return writer.markdown(o.data["text/latex"])
     if "data" in o:
         return o.data["text/html"] if "text/html" in o.data else f"<pre>{html.escape(o.data.get('text/plain', ''))}</pre>"
     if o.output_type == "stream":
@@ -178,7 +180,9 @@ def fill(template, page, beside, before, after):
         current = ' aria-current="page"' if p is page else ""
         item = f'<li><a href="{p.file}"{current}>{html.escape(p.name)}</a>'
         if p is page:
-            item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading)}</a></li>'
+            # The names of a package stand under its own.
+            package = p.title.removeprefix("package ") + "."
+            item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading.removeprefix(package))}</a></li>'
                                      for s in page.sections if s.anchor and s.level == 2) + "</ul>"
         return item + "</li>"
 

@@ -1,4 +1,4 @@
-// The search over the site, and charts that fit narrow windows.
+// The search over the site.
 (function () {
   "use strict";
 
@@ -96,25 +96,5 @@
   });
   document.addEventListener("keydown", function (e) {
     if (e.key === "/" && !/input|textarea/i.test(document.activeElement.tagName)) { input.focus(); e.preventDefault(); }
-  });
-
-  // A chart has its size in pixels. In a narrow window it is made smaller as a
-  // whole, as its picture is.
-  function fit(box) {
-    var host = box.querySelector("div"), width = +box.getAttribute("data-width"), height = +box.getAttribute("data-height");
-    if (!host || !width) return;
-    var scale = Math.min(1, box.clientWidth / width);
-    host.style.transformOrigin = "0 0";
-    host.style.transform = scale < 1 ? "scale(" + scale + ")" : "";
-    host.style.marginBottom = (scale - 1) * height + "px";
-    box.style.overflow = "hidden";
-  }
-  var boxes = document.querySelectorAll("[data-probode]");
-  var sizes = new ResizeObserver(function (entries) { entries.forEach(function (e) { fit(e.target); }); });
-  var drawn = new MutationObserver(function (records) { records.forEach(function (r) { fit(r.target); }); });
-  boxes.forEach(function (box) {
-    sizes.observe(box);
-    drawn.observe(box, {childList: true});
-    fit(box);
   });
 })();

@@ -137,6 +137,8 @@ class Renderer(IPythonRenderer):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
     def math(self, tex, display):
+        # The converter knows arrays and not aligned.
+        tex = tex.replace(r"\begin{aligned}", r"\begin{array}{rlrl}").replace(r"\end{aligned}", r"\end{array}")
         try:
             mathml = convert(tex, display=display)
         except Exception as e:
@@ -144,4 +146,6 @@ class Renderer(IPythonRenderer):
             return html.escape(tex)
         if m := re.search(r"\\[a-zA-Z]+", re.sub(r"<[^>]+>", " ", mathml)):
             self.writer.find(f"formula {tex.strip()}: {m[0]} is not converted")
+        if "&amp;" in mathml or "<mo>&</mo>" in mathml or "<mi>&</mi>" in mathml:
+            self.writer.find(f"formula {tex.strip()}: & is not converted")
         return mathml

@@ -231,7 +231,7 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	x := axis{
 		XAxis: opts.XAxis{
 			Type: "value", GridIndex: grid, Min: sig(lo), Max: sig(hi), Show: opts.Bool(true),
-			Name: a.Label, NameLocation: "middle", NameGap: nameGap, SplitNumber: max(2, n*2/3),
+			Name: a.Label, NameLocation: "middle", NameGap: nameGap, SplitNumber: splits(lo, hi, n),
 			AxisLine:  &opts.AxisLine{Show: opts.Bool(true), OnZero: opts.Bool(false), LineStyle: line},
 			SplitLine: &opts.SplitLine{Show: opts.Bool(true), LineStyle: &opts.LineStyle{Color: "#e6e6e6"}},
 		},
@@ -255,6 +255,28 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 		}
 	}
 	return x
+}
+
+// splits returns into how many parts ECharts is to be asked to divide a linear axis so
+// that its ticks are those of the picture: it takes the span over that number and rounds
+// to 1, 2, 3, 5 or 10 times a power of ten. If no number does it, ECharts may choose.
+func splits(lo, hi float64, n int) int {
+	d := step(lo, hi, n)
+	for s := 1; s <= 2*n; s++ {
+		raw := (hi - lo) / float64(s)
+		unit := math.Pow(10, math.Floor(math.Log10(raw)))
+		nice := 10.0
+		for _, m := range [][2]float64{{1.5, 1}, {2.5, 2}, {4, 3}, {7, 5}} {
+			if raw/unit < m[0] {
+				nice = m[1]
+				break
+			}
+		}
+		if math.Abs(nice*unit-d) < 1e-6*d {
+			return s
+		}
+	}
+	return max(2, n*2/3)
 }
 
 // sig drops the digits of an axis limit that no picture shows.

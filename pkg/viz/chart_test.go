@@ -339,3 +339,16 @@ func TestSliderOption(t *testing.T) {
 		}
 	}
 }
+
+// The numbers are what ECharts 5 was seen to draw: asked for 2 parts of 0.07 to 1.84 it
+// has one tick, at 1; for 4 those of the picture, at 0.5, 1 and 1.5.
+func TestSplits(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi  float64
+		n, want int
+	}{{0.07, 1.84, 4, 3}, {0, 20, 11, 9}, {-2.2, 2.2, 5, 3}, {0, 1, 3, 2}, {0, 3, 2, 2}} {
+		if got := splits(c.lo, c.hi, c.n); got != c.want {
+			t.Errorf("[%g, %g] with %d ticks at most: %d parts, want %d", c.lo, c.hi, c.n, got, c.want)
+		}
+	}
+}

@@ -210,6 +210,12 @@ func (k look) icon() string {
 	switch {
 	case k.area:
 		return "rect"
+	// A legend draws its own squares and triangles as wide as its lines; of a path it
+	// keeps the shape.
+	case k.width == 0 && k.marker == Square:
+		return "path://M0 0h10v10h-10z"
+	case k.width == 0 && k.marker == Triangle:
+		return "path://M5 0l5 9h-10z"
 	case k.width == 0:
 		return k.marker.chart()
 	}

@@ -14,9 +14,10 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script without its comments and indentation: every figure of a
-// notebook brings it along, for none knows of the others.
-var loader = regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, "")
+// loader is the script without its comments and indentation, in one line, of which a
+// notebook makes less than of many: every figure brings it along, for none knows of the
+// others. Its statements end with semicolons.
+var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
 // HTML returns a fragment of a page, or the output of a notebook cell, that
 // shows the graphic: the static picture, and a script that puts the interactive

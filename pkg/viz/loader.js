@@ -151,18 +151,33 @@
     return option;
   }
 
+  // A chart is laid out in pixels. Where there is less room it is shown smaller, as its
+  // picture is, down to the size at which it can still be read; then the box scrolls.
   function draw(echarts, box, option) {
-    var picture = box.querySelector("img"), host = document.createElement("div"), chart;
-    host.style.width = box.getAttribute("data-width") + "px";
-    host.style.height = box.getAttribute("data-height") + "px";
+    var picture = box.querySelector("img"), chart;
+    var frame = document.createElement("div"), host = document.createElement("div");
+    var width = box.getAttribute("data-width"), height = box.getAttribute("data-height");
+    function fit() {
+      var share = box.clientWidth ? Math.max(0.6, Math.min(1, box.clientWidth / width)) : 1;
+      frame.style.width = share * width + "px";
+      frame.style.height = share * height + "px";
+      host.style.transform = share < 1 ? "scale(" + share + ")" : "";
+      return share;
+    }
+    frame.style.overflow = "hidden";
+    host.style.width = width + "px";
+    host.style.height = height + "px";
+    host.style.transformOrigin = "0 0";
     picture.style.display = "none";
-    box.appendChild(host);
+    frame.appendChild(host);
+    box.appendChild(frame);
     try {
-      chart = echarts.init(host);
+      chart = echarts.init(host, null, { devicePixelRatio: (window.devicePixelRatio || 1) * fit() });
       chart.setOption(equip(option, chart));
+      if (window.ResizeObserver) new ResizeObserver(fit).observe(box);
     } catch (e) {
       if (chart) chart.dispose();
-      box.removeChild(host);
+      box.removeChild(frame);
       picture.style.display = "";
       console.warn("figure stays static:", e);
     }

@@ -166,7 +166,7 @@
     var box = el("div", { "class": "panel" }, into);
     var svg = el("svg", { viewBox: "0 0 " + w + " " + h, role: "img", "aria-label": title + ": " + yLabel + " against " + xLabel }, box);
     el("text", { x: l, y: 16, "class": "title" }, svg, title);
-    var xs = marks.map(function (m) { return m.x; }), ys = marks.map(function (m) { return m.y; });
+    var xs = marks.map(function (m) { return m.x; }), ys = marks.map(function (m) { return m.y; }).concat(options.rules || []);
     if (!xs.length) { el("text", { x: l, y: h / 2, "class": "axis" }, svg, "nothing that was tried works here"); return; }
     function scale(v, from, to, log, lo, hi) {
       var f = log ? Math.log10 : Number, a = lo !== undefined ? f(lo) : f(Math.min.apply(null, v)), z = hi !== undefined ? f(hi) : f(Math.max.apply(null, v));

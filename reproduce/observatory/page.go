@@ -29,7 +29,7 @@ p { max-width: 50rem; } figure { margin: 1.5rem 0; }
 .scroll { overflow: auto; } .tall { max-height: 36rem; }
 table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
 th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
-th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td:first-child { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td:first-child, #cells td:nth-child(3) { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.good { color: #00704f; } td.bad { color: #b34700; }
 input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
 #ask { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; background: #f3f5f7; padding: .8rem 1rem; border-radius: 6px; }
@@ -288,7 +288,7 @@ func (o *observatory) allPart(p *page, rows []row, answers []answer) error {
 	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {
-			return ""
+			return "–"
 		}
 		return fmt.Sprintf("%.3g", v)
 	}

@@ -64,7 +64,7 @@ func Check(err error) {
 }
 
 var noteInterrupt = sync.OnceFunc(func() {
-	note("Interrupted: what follows comes from the part that was done.")
+	note("Interrupted: what follows, if anything, comes from the part that was done.")
 })
 
 // Must is [Check] for a call that returns a value as well.

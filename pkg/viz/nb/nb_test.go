@@ -251,7 +251,7 @@ func TestChains(t *testing.T) {
 		!strings.HasPrefix(shown[1], "Warnings:\n• ") || shown[2] != "Notes of the run:\n• a note" {
 		t.Errorf("chains: %q", shown)
 	}
-	if last := shown[len(shown)-1]; !strings.Contains(last, "deterministic  1.5 ± 1.2") || !strings.Contains(last, "500") {
+	if last := shown[len(shown)-1]; !strings.Contains(last, "deterministic  1.5\u00a0±\u00a01.2") || !strings.Contains(last, "500") {
 		t.Errorf("comparison: %q", last)
 	}
 	if r := run(t, "nothing to show", 0); !r.failed || !strings.Contains(r.stderr, "nb: a int cannot be shown") {
@@ -436,7 +436,7 @@ func TestInterrupt(t *testing.T) {
 	if len(got) != 3 || !strings.HasSuffix(got[0], " of 1000000") {
 		t.Fatalf("shown: %q", got)
 	}
-	equal(t, got[1:], "Interrupted: what follows comes from the part that was done.", "done\n   7")
+	equal(t, got[1:], "Interrupted: what follows, if anything, comes from the part that was done.", "done\n   7")
 
 	r = run(t, "interrupt nothing", 1)
 	if !r.failed || r.stderr != "interrupted before there was anything to show\n" {

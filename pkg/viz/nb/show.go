@@ -131,7 +131,8 @@ func comparison(c bayes.Comparison) {
 }
 
 // plusMinus writes a number and its standard deviation, or error, with two digits of
-// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10.
+// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10. Where a table
+// is narrow it is not broken.
 func plusMinus(v, sd float64) string {
-	return strings.ReplaceAll(viz.PlusMinus(v, sd), "-", "−")
+	return strings.NewReplacer("-", "−", " ", "\u00a0").Replace(viz.PlusMinus(v, sd))
 }

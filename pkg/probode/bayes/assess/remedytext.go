@@ -7,8 +7,9 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// remedyText returns the recommendation and the table of remedies.
-func (a *Report) remedyText() string {
+// Advice returns the recommended remedy in one line, and in another that noise in the
+// model does harm where it does; empty if no remedies were measured.
+func (a *Report) Advice() string {
 	if len(a.Remedies) == 0 {
 		return ""
 	}
@@ -27,11 +28,17 @@ func (a *Report) remedyText() string {
 	if bad > 0 {
 		fmt.Fprintf(&b, "Noise in the model is worse here than ignoring the error, at %d of the steps.\n", bad)
 	}
-	b.WriteByte('\n')
+	return b.String()
+}
+
+// remedyText returns the advice and the table of remedies.
+func (a *Report) remedyText() string {
+	if len(a.Remedies) == 0 {
+		return ""
+	}
 	rows := [][]string{{"remedy", "bias/sd", "sd ratio", "s per 1000", "to reach", "reaches", "note"}}
 	for _, r := range a.Remedies {
 		rows = append(rows, []string{r.Name, number("%+.2g", r.Bias), number("%.3g", r.Ratio), number("%.2g", r.Seconds), number("%.2g", r.Reach), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
 	}
-	b.WriteString(text.Table(rows, func(i int) bool { return i == 0 || i == 6 }))
-	return b.String()
+	return a.Advice() + "\n" + text.Table(rows, func(i int) bool { return i == 0 || i == 6 })
 }

@@ -244,16 +244,18 @@ func assessPage(a *assess.Report, title string) (string, error) {
 <style>
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 940px; margin: 2rem auto; padding: 0 1rem; }
 h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
-.answer:first-of-type { font-weight: 600; font-size: 1.15rem; }
+.answer { font-weight: 600; font-size: 1.1rem; }
 pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
 </style>
 <h1>Does the error of %s matter for the posterior of %s?</h1>
 `, title, html.EscapeString(fmt.Sprint(a.Method)), title)
-	for _, line := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()), "\n") {
-		if line == "" {
-			continue
+	// The first line of each part is its answer.
+	for _, part := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()+"\n"+a.Advice()), "\n\n") {
+		class := " class=answer"
+		for _, line := range strings.Split(part, "\n") {
+			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(line))
+			class = ""
 		}
-		fmt.Fprintf(&b, "<p class=answer>%s</p>\n", html.EscapeString(line))
 	}
 	b.WriteString(figure)
 	if a.Profile != nil {
