@@ -64,8 +64,9 @@ type Certified struct {
 	KL    float64   // Kullback–Leibler divergence between them
 
 	// OwnD is D between the reference and one with a tolerance a hundred times,
-	// or a step ten times, smaller: what the reference itself leaves open. NaN if
-	// that could not be solved.
+	// or a step ten times, smaller, or very many equal steps which see a pulse that it
+	// has stepped over: what the reference itself leaves open. NaN if that could not be
+	// solved.
 	OwnD float64
 
 	// Found tells whether Theta is a mode; it may be on the way to one.
@@ -216,7 +217,42 @@ func (c *certifier) own(at *linearised) float64 {
 		return math.NaN()
 	}
 	d, _ := at.shift(m)
+	if seen := c.seen(at); seen > d {
+		return seen
+	}
 	return d
+}
+
+// seen returns D between an accurate reference and very many equal steps, a quarter of
+// manySteps, where these see what it has stepped over, else 0.
+func (c *certifier) seen(at *linearised) float64 {
+	if !c.reference.Accurate {
+		return 0
+	}
+	var all [2]*linearised
+	for i, fewer := range []float64{4, 16} {
+		x, err := newExpecter(c.ctx, c.p, many(c.p, fewer))
+		if err != nil {
+			return 0
+		}
+		m, _, err := x.at(at.theta)
+		if err != nil {
+			return 0
+		}
+		for k, v := range at.m {
+			if math.Abs(m[k]-v) <= manyRounded*math.Abs(v) {
+				m[k] = v
+			}
+		}
+		other := *at
+		other.m = m
+		all[i] = &other
+	}
+	d, _ := at.shift(all[0].m)
+	if rest, _ := all[1].shift(all[0].m); d > 0 && steppedOver(d, rest) {
+		return d
+	}
+	return 0
 }
 
 // certify sets a solver against the reference.

@@ -25,7 +25,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case c.Certified(threshold):
 		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Coarse, m.Bound, m.D, threshold)
 	case !(m.OwnD <= threshold/10):
-		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed.\n", c.Coarse, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Coarse, c.Reference, m.OwnD, threshold)
 	case m.D > limitD:
 		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
 	case c.gone() != nil:
