@@ -26,7 +26,8 @@ import (
 // parameter moves by more than D standard deviations, or √2 D if numbers of the
 // likelihood, such as σ, are unknown.
 // (What the error of G adds, times the residuals of the data, is zero on the
-// average over data and left out.) Between the distributions of data that the two
+// average over data and left out unless the data are farther from the model than their
+// errors allow.) Between the distributions of data that the two
 // solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
 // divergence D²/2, both exact for Gaussian errors.
 //
@@ -57,11 +58,15 @@ type Certified struct {
 	Moved float64
 
 	D     float64
-	Bound float64   // D or √2 D: no parameter moves by more standard deviations
+	Bound float64   // D or √2 D, and Misfit: no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
 	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
+
+	// Misfit is, where the model does not explain the data, what D leaves out: the
+	// largest further shift in standard deviations. Else it is zero.
+	Misfit float64
 
 	// OwnD is D between the reference and one with a tolerance a hundred times,
 	// or a step ten times, smaller, or very many equal steps which see a pulse that it
@@ -300,6 +305,12 @@ func (c *certifier) fill(m *anchor, x *expecter, unknown bool) error {
 	m.D, m.Bound, m.KL, m.TV = d, d, d*d/2, math.Erf(d/(2*math.Sqrt2))
 	if unknown {
 		m.Bound *= math.Sqrt2
+	}
+	if m.at.misfits() {
+		if m.Misfit, err = m.at.pull(x, c.by, shift); err != nil {
+			return err
+		}
+		m.Bound += m.Misfit
 	}
 	m.Shift, m.SD = nil, nil
 	for _, k := range c.assessed {

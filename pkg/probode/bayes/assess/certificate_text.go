@@ -37,6 +37,9 @@ func (c *Certificate) Answer(threshold float64) string {
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
 	}
+	if m.Misfit > 0 {
+		fmt.Fprintf(&b, "The data are farther from the model than their errors allow: what that makes of the solver's error adds %.2g sd to the bound.\n", m.Misfit)
+	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
 	}
