@@ -47,7 +47,7 @@ func (a AccurateSolver) String() string {
 	case a.StepSize > 0:
 		return fmt.Sprintf("h = %g", a.StepSize)
 	}
-	return fmt.Sprintf("reference with tolerance %g", a.tolerance())
+	return fmt.Sprintf("reference with tolerance %.4g", a.tolerance())
 }
 
 func (a AccurateSolver) tolerance() float64 {
@@ -115,12 +115,14 @@ func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
 	for i, t := range times {
 		times[i] = min(max(t, span[0]), span[1])
 	}
+	first := make([]float64, r.x.Problem.Dim())
+	r.x.Problem.Initial(first, r.theta)
 	once := func(tol float64) (x []float64, claim float64, err error) {
 		sol, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: tol}, Theta: r.theta})
 		if err != nil {
 			return nil, math.Inf(1), err
 		}
-		return sol.X, relativeClaim(sol.X, sol.Error, r.x.Problem.Dim()), nil
+		return sol.X, relativeClaim(first, sol.X, sol.Error), nil
 	}
 	tol := a.tolerance()
 	x, claim, err := once(tol)
@@ -141,10 +143,15 @@ func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
 
 // relativeClaim returns the largest claimed error, of states x at several times, in
 // units of the largest value of its component. A component that is nothing beside
-// the others is taken to be as large as a millionth of them: its claim may be far
-// above itself.
-func relativeClaim(x, claimed []float64, d int) float64 {
-	top, all := make([]float64, d), 0.0
+// the others, or beside what it was at first, is taken to be as large as a millionth of
+// that: its claim may be far above itself.
+func relativeClaim(first, x, claimed []float64) float64 {
+	d, all := len(first), 0.0
+	top := make([]float64, d)
+	for k, v := range first {
+		top[k] = 1e-6 * math.Abs(v)
+		all = max(all, math.Abs(v))
+	}
 	for i, v := range x {
 		top[i%d] = max(top[i%d], math.Abs(v))
 		all = max(all, math.Abs(v))

@@ -31,7 +31,8 @@ import (
 // posterior, and the bound is that of an error which is only
 // where it does most, about ¾ (n/p)^¼ D for n data and p parameters.
 // (What the error of G adds, times the residuals of the data, is zero on the
-// average over data and left out.) Between the distributions of data that the two
+// average over data and left out unless the data are farther from the model than their
+// errors allow.) Between the distributions of data that the two
 // solvers predict the total variation is 2Φ(D/2) − 1 and the Kullback–Leibler
 // divergence D²/2, both exact for Gaussian errors.
 //
@@ -62,15 +63,20 @@ type Certified struct {
 	Moved float64
 
 	D     float64
-	Bound float64   // D or √2 D, or more with kinks: no parameter moves by more standard deviations
+	Bound float64   // D or √2 D, or more with kinks, and Misfit: no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
 	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
+	// Misfit is, where the model does not explain the data, what D leaves out: the
+	// largest further shift in standard deviations. Else it is zero.
+	Misfit float64
+
 	// OwnD is D between the reference and one with a tolerance a hundred times,
-	// or a step ten times, smaller: what the reference itself leaves open. NaN if
-	// that could not be solved.
+	// or a step ten times, smaller, or very many equal steps which see a pulse that it
+	// has stepped over: what the reference itself leaves open. NaN if that could not be
+	// solved.
 	OwnD float64
 
 	// Found tells whether Theta is a mode; it may be on the way to one.
@@ -234,7 +240,42 @@ func (c *certifier) own(at *linearised) float64 {
 		return math.NaN()
 	}
 	d, _ := at.shift(m)
+	if seen := c.seen(at); seen > d {
+		return seen
+	}
 	return d
+}
+
+// seen returns D between an accurate reference and very many equal steps, a quarter of
+// manySteps, where these see what it has stepped over, else 0.
+func (c *certifier) seen(at *linearised) float64 {
+	if !c.reference.Accurate {
+		return 0
+	}
+	var all [2]*linearised
+	for i, fewer := range []float64{4, 16} {
+		x, err := newExpecter(c.ctx, c.p, many(c.p, fewer))
+		if err != nil {
+			return 0
+		}
+		m, _, err := x.at(at.theta)
+		if err != nil {
+			return 0
+		}
+		for k, v := range at.m {
+			if math.Abs(m[k]-v) <= manyRounded*math.Abs(v) {
+				m[k] = v
+			}
+		}
+		other := *at
+		other.m = m
+		all[i] = &other
+	}
+	d, _ := at.shift(all[0].m)
+	if rest, _ := all[1].shift(all[0].m); d > 0 && steppedOver(d, rest) {
+		return d
+	}
+	return 0
 }
 
 // header returns the certificate of a solver without modes.
@@ -288,6 +329,12 @@ func (c *certifier) fill(m *anchor, x *expecter, unknown bool) error {
 	m.D, m.Bound, m.KL, m.TV = d, d*m.at.focus(c.assessed), d*d/2, math.Erf(d/(2*math.Sqrt2))
 	if unknown {
 		m.Bound *= math.Sqrt2
+	}
+	if m.at.misfits() {
+		if m.Misfit, err = m.at.pull(x, c.by, shift); err != nil {
+			return err
+		}
+		m.Bound += m.Misfit
 	}
 	m.Shift, m.SD = nil, nil
 	for _, k := range c.assessed {

@@ -27,7 +27,7 @@ func (c *Certificate) Answer(threshold float64) string {
 	case c.Certified(threshold):
 		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Coarse, m.Bound, m.D, threshold)
 	case !(m.OwnD <= threshold/10):
-		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed.\n", c.Coarse, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Coarse, c.Reference, m.OwnD, threshold)
 	case m.D > limitD:
 		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
 	case c.gone() != nil:
@@ -38,6 +38,9 @@ func (c *Certificate) Answer(threshold float64) string {
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
+	}
+	if m.Misfit > 0 {
+		fmt.Fprintf(&b, "The data are farther from the model than their errors allow: what that makes of the solver's error adds %.2g sd to the bound.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)

@@ -121,7 +121,7 @@ func (c *certifier) largest(s EnoughSettings, points []point, out *Enough) error
 		l, err := c.level(s.Coarse, size, points, out.Lost)
 		l.Enough = l.Shift < s.Threshold && l.D <= limitD
 		if s.Strict {
-			l.Enough = l.D < s.Threshold
+			l.Enough = l.Enough && l.D < s.Threshold
 		}
 		out.Levels = append(out.Levels, l)
 		return l, err
@@ -317,6 +317,15 @@ func (c *certifier) level(s Solver, size float64, points []point, lost int) (Lev
 			most = 0
 			for _, k := range c.assessed {
 				most = max(most, math.Abs(shift[k]))
+			}
+			if q.is && q.at.misfits() {
+				pull, err := q.at.pull(x, c.by, shift)
+				if c.ctx.Err() != nil {
+					return out, c.ctx.Err()
+				} else if err != nil {
+					pull = math.Inf(1)
+				}
+				most += pull
 			}
 		}
 		ds, shifts = append(ds, d), append(shifts, most)

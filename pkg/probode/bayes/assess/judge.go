@@ -88,6 +88,7 @@ func (a *assessor) settle() {
 		if st.Probabilistic != nil {
 			a.effects(st.Probabilistic, nil)
 		}
+		a.hold(i)
 	}
 }
 

@@ -38,6 +38,8 @@ const (
 	// counterpart is the share of a mode's mass that its counterpart has at
 	// least.
 	counterpart = 0.1
+	// looseTolerance is that of a first search for the modes of the reference posterior.
+	looseTolerance = 1e-3
 )
 
 // findModes finds the modes of all steps and of the reference posterior.
@@ -65,8 +67,20 @@ func (a *assessor) findModes() error {
 		}
 		a.done++
 	}
+	// What all steps have lost, a solver with a loose error control has not. If not
+	// even that can be solved, the reference will tell.
+	if by := a.s.Accurate; by.StepSize == 0 {
+		by.Tolerance = max(looseTolerance, by.Tolerance)
+		loose := search
+		loose.From, loose.Solver, loose.Points, loose.Starts = a.known, &by, 150, 8
+		if m, err := a.p.FindModes(a.telling("modes, error control"), loose); err == nil {
+			add(m)
+		} else if a.ctx.Err() != nil {
+			return err
+		}
+	}
 	// The reference costs more than the steps do, and its modes are as a rule
-	// those of the smallest.
+	// among those that are known.
 	byReference := search
 	byReference.From, byReference.Solver, byReference.Points, byReference.Starts = a.known, &a.s.Accurate, 60, 4
 	if m, err := a.p.FindModes(a.telling("modes, reference"), byReference); err == nil {
@@ -225,6 +239,9 @@ func (as *assessor) warnModes(say func(string, ...any)) {
 		}
 		for _, m := range st.Lost {
 			say("lost: the reference posterior has a mode at %s, with %.3g of the mass, that it does not have at %v", where(names, m.Theta, append(st.Modes[:len(st.Modes):len(st.Modes)], m)), m.Mass, st)
+		}
+		for _, why := range st.unvisited {
+			say("no verdict at %v: %s", st, why)
 		}
 		if i >= len(as.modes) || as.modes[i] == nil {
 			continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
@@ -27,6 +28,8 @@ const (
 	// every pulse of f that lasts for half a step, which a solver that chooses its own
 	// steps may step over, with any tolerance.
 	manySteps = 1 << 16
+	// manyRounded is what rounding may make of as many steps.
+	manyRounded = manySteps * 0x1p-52
 )
 
 // A Trust says how accurate the reference is.
@@ -44,16 +47,19 @@ type Trust struct {
 	Wanted Solver
 	Found  bool
 	// Unseen is D between the reference and very many equal steps, at the modes: what
-	// the reference has stepped over. Zero where nothing was found, or f does not
-	// depend on time.
+	// the reference has stepped over. Zero where nothing was found.
 	Unseen float64
+	// Lost is about the share of the reference posterior in which none of the draws
+	// are that stand for it, though there is a mode or it is next to them. No weights
+	// bring that back.
+	Lost float64
 	// Seconds is the time that the reference took: to weigh draws, and for this.
 	Seconds float64
 }
 
 // enough reports whether the reference is accurate enough for a verdict.
 func (t Trust) enough(threshold float64) bool {
-	return t.D <= threshold/10 && t.Unknown == 0 && !(t.Failed > mostFailed) && t.Unseen == 0
+	return t.D <= threshold/10 && t.Unknown == 0 && !(t.Failed > mostFailed) && t.Unseen == 0 && t.Lost < mostLost
 }
 
 // String says what is wrong with the reference.
@@ -67,6 +73,9 @@ func (t Trust) say(threshold float64) string {
 	}
 	if t.Unseen > 0 {
 		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare what breaks f as events", manySteps, t.Unseen)
+	}
+	if t.Lost >= mostLost {
+		return fmt.Sprintf("the reference posterior has parts, with about %.2g of the mass, in which no draws of any solver are that was tried: smaller steps, or a method that does not lose them", t.Lost)
 	}
 	cure := "no smaller tolerance or step that was tried would do: declare what breaks f as events"
 	switch {
@@ -107,8 +116,8 @@ func (s Solver) finer() Solver {
 }
 
 // distances returns D between two solvers at each of the points, on all cores; NaN
-// where one of them fails.
-func (a *assessor) distances(points [][]float64, s, finer Solver) ([]float64, error) {
+// where one of them fails. Relative differences below rounding count as none.
+func (a *assessor) distances(points [][]float64, s, finer Solver, rounding float64) ([]float64, error) {
 	out := make([]float64, len(points))
 	_, err := pieces.Each(a.ctx, a.s.Chains.Workers, len(points), nil, func() func(int) error {
 		x, err1 := newExpecter(a.ctx, a.p, s)
@@ -131,8 +140,10 @@ func (a *assessor) distances(points [][]float64, s, finer Solver) ([]float64, er
 			for k := range data {
 				o := &data[k]
 				o.bind(a.p, points[i], better)
-				delta := m[o.at] - better[o.at]
-				d += information(o.l, better[o.at], o.own) * delta * delta
+				// What both expect alike may be certain, and have no information.
+				if delta := m[o.at] - better[o.at]; math.Abs(delta) > rounding*math.Abs(better[o.at]) {
+					d += information(o.l, better[o.at], o.own) * delta * delta
+				}
 			}
 			out[i] = math.Sqrt(d)
 			return nil
@@ -156,7 +167,7 @@ func (a *assessor) check() error {
 	few := a.source.resampled(ownDraws)
 	points, draws := append(points, few...), len(few)
 	by := a.solver()
-	d, err := a.distances(points, by, by.finer())
+	d, err := a.distances(points, by, by.finer(), 0)
 	if err != nil {
 		return err
 	}
@@ -169,10 +180,17 @@ func (a *assessor) check() error {
 			t.D = v
 		}
 	}
-	if err := a.unseen(t, points[:len(points)-draws], by); err != nil {
+	if err := a.unseen(t, points[:len(points)-draws], d, by); err != nil {
 		return err
 	}
-	if t.Unseen == 0 && !t.enough(a.out.Threshold) {
+	if lost := a.source.unsolved(10); t.Failed > mostFailed {
+		// What would do has to do there, too.
+		points = append(points, lost...)
+		for range lost {
+			d = append(d, math.NaN())
+		}
+	}
+	if t.Unseen == 0 && t.Lost < mostLost && !t.enough(a.out.Threshold) {
 		if err := a.sufficient(t, points, d); err != nil {
 			return err
 		}
@@ -181,40 +199,47 @@ func (a *assessor) check() error {
 	return nil
 }
 
-// unseen looks, at the modes, or at a draw where there are none, whether the reference
-// agrees with very many equal steps. A jump of f leaves an error of the first order in
-// these, to be told from a pulse by a quarter as many steps, which are three times as
-// far from them as the reference is. Where so many explicit steps fail, as for a stiff
-// problem, nothing is said.
-func (a *assessor) unseen(t *Trust, modes [][]float64, by Solver) error {
+// unseen looks, at the modes, whether the reference agrees with very many equal steps,
+// but for the error of its own there.
+func (a *assessor) unseen(t *Trust, modes [][]float64, own []float64, by Solver) error {
 	t.Unseen = 0
-	longest, autonomous := 0.0, true
-	for _, x := range a.p.Experiments {
-		longest = math.Max(longest, x.Problem.Span[1]-x.Problem.Span[0])
-		autonomous = autonomous && x.Problem.Autonomous
-	}
-	if autonomous || len(modes) == 0 {
+	if len(modes) == 0 {
 		return nil
 	}
 	modes = modes[:min(len(modes), 3)]
-	many := Solver{Method: probode.RungeKutta{}, StepSize: longest / manySteps}
-	fewer := many
-	fewer.StepSize *= 4
-	d, err := a.distances(modes, by, many)
+	d, err := a.distances(modes, by, many(a.p, 1), manyRounded)
 	if err != nil {
 		return err
 	}
-	rest, err := a.distances(modes, fewer, many)
+	rest, err := a.distances(modes, many(a.p, 4), many(a.p, 1), manyRounded)
 	if err != nil {
 		return err
 	}
 	for i, v := range d {
-		if v > a.out.Threshold/10 && v > 0.6*rest[i] {
+		if v > a.out.Threshold/10 && steppedOver(v, rest[i]) && !(v < 3*own[i]) {
 			t.Unseen = math.Max(t.Unseen, v)
 		}
 	}
 	return nil
 }
+
+// many is the classical Runge–Kutta method with very many equal steps over the longest
+// of the spans, a factor fewer.
+func many(p *bayes.Posterior, fewer float64) Solver {
+	longest := 0.0
+	for _, x := range p.Experiments {
+		longest = math.Max(longest, x.Problem.Span[1]-x.Problem.Span[0])
+	}
+	return Solver{Method: probode.RungeKutta{}, StepSize: fewer * longest / manySteps}
+}
+
+// steppedOver tells whether the reference has stepped over something, from its D to
+// very many steps and that of a quarter as many. A jump of f leaves an error of the
+// first order in steps, to be told from a pulse by the quarter, which is three times as
+// far from all of them as the reference is. Where so many explicit steps fail, as for a
+// stiff problem, nothing is said. A pulse may be one of the state, too, as of a state
+// that runs like a clock.
+func steppedOver(d, rest float64) bool { return d > 0.6*rest }
 
 // sufficient searches for a setting of the reference that would do, at the points at
 // which it is worst.
@@ -251,7 +276,7 @@ func (a *assessor) sufficient(t *Trust, points [][]float64, d []float64) error {
 		} else {
 			s.StepSize /= 2
 		}
-		d, err := a.distances(worst, s, s.finer())
+		d, err := a.distances(worst, s, s.finer(), 0)
 		if err != nil {
 			return err
 		}
@@ -288,6 +313,18 @@ func (d *draws) resampled(n int) [][]float64 {
 			}
 			for next < n && at > (float64(next)+0.5)/float64(n)*sum {
 				next++
+			}
+		}
+	}
+	return out
+}
+
+// unsolved returns up to n of the weighed draws at which the reference failed.
+func (d *draws) unsolved(n int) (out [][]float64) {
+	for c, all := range d.raw {
+		for k, w := range all {
+			if math.IsInf(w, -1) && len(out) < n {
+				out = append(out, d.few.Draws[c][k])
 			}
 		}
 	}

@@ -38,7 +38,7 @@ type Remedy struct {
 // reach the threshold, then others, each by cost.
 func (a *assessor) remedies() {
 	a.out.Remedies = nil
-	if !a.out.known() {
+	if !a.out.known() || !a.out.trusted() {
 		return // nothing to measure by
 	}
 	add := func(r Remedy) { a.out.Remedies = append(a.out.Remedies, r) }

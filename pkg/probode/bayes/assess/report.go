@@ -142,6 +142,9 @@ type Step struct {
 	// step to the accurate posterior, and KHatLimit the largest that can be trusted.
 	KHat, KHatLimit float64
 
+	// unvisited says which parameters have no verdict for a mode without draws.
+	unvisited []string
+
 	// Certificate is what can be said without sampling, nil if nothing.
 	Certificate *Certificate
 
@@ -239,7 +242,11 @@ func (a *Report) Answer() string {
 				fmt.Fprintf(&b, "If that falls with the order of the method, %d, a step of about %.1g would do.\n", a.Method.Order(), st.StepSize*math.Pow(shrink, -1/float64(a.Method.Order())))
 			}
 		} else {
-			fmt.Fprintf(&b, "At %v it is undecided: %s; %s.\n", st, what, d.needed(j, a.Params[j].Name))
+			needed := d.needed(j, a.Params[j].Name)
+			if st.unvisited != nil {
+				needed = st.unvisited[0]
+			}
+			fmt.Fprintf(&b, "At %v it is undecided: %s; %s.\n", st, what, needed)
 		}
 		if q := st.Probabilistic; q != nil {
 			f := q.Effects[j]

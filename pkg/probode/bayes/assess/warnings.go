@@ -211,7 +211,8 @@ func (a *Report) ShiftOrder() (order, se float64, i int) {
 		}
 		b, bse := norm(c.Deterministic)
 		d, dse := norm(f.Deterministic)
-		if !(b < 1 && d < 1 && b > 3*bse && d > 3*dse) {
+		// Nor of those that are rounding.
+		if !(b < 1 && d < 1 && b > 3*bse && d > 3*dse && d > 1e-9) {
 			continue
 		}
 		unit := math.Log(c.StepSize / f.StepSize)

@@ -218,9 +218,18 @@ func (a *assessor) accurate(fine *draws) error {
 		return most
 	}
 	why := fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, best)
+	least := math.Inf(1) // mass that was lost
 	if fine.weights != nil {
 		a.use(fine, best, fmt.Sprintf("the draws of %v, weighed", finest))
-		if a.out.known() {
+		var err error
+		if least, err = a.lost(fine); err != nil {
+			return err
+		}
+		a.out.Reference.Lost = least
+		switch {
+		case least >= mostLost:
+			why = fmt.Sprintf("since those of %v have lost a part of the reference posterior", finest)
+		case a.out.known():
 			if !(loss(fine) > 1) {
 				return a.step()
 			}
@@ -254,9 +263,13 @@ func (a *assessor) accurate(fine *draws) error {
 			}
 			continue
 		}
-		good := a.usable(d, khat)
-		if good || khat < best || math.IsNaN(best) {
-			best = khat
+		lost, err := a.lost(d)
+		if err != nil {
+			return err
+		}
+		good := a.usable(d, khat) && lost < mostLost
+		if good || lost < mostLost && least >= mostLost || (khat < best || math.IsNaN(best)) && !(lost >= mostLost && least < mostLost) {
+			best, least, a.out.Reference.Lost = khat, lost, lost
 			a.use(d, khat, fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
 		}
 		if good {

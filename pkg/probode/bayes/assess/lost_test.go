@@ -1,0 +1,211 @@
+package assess_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// plane returns the model of one parameter theta1 with the field f, from x0, with data
+// of the first column.
+func plane(prior bayes.Distribution, f func(f []float64, t float64, x, th []float64), x0 []float64, times, y []float64, by bayes.Likelihood) *bayes.Posterior {
+	d := &bayes.Data{T: times}
+	for _, v := range y {
+		d.Y = append(d.Y, []float64{v})
+	}
+	return &bayes.Posterior{
+		Params: []bayes.Param{{Name: "theta1", Prior: prior}},
+		Experiments: []bayes.Experiment{{
+			Problem: &probode.Problem{Name: "plane", F: f, X0: x0, Theta: []float64{prior.Quantile(0.5)}, Span: [2]float64{0, times[len(times)-1]}, Autonomous: true},
+			Data:    d, Errors: []bayes.Likelihood{by},
+			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
+		}},
+		Method: probode.RungeKutta{}, StepSize: 0.25,
+	}
+}
+
+// integrated returns mean and sd of a posterior on (lo, hi) by the trapezoidal rule, from
+// what is expected of the data.
+func integrated(p *bayes.Posterior, lo, hi float64, expected func(theta, t float64) float64) (mean, sd float64) {
+	const n = 20000
+	x := p.Experiments[0]
+	logp := make([]float64, n+1)
+	top := math.Inf(-1)
+	for i := range logp {
+		theta := lo + (hi-lo)*float64(i)/n
+		logp[i] = p.Params[0].Prior.LogProb(theta)
+		for k, t := range x.Data.T {
+			var own []float64
+			for _, v := range x.Errors[0].Own() {
+				own = append(own, v.Value)
+			}
+			logp[i] += x.Errors[0].LogProb(x.Data.Y[k][0], expected(theta, t), own)
+		}
+		top = max(top, logp[i])
+	}
+	var w, w1, w2 float64
+	for i, l := range logp {
+		theta, e := lo+(hi-lo)*float64(i)/n, math.Exp(l-top)
+		w, w1, w2 = w+e, w1+e*theta, w2+e*theta*theta
+	}
+	mean = w1 / w
+	return mean, math.Sqrt(w2/w - mean*mean)
+}
+
+var brief = mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1}
+
+// A pulse of the state, which a clock among its components brings on, is as hidden as
+// one of time: the reference and the solver step over it alike. It makes θ = 1 of what
+// without it is θ = 7. There is no verdict, no certificate, and no advice.
+func TestPulseOfTheState(t *testing.T) {
+	const width = 2e-4
+	p := plane(distuv.LogNormal{Mu: 0, Sigma: 1}, func(f []float64, _ float64, x, th []float64) {
+		u := (x[1] - 1.37) / width
+		f[0], f[1] = th[0]*(0.05+math.Exp(-u*u/2)/width/math.Sqrt(2*math.Pi)), 1
+	}, []float64{0, 0}, []float64{1, 2, 3, 4}, []float64{0.05, 1.1, 1.15, 1.2}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
+	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 100, Chains: brief})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.Unseen > 1) || a.Largest > 0 || len(a.Remedies) > 0 {
+		t.Errorf("%v, %+v, remedies %+v", v, a.Reference, a.Remedies)
+	}
+	c, err := assess.Certify(context.Background(), p, assess.CertifySettings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := c.Modes[0]; c.Certified(0.1) || !(m.OwnD > 1) || !strings.Contains(c.Answer(0.1), "events where f breaks") {
+		t.Errorf("%+v: %s", m, c.Answer(0.1))
+	}
+}
+
+// An oscillator y″ = −ω²y seen at the integers has the modes ω and 2π − ω. Backward
+// Euler damps the second away with every step of the ladder, and weights do not bring
+// it back: another solver's draws stand for the reference posterior, or there is no
+// verdict. Mean and sd by quadrature are within 5 standard errors, 6e-7 each.
+func TestModesThatAllStepsLose(t *testing.T) {
+	times := []float64{1, 2, 3, 4, 5, 6}
+	y := make([]float64, len(times))
+	seen := func(w, t float64) float64 { return math.Cos(w * t) }
+	for i, at := range times {
+		y[i] = seen(1.2, at)
+	}
+	p := plane(distuv.Uniform{Min: 0, Max: 2 * math.Pi}, func(f []float64, _ float64, x, th []float64) {
+		f[0], f[1] = x[1], -th[0]*th[0]*x[0]
+	}, []float64{1, 0}, times, y, bayes.Gaussian{Sigma: bayes.Known(0.1)})
+	p.Method = probode.AdamsMoulton{}
+	mean, sd := integrated(p, 0, 2*math.Pi, seen)
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 16}, Weighed: 1000, Chains: brief})
+	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict()
+	t.Logf("%v: %g ± %g, sd %g ± %g (%s), want %g and %g", v, q.Mean, q.MeanSE, q.SD, q.SDSE, a.ReferenceBy, mean, sd)
+	if len(a.Steps[0].Lost) != 1 || v == assess.Negligible {
+		t.Errorf("%v, lost %+v", v, a.Steps[0].Lost)
+	}
+	if v == assess.Matters && !(math.Abs(q.Mean-mean) < 5*q.MeanSE && math.Abs(q.SD-sd) < 5*q.SDSE) {
+		t.Errorf("%g ± %g, sd %g ± %g, want %g and %g", q.Mean, q.MeanSE, q.SD, q.SDSE, mean, sd)
+	}
+}
+
+// A solver that has no density beyond some θ, where the reference has a third of the
+// posterior, loses that part without a sign in its draws. The field is no
+// number where a stage of the classical Runge–Kutta method leaves its domain, which
+// the solution x = e^{−θt} itself never does.
+func TestPartsThatTheSolverCutsOff(t *testing.T) {
+	p := plane(distuv.Normal{Mu: 1, Sigma: 0.2}, func(f []float64, _ float64, x, th []float64) {
+		f[0] = -th[0] * x[0]
+		// The second stage of the first step, 1 − θh/2, is below e^{−θh/2} by
+		// .009 at θ = 1.1, and no stage of a small step is.
+		f[1] = 1
+		if x[0]-math.Exp(-th[0]*x[1]) < -0.009 {
+			f[0] = math.NaN()
+		}
+	}, []float64{1, 0}, []float64{1, 2}, []float64{math.Exp(-1), math.Exp(-2)}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
+	mean, sd := integrated(p, 0, 2, func(th, t float64) float64 { return math.Exp(-th * t) })
+	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 200, Chains: brief})
+	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict()
+	t.Logf("%v: %g ± %g, sd %g ± %g (%s; %+v), want %g and %g", v, q.Mean, q.MeanSE, q.SD, q.SDSE, a.ReferenceBy, a.Reference, mean, sd)
+	if v == assess.Negligible {
+		t.Errorf("negligible, mean %g ± %g: want %g ± %g (sd)", q.Mean, q.MeanSE, mean, sd)
+	}
+	if v == assess.Matters && !(math.Abs(q.Mean-mean) < 5*q.MeanSE && math.Abs(q.SD-sd) < 5*q.SDSE) {
+		t.Errorf("%g ± %g, sd %g ± %g, want %g and %g", q.Mean, q.MeanSE, q.SD, q.SDSE, mean, sd)
+	}
+}
+
+// A phantom of RK4 on a decay, where R(hθ) has the value of R(.4) once more, holds a
+// few thousandths of the posterior, 90 of its sds away, so that no draw is there and it
+// decides on mean and sd. The error is not called negligible. With four times as many
+// steps there is none.
+func TestModeWithoutDraws(t *testing.T) {
+	const h = 0.5
+	r := func(z float64) float64 { return 1 - z + z*z/2 - z*z*z/6 + z*z*z*z/24 }
+	times := []float64{1, 2, 3, 4}
+	y := make([]float64, len(times))
+	exact := func(th, t float64) float64 { return math.Exp(-th * t) }
+	for i, at := range times {
+		y[i] = exact(0.8, at)
+	}
+	p := plane(distuv.LogNormal{Mu: math.Log(0.8), Sigma: 0.75}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+		[]float64{1}, times, y, bayes.Gaussian{Sigma: bayes.Known(0.03)})
+	mean, sd := integrated(p, 1e-9, 8, exact)
+	wrong, wide := integrated(p, 1e-9, 8, func(th, t float64) float64 { return math.Pow(r(h*th), t/h) })
+	if !(math.Abs(wrong-mean) > 0.2*sd && wide > 2*sd) {
+		t.Fatalf("by quadrature the mean moves by %g sd, to an sd %g times as large: the case is no test", (wrong-mean)/sd, wide/sd)
+	}
+	for _, steps := range [][]float64{{h}, {h / 4}} {
+		a := quick(t, p, assess.Settings{Steps: steps, Weighed: 400, Chains: brief})
+		e, v := a.Steps[0].Deterministic.Effects[0], a.Steps[0].Deterministic.Verdict()
+		said := contains(a.Warnings, "in which no draw is") && strings.Contains(a.Answer(), "in which no draw is")
+		if steps[0] == h && (v == assess.Negligible || v == assess.Undecided && !said) || steps[0] < h && (v != assess.Negligible || said) {
+			t.Errorf("h = %g: %v, %+v, modes %+v, answer %q, warnings %q", steps[0], v, e, a.Steps[0].Modes, a.Answer(), a.Warnings)
+		}
+	}
+}
+
+// What has decayed to e^{−1000} of what it was is known as well as anybody needs it: a
+// posterior with a plateau of large θ, by quadrature, to 5 standard errors.
+func TestPlateauWhereAllHasDecayed(t *testing.T) {
+	exact := func(th, t float64) float64 { return math.Exp(-th * t) }
+	p := plane(distuv.Uniform{Min: 0, Max: 1000}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+		[]float64{1}, []float64{1}, []float64{0.35}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
+	p.Method = probode.AdamsMoulton{}
+	mean, sd := integrated(p, 0, 1000, exact)
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 1000, Chains: brief})
+	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict()
+	if v == assess.Matters || !(a.Reference.Failed == 0 && math.Abs(q.Mean-mean) < 5*q.MeanSE && math.Abs(q.SD-sd) < 5*q.SDSE) {
+		t.Errorf("%v: %g ± %g, sd %g ± %g, want %g and %g; %+v", v, q.Mean, q.MeanSE, q.SD, q.SDSE, mean, sd, a.Reference)
+	}
+}
+
+// Counts of zero where all solvers expect none say nothing: the posterior is the prior,
+// with mean √e, and there is an answer.
+func TestNothingToCount(t *testing.T) {
+	p := plane(distuv.LogNormal{Mu: 0, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+		[]float64{0}, []float64{1, 2}, []float64{0, 0}, bayes.Poisson{})
+	a := quick(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 200, Chains: brief})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible || a.Reference.D != 0 || contains(a.Warnings, "order lost") {
+		t.Errorf("%v, %+v, warnings %q", v, a.Reference, a.Warnings)
+	}
+}
+
+// Where the reference fails at a part of the draws nothing is said to do that fails
+// there as well.
+func TestNothingWouldDo(t *testing.T) {
+	p := plane(distuv.Normal{Mu: 1, Sigma: 0.2}, func(f []float64, t float64, _, th []float64) {
+		f[0] = th[0]
+		// A window that Euler's method, which is exact, does not look into.
+		if u := math.Mod(t, 0.25); th[0] > 1.3 && u > 0.05 && u < 0.2 {
+			f[0] = math.NaN()
+		}
+	}, []float64{0}, []float64{1, 2}, []float64{1, 2}, bayes.Gaussian{Sigma: bayes.Known(1)})
+	p.Method, p.Experiments[0].Problem.Autonomous = probode.AdamsBashforth{}, false
+	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 200, Chains: brief})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.Failed > 0.01) || a.Reference.Found {
+		t.Errorf("%v, %+v, answer %q", v, a.Reference, a.Answer())
+	}
+}
