@@ -1,7 +1,6 @@
 package assess
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,8 +177,11 @@ func CertifyEach(ctx context.Context, p *bayes.Posterior, solvers []Solver, s Ce
 				c.climb(m)
 			}
 		}
-		one, err := c.certify(coarse)
-		if failed = cmp.Or(failed, err); failed != nil && (ctx.Err() != nil || len(solvers) == 1) {
+		var one *Certificate
+		if failed == nil {
+			one, failed = c.certify(coarse)
+		}
+		if failed != nil && (ctx.Err() != nil || len(solvers) == 1) {
 			return nil, failed
 		}
 		if failed != nil {

@@ -158,7 +158,7 @@ func (a *assessor) unvisited(d *draws, own *bayes.Modes, j int) (size float64, w
 // nobody has visited may make.
 func (a *assessor) hold(i int) {
 	st := &a.out.Steps[i]
-	st.unvisited = nil
+	st.Unvisited = nil
 	if i >= len(a.runs) || a.runs[i] == nil || st.Deterministic == nil {
 		return
 	}
@@ -173,7 +173,7 @@ func (a *assessor) hold(i int) {
 			if q := st.Probabilistic; q != nil && q.Effects[j].Verdict == Negligible {
 				q.Effects[j].Verdict = Undecided
 			}
-			st.unvisited = append(st.unvisited, fmt.Sprintf("%s is moved by %.2g of the threshold by a mode at %s, with %.2g of the mass by its Gaussian approximation, in which no draw is", text.Printable(a.out.Params[j].Name), size, a.out.at(m.Theta), m.Mass))
+			st.Unvisited = append(st.Unvisited, fmt.Sprintf("%s is moved by %.2g of the threshold by a mode at %s, with %.2g of the mass by its Gaussian approximation, in which no draw is", text.Printable(a.out.Params[j].Name), size, a.out.at(m.Theta), m.Mass))
 		}
 	}
 }

@@ -240,7 +240,7 @@ func (as *assessor) warnModes(say func(string, ...any)) {
 		for _, m := range st.Lost {
 			say("lost: the reference posterior has a mode at %s, with %.3g of the mass, that it does not have at %v", where(names, m.Theta, append(st.Modes[:len(st.Modes):len(st.Modes)], m)), m.Mass, st)
 		}
-		for _, why := range st.unvisited {
+		for _, why := range st.Unvisited {
 			say("no verdict at %v: %s", st, why)
 		}
 		if i >= len(as.modes) || as.modes[i] == nil {

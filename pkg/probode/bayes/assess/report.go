@@ -142,8 +142,8 @@ type Step struct {
 	// step to the accurate posterior, and KHatLimit the largest that can be trusted.
 	KHat, KHatLimit float64
 
-	// unvisited says which parameters have no verdict for a mode without draws.
-	unvisited []string
+	// Unvisited says which parameters have no verdict for a mode without draws.
+	Unvisited []string
 
 	// Certificate is what can be said without sampling, nil if nothing.
 	Certificate *Certificate
@@ -243,8 +243,8 @@ func (a *Report) Answer() string {
 			}
 		} else {
 			needed := d.needed(j, a.Params[j].Name)
-			if st.unvisited != nil {
-				needed = st.unvisited[0]
+			if st.Unvisited != nil {
+				needed = st.Unvisited[0]
 			}
 			fmt.Fprintf(&b, "At %v it is undecided: %s; %s.\n", st, what, needed)
 		}
