@@ -112,7 +112,7 @@ func (m *Modes) Missed() string {
 	// Of n independent searches none comes with a probability of e⁻³ to where 3/n of all
 	// do. A quarter, at most, begin at what others have found, and are not independent.
 	if n := m.Searches / 4; n > 1 {
-		out += fmt.Sprintf("; a mode that less than 1 in %d would come to may have been missed, whatever its mass", n)
+		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
 		out += "; so few may have missed others"
 	}
