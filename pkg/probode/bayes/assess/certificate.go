@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -62,7 +60,7 @@ type Certified struct {
 	Moved float64
 
 	D     float64
-	Bound float64   // D or √2 D, or more with kinks, and Misfit: no parameter moves by more standard deviations
+	Bound float64   // D or √2 D, or more: see focus and Misfit; no parameter moves by more standard deviations
 	Shift []float64 // of each of Params, coarse less reference, in posterior sd
 	SD    []float64 // of each of Params, that of the Gaussian approximation
 	TV    float64   // total variation between the predictive distributions, at most 1
@@ -340,74 +338,11 @@ func (c *certifier) fill(m *anchor, x *expecter, unknown bool) error {
 	}
 	m.Shift, m.SD = nil, nil
 	for _, k := range c.assessed {
+		m.Bound = max(m.Bound, math.Abs(shift[k]))
 		m.Shift = append(m.Shift, shift[k])
 		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
 	return nil
-}
-
-// shift returns D of the expected values of another solver, and the shift of each
-// parameter in standard deviations.
-func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
-	n := len(l.u)
-	score := mat.NewVecDense(n, nil)
-	for i, o := range l.data {
-		delta := expected[o.at] - l.m[o.at]
-		if l.sure[i] && delta != 0 {
-			// Nothing but this datum can be by the reference; by the other it can.
-			w := information(o.l, expected[o.at], o.own)
-			if math.IsNaN(w) {
-				w = math.Inf(1)
-			}
-			d += w * delta * delta
-		}
-		d += l.weight[i] * delta * delta
-		w := l.weight[i]
-		if l.curved != nil {
-			w = l.curved[i]
-		}
-		score.AddScaledVec(score, -w*delta, l.jac.RowView(i))
-	}
-	delta := mat.NewVecDense(n, nil)
-	delta.MulVec(l.cov, score)
-	if l.own != nil {
-		l.shiftOwn(expected, score, delta)
-	}
-	shift = make([]float64, n)
-	for k := range shift {
-		shift[k] = delta.AtVec(k) / l.sd[k]
-	}
-	return math.Sqrt(d), shift
-}
-
-// shiftOwn adds what the likelihood's own parameters do. Such as σ answer to the
-// part of δ that the other parameters have not taken: their score changes by
-//
-//	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
-//
-// for a Gaussian error Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³ with the residuals r.
-func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
-	shifted := slices.Clone(l.m)
-	for i, o := range l.data {
-		shifted[o.at] = expected[o.at] + mat.Dot(l.jac.RowView(i), delta)
-	}
-	theta := slices.Clone(l.theta)
-	for _, k := range l.own {
-		h := 1e-5 * max(math.Abs(l.theta[k]), 1e-3)
-		var f [2]float64
-		for i, sign := range []float64{-1, 1} {
-			theta[k] = l.theta[k] + sign*h
-			f[i] = l.logLikelihood(shifted, theta) - l.logLikelihood(l.m, theta)
-		}
-		theta[k] = l.theta[k]
-		if s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]; !math.IsNaN(s) && !math.IsInf(s, 0) {
-			score.SetVec(k, score.AtVec(k)+s)
-		}
-	}
-	for i := range l.data {
-		l.data[i].bind(l.p, l.theta, l.m)
-	}
-	delta.MulVec(l.cov, score)
 }
 
 // Worst returns the index of the mode with the largest D, that of one at which

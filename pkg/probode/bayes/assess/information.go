@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -47,10 +48,15 @@ func information(l bayes.Likelihood, m float64, own []float64) float64 {
 	return sum / draws
 }
 
-// slope returns ∂ log p(y | m)/∂m by a central difference of half width h, or
-// narrower: of errors on a logarithmic scale that are as large as m, m − h has none.
+// slope returns ∂ log p(y | m)/∂m by a central difference of half width h. It is narrower
+// for errors that are as large as m and whose density ends at zero, as on a logarithmic
+// scale: m − h has none there, or next to none.
 func slope(l bayes.Likelihood, y, m float64, own []float64, h float64) float64 {
-	h = min(h, max(1e-4*math.Abs(m), 1e-10*h))
+	if narrow := 1e-4 * math.Abs(m); h > narrow {
+		if beyond := l.LogProb(y, -cmp.Or(m, h), own); math.IsNaN(beyond) || math.IsInf(beyond, 0) {
+			h = max(narrow, 1e-10*h)
+		}
+	}
 	return (l.LogProb(y, m+h, own) - l.LogProb(y, m-h, own)) / (2 * h)
 }
 

@@ -91,35 +91,6 @@ func (l *linearised) average() {
 	}
 }
 
-// focus is by how much the bound on a shift is above D. With cᵢ the curvatures, wᵢ the
-// informations and aᵢ the covariance of an expected value with the parameter, the
-// shift in standard deviations s is by the inequality of Cauchy and Schwarz
-//
-//	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
-//
-// With Fisher's informations for c the root is at most 1.
-func (l *linearised) focus(params []int) float64 {
-	most := 1.0
-	if l.kinks == nil {
-		return most
-	}
-	sums, along := make([]float64, len(l.u)), mat.NewVecDense(len(l.u), nil)
-	for i, c := range l.curved {
-		if l.weight[i] == 0 {
-			continue
-		}
-		along.MulVec(l.cov, l.jac.RowView(i))
-		for k := range sums {
-			a := c * along.AtVec(k) / l.sd[k]
-			sums[k] += a * a / l.weight[i]
-		}
-	}
-	for _, k := range params {
-		most = max(most, math.Sqrt(sums[k]))
-	}
-	return most
-}
-
 // A surface is −log density as a kinks.Function.
 type surface struct {
 	x     *expecter

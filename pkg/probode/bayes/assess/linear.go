@@ -29,6 +29,7 @@ type linearised struct {
 	sure     []bool    // data that are certain here, as a count of zero is where none is expected
 	jac      *mat.Dense
 	gradient *mat.VecDense // of the log posterior
+	crossed  *mat.SymDense // what is between own parameters and others in C⁻¹; nil if nothing is
 	cov      *mat.SymDense
 	sd       []float64 // roots of its diagonal
 	dtheta   []float64 // dθ/du, by parameter
@@ -130,8 +131,10 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		// What nothing determines is flat up to ten on the unconstrained scale.
 		precision.SetSym(k, k, precision.At(k, k)+1e-4)
 	}
-	crossed.AddSym(crossed, precision)
-	if !l.chol.Factorize(crossed) && !l.chol.Factorize(precision) {
+	both := mat.NewSymDense(d, nil)
+	if both.AddSym(crossed, precision); l.chol.Factorize(both) {
+		l.crossed = crossed
+	} else if !l.chol.Factorize(precision) {
 		return nil, errors.New("assess: the posterior has no Gaussian shape there: its precision is not positive definite")
 	}
 	l.cov = mat.NewSymDense(d, nil)
