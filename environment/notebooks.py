@@ -53,7 +53,11 @@ def main():
     parser.add_argument("notebooks", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
 
-    paths = args.notebooks or sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    # A name alone is one of the course.
+    paths = [p if p.exists() else NOTEBOOKS / p for p in args.notebooks] or sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
+    for p in paths:
+        if not p.is_file():
+            parser.error(f"there is no notebook {p.name}: want the name of one in notebooks/, or a path")
     if not paths:
         sys.exit("no notebooks")
     failed, start = 0, time.monotonic()
