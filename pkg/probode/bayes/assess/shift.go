@@ -87,7 +87,7 @@ func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	taken := mat.NewVecDense(len(l.data), nil) // GΔu
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // what is expected, of parameters that change that, too
-	for range 2 { // at first without what the own parameters do
+	for range 2 {                        // at first without what the own parameters do
 		taken.MulVec(l.jac, delta)
 		for i, o := range l.data {
 			shifted[o.at] = expected[o.at] + taken.AtVec(i)
