@@ -220,11 +220,14 @@ func (s *scoring) closed(c *cell, l *columnErrors, m float64) bool {
 	return true
 }
 
-// width is that of differences in m.
-func (l *columnErrors) width(m, spread float64) float64 {
+// width is that of differences in m. Beside an m near zero it is narrow only where the
+// density ends at zero: elsewhere so small a difference would be rounding.
+func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
-	if m > 0 {
-		h = min(h, m/2) // which may have to be positive
+	if m > 0 && h > m/2 {
+		if beyond := l.LogProb(y, -m, l.own); math.IsNaN(beyond) || math.IsInf(beyond, 0) {
+			h = m / 2
+		}
 	}
 	return h
 }
@@ -232,7 +235,7 @@ func (l *columnErrors) width(m, spread float64) float64 {
 // gradient writes the derivatives of log p(y | m, own) in m and in the own
 // parameters that are unknown, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
-	h := l.width(m, spread)
+	h := l.width(y, m, spread)
 	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
 	q := 1
 	for i := range l.own {

@@ -35,7 +35,7 @@ func (c *cell) bend(l *columnErrors, y, m, spread float64) {
 		r, _, _, _ := by.Kink(y, m, l.own)
 		return l.LogProb(y, m, l.own) + weight*math.Abs(r)
 	}
-	h := l.width(m, spread)
+	h := l.width(y, m, spread)
 	if s := (smooth(m+h) - smooth(m-h)) / (2 * h); !math.IsNaN(s) && !math.IsInf(s, 0) {
 		c.bent, c.u, c.slope, c.score[0] = true, weight*r, weight*slope, s
 	}
