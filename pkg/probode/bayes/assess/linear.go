@@ -30,6 +30,7 @@ type linearised struct {
 	jac      *mat.Dense
 	gradient *mat.VecDense // of the log posterior
 	crossed  *mat.SymDense // what is between own parameters and others in C⁻¹; nil if nothing is
+	saddle   bool          // with that between them the log density rises somewhere
 	cov      *mat.SymDense
 	sd       []float64 // roots of its diagonal
 	dtheta   []float64 // dθ/du, by parameter
@@ -137,6 +138,9 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 	} else if !l.chol.Factorize(precision) {
 		return nil, errors.New("assess: the posterior has no Gaussian shape there: its precision is not positive definite")
 	}
+	if l.crossed == nil {
+		l.saddle = l.rises(x, by, both)
+	}
 	l.cov = mat.NewSymDense(d, nil)
 	if err := l.chol.InverseTo(l.cov); err != nil {
 		return nil, fmt.Errorf("assess: the posterior has no Gaussian shape there: %w", err)
@@ -146,6 +150,49 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		l.sd = append(l.sd, math.Sqrt(l.cov.At(k, k)))
 	}
 	return l, nil
+}
+
+// rises reports whether the log density rises, in the mean of both sides, along the
+// direction in which the given precision, which is not positive definite, has it rise most
+// in the lengths of the information. It may have it wrong: not all that is between two
+// parameters of the likelihood is in it.
+func (l *linearised) rises(x *expecter, by *bayes.Density, both *mat.SymDense) bool {
+	n := len(l.u)
+	var lower mat.TriDense
+	l.chol.LTo(&lower)
+	var half, scaled mat.Dense
+	if half.Solve(&lower, both) != nil || scaled.Solve(&lower, half.T()) != nil {
+		return false
+	}
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			sym.SetSym(i, j, (scaled.At(i, j)+scaled.At(j, i))/2)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(sym, true) {
+		return false
+	}
+	var axes mat.Dense
+	eigen.VectorsTo(&axes)
+	way := mat.NewVecDense(n, nil)
+	if way.SolveVec(lower.T(), axes.ColView(0)) != nil {
+		return false
+	}
+	fall, u, theta := 0.0, make([]float64, n), make([]float64, n)
+	for _, side := range []float64{-1, 1} {
+		for k := range u {
+			u[k] = l.u[k] + side*way.AtVec(k)
+		}
+		lp := by.Constrain(theta, u)
+		_, ll, err := x.at(theta)
+		if err != nil || math.IsNaN(lp+ll) {
+			return false
+		}
+		fall += l.logp - lp - ll
+	}
+	return fall < 0
 }
 
 // cross subtracts from precision the mixed derivatives of the log likelihood along
@@ -218,7 +265,7 @@ func climb(x *expecter, by *bayes.Density, u []float64) (l *linearised, found bo
 		}
 		if math.Sqrt(math.Abs(mat.Dot(step, l.gradient))) < 0.01 {
 			// The last stride, unlooked at, is below what is asked for.
-			return l, true, nil
+			return l, !l.saddle, nil
 		}
 		length := 1.0
 		for k := range d { // no leap over half of the scale

@@ -44,6 +44,9 @@ func stay(x *expecter, by *bayes.Density, u []float64) (l *linearised, near bool
 	if err != nil {
 		return nil, false, err
 	}
+	if l.saddle {
+		return l, false, nil
+	}
 	var full mat.SymDense
 	l.chol.ToSym(&full)
 	var known []int
