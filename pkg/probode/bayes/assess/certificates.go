@@ -130,7 +130,7 @@ func (s Solver) sizes() (h, rtol, atol real) {
 
 // WriteJSON writes the certificates for programs, as docs/json.md describes.
 func (c Certificates) WriteJSON(w io.Writer) error {
-	out := jsonCertificates{Format: "probode certify", Version: jsonVersion, Model: c.Model, Threshold: real(c.Threshold), Steps: []jsonCertified{}}
+	out := jsonCertificates{Format: "probode certify", Version: certificateVersion, Model: c.Model, Threshold: real(c.Threshold), Steps: []jsonCertified{}}
 	for _, one := range c.All {
 		out.Reference = one.Reference.String()
 		j := jsonCertified{Method: fmt.Sprint(one.Coarse.Method), Certified: one.Certified(c.Threshold), Modes: []jsonAtMode{}, Seconds: real(one.Seconds)}

@@ -17,18 +17,11 @@
 //
 // # Remedies
 //
-// For the model at hand Report.Remedies lists what could be done, each as it was
-// measured here: a smaller step or tolerance, another solver, frozen steps,
-// extrapolation in h, reweighting, delayed acceptance before a finer or the
-// accurate solver, noise in the model, and error variances by isotonic regression
-// [Matsuda & Miyatake 2021]. The cheapest that reaches the threshold is
-// recommended. The last two make a model that has room for the solver's error: they
-// are never recommended where they are worse than nothing, which is often. An error
-// that keeps its sign is not undone by noise of mean zero; nor by variances, which,
-// where the size of the data's errors is unknown, take that for the solver's.
-//
-// Extrapolate takes means and standard deviations to h = 0 by the order of the
-// method, as probabilistic Richardson extrapolation does [Teymur et al. 2021; Oates
-// et al. 2024], and says where that order does not show. It stands beside the
-// reference posterior, and in its place where that is out of reach.
+// Report.Remedies lists what could be done about the solver's error, each with its
+// effect and cost as measured on the model at hand: a smaller step or tolerance,
+// another solver, frozen steps, reweighting, delayed acceptance before a finer or the
+// accurate solver, and noise in the model. The cheapest that reaches the threshold is
+// recommended. Noise in the model is never recommended where it is worse than
+// nothing, which is often: noise of mean zero does not undo an error that keeps its
+// sign.
 package assess

@@ -174,3 +174,11 @@ func (d *datum) bind(p *bayes.Posterior, theta, m []float64) {
 		}
 	}
 }
+
+// likelihood returns the likelihood of column k.
+func likelihood(x *bayes.Experiment, k int) bayes.Likelihood {
+	if len(x.Errors) > 1 {
+		return x.Errors[k]
+	}
+	return x.Errors[0]
+}

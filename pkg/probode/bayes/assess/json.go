@@ -8,10 +8,12 @@ import (
 	"strings"
 )
 
-// The form in which reports are written for programs: docs/json.md has it in
-// words. Its version grows when a name changes its meaning or goes; names may be
-// added within one.
-const jsonVersion = 1
+// Reports and certificates are written for programs as docs/json.md describes. A
+// version may gain names; when a name goes or changes its meaning, the version grows.
+const (
+	reportVersion      = 2
+	certificateVersion = 1
+)
 
 // A real is a number that is null where there is none.
 type real float64
@@ -25,18 +27,17 @@ func (r real) MarshalJSON() ([]byte, error) {
 
 type (
 	jsonReport struct {
-		Format     string         `json:"format"`
-		Version    int            `json:"version"`
-		Model      string         `json:"model"`
-		Verdict    string         `json:"verdict"`
-		Largest    real           `json:"largest_negligible"`
-		Reasons    []string       `json:"reasons"`
-		Warnings   []string       `json:"warnings"`
-		Thresholds jsonLimits     `json:"thresholds"`
-		Reference  jsonAccurate   `json:"reference"`
-		Steps      []jsonStep     `json:"steps"`
-		Extrapol   []jsonMarginal `json:"extrapolated"`
-		Remedies   []jsonRemedy   `json:"remedies"`
+		Format     string       `json:"format"`
+		Version    int          `json:"version"`
+		Model      string       `json:"model"`
+		Verdict    string       `json:"verdict"`
+		Largest    real         `json:"largest_negligible"`
+		Reasons    []string     `json:"reasons"`
+		Warnings   []string     `json:"warnings"`
+		Thresholds jsonLimits   `json:"thresholds"`
+		Reference  jsonAccurate `json:"reference"`
+		Steps      []jsonStep   `json:"steps"`
+		Remedies   []jsonRemedy `json:"remedies"`
 	}
 	jsonLimits struct {
 		Bias       real `json:"bias"`
@@ -143,20 +144,17 @@ type (
 func (a *Report) WriteJSON(w io.Writer) error {
 	nan := real(math.NaN())
 	out := jsonReport{
-		Format: "probode assess", Version: jsonVersion, Model: a.Model, Largest: nan,
+		Format: "probode assess", Version: reportVersion, Model: a.Model, Largest: nan,
 		Reasons: lines(a.Answer()), Warnings: append([]string{}, a.Warnings...),
 		Thresholds: jsonLimits{real(a.Threshold), real(a.Threshold), real(a.Confidence), a.Looks},
 		Reference:  jsonAccurate{D: real(a.Reference.D), By: a.ReferenceBy, KHat: real(a.KHat), KHatLimit: real(a.khatLimit()), Points: a.Reference.Points, Seconds: real(a.Reference.Seconds), Modes: a.jsonModes(a.ReferenceModes), Parameters: []jsonMarginal{}},
-		Steps:      []jsonStep{}, Extrapol: []jsonMarginal{}, Remedies: []jsonRemedy{},
+		Steps:      []jsonStep{}, Remedies: []jsonRemedy{},
 	}
 	if a.Largest > 0 {
 		out.Largest = real(a.Largest)
 	}
 	for _, q := range a.Params {
 		out.Reference.Parameters = append(out.Reference.Parameters, jsonMarginal{q.Name, real(q.Mean), real(q.MeanSE), real(q.SD), real(q.SDSE), q.JudgedBy()})
-	}
-	for j, x := range a.Extrapolated {
-		out.Extrapol = append(out.Extrapol, jsonMarginal{x.Name, real(x.Mean), real(x.MeanSE), real(x.SD), real(x.SDSE), a.Params[j].JudgedBy()})
 	}
 	for _, r := range a.Remedies {
 		out.Remedies = append(out.Remedies, jsonRemedy{r.Kind, r.Name, real(r.Bias), real(r.Ratio), real(r.Seconds), real(r.Reach), r.Reaches, r.Recommended, r.Note})

@@ -28,10 +28,9 @@ type (
 			Confidence float64
 			Looks      int
 		}
-		Reference    readReference
-		Steps        []readStep
-		Extrapolated []readMarginal
-		Remedies     []readRemedy
+		Reference readReference
+		Steps     []readStep
+		Remedies  []readRemedy
 	}
 	readReference struct {
 		Solver     string
@@ -134,7 +133,7 @@ func TestReportJSON(t *testing.T) {
 	}
 	var r readReport
 	strictly(t, text.Bytes(), &r)
-	if r.Format != "probode assess" || r.Version != 1 || len(r.Steps) != 2 || r.Verdict != r.Steps[0].Verdict {
+	if r.Format != "probode assess" || r.Version != 2 || len(r.Steps) != 2 || r.Verdict != r.Steps[0].Verdict {
 		t.Fatalf("%+v", r)
 	}
 	if *r.Steps[0].H != 0.125 || *r.Steps[1].H != 0.5 || r.Steps[0].Tol != nil {

@@ -66,7 +66,6 @@ func (a *assessor) conclude() {
 		}
 	}
 	a.out.largest()
-	a.out.extrapolate()
 	a.remedies()
 	a.warn()
 }
@@ -188,11 +187,7 @@ func (a *assessor) effect(m moments, j int, own []shift) (e Effect, known bool) 
 	return e, known
 }
 
-// judge returns the verdict at two standard errors, Undecided also if a number is
-// NaN.
-func (e Effect) judge(threshold float64) Verdict { return e.judgeAt(threshold, decisive) }
-
-// judgeAt returns the verdict at z standard errors.
+// judgeAt returns the verdict at z standard errors, Undecided also if a number is NaN.
 func (e Effect) judgeAt(threshold, z float64) Verdict {
 	bias, biasSE := math.Abs(e.Bias), z*e.BiasSE
 	ratio, ratioSE := math.Abs(math.Log(e.Ratio)), z*e.RatioSE/e.Ratio

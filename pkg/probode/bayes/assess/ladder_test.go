@@ -44,7 +44,7 @@ func TestLadderOfTolerances(t *testing.T) {
 				t.Errorf("remedy %q", r.Name)
 			}
 		}
-		if frozen != 2 || st.Probabilistic == nil || st.Certificate == nil || a.Profile == nil || a.Extrapolated != nil {
+		if frozen != 2 || st.Probabilistic == nil || st.Certificate == nil || a.Profile == nil {
 			t.Errorf("%v: %d frozen remedies, %+v", m, frozen, a)
 		}
 		for _, text := range []string{a.String(), a.SizeName()} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // A Remedy is something that can be done about the solver's error for the model at
@@ -58,28 +57,18 @@ func (a *assessor) remedies() {
 		trusted := a.measured(st.Deterministic, kind, "solver trusted, "+where)
 		add(trusted)
 		if st.Probabilistic != nil {
-			add(a.wider(st.Probabilistic, st.Deterministic, "noise in the model", "noise in the model, "+where))
+			add(a.wider(st.Probabilistic, st.Deterministic, "noise in the model, "+where))
 		}
 		if st.weighed() && i < len(a.paired) && a.paired[i] != nil {
 			add(a.reweighting(i, where))
 		}
-	}
-	if len(a.out.Steps) > 1 && a.out.Extrapolated != nil {
-		add(a.extrapolation())
 	}
 	for _, t := range a.tried {
 		if t.inf == nil {
 			add(t.foretold)
 			continue
 		}
-		r := a.measured(t.inf, t.kind, t.name)
-		if t.against != nil {
-			r = a.wider(t.inf, t.against, t.kind, t.name)
-		}
-		if t.note != "" {
-			r.Note = strings.TrimPrefix(r.Note+"; "+t.note, "; ")
-		}
-		add(r)
+		add(a.measured(t.inf, t.kind, t.name))
 	}
 	a.out.rank()
 }
@@ -142,10 +131,10 @@ func (a *assessor) measured(inf *Inference, kind, name string) Remedy {
 	return r
 }
 
-// wider is the remedy of a model that has room for the solver's error: it is never
-// to be recommended where it is worse than nothing.
-func (a *assessor) wider(noisy, trusted *Inference, kind, name string) Remedy {
-	r := a.measured(noisy, kind, name)
+// wider measures noise in the model. It is never recommended where it is worse than
+// trusting the solver at the same step.
+func (a *assessor) wider(noisy, trusted *Inference, name string) Remedy {
+	r := a.measured(noisy, "noise in the model", name)
 	least, _ := noisy.sizes(a.out.Threshold)
 	_, most := trusted.sizes(a.out.Threshold)
 	mid := func(inf *Inference) float64 { return inf.Effects[inf.farthest(a.out.Threshold)].size(a.out.Threshold) }
@@ -183,30 +172,5 @@ func (a *assessor) reweighting(i int, where string) Remedy {
 		r.Note = fmt.Sprintf("k̂ = %.2f", st.KHat)
 	}
 	r.Seconds = st.Deterministic.cost() + 1000*a.referenceSeconds
-	return r
-}
-
-// extrapolation takes the ladder to h = 0.
-func (a *assessor) extrapolation() Remedy {
-	r := Remedy{Kind: "extrapolation", Name: "extrapolation in h over the ladder", Bias: math.NaN(), Ratio: math.NaN(), Reaches: true}
-	worst := math.Inf(-1)
-	for j, q := range a.out.Params {
-		x := a.out.Extrapolated[j]
-		e := Effect{Bias: (x.Mean - q.Mean) / q.SD, BiasSE: x.MeanSE / q.SD, Ratio: x.SD / q.SD, RatioSE: x.SDSE / q.SD}
-		r.Reaches = r.Reaches && e.judge(a.out.Threshold) == Negligible
-		if s := e.size(a.out.Threshold); s > worst || math.IsNaN(s) {
-			r.Bias, r.Ratio, worst = e.Bias, e.Ratio, s
-		}
-	}
-	for _, st := range a.out.Steps {
-		if st.Deterministic != nil {
-			r.Seconds += st.Deterministic.cost()
-		}
-	}
-	r.Note = "means and sds only, no draws"
-	if a.out.OffOrder != nil {
-		r.Reaches = false
-		r.Note = "the order of the method does not show in the ladder"
-	}
 	return r
 }

@@ -16,17 +16,16 @@ import (
 
 // A trial is a remedy that was sampled, or one that was only foretold.
 type trial struct {
-	kind, name, note string
-	inf              *Inference // nil: foretold
-	paired           []shift
-	against          *Inference // classical inference with the same step, for what changes the model
-	foretold         Remedy
+	kind, name string
+	inf        *Inference // nil if the effect was only predicted
+	paired     []shift
+	foretold   Remedy
 }
 
 // try tries what the ladder does not have.
 func (a *assessor) try() error {
 	a.tried = nil
-	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryIsotonic, a.tryOthers} {
+	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
 		if err := one(); err != nil {
 			return err
 		}

@@ -43,13 +43,6 @@ type Report struct {
 	// Steps are the sizes of step, the largest first.
 	Steps []Step
 
-	// Extrapolated are the parameters of classical inference for h → 0, by the
-	// order of the method: see Extrapolate. NaN where there are too few steps.
-	Extrapolated []Parameter
-	// OffOrder says in which means and sds the order of the method does not show
-	// in the ladder: Extrapolated is then not to be relied on.
-	OffOrder []string
-
 	// Remedies are what could be done, the one that costs least first.
 	Remedies []Remedy
 
@@ -216,9 +209,6 @@ func (a *Report) Answer() string {
 	}
 	if !a.known() || !a.trusted() {
 		b.WriteString(a.basis())
-		if !a.known() {
-			a.answerByExtrapolation(&b)
-		}
 		return b.String()
 	}
 	// The next larger step: what is wrong with it.

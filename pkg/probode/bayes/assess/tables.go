@@ -95,23 +95,6 @@ func (a *Report) Tables() string {
 	b.WriteByte('\n')
 	writeTable(&b, rows)
 	fmt.Fprintf(&b, "from %s; k̂ = %.2f\n", a.ReferenceBy, a.KHat)
-	if a.Extrapolated != nil {
-		rows := [][]string{{"extrapolated to h = 0", "mean", "sd", "(mean − accurate)/sd"}}
-		for j, x := range a.Extrapolated {
-			q := a.Params[j]
-			if math.IsNaN(x.Mean) {
-				continue
-			}
-			rows = append(rows, []string{x.Name, fmt.Sprintf("%s ± %s", number("%.4g", x.Mean), number("%.1g", x.MeanSE)), fmt.Sprintf("%s ± %s", number("%.3g", x.SD), number("%.1g", x.SDSE)), plusMinus((x.Mean-q.Mean)/q.SD, math.Hypot(x.MeanSE, q.MeanSE)/q.SD, true)})
-		}
-		if len(rows) > 1 {
-			b.WriteByte('\n')
-			writeTable(&b, rows)
-		}
-		if a.OffOrder != nil {
-			fmt.Fprintf(&b, "The order of the method, %d, does not show in the ladder (%s): steps are too large for it, and these numbers are not to be relied on.\n", a.Method.Order(), strings.Join(a.OffOrder, "; "))
-		}
-	}
 	if t := a.remedyText(); t != "" {
 		b.WriteString("\n" + t)
 	}
