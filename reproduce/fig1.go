@@ -18,14 +18,14 @@ var fig1 = experiment{
 	compute: computeFig1, section: fig1Section,
 }
 
-func (s *study) fig1Ensemble(ctx context.Context, m probode.Method, n int, keep bool, progress func(done, total int)) (*probode.Ensemble, error) {
-	return probode.Integrate(ctx, fhn(), m, n, probode.Settings{
+func (s *study) fig1Ensemble(ctx context.Context, n int, keep bool, progress func(done, total int)) (*probode.Ensemble, error) {
+	return probode.Integrate(ctx, fhn(), backwardEuler, n, probode.Settings{
 		StepSize: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
 	})
 }
 
 func computeFig1(ctx context.Context, s *study) error {
-	e, err := s.fig1Ensemble(ctx, backwardEuler, s.paths(500, 200), false, s.progress.part(0, 0.2, ""))
+	e, err := s.fig1Ensemble(ctx, s.paths(500, 200), false, s.progress.part(0, 0.2, ""))
 	if err != nil {
 		return err
 	}
@@ -38,19 +38,20 @@ func computeFig1(ctx context.Context, s *study) error {
 
 	// The same under the exact distribution of a step, which the Gaussian one
 	// stands for, with how far apart the two are in the step that begins at t.
-	m := steplaw.Exact{AdamsMoulton: backwardEuler}
-	if e, err = s.fig1Ensemble(ctx, m, 200, false, s.progress.part(0.2, 1, "exact distribution")); err != nil {
+	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
+		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(0.2, 1, "exact distribution"),
+	})
+	if err != nil {
 		return err
 	}
-	report := e.Record.(*steplaw.Report)
 	exact := &table{name: "fig1_exact", header: []string{"t", "component", "mean", "sd", "departure"}}
-	for i, at := range e.T {
+	for i, at := range drawn.T {
 		departure := math.NaN()
-		if i < len(e.T)-1 {
-			departure = report.Departure(i)
+		if i < len(drawn.T)-1 {
+			departure = drawn.Departure(i)
 		}
-		for k := range e.Mean {
-			exact.add(at, e.Problem.StateName(k), e.Mean[k][i], e.SD[k][i], departure)
+		for k := range drawn.Mean {
+			exact.add(at, e.Problem.StateName(k), drawn.Mean[k][i], drawn.SD[k][i], departure)
 		}
 	}
 	for _, t := range []*table{t, exact} {
@@ -96,7 +97,7 @@ func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e := ensembleOf(t, "t")
 	summary := viz.Bands(e)
 	// The paths themselves are not in the file: the seed gives them again.
-	ens, err := s.fig1Ensemble(context.Background(), backwardEuler, n, true, nil)
+	ens, err := s.fig1Ensemble(context.Background(), n, true, nil)
 	if err != nil {
 		return viz.Figure{}, err
 	}

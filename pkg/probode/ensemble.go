@@ -77,10 +77,6 @@ type Ensemble struct {
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
 	// path that failed.
 	Paths [][]float64
-	// Record is what a method that keeps records says of its steps; nil for
-	// others. See Recorder.
-	Record Record
-
 	// N is the number of paths in the moments and Failed that of the paths that
 	// could not be solved and are left out; Failure is the error of the first
 	// of them.
@@ -108,8 +104,6 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		return nil, err
 	}
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
-	ctx, end := context.WithCancel(ctx)
-	defer end()
 	defer solver.Bind(ctx)()
 	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
@@ -134,16 +128,12 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	e.Deterministic = series(gather(nil, det, index, d), d)
-	if r, ok := solver.step.(Recorder); ok {
-		e.Record = r.Record()
-	}
 
 	const block = 16
 	type result struct {
 		m      moments.Vector
 		values [][]float64 // one a path, nil for a failed one
 		err    error
-		record Record
 	}
 	workers := make([]*worker, workerCount(s.Workers))
 	blocks := (n + block - 1) / block
@@ -154,16 +144,12 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
 	}
 	done, stopped := 0, false
-	var refused error
 	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
 		if workers[w] == nil {
 			workers[w] = newWorker(solver)
 		}
 		wk := workers[w]
 		r.m = moments.NewVector(nt * d)
-		if x, ok := wk.solver.step.(Recorder); ok {
-			r.record = x.Record()
-		}
 		at := make([]float64, 0, nt*d)
 		for path := b * block; path < min(n, (b+1)*block); path++ {
 			if err := wk.solver.SolvePath(wk.z, theta, wk.xi, s.Seed, uint64(path)); err != nil {
@@ -205,27 +191,16 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 		if r.err != nil && e.Failure == nil {
 			e.Failure = r.err
 		}
-		if r.record != nil && refused == nil {
-			if refused = e.Record.Merge(r.record); refused != nil {
-				end()
-			}
-		}
 		if s.Progress != nil {
 			s.Progress(done, n)
 		}
 	})
-	if refused != nil {
-		return nil, fmt.Errorf("%s, %v: %w", p.title(), m, refused)
-	}
 	e.N = total.N
 	e.Mean, e.SD = series(total.Mean, d), series(total.SD(), d)
 	if sketch != nil {
 		for _, q := range sketch.Quantiles() {
 			e.Quantile = append(e.Quantile, series(q, d))
 		}
-	}
-	if e.Record != nil {
-		e.Record.Finish()
 	}
 	if stopped && err == nil {
 		err = context.Cause(ctx)

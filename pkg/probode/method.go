@@ -125,33 +125,6 @@ type Recaller interface {
 	Recall(from, i int, z, theta []float64)
 }
 
-// A Streamer is a Stepper whose steps take more randomness than ξ, from a
-// stream of its own. It serves ensembles; what holds ξ or moves it, as all
-// inference does, refuses it. Its noise scales as ScaleStep says: what is added
-// to a step from outside, as by ScaleLocal, is not what the stream is for.
-type Streamer interface {
-	Stepper
-	// Seed places the stream at the beginning of that of a path.
-	Seed(seed, path uint64)
-}
-
-// A Recorder is a Stepper that keeps a record of its steps, which ensembles
-// gather.
-type Recorder interface {
-	Stepper
-	// Record starts a new record, which later steps write.
-	Record() Record
-}
-
-// A Record is what a Recorder writes.
-type Record interface {
-	// Merge adds the record of other paths. An error ends the ensemble: the
-	// record shows that it has no meaning.
-	Merge(Record) error
-	// Finish is called once, when all are merged.
-	Finish()
-}
-
 // scales writes the scale √α h^p of each normal for a step of length h. alpha
 // has one element for all components or one for each.
 func (n Noise) scales(dst, alpha []float64, h float64) {

@@ -10,9 +10,8 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that have local errors, from an
-	// error-controlled run or by Measured, and ScaleStep on all others and for a
-	// method with a Streamer: as long as nothing is known of the errors, what the
-	// method says of its own noise.
+	// error-controlled run or by Measured, and ScaleStep on all others: as long
+	// as nothing is known of the errors, what the method says of its own noise.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, of scale √α h^p: that of the
 	// paper for its methods.
@@ -72,9 +71,6 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	default:
 		return fmt.Errorf("%s: %v: want ScaleStep or ScaleLocal", s.p.title(), scaling)
 	}
-	if scaling == ScaleLocal && s.Streams() {
-		return fmt.Errorf("%s, %v: noise by local errors would leave out the noise of the method's own stream: want ScaleStep", s.p.title(), s.m)
-	}
 	if scaling != ScaleLocal && len(s.alpha) > 1 && !s.noise.ByComponent {
 		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
 	}
@@ -106,7 +102,7 @@ func (s *Solver) Scaling() Scaling {
 
 // byDefault is what ScaleDefault stands for.
 func (s *Solver) byDefault() Scaling {
-	if s.Streams() || s.g.local == nil {
+	if s.g.local == nil {
 		return ScaleStep
 	}
 	return ScaleLocal

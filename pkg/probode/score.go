@@ -282,5 +282,5 @@ func (c *calibrator) solve(w *worker, path int) error {
 		c.noise[path] = make([]float64, len(xi))
 		DrawNoise(c.noise[path], c.s.Seed, uint64(path))
 	}
-	return w.solver.solveDrawn(w.z, c.theta, c.noise[path], c.s.Seed, uint64(path))
+	return w.solver.Solve(w.z, c.theta, c.noise[path])
 }

@@ -182,13 +182,9 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 //
 // The error is a *SolveError if θ or f is not finite, if the path leaves the
 // numbers that make sense, if a step fails, or if a function of the problem
-// panics; z then holds the path up to that step. A method that needs more
-// randomness than ξ is refused with a non-nil xi: see SolvePath. Solve panics
-// if a length is wrong.
+// panics; z then holds the path up to that step. Solve panics if a length is
+// wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
-	if err := s.refuseStream(xi); err != nil {
-		return err
-	}
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
@@ -209,23 +205,7 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if len(memory) != s.MemoryLen() {
 		panic(fmt.Sprintf("probode: memory has length %d: want %d", len(memory), s.MemoryLen()))
 	}
-	if err := s.refuseStream(xi); err != nil {
-		return err
-	}
 	return s.run(z, memory, theta, xi, from, to)
-}
-
-// Streams reports whether paths need more randomness than ξ: see Streamer.
-func (s *Solver) Streams() bool {
-	_, ok := s.step.(Streamer)
-	return ok
-}
-
-func (s *Solver) refuseStream(xi []float64) error {
-	if xi != nil && s.Streams() {
-		return fmt.Errorf("%s, %v: this method needs more randomness than ξ and does not depend on θ continuously: use it in ensembles, and another one for inference", s.p.title(), s.m)
-	}
-	return nil
 }
 
 // SolvePath draws ξ for the path with the given number into xi and solves with
@@ -236,15 +216,7 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
 	DrawNoise(xi, seed, path)
-	return s.solveDrawn(z, theta, xi, seed, path)
-}
-
-// solveDrawn is SolvePath for a ξ that has been drawn.
-func (s *Solver) solveDrawn(z, theta, xi []float64, seed, path uint64) error {
-	if r, ok := s.step.(Streamer); ok {
-		r.Seed(seed, path)
-	}
-	return s.run(z, nil, theta, xi, 0, s.Steps())
+	return s.Solve(z, theta, xi)
 }
 
 // Stepper returns the Stepper of s with the past of the path z at step i, as

@@ -51,9 +51,6 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	if len(dtheta) != m*p || len(dz) != m*s.PathLen() {
 		panic(fmt.Sprintf("probode: dtheta and dz have lengths %d and %d: want M·p and (N+1)·d·M, with p = %d and (N+1)·d = %d", len(dtheta), len(dz), p, s.PathLen()))
 	}
-	if err := s.refuseStream(xi); err != nil {
-		return err
-	}
 	if m == 0 {
 		return s.Solve(z, theta, xi)
 	}

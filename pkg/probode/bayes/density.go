@@ -110,9 +110,6 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 			return nil, err
 		}
 	}
-	if solver.Streams() {
-		return nil, fmt.Errorf("%v: the method needs more randomness than ξ and does not depend on θ continuously: want another one for inference", p.Method)
-	}
 	at, err := solver.Interpolator(x.Data.T)
 	if err != nil {
 		return nil, fmt.Errorf("observations: %w", err)

@@ -14,7 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
-	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
 // fromAbove is the distribution of 2 − x for exponential x, to have a support that ends
@@ -630,7 +629,6 @@ func TestBadPosterior(t *testing.T) {
 		"has the support [1, 1]":                                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
 		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *Posterior) { p.Params[0].Prior = distuv.Gamma{} },
 		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *Posterior) { p.Params[0].Prior = distuv.Beta{} },
-		"AM0 (newton, exact): the method needs more randomness":       func(p *Posterior) { p.Method = steplaw.Exact{} },
 		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
 		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },

@@ -82,9 +82,6 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
 		return nil, fmt.Errorf("%v remembers its past: random steps want a one-step method", m.Method)
 	}
-	if _, ok := s.inner.(probode.Streamer); ok {
-		return nil, fmt.Errorf("%v takes randomness of its own: random steps want another method", m.Method)
-	}
 	if e, ok := s.inner.(probode.Estimator); ok {
 		return &randomEstimator{s, e}, nil
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Exact is an implicit Adams method whose steps are draws of
+// Exact draws paths whose steps have the distribution
 // p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)) itself. In every step a chain starts from
-// ζ = ξᵢ, a draw of the Gaussian approximation that AdamsMoulton makes of it,
-// and makes Sweeps moves. A move of preconditioned Crank–Nicolson is
+// ζ = ξᵢ, a draw from the Gaussian approximation that Method makes, and makes
+// Sweeps moves. A move of preconditioned Crank–Nicolson is
 //
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
 //
@@ -30,26 +30,27 @@ import (
 // Crank–Nicolson moves alone leave errors up to 0.15 there after four times the
 // sweeps, and nothing shows it.
 //
-// What the chain does badly is to find what lies far from the rest. At h = 0.3
-// some steps have a far shelf of small r with a percent of the mass and up to
-// half of the variance; the default sweeps miss most of it and understate that
-// variance by up to a half, and 1600 find it. How it went on another problem,
-// the Report in Ensemble.Record tells in part; in one and two dimensions a Step
-// is an independent check.
+// The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps
+// have a far shelf of small r, which holds a percent of the mass and up to half
+// of the variance; the default number of sweeps misses most of it and
+// understates that variance by up to a half, and 1600 sweeps find it. On another
+// problem the Report shows part of such failures; in one and two dimensions a
+// Step is an independent check.
 //
 // The exact distribution needs H⁻¹, so that det J = 0 is an error,
-// ErrSingularH, and it exists only if its density can be normalised, else an
-// ensemble ends with ErrImproper. Its mean is not the root of r. Newton and
-// Current have the same exact distribution, as they take J at the same state;
-// only the start of the chain differs. In standard deviations the Gaussian mean
-// is off by O(h^{s+5/2}) with Newton, but by O(h^{3/2−s}) with Current, which
-// for s ≥ 2 is worse the smaller the step. With α = 0 the step is the classical
-// one, as are the steps in which a multistep method starts.
+// ErrSingularH, and it exists only if its density can be normalised: otherwise
+// the error is ErrImproper. Its mean is not the root of r. Newton and Current
+// have the same exact distribution, as they take J at the same state; only the
+// start of the chain differs. In standard deviations the Gaussian mean is off by
+// O(h^{s+5/2}) with Newton, but by O(h^{3/2−s}) with Current, which for s ≥ 2 is
+// worse the smaller the step. The steps in which a multistep method starts are
+// those of Method.
 //
-// A chain takes more randomness than ξ, so that Exact serves ensembles and not
-// inference.
+// A chain takes more randomness than ξ, and a path jumps where a move is
+// accepted or not. So Exact draws ensembles and is no probode.Method: inference
+// needs paths that depend smoothly on θ and ξ.
 type Exact struct {
-	probode.AdamsMoulton
+	Method probode.AdamsMoulton
 
 	// Sweeps is the number of moves in a step; zero means 100.
 	Sweeps int
@@ -62,20 +63,28 @@ type Exact struct {
 
 const defaultSweeps = 100
 
+// String returns a short name such as "AM0 (newton, exact)".
 func (m Exact) String() string {
-	return strings.TrimSuffix(m.AdamsMoulton.String(), ")") + ", exact)"
+	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// Stepper returns a sampler, which is a probode.Streamer and a
-// probode.Recorder; its record is a *Report.
-func (m Exact) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
+// A method makes the steps of one worker, by the sampler that it made last.
+type method struct {
+	Exact
+	sampler *sampler
+}
+
+func (m *method) Order() int                { return m.Method.Order() }
+func (m *method) Noise(d int) probode.Noise { return m.Method.Noise(d) }
+
+func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if m.Sweeps < 0 {
 		panic(fmt.Sprintf("steplaw: Exact with %d sweeps: want at least 1, or 0 for the default", m.Sweeps))
 	}
 	if !(m.Beta >= 0 && m.Beta <= 1) {
 		panic(fmt.Sprintf("steplaw: Exact with Beta %g: want one in (0, 1], or 0 for the default", m.Beta))
 	}
-	inner, err := m.AdamsMoulton.Stepper(p, g)
+	inner, err := m.Method.Stepper(p, g)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +97,7 @@ func (m Exact) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	if m.Beta > 0 {
 		x.moves = []move{crankNicolson(m.Beta)}
 	}
-	x.Seed(0, 0)
+	m.sampler = x
 	return x, nil
 }
 
@@ -110,7 +119,6 @@ func defaultMoves(d int) []move {
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer
-	probode.Recaller
 	probode.Estimator
 }
 
@@ -127,22 +135,17 @@ type sampler struct {
 	rng         *rand.Rand
 	path        uint64
 	zeta, moved []float64
-	report      *Report // nil: nobody asks
+	report      *Report // of the block of paths that is drawn
 }
 
 // exactKey keeps the stream of the chain apart from those of ξ, whose second
 // key is the number of a block.
 const exactKey = math.MaxUint64
 
-// Seed makes the steps that follow depend on (seed, path) and ξ only.
-func (x *sampler) Seed(seed, path uint64) {
+// begin prepares for the path with the given number, whose steps then depend on
+// (seed, path) and ξ only.
+func (x *sampler) begin(seed, path uint64) {
 	x.rng, x.path = probode.Stream(seed, path, exactKey), path
-}
-
-// Record starts a new Report.
-func (x *sampler) Record() probode.Record {
-	x.report = newReport(x.g.Times(), x.p.Dim())
-	return x.report
 }
 
 func (x *sampler) Step(dst []float64, i int, state, theta, xi, scale []float64) error {
@@ -156,7 +159,7 @@ func (x *sampler) Step(dst []float64, i int, state, theta, xi, scale []float64) 
 	if err == nil {
 		err = x.target.set(&x.step, theta, scale)
 	}
-	if x.report != nil && x.path == 0 && (err == nil || err == ErrSingularH) && x.searches(i) {
+	if x.path == 0 && (err == nil || err == ErrSingularH) && x.searches(i) {
 		err = x.search(i, state, theta, scale)
 	}
 	if err != nil {
@@ -193,16 +196,14 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 		if !m.walk {
 			tried++
 		}
-		if x.report != nil && n >= x.sweeps/2 {
+		if n >= x.sweeps/2 {
 			x.report.add(i, x.zeta)
 		}
 	}
 	if math.IsInf(phi, 1) {
 		return probode.ErrDiverged
 	}
-	if x.report != nil {
-		x.report.end(i, accepted, tried, xi, x.zeta)
-	}
+	x.report.end(i, accepted, tried, xi, x.zeta)
 	return nil
 }
 

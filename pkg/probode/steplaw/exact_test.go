@@ -14,22 +14,35 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
-	. "github.com/probode/probode/pkg/probode/steplaw"
+	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
-// draws returns n independent draws of the first step under the exact distribution, by
-// the chain: each is a path of one step with a number of its own.
-func draws(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64, n int) []float64 {
+// draws returns n independent draws of the first step under the exact
+// distribution, by the chain: each is a path of one step.
+func draws(t testing.TB, p *Problem, m steplaw.Exact, z []float64, h, alpha float64, n int) []float64 {
+	t.Helper()
+	e, err := m.Draw(context.Background(), oneStep(p, z, h), n, steplaw.Settings{Mesh: Uniform(h), Alpha: alpha, Seed: 11, KeepPaths: true})
+	if err != nil || e.Failed > 0 {
+		t.Fatalf("%d failed: %v", e.Failed, err)
+	}
+	out := make([]float64, 0, n*len(z))
+	for _, path := range e.Paths {
+		out = append(out, path[len(z):]...)
+	}
+	return out
+}
+
+// gaussianDraws is draws of the Gaussian approximation.
+func gaussianDraws(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64, n int) []float64 {
 	t.Helper()
 	s := solver(t, oneStep(p, z, h), m, h, alpha)
-	d := len(z)
 	path, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-	out := make([]float64, 0, n*d)
+	out := make([]float64, 0, n*len(z))
 	for k := range n {
 		if err := s.SolvePath(path, p.Theta, xi, 11, uint64(k)); err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, path[d:]...)
+		out = append(out, path[len(z):]...)
 	}
 	return out
 }
@@ -46,11 +59,11 @@ func TestExactMoments(t *testing.T) {
 	for _, h := range []float64{0.1, 0.3} {
 		for _, x := range [][]float64{{-1, 1}, {0, 0.5}, {-1, -0.5}} {
 			for _, lin := range []Linearization{Newton, Current} {
-				m := Exact{AdamsMoulton: AdamsMoulton{Linearize: lin}}
+				m := steplaw.Exact{Method: AdamsMoulton{Linearize: lin}}
 				if h == 0.3 {
 					m.Sweeps = 200
 				}
-				want := moments(t, stepAt(t, p, m, x, h, 0.2))
+				want := moments(t, stepAt(t, p, m.Method, x, h, 0.2))
 				got := draws(t, p, m, x, h, 0.2, n)
 				for k := range 2 {
 					sd := math.Sqrt(want.Cov.At(k, k))
@@ -79,9 +92,9 @@ func TestExactMoments(t *testing.T) {
 // it. One number at z = 4.5: 7e-6 false alarms.
 func TestExactFarTail(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	m := Exact{Sweeps: 1600}
+	m := steplaw.Exact{Sweeps: 1600}
 	x := []float64{2, 0}
-	l := stepAt(t, p, m, x, 0.3, 0.2)
+	l := stepAt(t, p, m.Method, x, 0.3, 0.2)
 	g := newGrid(l, moments(t, l), 600)
 	var want float64
 	for i, v := range g.v {
@@ -184,8 +197,8 @@ func TestExactDistribution(t *testing.T) {
 		if c.sweeps > 0 {
 			n = 3000
 		}
-		m := Exact{Sweeps: c.sweeps}
-		l := stepAt(t, p, m, c.x, c.h, 0.2)
+		m := steplaw.Exact{Sweeps: c.sweeps}
+		l := stepAt(t, p, m.Method, c.x, c.h, 0.2)
 		// 800 columns over 28 sd: the nearest is within 0.018 sd, which
 		// changes P(R | V) by a few 10⁻³ at most, and by as much up as down.
 		g := newGrid(l, moments(t, l), 800)
@@ -200,7 +213,7 @@ func TestExactDistribution(t *testing.T) {
 			t.Errorf("h = %g from %v: rejection has χ² = %.1f, critical %.1f", c.h, c.x, got, critical)
 		}
 		// The test has power: the Gaussian approximation fails it.
-		if got := chiSquare(g.rosenblatt(draws(t, p, m.AdamsMoulton, c.x, c.h, 0.2, n))); got < critical {
+		if got := chiSquare(g.rosenblatt(gaussianDraws(t, p, m.Method, c.x, c.h, 0.2, n))); got < critical {
 			t.Errorf("h = %g from %v: the Gaussian approximation passes with χ² = %.1f", c.h, c.x, got)
 		}
 	}
@@ -226,9 +239,9 @@ func TestExactTwoSamples(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	const n = 5000
 	for _, lin := range []Linearization{Current, Predictor} {
-		m := Exact{AdamsMoulton: AdamsMoulton{Linearize: lin}}
+		m := steplaw.Exact{Method: AdamsMoulton{Linearize: lin}}
 		x := []float64{-1, -0.5}
-		l := stepAt(t, p, m, x, 0.1, 0.2)
+		l := stepAt(t, p, m.Method, x, 0.1, 0.2)
 		a := draws(t, p, m, x, 0.1, 0.2, n)
 		b := make([]float64, 2*n)
 		if err := l.Sample(b, Stream(6, 0)); err != nil {
@@ -258,10 +271,10 @@ func TestExactTwoSamples(t *testing.T) {
 func TestExactKnownDensity(t *testing.T) {
 	const h, alpha, n = 0.5, 0.4, 5000
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
-	m := Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}, Sweeps: 400}
+	m := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 400}
 	chain := draws(t, p, m, []float64{1}, h, alpha, n)
 	rejection := make([]float64, n)
-	if err := stepAt(t, p, m, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
+	if err := stepAt(t, p, m.Method, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
 		t.Fatal(err)
 	}
 	for what, z := range map[string][]float64{"chain": chain, "rejection": rejection} {
@@ -286,33 +299,33 @@ func TestExactLinear(t *testing.T) {
 			j[0], j[1], j[2] = -0.2, 1, -4
 		}}
 	for _, am := range []AdamsMoulton{{}, {Linearize: Current}, {Steps: 4}, {Steps: 3, Linearize: Predictor}} {
-		m := Exact{AdamsMoulton: am, Sweeps: 20}
-		e, err := Integrate(context.Background(), p, m, 32, Settings{StepSize: 0.1, Alpha: 0.3, Seed: 1})
+		m := steplaw.Exact{Method: am, Sweeps: 20}
+		e, err := m.Draw(context.Background(), p, 32, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.3, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := m.Steps - 1
-		for i, a := range report(e).Accept {
+		start := am.Steps - 1
+		for i, a := range e.Accept {
 			if i < start {
-				if !math.IsNaN(a) || !math.IsNaN(report(e).Departure(i)) {
-					t.Errorf("%v: step %d of the start has the acceptance %g and the departure %g", m, i, a, report(e).Departure(i))
+				if !math.IsNaN(a) || !math.IsNaN(e.Departure(i)) {
+					t.Errorf("%v: step %d of the start has the acceptance %g and the departure %g", m, i, a, e.Departure(i))
 				}
 			} else if a != 1 {
 				t.Errorf("%v: step %d has the acceptance %g", m, i, a)
 			}
 		}
-		if len(report(e).MultipleRoots) > 0 {
-			t.Errorf("%v: several roots in steps %v", m, report(e).MultipleRoots)
+		if len(e.MultipleRoots) > 0 {
+			t.Errorf("%v: several roots in steps %v", m, e.MultipleRoots)
 		}
 	}
 }
 
 func TestExactWorkers(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	var first *Ensemble
+	var first *steplaw.Draws
 	for _, workers := range []int{1, 2, 5} {
-		e, err := Integrate(context.Background(), p, Exact{Sweeps: 10}, 70,
-			Settings{StepSize: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, KeepPaths: true})
+		e, err := steplaw.Exact{Sweeps: 10}.Draw(context.Background(), p, 70,
+			steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.2, Seed: 3, Workers: workers, KeepPaths: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,101 +336,96 @@ func TestExactWorkers(t *testing.T) {
 		if !reflect.DeepEqual(first.Paths, e.Paths) || !reflect.DeepEqual(first.Mean, e.Mean) {
 			t.Errorf("%d workers change the paths", workers)
 		}
-		if !reflect.DeepEqual(report(first), report(e)) {
+		if !reflect.DeepEqual(first.Report, e.Report) {
 			t.Errorf("%d workers change the report", workers)
 		}
 	}
-	// A path can be drawn again alone.
-	s := solver(t, p, Exact{Sweeps: 10}, 0.1, 0.2)
-	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-	if err := s.SolvePath(z, p.Theta, xi, 3, 41); err != nil {
+	// The first paths do not depend on how many there are.
+	e, err := steplaw.Exact{Sweeps: 10}.Draw(context.Background(), p, 42, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.2, Seed: 3, KeepPaths: true})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(z, first.Paths[41]) {
-		t.Error("path 41 alone differs from path 41 of the ensemble")
+	if !reflect.DeepEqual(e.Paths, first.Paths[:42]) {
+		t.Error("of 42 paths some differ from those of 70")
 	}
 }
 
+// What a step allocates does not grow with the number of steps.
 func TestExactAllocations(t *testing.T) {
-	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.Lorenz63()} {
-		p.Span[1] = 2
-		for _, lin := range []Linearization{Newton, Current, Predictor} {
-			s := solver(t, p, Exact{AdamsMoulton: AdamsMoulton{Steps: 1, Linearize: lin}, Sweeps: 5}, 0.01, 0.01)
-			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-			solve := testing.AllocsPerRun(5, func() {
-				if err := s.SolvePath(z, p.Theta, xi, 1, 2); err != nil {
+	for _, lin := range []Linearization{Newton, Current, Predictor} {
+		m := steplaw.Exact{Method: AdamsMoulton{Steps: 1, Linearize: lin}, Sweeps: 5}
+		allocations := func(paths int) float64 {
+			return testing.AllocsPerRun(3, func() {
+				if _, err := m.Draw(context.Background(), problems.FitzHughNagumo(), paths,
+					steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.01, Workers: 1}); err != nil {
 					t.Fatal(err)
 				}
 			})
-			draw := testing.AllocsPerRun(5, func() { DrawNoise(xi, 1, 2) })
-			// The generator of a path is two.
-			if solve-draw > 2 {
-				t.Errorf("%s, %v: %g allocations in %d steps", p.Name, lin, solve-draw, s.Steps())
-			}
+		}
+		// Another block of 16 paths of 200 steps: two for the generator of a
+		// path, and the block's moments and report.
+		if a, b := allocations(16), allocations(32); b > a+100 {
+			t.Errorf("%v: %g allocations for 16 paths, %g for 32", lin, a, b)
 		}
 	}
 }
 
 func TestExactErrors(t *testing.T) {
 	ctx := context.Background()
-	exact := Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}}
-	set := Settings{StepSize: 0.5, Alpha: 0.1, Seed: 1}
+	exact := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}
+	set := steplaw.Settings{Mesh: Uniform(0.5), Alpha: 0.1, Seed: 1}
 
 	p := problems.Robertson()
 	p.Span = [2]float64{0, 1}
-	if _, err := Integrate(ctx, p, exact, 4, set); !errors.Is(err, ErrSingularH) {
+	if _, err := exact.Draw(ctx, p, 4, set); !errors.Is(err, steplaw.ErrSingularH) {
 		t.Errorf("conserved quantity: %v", err)
 	}
 	sine := scalar(func(x float64) float64 { return 2*x + math.Sin(x) }, func(x float64) float64 { return 2 + math.Cos(x) })
-	if _, err := Integrate(ctx, sine, exact, 4, set); !errors.Is(err, ErrImproper) {
+	if _, err := exact.Draw(ctx, sine, 4, set); !errors.Is(err, steplaw.ErrImproper) {
 		t.Errorf("bounded r: %v", err)
 	}
 	// The first path shows it, and the others are not waited for.
 	most := 0
 	set.Progress = func(done, _ int) { most = max(most, done) }
-	if _, err := Integrate(ctx, sine, exact, 100000, set); !errors.Is(err, ErrImproper) || most > 50000 {
+	if _, err := exact.Draw(ctx, sine, 100000, set); !errors.Is(err, steplaw.ErrImproper) || most > 50000 {
 		t.Errorf("bounded r, %d paths: %v", most, err)
 	}
-	s := solver(t, problems.FitzHughNagumo(), exact, 0.1, 0.2)
-	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
-	if err := s.Solve(z, s.Problem().Theta, xi); err == nil || !strings.Contains(err.Error(), "inference") {
-		t.Errorf("Solve with noise: %v", err)
+	for what, bad := range map[string]steplaw.Settings{
+		"alpha is 0: want":     {Mesh: Uniform(0.5)},
+		"the mesh is nil":      {Alpha: 0.1},
+		"-1 workers":           {Mesh: Uniform(0.5), Alpha: 0.1, Workers: -1},
+		"2 parameters: want 3": {Mesh: Uniform(0.5), Alpha: 0.1, Theta: []float64{1, 2}},
+	} {
+		if _, err := exact.Draw(ctx, problems.FitzHughNagumo(), 4, bad); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%+v: %v: want %q", bad, err, what)
+		}
 	}
-	if !s.Streams() || solver(t, problems.FitzHughNagumo(), AdamsMoulton{}, 0.1, 0.2).Streams() {
-		t.Error("Streams: want true for Exact, false for AdamsMoulton")
+	ended, end := context.WithCancel(ctx)
+	end()
+	if _, err := exact.Draw(ended, problems.FitzHughNagumo(), 4, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
 	}
-	// Without noise the distribution does not matter.
-	if err := s.Solve(z, s.Problem().Theta, nil); err != nil {
-		t.Error(err)
-	}
-	classical := append([]float64(nil), z...)
-	s.SetAlpha(0)
-	if err := s.SolvePath(z, s.Problem().Theta, xi, 1, 1); err != nil || !reflect.DeepEqual(z, classical) {
-		t.Errorf("alpha = 0 is not the classical method: %v", err)
-	}
-	for _, bad := range []Exact{{Sweeps: -1}, {Beta: -0.1}, {Beta: 1.5}, {Beta: math.NaN()}} {
+	for _, bad := range []steplaw.Exact{{Sweeps: -1}, {Beta: -0.1}, {Beta: 1.5}, {Beta: math.NaN()}} {
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Errorf("%+v does not panic", bad)
 				}
 			}()
-			solver(t, problems.FitzHughNagumo(), bad, 0.1, 0.2)
+			bad.Draw(ctx, problems.FitzHughNagumo(), 4, set)
 		}()
 	}
 }
 
 func BenchmarkExact(b *testing.B) {
 	p := problems.FitzHughNagumo()
-	s := solver(b, p, Exact{}, 0.1, 0.2)
-	z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
+	set := steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.2, Seed: 1, Workers: 1}
 	b.ReportAllocs()
-	var path uint64
+	const paths, steps, moves = 16, 200, 100
 	for b.Loop() {
-		path++
-		if err := s.SolvePath(z, p.Theta, xi, 1, path); err != nil {
+		if _, err := (steplaw.Exact{}).Draw(context.Background(), p, paths, set); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*s.Steps()*100), "ns/move")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*paths*steps*moves), "ns/move")
 }

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/probode/probode/pkg/probode"
 )
 
 // A Report says for every step how far its distribution is from the Gaussian
@@ -14,7 +12,7 @@ import (
 // to T[i+1]. If the approximation were exact, Accept would be 1 and the
 // standardised noise ζ = L⁻¹(Z_{i+1} − μ) of components of Shift 0, SD 1 and
 // Skewness 0. Entries of steps that no path made, as those in which a multistep
-// method starts, are NaN. It is the Record of an Ensemble of Exact.
+// method starts, are NaN.
 type Report struct {
 	// T is the grid, one element more than there are steps.
 	T []float64
@@ -84,11 +82,10 @@ func (r *Report) end(i, accepted, tried int, xi, zeta []float64) {
 	}
 }
 
-// Merge adds the sums of the report of other paths. The error says that the
+// merge adds the sums of the report of other paths. The error says that the
 // exact distribution of a step does not exist: ErrSingularH or ErrImproper,
 // wrapped.
-func (r *Report) Merge(other probode.Record) error {
-	o := other.(*Report)
+func (r *Report) merge(o *Report) error {
 	if o.refused != nil {
 		return o.refused
 	}
@@ -108,8 +105,8 @@ func (r *Report) Merge(other probode.Record) error {
 	return nil
 }
 
-// Finish computes the exported fields from the sums.
-func (r *Report) Finish() {
+// finish computes the exported fields from the sums.
+func (r *Report) finish() {
 	n := len(r.paths)
 	d := len(r.sum[0]) / n
 	r.Accept, r.Memory = make([]float64, n), make([]float64, n)

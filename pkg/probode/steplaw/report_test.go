@@ -10,10 +10,8 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
-	. "github.com/probode/probode/pkg/probode/steplaw"
+	"github.com/probode/probode/pkg/probode/steplaw"
 )
-
-func report(e *Ensemble) *Report { return e.Record.(*Report) }
 
 // What the report says where it is known: numbers of one step from the
 // quadrature, and words.
@@ -21,12 +19,12 @@ func TestExactReport(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	one := oneStep(p, []float64{0, 0.5}, 0.3)
 	const n = 2000
-	e, err := Integrate(context.Background(), one, Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}, Sweeps: 400}, n,
-		Settings{StepSize: 0.3, Alpha: 0.2, Seed: 4})
+	e, err := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 400}.Draw(context.Background(), one, n,
+		steplaw.Settings{Mesh: Uniform(0.3), Alpha: 0.2, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := report(e)
+	r := e.Report
 	// The mean of ζ = L⁻¹(z − μ) in the distribution of quadrature is L⁻¹ of the mean,
 	// and its squared length the squared Mahalanobis distance under Cov.
 	l := stepAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0, 0.5}, 0.3, 0.2)
@@ -43,38 +41,38 @@ func TestExactReport(t *testing.T) {
 		t.Errorf("report: %s", s)
 	}
 	// No chain that makes no use of its sweeps forgets its start.
-	e, err = Integrate(context.Background(), one, Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}, Sweeps: 2, Beta: 0.1}, n,
-		Settings{StepSize: 0.3, Alpha: 0.2, Seed: 4})
+	e, err = steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 2, Beta: 0.1}.Draw(context.Background(), one, n,
+		steplaw.Settings{Mesh: Uniform(0.3), Alpha: 0.2, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := report(e).Memory[0]; m < 0.5 || !strings.Contains(report(e).String(), "more sweeps are needed") {
-		t.Errorf("two small moves: memory %.2f, %s", m, report(e))
+	if m := e.Memory[0]; m < 0.5 || !strings.Contains(e.String(), "more sweeps are needed") {
+		t.Errorf("two small moves: memory %.2f, %s", m, e)
 	}
 	// Several roots.
 	cubic := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
-	e, err = Integrate(context.Background(), oneStep(cubic, []float64{0.05}, 2), Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}}, 10,
-		Settings{StepSize: 2, Alpha: 0.01, Seed: 4})
+	e, err = steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}.Draw(context.Background(), oneStep(cubic, []float64{0.05}, 2), 10,
+		steplaw.Settings{Mesh: Uniform(2), Alpha: 0.01, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(report(e).MultipleRoots, []int{0}) || !strings.Contains(report(e).String(), "several solutions") {
-		t.Errorf("steps with several roots: %v, %s", report(e).MultipleRoots, report(e))
+	if !reflect.DeepEqual(e.MultipleRoots, []int{0}) || !strings.Contains(e.String(), "several solutions") {
+		t.Errorf("steps with several roots: %v, %s", e.MultipleRoots, e)
 	}
 }
 
 // Where does the Gaussian approximation of backward Euler fail on
 // FitzHugh–Nagumo?
-func ExampleReport() {
+func ExampleExact_Draw() {
 	p := problems.FitzHughNagumo()
-	m := Exact{AdamsMoulton: AdamsMoulton{Linearize: Current}}
-	ens, err := Integrate(context.Background(), p, m, 100, Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1})
+	m := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}
+	ens, err := m.Draw(context.Background(), p, 100, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.2, Seed: 1})
 	if err != nil {
 		panic(err)
 	}
-	worst := report(ens).Worst(1)[0]
-	fmt.Printf("worst at t = %.1f\n", report(ens).T[worst])
-	fmt.Println("fit for use there:", report(ens).Departure(worst) < 0.5)
+	worst := ens.Worst(1)[0]
+	fmt.Printf("worst at t = %.1f\n", ens.T[worst])
+	fmt.Println("fit for use there:", ens.Departure(worst) < 0.5)
 	// Output:
 	// worst at t = 0.7
 	// fit for use there: false

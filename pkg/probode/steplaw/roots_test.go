@@ -8,7 +8,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
-	. "github.com/probode/probode/pkg/probode/steplaw"
+	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
 func TestStepRoots(t *testing.T) {
@@ -53,20 +53,20 @@ func TestStepImproper(t *testing.T) {
 		l := stepAt(t, p, AdamsMoulton{Linearize: Current}, p.X0, 0.5, 0.1)
 		err := l.Normalizable()
 		var at *SolveError
-		if !errors.Is(err, ErrImproper) || !errors.As(err, &at) || at.Step != 0 {
+		if !errors.Is(err, steplaw.ErrImproper) || !errors.As(err, &at) || at.Step != 0 {
 			t.Errorf("%s: Normalizable gives %v", p.Name, err)
 		}
-		if _, err := l.Moments(); !errors.Is(err, ErrImproper) {
+		if _, err := l.Moments(); !errors.Is(err, steplaw.ErrImproper) {
 			t.Errorf("%s: Moments gives %v", p.Name, err)
 		}
-		if err := l.Sample(make([]float64, 2), Stream(1, 1)); !errors.Is(err, ErrImproper) {
+		if err := l.Sample(make([]float64, 2), Stream(1, 1)); !errors.Is(err, steplaw.ErrImproper) {
 			t.Errorf("%s: Sample gives %v", p.Name, err)
 		}
 	}
 	// x′ = λx with hλ = 1: r does not depend on z at all, and Γ = 0.
 	growth := scalar(func(x float64) float64 { return 2 * x }, func(float64) float64 { return 2 })
 	s := solver(t, growth, AdamsMoulton{Linearize: Current}, 0.5, 0.1)
-	if _, err := New(s, 0, []float64{1}, nil); !errors.Is(err, ErrSingular) {
+	if _, err := steplaw.New(s, 0, []float64{1}, nil); !errors.Is(err, ErrSingular) {
 		t.Errorf("hλ = 1: %v", err)
 	}
 	// What is proper must not be called improper.
@@ -75,11 +75,11 @@ func TestStepImproper(t *testing.T) {
 		p.Initial(x0, p.Theta)
 		h := (p.Span[1] - p.Span[0]) / 1000
 		s := solver(t, p, AdamsMoulton{Linearize: Current}, h, 0.1)
-		l, err := New(s, 0, x0, p.Theta)
+		l, err := steplaw.New(s, 0, x0, p.Theta)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Normalizable(); err != nil && !errors.Is(err, ErrSingularH) {
+		if err := l.Normalizable(); err != nil && !errors.Is(err, steplaw.ErrSingularH) {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 	}
@@ -94,7 +94,7 @@ func TestStepSingular(t *testing.T) {
 		}
 		z := []float64{0.9, 1e-5, 0.1}
 		l := stepAt(t, p, AdamsMoulton{Linearize: Current}, z, 0.1, 0.1)
-		if err := l.Normalizable(); !errors.Is(err, ErrSingularH) || !strings.Contains(err.Error(), "AdamsMoulton itself") {
+		if err := l.Normalizable(); !errors.Is(err, steplaw.ErrSingularH) || !strings.Contains(err.Error(), "AdamsMoulton itself") {
 			t.Errorf("FJ %v: %v", fj, err)
 		}
 		if v := l.LogDensity(z); !math.IsNaN(v) {

@@ -11,7 +11,7 @@ import (
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/problems"
-	. "github.com/probode/probode/pkg/probode/steplaw"
+	"github.com/probode/probode/pkg/probode/steplaw"
 )
 
 // oneStep is p restarted at z and ended after one step.
@@ -44,17 +44,17 @@ func solver(t testing.TB, p *Problem, m Method, h, alpha float64) *Solver {
 }
 
 // stepAt is the distribution of the first step of m from z.
-func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *Step {
+func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *steplaw.Step {
 	t.Helper()
 	s := solver(t, oneStep(p, z, h), m, h, alpha)
-	l, err := New(s, 0, z, p.Theta)
+	l, err := steplaw.New(s, 0, z, p.Theta)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func moments(t testing.TB, l *Step) *Moments {
+func moments(t testing.TB, l *steplaw.Step) *steplaw.Moments {
 	t.Helper()
 	m, err := l.Moments()
 	if err != nil {
@@ -94,7 +94,7 @@ func TestStepFormulas(t *testing.T) {
 				t.Fatal(err)
 			}
 			zi, next := z[2*i:2*i+2], z[2*i+2:2*i+4]
-			l, err := New(s, i, z[:2*i+2], p.Theta)
+			l, err := steplaw.New(s, i, z[:2*i+2], p.Theta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +306,7 @@ type grid struct {
 }
 
 // newGrid makes a grid of n×n points up to 14 sd from the mean.
-func newGrid(l *Step, m *Moments, n int) *grid {
+func newGrid(l *steplaw.Step, m *steplaw.Moments, n int) *grid {
 	axis := func(k int) []float64 {
 		x := make([]float64, n)
 		for i := range x {
@@ -360,7 +360,7 @@ func TestStepRates(t *testing.T) {
 			if err := s.Solve(z, p.Theta, nil); err != nil {
 				t.Fatal(err)
 			}
-			l, err := New(s, 2, z, p.Theta)
+			l, err := steplaw.New(s, 2, z, p.Theta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -390,18 +390,18 @@ func TestStepRefuses(t *testing.T) {
 		t.Errorf("three components: %v", err)
 	}
 	s := solver(t, lorenz, AdamsBashforth{Steps: 2}, 0.01, 0.1)
-	if _, err := New(s, 1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "AdamsMoulton") {
+	if _, err := steplaw.New(s, 1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "AdamsMoulton") {
 		t.Errorf("explicit method: %v", err)
 	}
 	s = solver(t, lorenz, AdamsMoulton{}, 0.01, 0)
-	if _, err := New(s, 0, x0, lorenz.Theta); err == nil || !strings.Contains(err.Error(), "alpha > 0") {
+	if _, err := steplaw.New(s, 0, x0, lorenz.Theta); err == nil || !strings.Contains(err.Error(), "alpha > 0") {
 		t.Errorf("alpha = 0: %v", err)
 	}
 	s.SetAlpha(1)
 	for what, f := range map[string]func(){
-		"step":  func() { New(s, s.Steps(), make([]float64, s.PathLen()), lorenz.Theta) },
-		"z":     func() { New(s, 1, x0, lorenz.Theta) },
-		"theta": func() { New(s, 0, x0, nil) },
+		"step":  func() { steplaw.New(s, s.Steps(), make([]float64, s.PathLen()), lorenz.Theta) },
+		"z":     func() { steplaw.New(s, 1, x0, lorenz.Theta) },
+		"theta": func() { steplaw.New(s, 0, x0, nil) },
 		"state": func() { l.LogDensity(x0[:2]) },
 	} {
 		func() {
@@ -427,7 +427,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	step, err := New(s, 0, []float64{0, 0.5}, p.Theta)
+	step, err := steplaw.New(s, 0, []float64{0, 0.5}, p.Theta)
 	if err != nil {
 		panic(err)
 	}

@@ -1,0 +1,202 @@
+package steplaw
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/probode/probode/pkg/internal/moments"
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Settings says how an ensemble of Exact is drawn.
+type Settings struct {
+	// Mesh makes the grid.
+	Mesh probode.Mesh
+	// Alpha > 0 is the noise scale, a multiplier of a variance.
+	Alpha float64
+	// Theta is the parameter value; nil means Problem.Theta.
+	Theta []float64
+	// Seed determines all random numbers.
+	Seed uint64
+	// KeepPaths asks for the paths themselves.
+	KeepPaths bool
+	// Workers is the number of paths drawn at the same time; zero means the
+	// number of cores. It changes no bit of the result.
+	Workers int
+	// Progress, if not nil, is called now and then with the number of paths
+	// done, never by two goroutines at once.
+	Progress func(done, total int)
+}
+
+// Draws describes the paths that Exact has drawn, and their steps.
+type Draws struct {
+	Report
+	// Mean and SD are the sample mean and standard deviation of the paths,
+	// indexed [component][time] at the times T.
+	Mean, SD [][]float64
+	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
+	// path that failed.
+	Paths [][]float64
+	// N is the number of paths in the moments. Failed is the number of paths that
+	// could not be solved and are left out, and Failure the error of the first
+	// of them.
+	N, Failed int
+	Failure   error
+}
+
+// Draw draws an ensemble of n paths of p.
+//
+// Paths that fail are left out and counted in the result. The error says so if
+// all of them fail, and wraps ErrSingularH or ErrImproper where the exact
+// distribution of a step along path 0 does not exist, or the error of ctx.
+func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
+	switch {
+	case ctx == nil:
+		return nil, errors.New("steplaw: the context is nil")
+	case s.Workers < 0:
+		return nil, fmt.Errorf("%s: %d workers: want a number > 0, or 0 for as many as there are cores", title(p), s.Workers)
+	case n < 1:
+		return nil, fmt.Errorf("%s: %d paths: want at least 1", title(p), n)
+	case s.Mesh == nil:
+		return nil, fmt.Errorf("%s: the mesh is nil: want one such as probode.Uniform(0.1)", title(p))
+	case !(s.Alpha > 0):
+		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, else there is no distribution", title(p), s.Alpha)
+	}
+	theta := s.Theta
+	if theta == nil {
+		theta = p.Theta
+	}
+	if len(theta) != len(p.Theta) {
+		return nil, fmt.Errorf("%s: %d parameters: want %d", title(p), len(theta), len(p.Theta))
+	}
+	const block = 16
+	blocks := (n + block - 1) / block
+	workers, err := m.drawers(ctx, p, theta, s, blocks)
+	if err != nil {
+		return nil, err
+	}
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	for _, w := range workers {
+		defer w.solver.Bind(ctx)()
+	}
+	times, d := workers[0].solver.Times(), p.Dim()
+	e := &Draws{Report: *newReport(times, d)}
+	total := moments.NewVector(len(times) * d)
+	done := 0
+	var refused error
+	err = probode.Ordered(ctx, blocks, len(workers), func(w, b int) *drawn {
+		return workers[w].draw(ctx, theta, s, b*block, min(n, (b+1)*block))
+	}, func(r *drawn) {
+		if r == nil || refused != nil {
+			return
+		}
+		total.Merge(&r.moments)
+		e.Paths = append(e.Paths, r.paths...)
+		if e.Failed += r.failed; e.Failure == nil {
+			e.Failure = r.failure
+		}
+		if refused = e.Report.merge(r.report); refused != nil {
+			end()
+		}
+		if done += r.moments.N + r.failed; s.Progress != nil {
+			s.Progress(done, n)
+		}
+	})
+	switch {
+	case refused != nil:
+		return nil, fmt.Errorf("%s, %v: %w", title(p), m, refused)
+	case err != nil:
+		return nil, err
+	case total.N == 0:
+		return nil, fmt.Errorf("all %d paths failed; the first: %w", n, e.Failure)
+	case total.N+e.Failed < n:
+		return nil, context.Cause(ctx)
+	}
+	e.finish()
+	e.N, e.Mean, e.SD = total.N, newSeries(d, len(times)), newSeries(d, len(times))
+	for i, sd := range total.SD() {
+		e.Mean[i%d][i/d], e.SD[i%d][i/d] = total.Mean[i], sd
+	}
+	return e, nil
+}
+
+// A drawer draws the paths of one goroutine.
+type drawer struct {
+	solver  *probode.Solver
+	sampler *sampler
+	z, xi   []float64
+}
+
+// drawers returns at most as many drawers as there are blocks of paths.
+func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64, s Settings, blocks int) ([]*drawer, error) {
+	g, err := s.Mesh.Grid(ctx, p, m.Method, theta, nil)
+	if err != nil {
+		return nil, err
+	}
+	made := &method{Exact: m}
+	solver, err := probode.NewSolver(p, made, g, s.Alpha)
+	if err != nil {
+		return nil, err
+	}
+	// The exact distribution is that of the method's own noise.
+	if err := solver.SetScaling(probode.ScaleStep, theta); err != nil {
+		return nil, err
+	}
+	z := make([]float64, solver.PathLen())
+	if err := solver.Solve(z, theta, nil); err != nil {
+		return nil, fmt.Errorf("classical solution: %w", err)
+	}
+	workers := make([]*drawer, min(blocks, cmp.Or(s.Workers, runtime.GOMAXPROCS(0))))
+	for w := range workers {
+		c := solver.Clone() // which makes another sampler
+		workers[w] = &drawer{c, made.sampler, make([]float64, c.PathLen()), make([]float64, c.NoiseLen())}
+	}
+	return workers, nil
+}
+
+// drawn is what is known of a block of paths.
+type drawn struct {
+	moments moments.Vector
+	paths   [][]float64
+	report  *Report
+	failed  int
+	failure error // of the first path that failed
+}
+
+// draw draws the paths from, …, to−1. It returns nil where ctx has ended.
+func (w *drawer) draw(ctx context.Context, theta []float64, s Settings, from, to int) *drawn {
+	r := &drawn{moments: moments.NewVector(len(w.z)), report: newReport(w.solver.Times(), w.sampler.p.Dim())}
+	w.sampler.report = r.report
+	for path := from; path < to; path++ {
+		if err := w.path(theta, s.Seed, path); err != nil {
+			if ctx.Err() != nil {
+				return nil // not a failure of the path
+			}
+			if r.failed++; r.failure == nil {
+				r.failure = fmt.Errorf("path %d: %w", path, err)
+			}
+			if s.KeepPaths {
+				r.paths = append(r.paths, nil)
+			}
+			continue
+		}
+		r.moments.Add(w.z)
+		if s.KeepPaths {
+			r.paths = append(r.paths, append([]float64(nil), w.z...))
+		}
+	}
+	return r
+}
+
+// path draws the path with the given number into z.
+func (w *drawer) path(theta []float64, seed uint64, path int) error {
+	probode.DrawNoise(w.xi, seed, uint64(path))
+	w.sampler.begin(seed, uint64(path))
+	return w.solver.Solve(w.z, theta, w.xi)
+}
