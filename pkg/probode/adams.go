@@ -25,7 +25,7 @@ func (m AdamsBashforth) String() string { return fmt.Sprintf("AB%d", m.steps()) 
 func (m AdamsBashforth) Order() int     { return m.steps() }
 
 func (m AdamsBashforth) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, ByComponent: true, Quiet: m.steps() - 1}
+	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: m.steps() - 1}
 }
 
 func (m AdamsBashforth) Stepper(p *Problem, g *Grid) (Stepper, error) {

@@ -101,7 +101,7 @@ func (m AdamsMoulton) Order() int {
 }
 
 func (m AdamsMoulton) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, ByComponent: true, Quiet: max(0, m.steps()-1)}
+	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: max(0, m.steps()-1)}
 }
 
 func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {

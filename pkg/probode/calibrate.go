@@ -80,9 +80,6 @@ type CalibrateSettings struct {
 	Scaling Scaling
 	// Rule says what α* is; zero is LogScore. The paper's is Bhattacharyya.
 	Rule Rule
-	// ByComponent asks for a noise scale for each component of the state, too:
-	// Calibration.Alphas. It costs another ensemble of 200 paths for each.
-	ByComponent bool
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Indicator is the measure of the error; nil means Richardson.
@@ -123,15 +120,9 @@ type Calibration struct {
 	// solution, by the jackknife over tenths of the points in the order of
 	// time: what more paths cannot mend. It is large where a few errors decide.
 	SETime float64
-	// Alphas are the noise scales by component that maximise the same score
-	// together, if CalibrateSettings asked for them. Some may be zero: what is
-	// seen in that component comes from the noise of others. AlphasSE and
-	// AlphasSETime are their standard errors, in the sense of SE and SETime.
-	Alphas                 []float64
-	AlphasSE, AlphasSETime []float64
-	// Fits says how well the spread at α*, or at Alphas, fits the errors it was
-	// chosen for: at all points, and then by component, of those that take part;
-	// nil at an edge where paths cannot be solved.
+	// Fits says how well the spread at α* fits the errors it was chosen for: at
+	// all points, and then by component, of those that take part; nil at an edge
+	// where paths cannot be solved.
 	Fits []Fit
 	// Curve is the score on a logarithmic grid over the bracket, from the
 	// first tenth of the paths, 100 at most. Curve[i].Score is −Inf where a
@@ -149,10 +140,10 @@ type Calibration struct {
 	Warnings []string
 }
 
-// Settings returns s with the noise that c is of: its Scaling with its Alphas, if
-// it has them, or its Alpha. An α means nothing without the scaling it is for.
+// Settings returns s with the Scaling and the Alpha of c: an α means nothing
+// without the scaling it is for.
 func (c *Calibration) Settings(s Settings) Settings {
-	s.Scaling, s.Alpha, s.Alphas = c.Scaling, c.Alpha, c.Alphas
+	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s
 }
 
@@ -213,11 +204,6 @@ func Calibrate(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (
 	}
 	out.Alpha = math.Exp(top.x)
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
-	if s.ByComponent {
-		if top.logv, err = c.byComponent(ctx, out); err != nil {
-			return nil, err
-		}
-	}
 	out.Fits = c.fits(top.logv)
 	if math.IsNaN(top.se) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("close above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* for a lower bound, or a smaller step", out.Alpha))

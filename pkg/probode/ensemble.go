@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,8 +27,6 @@ type Settings struct {
 	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate
 	// finds one.
 	Alpha float64
-	// Alphas, if not nil, are noise scales by component, in place of Alpha.
-	Alphas []float64
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
 	// Seed determines all random numbers.
@@ -58,7 +55,7 @@ type Ensemble struct {
 	Problem *Problem
 	Method  Method
 	Grid    *Grid
-	Alpha   float64 // of the first component, if they differ
+	Alpha   float64
 	Theta   []float64
 	Seed    uint64
 
@@ -255,17 +252,6 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	}
 	if err := solver.SetScaling(s.Scaling, theta); err != nil {
 		return nil, nil, err
-	}
-	if s.Alphas != nil {
-		for _, a := range s.Alphas {
-			if !(a >= 0) || math.IsInf(a, 1) {
-				return nil, nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), a)
-			}
-		}
-		if len(s.Alphas) != solver.d || solver.scaling != ScaleLocal && !solver.noise.ByComponent {
-			return nil, nil, fmt.Errorf("%s, %v: %d noise scales by component: want %d, and a method whose noise is by component", p.title(), m, len(s.Alphas), solver.d)
-		}
-		solver.SetAlpha(s.Alphas...)
 	}
 	return solver, theta, solver.MoveTo(theta)
 }

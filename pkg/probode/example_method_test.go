@@ -21,7 +21,7 @@ func (Verlet) String() string { return "Störmer–Verlet" }
 func (Verlet) Order() int     { return 2 }
 
 func (Verlet) Noise(d int) probode.Noise {
-	return probode.Noise{Normals: d, Exponent: 2.5, ByComponent: true}
+	return probode.Noise{Normals: d, Exponent: 2.5}
 }
 
 func (Verlet) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {

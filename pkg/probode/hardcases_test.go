@@ -211,8 +211,8 @@ func TestTangentsOfUnknownStartWithEvents(t *testing.T) {
 	}
 }
 
-// Noise scales by component stay with the components, or there is an error.
-func TestScalesByComponentStay(t *testing.T) {
+// A Solver takes as many normals as its scaling asks for.
+func TestNormalsOfScaling(t *testing.T) {
 	p := forced(1, 0, [2]float64{1, 1})
 	g, err := UniformGrid(p, nil, 0.125)
 	if err != nil {
@@ -222,29 +222,10 @@ func TestScalesByComponentStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetScaling(ScaleLocal, nil); err != nil {
-		t.Fatal(err)
-	}
-	s.SetAlpha(1, 4)
-	if err := s.SetScaling(ScaleStep, nil); err == nil {
-		t.Error("random steps, whose one normal belongs to no component, take two noise scales")
-	}
-	if s.Scaling() != ScaleLocal || s.Normals() != 2 {
-		t.Errorf("after the error: scaling %d and %d normals, want as before", s.Scaling(), s.Normals())
-	}
-	s.SetAlpha(1)
-	if err := s.SetScaling(ScaleStep, nil); err != nil || s.Normals() != 1 {
-		t.Errorf("%d normals (%v), want 1", s.Normals(), err)
-	}
-	for _, bad := range []float64{-1, math.NaN()} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("SetAlpha(%g) does not panic", bad)
-				}
-			}()
-			s.SetAlpha(bad)
-		}()
+	for scaling, want := range map[Scaling]int{ScaleLocal: 2, ScaleStep: 1} {
+		if err := s.SetScaling(scaling, nil); err != nil || s.Normals() != want {
+			t.Errorf("%v: %d normals (%v), want %d", scaling, s.Normals(), err, want)
+		}
 	}
 }
 

@@ -86,90 +86,14 @@ func TestAlphaOfATransient(t *testing.T) {
 	}
 }
 
-// Two components whose errors have nothing to do with each other have the α* of
-// each alone, although the normals differ: ten times as large a state has a
-// hundred times the α, and one α for both leaves one of them far off. Both the
-// sd of each of these is some √2/√(1000) in the variance, common to the points;
-// 30 % are over five of them.
-func TestAlphasByComponent(t *testing.T) {
-	p := &Problem{Name: "two", X0: []float64{1, 10}, Span: [2]float64{0, 2}, Autonomous: true,
-		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0], -x[1] }}
-	set := CalibrateSettings{StepSize: 0.1, Paths: 1000, Seed: 1, ByComponent: true, Indicator: trueError()}
-	for _, r := range []Rule{Bhattacharyya, LogScore} {
-		set.Rule = r
-		one, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Calibrate(ctx(), p, AdamsBashforth{}, set)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for k, want := range []float64{one.Alpha, 100 * one.Alpha} {
-			if math.Abs(c.Alphas[k]/want-1) > 0.3 {
-				t.Errorf("%v: component %d has α = %.4g, want %.4g", r, k, c.Alphas[k], want)
-			}
-			if m := c.Fits[1+k].MeanSquare / one.Fits[0].MeanSquare; math.Abs(m-1) > 0.3 {
-				t.Errorf("%v: component %d has a mean square of %.3g, want that of it alone, %.3g", r, k, c.Fits[1+k].MeanSquare, one.Fits[0].MeanSquare)
-			}
-		}
-		// The ensemble with these scales has the spread that the fit states.
-		e, err := Integrate(ctx(), p, AdamsBashforth{}, 1000, Settings{StepSize: 0.1, Alphas: c.Alphas, Seed: 2, Times: []float64{1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := e.SD[1][0] / e.SD[0][0]; math.Abs(r/10-1) > 0.2 {
-			t.Errorf("sds %v, want one ten times the other", e.SD)
-		}
-	}
-	set.Rule = 9
-	if _, err := Calibrate(ctx(), p, AdamsBashforth{}, set); err == nil || !strings.Contains(err.Error(), "Rule(9): want Bhattacharyya or LogScore") {
-		t.Errorf("unknown rule: %v", err)
-	}
-}
-
-// The standard errors of α by component are those over seeds, and an α of zero
-// is not stated as known without error. Component 1 does not feel component 0; the
-// other way it does, so that the αⱼ depend on each other. With 24 seeds the ratio
-// of variances is χ²₂₃/23 times a factor near 1, in (.22, 2.9) with probability
-// 1 − 1e-4, which a jackknife over 20 groups widens to (.15, 4).
-func TestAlphasErrors(t *testing.T) {
-	p := &Problem{Name: "two", X0: []float64{1, 3}, Span: [2]float64{0, 2}, Autonomous: true,
-		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0]+x[1], -2*x[1] }}
-	const n = 24
-	for _, r := range []Rule{Bhattacharyya, LogScore} {
-		var sum, sum2, se2 [2]float64
-		for seed := range n {
-			c, err := Calibrate(ctx(), p, AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), ByComponent: true, Rule: r, Indicator: trueError()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for k, a := range c.Alphas {
-				sum[k] += a / n
-				sum2[k] += a * a / n
-				se2[k] += c.AlphasSE[k] * c.AlphasSE[k] / n
-				if !(c.AlphasSE[k] > 0) || !(c.AlphasSETime[k] > 0) {
-					t.Errorf("%v, seed %d: α of component %d is %.3g ± %.3g, over time %.3g", r, seed, k, a, c.AlphasSE[k], c.AlphasSETime[k])
-				}
-			}
-		}
-		for k := range sum {
-			v := (sum2[k] - sum[k]*sum[k]) * n / (n - 1)
-			if q := v / se2[k]; q < 0.15 || q > 4 {
-				t.Errorf("%v: variance of α of component %d over seeds is %.2f times the stated one (mean %.3g)", r, k, q, sum[k])
-			}
-		}
-	}
-}
-
-// A calibration hands its scaling on with its α, also by component, and a grid
+// A calibration hands its scaling on with its α, and a grid
 // with local errors has noise by them without being told. An ensemble with another
 // scaling is another one.
 func TestCalibratedSettings(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span[1] = p.Span[0] + 2
 	m := RungeKutta{}
-	set := CalibrateSettings{StepSize: 1. / 8, Paths: 100, Seed: 1, ByComponent: true, Scaling: ScaleLocal}
+	set := CalibrateSettings{StepSize: 1. / 8, Paths: 100, Seed: 1, Scaling: ScaleLocal}
 	c, err := Calibrate(ctx(), p, m, set)
 	if err != nil || c.Scaling != ScaleLocal {
 		t.Fatalf("%+v, %v", c, err)
@@ -181,12 +105,12 @@ func TestCalibratedSettings(t *testing.T) {
 		}
 		return e.SD[0][len(e.T)-1]
 	}
-	want := last(Settings{StepSize: 1. / 8, Seed: 2, Scaling: ScaleLocal, Alphas: c.Alphas})
+	want := last(Settings{StepSize: 1. / 8, Seed: 2, Scaling: ScaleLocal, Alpha: c.Alpha})
 	if got := last(c.Settings(Settings{StepSize: 1. / 8, Seed: 2})); got != want {
 		t.Errorf("sd %g with the settings of a calibration, want %g", got, want)
 	}
 	mesh := Measured{Uniform(1. / 8)}
-	if got := last(Settings{Mesh: mesh, Seed: 2, Alphas: c.Alphas}); math.Abs(got/want-1) > 1e-12 {
+	if got := last(Settings{Mesh: mesh, Seed: 2, Alpha: c.Alpha}); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("sd %g on a measured grid, want %g", got, want)
 	}
 	set.StepSize, set.Mesh, set.Scaling = 0, mesh, ScaleDefault
@@ -198,7 +122,11 @@ func TestCalibratedSettings(t *testing.T) {
 	if err != nil || d.Scaling != ScaleStep || math.Abs(d.Alpha/c.Alpha-1) < 0.5 {
 		t.Errorf("α* of the method's noise %+v, %v, by local errors %g", d, err, c.Alpha)
 	}
-	set.Scaling = 7
+	set.Rule = 9
+	if _, err := Calibrate(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Rule(9): want Bhattacharyya or LogScore") {
+		t.Errorf("unknown rule: %v", err)
+	}
+	set.Rule, set.Scaling = LogScore, 7
 	if _, err := Calibrate(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Scaling(7): want ScaleStep or ScaleLocal") {
 		t.Errorf("unknown scaling: %v", err)
 	}

@@ -1,7 +1,5 @@
 package probode
 
-import "math"
-
 // The seam. Whatever implements Method and Stepper, in this module or outside
 // of it, has ensembles, calibration, every sampler and every judgement of the
 // solver's error: nothing else in this package knows a method by its name.
@@ -34,10 +32,6 @@ type Noise struct {
 
 	// Exponent is p, for a scale of √α h^p in a step of length h.
 	Exponent float64
-
-	// ByComponent says that normal k belongs to component k of the state, so
-	// that scales may differ by component.
-	ByComponent bool
 
 	// Quiet is the number of steps at the beginning of a path that carry no
 	// noise, as those in which a multistep method starts.
@@ -123,17 +117,4 @@ type Recaller interface {
 	// Recall takes on the past of the path z, as it is before step i, where
 	// from is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
-}
-
-// scales writes the scale √α h^p of each normal for a step of length h. alpha
-// has one element for all components or one for each.
-func (n Noise) scales(dst, alpha []float64, h float64) {
-	power := math.Pow(h, n.Exponent)
-	for k := range dst {
-		a := alpha[0]
-		if len(alpha) > 1 {
-			a = alpha[k]
-		}
-		dst[k] = math.Sqrt(a) * power
-	}
 }

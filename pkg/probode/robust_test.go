@@ -96,10 +96,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
 		}},
 		{"alpha is NaN", func() error {
-			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alphas = []float64{1, math.NaN()} }))
-		}},
-		{"3 noise scales by component: want 2", func() error {
-			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alphas = []float64{1, 1, 1} }))
+			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alpha = math.NaN() }))
 		}},
 		{"a grid over [0, 20] for a span of [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
 	} {

@@ -74,15 +74,6 @@ func (r Rule) match(logv, loge2 []float64) (score, width float64) {
 	return score, width
 }
 
-// pull returns how much the score of a point asks for a larger variance, and for
-// a smaller one: the positive and the negative part of its derivative by v.
-func (r Rule) pull(v, e2 float64) (up, down float64) {
-	if r == LogScore {
-		return e2 / (v * v), 1 / v
-	}
-	return 1 / (2 * v), 1 / (v + e2)
-}
-
 // A Fit says how well the stated spread fits the errors that it was chosen for.
 // Of a Gaussian error with that spread 68 and 95 % are within one and two
 // standard deviations, and the mean square is one. An error that keeps its sign

@@ -92,7 +92,7 @@ func (m RungeKutta) String() string { return m.tableau().Name }
 func (m RungeKutta) Order() int     { return m.tableau().Order }
 
 func (m RungeKutta) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5, ByComponent: true}
+	return Noise{Normals: d, Exponent: float64(m.tableau().Order) + 0.5}
 }
 
 func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {

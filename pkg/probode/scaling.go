@@ -38,30 +38,22 @@ func (s Scaling) String() string {
 	return fmt.Sprintf("Scaling(%d)", int(s))
 }
 
-// Alpha returns the noise scale α, that of the first component if they differ.
-func (s *Solver) Alpha() float64 { return s.alpha[0] }
+// Alpha returns the noise scale α.
+func (s *Solver) Alpha() float64 { return s.alpha }
 
-// SetAlpha changes the noise scale: one number ≥ 0 for all components of the
-// state, or one for each. It panics at another number of them, at one that is
-// negative or NaN, and where the normals of the method do not belong to
-// components and more than one is given.
-func (s *Solver) SetAlpha(alpha ...float64) {
-	for _, a := range alpha {
-		if !(a >= 0) {
-			panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", a))
-		}
+// SetAlpha changes the noise scale. It panics at a number that is negative or
+// NaN.
+func (s *Solver) SetAlpha(alpha float64) {
+	if !(alpha >= 0) {
+		panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", alpha))
 	}
-	if len(alpha) != 1 && (len(alpha) != s.d || s.scaling != ScaleLocal && !s.noise.ByComponent) {
-		panic(fmt.Sprintf("probode: %d noise scales: want 1, or %d where the noise of %v is by component", len(alpha), s.d, s.m))
-	}
-	s.alpha = append(s.alpha[:0], alpha...)
+	s.alpha = alpha
 	s.rescale()
 }
 
 // SetScaling changes how the size of the noise depends on the step. For
-// ScaleLocal on a grid that has no local errors of its own they are measured along the classical path at θ, which may fail as a solve
-// may. It is an error to leave them with noise scales by component if the
-// normals of the method do not belong to components.
+// ScaleLocal on a grid that has no local errors of its own they are measured
+// along the classical path at θ, which may fail as any solve may.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -70,9 +62,6 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	case ScaleStep, ScaleLocal:
 	default:
 		return fmt.Errorf("%s: %v: want ScaleStep or ScaleLocal", s.p.title(), scaling)
-	}
-	if scaling != ScaleLocal && len(s.alpha) > 1 && !s.noise.ByComponent {
-		return fmt.Errorf("%s, %v: %d noise scales by component, and normals that do not belong to components: want SetAlpha with one", s.p.title(), s.m, len(s.alpha))
 	}
 	if scaling == ScaleLocal {
 		local := s.g.local
@@ -137,7 +126,7 @@ func (s *Solver) rescale() {
 	}
 	if h, ok := s.g.Uniform(); ok {
 		s.fixed = true
-		s.noise.scales(s.scale, s.alpha, h)
+		s.setScale(math.Pow(h, s.noise.Exponent))
 	} else if !s.g.moving && s.powers == nil {
 		s.powers = make([]float64, s.g.Steps())
 		for i := range s.powers {
@@ -151,20 +140,23 @@ func (s *Solver) scaleAt(i int) {
 	switch {
 	case s.fixed:
 	case s.scaling == ScaleLocal:
-		root := math.Sqrt(s.alpha[0])
+		root := math.Sqrt(s.alpha)
 		for k, u := range s.unit[i*s.d : (i+1)*s.d] {
-			if len(s.alpha) > 1 {
-				root = math.Sqrt(s.alpha[k])
-			}
 			s.scale[k] = root * u
 		}
-	case s.powers != nil && len(s.alpha) == 1:
-		v := math.Sqrt(s.alpha[0]) * s.powers[i]
-		for k := range s.scale {
-			s.scale[k] = v
-		}
+	case s.powers != nil:
+		s.setScale(s.powers[i])
 	default:
-		s.noise.scales(s.scale, s.alpha, s.g.H(i))
+		s.setScale(math.Pow(s.g.H(i), s.noise.Exponent))
+	}
+}
+
+// setScale sets the scale √α h^p of each normal for a step whose length h to
+// the power p is given.
+func (s *Solver) setScale(power float64) {
+	v := math.Sqrt(s.alpha) * power
+	for k := range s.scale {
+		s.scale[k] = v
 	}
 }
 

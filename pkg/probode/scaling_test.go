@@ -1,9 +1,7 @@
 package probode_test
 
 import (
-	"fmt"
 	"math"
-	"strings"
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
@@ -11,8 +9,7 @@ import (
 )
 
 // The noise of ScaleLocal is √α l √N ξ in its component and nothing else, in
-// every step, those of the start included, with an α for each component if they
-// are given.
+// every step, those of the start included.
 func TestScaleLocal(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span[1] = p.Span[0] + 2
@@ -30,14 +27,13 @@ func TestScaleLocal(t *testing.T) {
 				}
 			}
 			z := solve(t, s, nil)
-			for _, alphas := range [][]float64{{0.3}, {0.2, 0.7}} {
-				s.SetAlpha(alphas...)
+			for _, a := range []float64{0.3, 0.7} {
+				s.SetAlpha(a)
 				for _, i := range []int{0, 1, 5, s.Steps() - 1} {
 					for k := range 2 {
 						xi := make([]float64, s.NoiseLen())
 						xi[2*i+k] = 1
 						y := solve(t, s, xi)
-						a := alphas[min(k, len(alphas)-1)]
 						got, other := y[2*i+2+k]-z[2*i+2+k], y[2*i+3-k]-z[2*i+3-k]
 						if local != nil {
 							want := math.Sqrt(a*float64(s.Steps())) * local[2*i+k]
@@ -94,11 +90,10 @@ func TestScaleLocalSumsUp(t *testing.T) {
 	}
 }
 
-// Noise scales by component in the noise of the method.
-func TestAlphaByComponent(t *testing.T) {
+// √α multiplies the noise of the method, on uniform grids and others.
+func TestSetAlpha(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span[1] = p.Span[0] + 1
-	alphas := []float64{0.04, 9}
 	for _, m := range every() {
 		for name, g := range map[string]*Grid{"uniform": mustUniform(t, p, 1./16), "through": mustGrid(t)(GridThrough(p, nil, []float64{p.Span[0] + 0.31}, 1./16))} {
 			s := mustSolverOn(t, p, m, g, 1)
@@ -111,26 +106,31 @@ func TestAlphaByComponent(t *testing.T) {
 				return [2]float64{y[2*i+2] - z[2*i+2], y[2*i+3] - z[2*i+3]}
 			}
 			one := [2][2]float64{effect(0), effect(1)}
-			s.SetAlpha(alphas...)
-			for k, a := range alphas {
+			const alpha = 0.04
+			s.SetAlpha(alpha)
+			for k := range 2 {
 				for c, got := range effect(k) {
-					if want := math.Sqrt(a) * one[k][c]; math.Abs(got-want) > 1e-13 {
+					if want := math.Sqrt(alpha) * one[k][c]; math.Abs(got-want) > 1e-13 {
 						t.Errorf("%v, %s: normal %d moves component %d by %g, want %g", m, name, k, c, got, want)
 					}
 				}
 			}
-			if c := s.Clone(); c.Alpha() != alphas[0] {
+			if c := s.Clone(); c.Alpha() != alpha {
 				t.Errorf("%v: a clone has α = %g", m, c.Alpha())
 			}
 		}
 	}
 	s := mustSolver(t, p, RungeKutta{}, 0.25, 1)
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, "3 noise scales: want 1, or 2") {
-			t.Errorf("three scales for two components: panic %q", got)
-		}
-	}()
-	s.SetAlpha(1, 2, 3)
+	for _, bad := range []float64{-1, math.NaN()} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("SetAlpha(%g) does not panic", bad)
+				}
+			}()
+			s.SetAlpha(bad)
+		}()
+	}
 }
 
 // A component that the method solves exactly has rounding for an error, which

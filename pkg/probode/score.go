@@ -75,9 +75,6 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	if err != nil {
 		return nil, err
 	}
-	if s.ByComponent && solver.scaling != ScaleLocal && !solver.noise.ByComponent {
-		return nil, fmt.Errorf("%s, %v: noise scales by component: want a method whose noise is by component, or noise by local errors", p.title(), m)
-	}
 	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
 		return nil, err
 	}
@@ -166,20 +163,14 @@ type evaluation struct {
 	score float64   // −Inf if not ok, or without spread
 	width float64   // as Rule.match has it; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is the same at the thinned points, without group g, where it
-	// was asked for.
+	// without[g] is the same at the thinned points, without group g, for an
+	// ensemble of all paths.
 	without [][]float64
 }
 
 // evaluate solves the first n paths at α.
 func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evaluation, error) {
-	return c.evaluateAt(ctx, []float64{alpha}, n, n == c.s.Paths)
-}
-
-// evaluateAt is evaluate with the α of each component, and with what is known
-// without each group of paths if jack is set.
-func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int, jack bool) (evaluation, error) {
-	groups, ok, err := c.groups(ctx, alphas, n)
+	groups, ok, err := c.groups(ctx, alpha, n)
 	if err != nil || !ok {
 		return evaluation{score: math.Inf(-1), width: 1}, err
 	}
@@ -192,7 +183,7 @@ func (c *calibrator) evaluateAt(ctx context.Context, alphas []float64, n int, ja
 		e.logv[k] = math.Log(m2 / float64(all.N-1))
 	}
 	e.score, e.width = c.s.Rule.match(e.logv, c.loge2)
-	if jack {
+	if n == c.s.Paths {
 		for g := range groups {
 			e.without = append(e.without, c.leaveOut(groups, g))
 		}
@@ -234,7 +225,7 @@ func (c *calibrator) thin() int {
 
 // groups returns the moments at the used points of the paths 0, …, n−1 in
 // groups, and false if a path failed.
-func (c *calibrator) groups(ctx context.Context, alphas []float64, n int) ([]moments.Vector, bool, error) {
+func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // of one is enough
 	many := min(jackknifeGroups, n)
@@ -243,7 +234,7 @@ func (c *calibrator) groups(ctx context.Context, alphas []float64, n int) ([]mom
 			c.workers[w] = newWorker(c.solver)
 		}
 		wk := c.workers[w]
-		wk.solver.SetAlpha(alphas...)
+		wk.solver.SetAlpha(alpha)
 		m := moments.NewVector(len(c.used))
 		at := make([]float64, len(c.used))
 		for path := g * n / many; path < (g+1)*n/many; path++ {

@@ -24,7 +24,7 @@ type Solver struct {
 	g         *Grid
 	d         int
 	noise     Noise
-	alpha     []float64
+	alpha     float64
 	step      Stepper
 
 	scaling Scaling
@@ -62,7 +62,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), alpha)
 	}
-	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: []float64{alpha}, stop: new(atomic.Bool)}
+	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(atomic.Bool)}
 	if err := p.fits(g, s.noise); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,6 @@ func (s *Solver) Clone() *Solver {
 	if err := c.on(s.g); err != nil {
 		panic("probode: " + err.Error()) // s was made with the same arguments
 	}
-	c.alpha = slices.Clone(s.alpha)
 	c.scale = slices.Clone(s.scale)
 	c.f, c.jac = nil, nil
 	return &c

@@ -223,7 +223,7 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 	}
 	begin := time.Now()
 	cal, err := probode.Calibrate(ctx, t.p, m, probode.CalibrateSettings{Mesh: aligned{mesh, t.times}, Scaling: r.scaling, Rule: r.rule,
-		ByComponent: r.byComponent, Paths: paths, Seed: o.seed, Workers: 1})
+		Paths: paths, Seed: o.seed, Workers: 1})
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 		if t.x[i] == nil {
 			continue
 		}
-		e, err := probode.Integrate(ctx, t.p, m, paths, probode.Settings{Mesh: mesh, Scaling: r.scaling, Alpha: cal.Alpha, Alphas: cal.Alphas,
+		e, err := probode.Integrate(ctx, t.p, m, paths, probode.Settings{Mesh: mesh, Scaling: r.scaling, Alpha: cal.Alpha,
 			Theta: t.theta[i], Seed: o.seed + uint64(1000*i), Times: t.times, KeepPaths: true, Workers: 1})
 		if err != nil || e.N < 10 {
 			failed++

@@ -95,10 +95,9 @@ func (s *subject) problem() *probode.Problem {
 
 // A rule is a way to choose the noise.
 type rule struct {
-	name        string
-	rule        probode.Rule
-	scaling     probode.Scaling
-	byComponent bool
+	name    string
+	rule    probode.Rule
+	scaling probode.Scaling
 }
 
 var rules = []rule{
@@ -106,8 +105,6 @@ var rules = []rule{
 	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocal},
 	{name: "log", rule: probode.LogScore, scaling: probode.ScaleStep},
 	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocal},
-	{name: "log by component", rule: probode.LogScore, scaling: probode.ScaleStep, byComponent: true},
-	{name: "log, local by component", rule: probode.LogScore, scaling: probode.ScaleLocal, byComponent: true},
 }
 
 func ruleNamed(name string) *rule {

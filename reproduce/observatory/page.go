@@ -173,7 +173,7 @@ func (o *observatory) advice(p *page, rows []row) {
 // calibrationPart compares the rules.
 func (o *observatory) calibrationPart(p *page, rows []row) error {
 	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
-	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps; <i>by component</i> has one α for each component. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
+	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
 	for _, common := range []bool{true, false} {
 		title := "In the cells in which every rule has a verdict:"
 		if !common {

@@ -26,8 +26,7 @@ type NoiseScale struct {
 // CalibrateAlpha returns the noise scale α* at the parameters theta of the model,
 // as of a Mode or a draw. The grids are those of p, with which a nil Indicator
 // means Richardson's estimate, for which no reference is needed. The Scaling is that
-// of p: another one in s is an error, since α means something else there, and so is
-// ByComponent, since a model has one α. Each experiment
+// of p: another one in s is an error, since α means something else there. Each experiment
 // has noise of its own, the first that of the seed of s itself, so that the errors
 // of their α* are independent. See probode.Calibrate.
 func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) (*NoiseScale, error) {
@@ -40,9 +39,6 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	}
 	if len(theta) != len(p.Params) {
 		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
-	}
-	if s.ByComponent {
-		return nil, errors.New("bayes: ByComponent: a model has one Alpha: want it false")
 	}
 	if s.Indicator == nil {
 		s.Indicator = probode.Richardson

@@ -88,10 +88,6 @@ func TestScaling(t *testing.T) {
 	if _, err := p.CalibrateAlpha(ctx, mode, set); err == nil || !strings.Contains(err.Error(), "α for noise of the method, in a model with noise by local errors") {
 		t.Errorf("another scaling: %v", err)
 	}
-	set.Scaling, set.ByComponent = probode.ScaleLocal, true
-	if _, err := p.CalibrateAlpha(ctx, mode, set); err == nil || !strings.Contains(err.Error(), "one Alpha") {
-		t.Errorf("by component: %v", err)
-	}
 	// The method's own noise on a grid that has local errors.
 	q := scaled(probode.ScaleStep)
 	q.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-3}}

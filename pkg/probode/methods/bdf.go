@@ -81,7 +81,7 @@ func (m BDF) String() string {
 func (m BDF) Order() int { return m.top() }
 
 func (m BDF) Noise(d int) probode.Noise {
-	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, ByComponent: true, Quiet: m.start()}
+	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
 // start returns the number of steps in which a formula of one order starts.

@@ -77,5 +77,5 @@ func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (e
 
 // additive is the noise √α h^{q+1/2} ξ in each component of the state.
 func additive(d, order int) probode.Noise {
-	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5, ByComponent: true}
+	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }
