@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 //
 //	arviz.from_zarr("lynx.zarr")
 //
-// Its groups are posterior, with the parameters and what the kernel generated;
+// Its groups are posterior, with the parameters and the generated quantities;
 // sample_stats, with the quantities whose names end in __, without that ending; and
 // log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are
 // any. Every variable has the dimensions chain and draw, and those of its indices.
@@ -36,7 +37,7 @@ import (
 // the consolidated metadata of Zarr for Python and the names of dimensions of xarray.
 func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if c.LogWeights != nil {
-		return errors.New("store: the draws have weights, which ArviZ would not heed: want draws of equal weight")
+		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws of equal weight")
 	}
 	if len(c.Draws) == 0 || len(c.Draws[0]) == 0 {
 		return errors.New("store: no draws")
@@ -45,8 +46,9 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(dir); err == nil {
-		return fmt.Errorf("store: %s is there already: want another name, or remove it", dir)
+	old, err := ownZarr(dir)
+	if err != nil {
+		return err
 	}
 	above := filepath.Dir(filepath.Clean(dir))
 	tmp, err := os.MkdirTemp(above, filepath.Base(dir)+".*.tmp")
@@ -69,10 +71,38 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, dir); err != nil {
+	if !old {
+		return atomicfile.Rename(tmp, dir)
+	}
+	// A directory does not replace another one by a rename: the old one steps aside.
+	aside := tmp + ".old"
+	if err := atomicfile.Rename(dir, aside); err != nil {
 		return err
 	}
-	return atomicfile.SyncDir(above)
+	if err := atomicfile.Rename(tmp, dir); err != nil {
+		return errors.Join(err, atomicfile.Rename(aside, dir))
+	}
+	return os.RemoveAll(aside)
+}
+
+// madeBy is the attribute by which WriteZarr recognizes its own stores.
+var madeBy = map[string]any{"inference_library": "probode"}
+
+// ownZarr reports whether WriteZarr has written the store dir. Anything else of that
+// name is an error.
+func ownZarr(dir string) (bool, error) {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil && info.IsDir() {
+		var attributes map[string]any
+		data, err := os.ReadFile(filepath.Join(dir, ".zattrs"))
+		if err == nil && json.Unmarshal(data, &attributes) == nil && maps.Equal(attributes, madeBy) {
+			return true, nil
+		}
+	}
+	return false, fmt.Errorf("store: %s is not a store that this package wrote: want another name, or remove it", dir)
 }
 
 // A zarr is a store that is being written.
@@ -90,14 +120,14 @@ type variable struct {
 }
 
 func (z *zarr) write(c *mcmc.Chains, l *layout) error {
-	attributes := map[string]any{"inference_library": "probode"}
+	attributes := maps.Clone(madeBy)
 	for _, f := range c.Meta {
 		attributes[f.Key] = f.Value
 	}
 	if len(c.Notes) > 0 {
 		attributes["notes"] = strings.Join(c.Notes, "\n")
 	}
-	if err := z.group("", map[string]any{"inference_library": "probode"}); err != nil {
+	if err := z.group("", madeBy); err != nil {
 		return err
 	}
 	groups := map[string][]variable{}
@@ -238,7 +268,7 @@ func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains
 	}
 	for k := range chains {
 		if len(c.Draws[k]) != draws {
-			return fmt.Errorf("chain %d has %d draws, and chain 1 has %d: want as many in each", k+1, len(c.Draws[k]), draws)
+			return fmt.Errorf("chain %d has %d draws, and chain 1 has %d: want the same number in each", k+1, len(c.Draws[k]), draws)
 		}
 		data := make([]byte, 0, 8*draws*len(v.columns))
 		for i, x := range c.Draws[k] {

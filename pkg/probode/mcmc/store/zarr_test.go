@@ -204,7 +204,7 @@ func TestWriteZarrRefuses(t *testing.T) {
 		{ragged, "a.zarr", "chain 2 has 1 draws, and chain 1 has 2"},
 		{none, "a.zarr", "no draws"},
 		{twice, "a.zarr", `would both be called "a_"`},
-		{good(), "there.zarr", "is there already"},
+		{good(), "there.zarr", "there.zarr is not a store that this package wrote"},
 		{good(), "nodir/a.zarr", "there is no folder"},
 	} {
 		err := WriteZarr(filepath.Join(work, test.name), test.c)
@@ -214,5 +214,34 @@ func TestWriteZarrRefuses(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(work); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A cell of a notebook that is run twice replaces its own store, and nothing else: not
+// even a store of the same form that says it was written by others.
+func TestWriteZarrReplacesItsOwn(t *testing.T) {
+	work := t.TempDir()
+	dir := filepath.Join(work, "a.zarr")
+	for _, name := range []string{"first", "second"} {
+		if err := WriteZarr(dir, &mcmc.Chains{Names: []string{name}, Draws: [][][]float64{{{1}}}}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, "posterior"))
+		if err != nil || !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) || len(entries) != 5 {
+			t.Errorf("%v, %v in the store, want only the variable %s", entries, err, name)
+		}
+	}
+	if left, _ := os.ReadDir(work); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	root := filepath.Join(dir, ".zattrs")
+	if err := os.WriteFile(root, []byte(`{"inference_library": "probode", "created_at": ["today"]}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteZarr(dir, &mcmc.Chains{Names: []string{"third"}, Draws: [][][]float64{{{1}}}}); err == nil || !strings.Contains(err.Error(), "is not a store that this package wrote") {
+		t.Errorf("error %v for a store of others", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "posterior", "second")); err != nil {
+		t.Error(err)
 	}
 }
