@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/go-echarts/go-echarts/v2 v2.7.2
+	github.com/gofrs/flock v0.13.0
 	github.com/janpfeifer/gonb v0.11.4
 	go.yaml.in/yaml/v3 v3.0.4
 	gonum.org/v1/gonum v0.17.0

@@ -1,5 +1,5 @@
-// Package atomicfile writes files so that under a name there is either the old
-// file or the whole new one, whatever happens.
+// Package atomicfile replaces files as a whole: whatever happens, a name leads either
+// to the old file or to the complete new one.
 package atomicfile
 
 import (
@@ -10,15 +10,13 @@ import (
 	"path/filepath"
 )
 
-// Write makes a file of what write writes, with the permissions 0644, and gives it
-// the name path when all of it is on the disk. If that fails, path is as it was,
-// and nothing else is left behind; after a kill there may be a file whose name is
-// that of path, a dot, digits, and .tmp.
+// Write calls write to fill a file, with the permissions 0644, and gives it the name
+// path when all of it is on the disk. If that fails, path is as it was and nothing is
+// left behind; a kill may leave a file named after path, with digits and .tmp added.
 //
-// A link stands for the file that it leads to. What is there and is no file, such as
-// /dev/null, a terminal, or a pipe that somebody reads from, is written to and stays
-// what it is; so does the file that standard output or standard error goes to, whose
-// name may be /dev/stdout.
+// A link is followed to its file. Where path is no file but /dev/null, a terminal, or a
+// pipe that somebody reads from, Write writes into it; the same holds for the file to
+// which standard output or standard error goes, whose name may be /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -45,7 +43,7 @@ func Write(path string, write func(io.Writer) error) error {
 	return Replace(path, write)
 }
 
-// Replace is Write, but for that a link, a pipe or a device makes room for the file.
+// Replace is as Write, but the file replaces a link, a pipe or a device of its name.
 func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -54,8 +52,9 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is Replace by way of the file tmp in the folder of path, which no other
-// process may use: what an earlier call left there is removed.
+// WriteVia is as Replace, and the file has the name tmp, in the same directory, until
+// it is complete. What an earlier call left there is removed: no other process may use
+// tmp.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -79,17 +78,25 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 		err = e
 	}
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = Rename(tmp.Name(), path)
 	}
 	if err != nil {
 		os.Remove(tmp.Name())
-		return err
 	}
-	return SyncDir(filepath.Dir(path))
+	return err
 }
 
-// MkdirAll makes a directory, and those above it that are missing, so that they
-// outlast a loss of power.
+// Rename gives a closed file, or a directory, another name in its directory. A file of
+// that name is replaced.
+func Rename(from, to string) error {
+	if err := rename(from, to); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(to))
+}
+
+// MkdirAll makes a directory and its missing parents so that they outlast a loss of
+// power.
 func MkdirAll(dir string) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -7,11 +7,13 @@ import (
 	"syscall"
 )
 
-// nonBlocking makes the opening of a pipe that nobody reads from an error, and no wait.
+// nonBlocking turns the opening of a pipe that nobody reads from into an error.
 const nonBlocking = syscall.O_NONBLOCK
 
-// SyncDir makes what has been made, renamed or removed in a directory outlast a
-// loss of power.
+func rename(from, to string) error { return os.Rename(from, to) }
+
+// SyncDir writes the names in a directory to the disk, so that what has been made,
+// renamed or removed there outlasts a loss of power.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

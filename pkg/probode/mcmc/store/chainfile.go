@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc64"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
+
+	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -20,31 +26,30 @@ const (
 	tmpSuffix   = ".tmp"   // of what is about to get its name
 )
 
-var errLocked = errors.New("another process is at work on this chain")
-
-// A file takes the draws of one chain. The chain is, at any moment, in one of
-// these conditions on the disk:
+// A file receives the draws of one chain. At any moment the chain is in one of three
+// conditions on the disk:
 //
-//   - no state: nothing has been drawn yet. There may be a .part with no more
-//     than a header;
-//   - a state, and a .part that begins with the draws which the state knows of.
-//     What follows them is drawn again;
-//   - a .csv and a state that knows of all its draws: the chain is finished, and
-//     can be extended. There may be a .part: somebody has begun to extend it. If
-//     the draws in it are those that the state knows of, it takes the place of the
-//     .csv; else it is made again from that.
+//   - There is no state: nothing has been drawn. There may be a .part that holds at
+//     most a header.
+//   - There is a state, and a .part that begins with the draws that the state counts.
+//     Any draws behind them are made again.
+//   - There is a .csv, and a state that counts all its draws: the chain is finished,
+//     and can be extended. If there is a .part as well, an extension has begun: where
+//     that .part holds the draws that the state counts, it replaces the .csv; otherwise
+//     it is made again from the .csv.
 //
-// One passes to the next by a rename or a removal. Whoever writes holds a lock on
-// the .part, which the system lifts when the process ends, in whatever way.
+// A rename or a removal leads from one condition to the next. Whoever writes holds the
+// lock of the chain.
 type file struct {
 	path  string // of the .csv
 	chain *mcmc.Chain
-	f     *os.File // the .part, locked
+	lock  *flock.Flock
+	f     *os.File // the .part
 	made  bool     // by this call
 	done  bool     // the .csv was there, with all the draws
 
-	whole *table // the .csv was there, with fewer draws than are wanted
-	old   *table // what was there: the draws of the .csv, or those that the state knows of
+	whole *table // the .csv was there, with fewer draws than this run has
+	old   *table // what was there: the draws of the .csv, or those that the state counts
 	state *state
 
 	layout  *layout
@@ -70,7 +75,8 @@ func (f *file) statePath() string { return statePath(f.path) }
 // statePath returns the path of the state that belongs to a .csv.
 func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
-// claim looks at what there is of a chain and, if draws are wanting, locks it.
+// claim reads what there is of a chain and, unless that is all the draws, locks the
+// chain.
 func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	f := &file{path: chainPath(dir, c.Index()), chain: c}
 	if exists(f.path) {
@@ -79,39 +85,32 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 			return f, f.finished(draws)
 		}
 	}
-	f.made = !exists(f.partPath())
-	part, err := openForWriting(f.partPath())
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	f.f = part
-	if err := lock(part); err != nil {
+	err := f.reserve(draws)
+	if err != nil || f.done {
 		f.close()
-		return nil, fmt.Errorf("store: %s: %w", f.partPath(), err)
 	}
-	// Another process may have finished the chain, or removed what there was,
-	// between the opening and the lock.
-	mine, err := part.Stat()
-	there, e := os.Stat(f.partPath())
-	if err != nil || e != nil || !os.SameFile(mine, there) {
-		f.made = false
-		f.close()
-		if exists(f.path) {
-			return f, f.finished(draws)
-		}
-		return nil, fmt.Errorf("store: %s: %w", f.partPath(), errLocked)
+	return f, err
+}
+
+// reserve locks the chain and reads what there is of it.
+func (f *file) reserve(draws int) (err error) {
+	if f.lock, err = lock(strings.TrimSuffix(f.path, ".csv") + ".lock"); err != nil {
+		return fmt.Errorf("store: %s: %w", f.path, err)
 	}
-	if exists(f.path) {
+	if exists(f.path) { // another process may have finished the chain before the lock
 		if err := f.finished(draws); err != nil || f.done {
-			f.close()
-			return f, err
+			return err
 		}
 	}
-	if err := f.load(mine.Size()); err != nil {
-		f.close()
-		return nil, err
+	f.made = !exists(f.partPath())
+	if f.f, err = openForWriting(f.partPath()); err != nil {
+		return fmt.Errorf("store: %w", err)
 	}
-	return f, nil
+	info, err := f.f.Stat()
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return f.load(info.Size())
 }
 
 func exists(path string) bool {
@@ -119,7 +118,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv, which may have fewer draws than are wanted.
+// finished reads the .csv, which may have fewer draws than this run has.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -135,7 +134,7 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// recorder returns a function that tells the chain of the draws in a file.
+// recorder returns a function that hands the draws of a file to the chain.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -148,7 +147,7 @@ func (f *file) recorder() func(t *table, line []byte) error {
 	}
 }
 
-// load reads the state and the draws that it knows of.
+// load reads the state and the draws that it counts.
 func (f *file) load(size int64) error {
 	for path, magic := range map[string]string{
 		f.statePath() + tmpSuffix: stateMagic,
@@ -175,8 +174,8 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
 	}
 	if f.whole != nil {
-		// Either will do. The .part is there whole if the .csv is about to be
-		// removed.
+		// If the .part holds all the draws, an earlier call was about to remove the
+		// .csv: go on from the .part.
 		if t, err := f.known(f.f, size, nil); err == nil {
 			f.old, f.whole = t, nil
 			return nil
@@ -206,7 +205,7 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// known reads the draws that the state knows of.
+// known reads the draws that the state counts.
 func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte) error) (*table, error) {
 	t, err := scan(io.NewSectionReader(in, 0, size), f.state.body, row)
 	switch {
@@ -226,16 +225,16 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore gives the chain, which has been started, its state back, and sees
-// whether it is still the same chain: whether the log density at its position is
-// the same, and whether its last turn leads there once more.
+// restore puts the chain, which has been started, back into its state and checks that
+// it is still the same chain: that the log density at its position is the same, and
+// that its last turn, made again, leads there once more.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
 		a := mcmc.NewArchive(state)
 		c.State(a)
 		if err := a.Err(); err != nil {
-			return fmt.Errorf("store: %s cannot be used: the sampler does not know it: %w", f.statePath(), err)
+			return fmt.Errorf("store: %s cannot be used: the sampler cannot read it: %w", f.statePath(), err)
 		}
 		return nil
 	}
@@ -261,7 +260,7 @@ func (f *file) restore(here maker) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, made again, lead to the same draw but another state of the sampler: its settings, or it, are not the ones that it was drawn with", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, made again, lead to the same draw but another state of the sampler: the sampler or its settings have changed since", f.statePath(), at-from)
 			}
 			return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, made again, lead to another draw, %.17g in the place of %.17g, a relative difference of %.1g; %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
@@ -279,3 +278,226 @@ func (f *file) restore(here maker) error {
 }
 
 const drawnBy = " drawn by "
+
+// flushSize is how many bytes of draws are gathered before they are written.
+const flushSize = 1 << 16
+
+// ready prepares the file for the next draw of s. Nothing is written yet.
+func (f *file) ready(l *layout, s *study) error {
+	f.layout, f.length = l, int64(s.Draws*s.Thin)
+	if f.state == nil {
+		if f.whole != nil {
+			return fmt.Errorf("store: %s is missing beside %s: the chain cannot be extended; draw the study again in another directory", f.statePath(), f.path)
+		}
+		f.buf = l.appendHeader(nil, s.fields(f.chain.Index()))
+		t, _ := scan(bytes.NewReader(f.buf), everything, nil)
+		f.headCRC = t.headCRC
+		return nil
+	}
+	f.body, f.bodyCRC, f.headCRC = f.state.body, f.state.bodyCRC, f.state.headCRC
+	f.crc = f.old.crc
+	return nil
+}
+
+// begin writes what precedes the next draw.
+func (f *file) begin() error {
+	var err error
+	f.at = -1
+	switch {
+	case f.state == nil:
+		err = f.cut(0)
+	case f.old.samples != f.length:
+		err = f.lengthen()
+	default:
+		err = f.cut(f.old.headSize + f.body)
+	}
+	if err == nil && exists(f.path) {
+		// All its draws are in the .part now, whose name has to be on the disk
+		// before this one goes.
+		if err = atomicfile.SyncDir(filepath.Dir(f.path)); err == nil {
+			err = os.Remove(f.path)
+		}
+	}
+	f.made, f.old, f.whole = false, nil, nil
+	if err == nil {
+		f.save()
+		err = f.err
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// cut shortens the .part to a size, where the next draw goes.
+func (f *file) cut(size int64) error {
+	err := f.f.Truncate(size)
+	if err == nil {
+		_, err = f.f.Seek(size, io.SeekStart)
+	}
+	return err
+}
+
+// lengthen replaces what there is by a .part with the same draws and a header that
+// announces the new number of draws.
+func (f *file) lengthen() error {
+	header := slices.Clone(f.old.header)
+	for i := range header {
+		if header[i].Key == lengthKey {
+			header[i].Value = strconv.FormatInt(f.length, 10)
+		}
+	}
+	head := appendFields(nil, header)
+	head = append(append(head, strings.Join(f.old.columns, ",")...), '\n')
+
+	from := f.partPath()
+	if f.whole != nil {
+		from = f.path
+	}
+	in, err := openForReading(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	f.crc = crc64.Checksum(head, crcTable)
+	sum := crcWriter{&f.crc}
+	err = atomicfile.WriteVia(f.partPath()+tmpSuffix, f.partPath(), func(w io.Writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(in, f.old.headSize, f.body)); err != nil {
+			return err
+		}
+		// Windows renames over no open file.
+		return errors.Join(in.Close(), f.f.Close())
+	})
+	if err != nil {
+		return err
+	}
+	if f.f, err = openForWriting(f.partPath()); err != nil {
+		return err
+	}
+	_, err = f.f.Seek(0, io.SeekEnd)
+	return err
+}
+
+// A crcWriter sums up what is written to it.
+type crcWriter struct{ crc *uint64 }
+
+func (w crcWriter) Write(p []byte) (int, error) {
+	*w.crc = crc64.Update(*w.crc, crcTable, p)
+	return len(p), nil
+}
+
+// Keep writes a draw.
+func (f *file) Keep(x, generated []float64) {
+	from := len(f.buf)
+	f.buf = f.layout.appendRow(f.buf, x, generated)
+	f.body += int64(len(f.buf) - from)
+	f.bodyCRC = crc64.Update(f.bodyCRC, crcTable, f.buf[from:])
+	if len(f.buf) >= flushSize {
+		f.flush()
+	}
+}
+
+func (f *file) flush() {
+	if f.err == nil {
+		_, f.err = f.f.Write(f.buf)
+		f.crc = crc64.Update(f.crc, crcTable, f.buf)
+	}
+	f.buf = f.buf[:0]
+}
+
+// Turn is called between the turns of the chain: it ends the file or, now and then,
+// saves the state. It returns false once something has failed.
+func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
+	switch {
+	case finished:
+		f.finish()
+	case time.Since(f.saved) >= f.every:
+		f.save()
+	}
+	return f.err == nil
+}
+
+// save brings draws and state to the disk, the draws first.
+func (f *file) save() {
+	c := f.chain
+	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
+		return
+	}
+	f.flush()
+	if f.err == nil {
+		f.err = f.f.Sync()
+	}
+	if f.err != nil {
+		return
+	}
+	s := &state{body: f.body, bodyCRC: f.bodyCRC, headCRC: f.headCRC, length: f.length, history: f.history, turn: c.TurnState()}
+	if s.turn == nil && f.state != nil {
+		s.turn = f.state.turn // no turn since
+	}
+	if e, ok := c.Kernel().(Evaluator); ok {
+		s.density = e.Evaluate()
+	}
+	a := mcmc.NewArchive(nil)
+	c.State(a)
+	s.now = a.Bytes()
+	data := s.encode()
+	f.err = atomicfile.WriteVia(f.statePath()+tmpSuffix, f.statePath(), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	f.saved, f.at = time.Now(), c.Iteration()
+}
+
+// finish writes what comes after the draws and gives the file its name. The state
+// stays, so that the chain can be extended.
+func (f *file) finish() {
+	f.save()
+	burnIn, after := f.chain.Counts()
+	keys, values := counts(&burnIn, &after)
+	for i, key := range keys {
+		f.buf = fmt.Appendf(f.buf, "# %s = %d\n", key, *values[i])
+	}
+	notes := f.history
+	if n, ok := f.chain.Kernel().(Noter); ok {
+		notes = append(slices.Clone(n.Notes()), notes...)
+	}
+	for _, note := range notes {
+		f.buf = fmt.Appendf(f.buf, "# note = %s\n", strings.Join(strings.Fields(note), " "))
+	}
+	f.flush()
+	f.buf = fmt.Appendf(f.buf, "# checksum = %016x\n", f.crc)
+	f.flush()
+	if f.err == nil {
+		f.err = f.f.Sync()
+	}
+	if f.err == nil {
+		f.err = f.f.Close() // before the rename, for Windows
+		f.f = nil
+	}
+	if f.err == nil {
+		f.err = atomicfile.Rename(f.partPath(), f.path)
+	}
+	if f.err == nil {
+		f.close()
+	}
+}
+
+// close closes the .part, removes it if this call has made it and written nothing, and
+// releases the lock.
+func (f *file) close() {
+	if f.f != nil {
+		info, err := f.f.Stat()
+		f.f.Close()
+		if f.made && err == nil && info.Size() == 0 {
+			os.Remove(f.partPath())
+		}
+		f.f = nil
+	}
+	if f.lock != nil {
+		unlock(f.lock)
+		f.lock = nil
+	}
+}

@@ -8,36 +8,31 @@ import (
 	"strings"
 )
 
-// What is in the directory of a study may be of others: only plain files that begin
-// as this package's do are written to, and nothing is waited for.
+// A directory may hold files of others under the names of ours. Only plain files that
+// begin as the files of this package do are written to, and nothing is waited for.
 
-// openForReading opens a plain file. Links are followed; a pipe or a device, which
-// could keep the reader waiting for ever, is an error.
+// openForReading opens a plain file, or the one that a link leads to. A pipe or a
+// device, which could keep the reader waiting for ever, is an error.
 func openForReading(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
-	if err != nil {
+	if _, err := plain(path, os.Stat); err != nil {
 		return nil, err
 	}
-	if err := plain(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return os.Open(path)
 }
 
-// openForWriting opens a plain file, or makes it. What has another name, or is
-// reached by a link, is an error: somebody else's file may be behind it.
+// openForWriting opens a plain file, or makes it. A link is an error, and so is a file
+// with a second name: either could be the way to somebody else's file.
 func openForWriting(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, notOurs(path, info.Mode())
+	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|nonBlocking|noFollow, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	err = plain(f)
-	if err == nil {
-		err = oneName(f)
+	info, err := f.Stat()
+	if err == nil && names(info) > 1 {
+		err = fmt.Errorf("%s has another name, too, and is not a file of this study: move it away", path)
 	}
 	if err != nil {
 		f.Close()
@@ -46,17 +41,16 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-func plain(f *os.File) error {
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = notOurs(f.Name(), info.Mode())
+// plain describes a file by stat, os.Stat or os.Lstat. What is no plain file is an error.
+func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
+	info, err := stat(path)
+	if err != nil {
+		return nil, err
 	}
-	return err
-}
-
-func notOurs(path string, mode os.FileMode) error {
 	what := "no plain file"
-	switch {
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return info, nil
 	case mode&os.ModeSymlink != 0:
 		what = "a link"
 	case mode&os.ModeNamedPipe != 0:
@@ -64,12 +58,11 @@ func notOurs(path string, mode os.FileMode) error {
 	case mode.IsDir():
 		what = "a directory"
 	}
-	return fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
+	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
 }
 
-// begun looks at the draws of a chain that has no state. It is an error unless
-// there is nothing but a header, or a part of one, so that nothing is lost if the
-// chain begins.
+// begun reads the .part of a chain that has no state. Anything but a header, or the
+// beginning of one, is an error, since the chain would begin and overwrite it.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {
@@ -96,20 +89,17 @@ func begun(f *os.File, partPath, statePath string) error {
 	return nil
 }
 
-// replaceable tells what is wrong with a file that is about to be replaced: it has to
-// begin as those of this package do.
+// replaceable is an error for a file that must not be replaced, since it does not begin
+// with magic, as the files of this package do.
 func replaceable(path, magic string) error {
-	info, err := os.Lstat(path)
+	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return notOurs(path, info.Mode())
-	}
-	f, err := openForReading(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

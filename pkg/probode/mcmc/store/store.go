@@ -1,10 +1,9 @@
-// Package store keeps the draws of Markov chains in files: it runs chains that can
-// be stopped, killed, moved to other machines, resumed and extended, and reads what
-// they have drawn.
+// Package store keeps the draws of Markov chains in files. Its runs can be stopped,
+// killed, moved to another machine, resumed and extended.
 //
-// [Run] draws into a directory, [Merge] gathers what was drawn into several, and
-// [Read] gives it back. The files are what CmdStan would write; ArviZ, pandas and R
-// take them as they are.
+// [Run] draws into a directory, [Merge] collects chains from several directories, and
+// [Read] reads them back. The files have the form of CmdStan's, which ArviZ, pandas and
+// R read as they are.
 package store
 
 import (
@@ -18,78 +17,78 @@ import (
 
 // Options say what Run writes beside the draws, and how often.
 type Options struct {
-	// Meta describes the model and whatever else is to be known of the draws.
-	// In a file each is a comment line, # key = value, and ArviZ has it among
-	// the attributes of the data. A key consists of letters, digits and _, and is
-	// none of those that Run writes itself; a value is one line without control
-	// characters. The key "note", which may come more than once, is for whole
-	// sentences: Read gives them back as Chains.Notes.
+	// Meta describes the model and whatever else a reader of the draws should know.
+	// Each field becomes a comment line of the files, # key = value, which ArviZ
+	// lists among the attributes of the data. A key consists of letters, digits and
+	// _, and differs from the keys that Run writes itself; a value is one line
+	// without control characters. The key "note", which may occur several times, is
+	// for whole sentences: Read returns them as Chains.Notes.
 	//
-	// A chain is resumed only if Meta is as it was.
+	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
 
-	// Version is that of the program, such as v1.4.0. It is recorded.
+	// Version is the version of the program, such as v1.4.0. It is recorded.
 	Version string
 
-	// Checkpoint is the time after which the state of a chain is saved again.
-	// Zero means 5 s. It does not change the result.
+	// Checkpoint is the time between two saves of the state of a chain. Zero means
+	// 5 s. It does not change the result.
 	Checkpoint time.Duration
 }
 
-// A Noter is a Kernel that has more to tell of its chain than counts, such as what
-// it has tuned. Run writes each note, on one line, below the draws. What a kernel
-// tells depends on nothing but its State.
+// A Noter is a Kernel that can describe its chain in sentences, such as what it has
+// tuned. Run writes each note, on one line, below the draws. Notes depend on nothing
+// but the State of the kernel.
 type Noter interface {
 	Notes() []string
 }
 
-// An Evaluator is a Kernel that can compute the log density at its position again,
-// without use of what it remembers: a chain is resumed only if that is what it was
-// when the chain was saved, bit for bit. There may be several numbers, always as
-// many; they depend on nothing but the State.
+// An Evaluator is a Kernel that can compute the log density at its position afresh,
+// without values that it has cached. A chain is resumed only if these numbers, one or
+// more but always as many, are bit for bit those at the time of the save. They depend
+// on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }
 
-// Run draws as mcmc.Run does and writes the draws to files, dir/chain-1.csv and so
-// on, so that memory does not grow with the length of the run and nothing is lost
-// when it is interrupted: Run with the same arguments resumes what is in dir, and
-// in the end the files are the same to the last byte as if there had been no
-// interruption, whenever it came and be it by kill -9 or loss of power. A chain
-// is also the same whether it was alone or with others: see Settings.Only and
+// Run draws as mcmc.Run does and writes the draws to the files dir/chain-1.csv,
+// dir/chain-2.csv and so on, so that memory does not grow with the length of the run
+// and an interruption loses nothing. Run with the same arguments resumes what is in
+// dir. In the end the files are, to the last byte, those of a run without
+// interruption, whether it was stopped by ctx, by kill -9 or by a loss of power. A
+// chain does not depend on which other chains are drawn with it: see Settings.Only and
 // Merge.
 //
-// A file is what CmdStan would write; Read, ArviZ and pandas take it:
+// The files have the form of CmdStan's; Read, ArviZ and pandas read them:
 //
 //	arviz.from_cmdstan(posterior="dir/chain-*.csv", log_likelihood="log_lik")
 //	pandas.read_csv("dir/chain-1.csv", comment="#")
 //
-// Comment lines hold Options.Meta, seed, lengths, versions, counts and, in the
-// last line, a checksum. In the names of columns, what a file could not hold is
-// replaced by _; Read restores it.
+// Comment lines hold Options.Meta, the seed, lengths, versions, counts and, in the
+// last line, a checksum. In the names of columns, _ replaces characters that a file
+// could not hold; Read restores them.
 //
-// While a chain is under way there is chain-1.csv.part instead, and from the
-// beginning chain-1.state: all that the future of the chain depends on, saved every
-// Options.Checkpoint and when ctx is done. Then Run returns ctx.Err(). If all
-// chains of the call are finished it returns nil, at once if they were before.
+// Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
+// holds everything that the future of the chain depends on; it is saved every
+// Options.Checkpoint, and when ctx is done. Then Run returns ctx.Err(). Once all
+// chains of the call are finished it returns nil, at once if they were before. While a
+// process draws a chain it holds a lock on chain-1.lock.
 //
-// A run with more Draws than the one that is in dir, finished or not, extends it:
-// it makes what is wanting, and the files are those of a run of that length.
+// A run with more Draws than the one in dir, finished or not, extends it: Run draws
+// what is missing, and the files become those of a run of the new length.
 //
-// Run refuses to go on, and changes nothing, if a file is damaged, of another
-// version of the format, or not this package's; if the draws in dir were made with
-// other settings, names or fields of Meta; and if another process is at work on a
-// chain. Before a chain is resumed its log density is compared with that which was
-// saved, see [Evaluator], and its last milliseconds are drawn again: only if all of
-// it is the same, bit for bit, does the chain go on. So a program that has changed
-// in something else resumes what an earlier one began, of which the file then has a
-// note; one that computes other numbers does not, and the error says whether they
-// are those of another model or rounded in another way.
+// Run refuses to continue, and changes nothing, if a file is damaged, has another
+// version of the format or does not belong to this package; if the draws in dir were
+// made with other settings, names or fields of Meta; and if another process is at work
+// on a chain. Before a chain is resumed its log density is compared with the saved one,
+// see [Evaluator], and its last milliseconds are drawn again: the chain continues only
+// if all of it is the same, bit for bit. So a program that has changed elsewhere
+// resumes the chain of an earlier version, and a note in the file says so. A program
+// that computes other numbers does not, and the error says whether they differ as
+// those of another model or by rounding.
 //
-// It is an error if a chain finds no point to start from, or the disk fails; what
-// was saved before stays good. Run panics as mcmc.Run does, and if MinESS is set,
-// with which the length of a chain would depend on the others. Files are locked
-// by means of Unix; on other systems Run is an error.
+// It is an error if a chain finds no point to start from, or if the disk fails; what
+// was saved before remains valid. Run panics as mcmc.Run does, and if MinESS is set,
+// which would let the length of a chain depend on the others.
 func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, settings mcmc.Settings, o Options) error {
 	s := &study{Settings: settings.WithDefaults(), meta: o.Meta, maker: thisMaker(o.Version)}
 	switch {
@@ -108,8 +107,8 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		return fmt.Errorf("store: %w", err)
 	}
 
-	// First every chain's files are claimed and looked at; then they are
-	// compared with the settings; only then is anything written.
+	// First the chains are locked and their files read, then they are compared with
+	// the settings. Only then is anything written.
 	var files []*file
 	defer func() {
 		for _, f := range files {
@@ -137,7 +136,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		f.chain.Sink = f
 		active, open = append(active, f), append(open, f.chain)
 	}
-	var l *layout // not known if the names are not and no kernel is there to tell
+	var l *layout // nil if there are neither names nor a kernel that could give them
 	if len(open) > 0 {
 		s.Names = mcmc.CoordinateNames(s.Names, open)
 	}

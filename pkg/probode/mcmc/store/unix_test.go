@@ -1,12 +1,11 @@
-//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+//go:build unix
 
 package store
 
 import (
 	"context"
-	"fmt"
-	"hash/crc64"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,17 +13,12 @@ import (
 	"time"
 )
 
-// sealed adds the checksum.
-func sealed(text string) string {
-	return fmt.Sprintf("%s# checksum = %016x\n", text, crc64.Checksum([]byte(text), crcTable))
-}
-
 // Files of others, under the names of ours, are neither written nor waited for.
 func TestForeignFiles(t *testing.T) {
 	s := streamed(40)
 	s.Draws, s.Chains = 20, 1
 	const precious = "precious\n"
-	names := []string{"chain-1.csv.part", "chain-1.state", "chain-1.state.tmp", "chain-1.csv.part.tmp", "chain-1.csv"}
+	names := []string{"chain-1.lock", "chain-1.csv.part", "chain-1.state", "chain-1.state.tmp", "chain-1.csv.part.tmp", "chain-1.csv"}
 	for what, put := range map[string]func(path, elsewhere string) error{
 		"a link":       func(path, elsewhere string) error { return os.Symlink(elsewhere, path) },
 		"a loose link": func(path, _ string) error { return os.Symlink("nowhere", path) },
@@ -83,52 +77,24 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// A file that says what a terminal would obey, a checksum in other letters, and
-// numbers that would make a long message, are refused in a short line.
-func TestUnfriendlyHeaders(t *testing.T) {
-	s := streamed(41)
-	s.Draws, s.Chains = 20, 2
-	dir := t.TempDir()
-	mustStream(t, dir, s)
-	good := contents(t, dir)
-	text := func(name string) string { return good[name][:strings.Index(good[name], "# checksum")] }
-	one := text("chain-1.csv")
-	change := func(old, new string) map[string]string {
-		if !strings.Contains(one, old) {
-			t.Fatalf("no %q", old)
-		}
-		return map[string]string{"chain-1.csv": sealed(strings.Replace(one, old, new, 1)), "chain-2.csv": good["chain-2.csv"]}
+// limitFiles makes files that grow beyond a number of bytes an error in this process, as
+// on a full disk.
+func limitFiles(bytes int) {
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(bytes), Max: uint64(bytes)}); err != nil {
+		panic(err)
 	}
-	for what, c := range map[string]struct {
-		files map[string]string
-		want  string
-	}{
-		"an escape":             {change("standard normal", "\x1b]0;owned\a"), "comment"},
-		"a turn of direction":   {change("standard normal", "a\u202eb"), "comment"},
-		"an escape in a column": {change("y.1,", "y\x1b[2J,"), "columns"},
-		"a million chains":      {map[string]string{"chain-1.csv": sealed(strings.Replace(one, "num_chains = 2", "num_chains = 1000000", 1))}, "lacks 999999 of 1000000 chains: chain-2.csv, chain-3.csv, chain-4.csv, chain-5.csv, chain-6.csv, chain-7.csv, and 999993 more"},
-		"two million chains":    {change("num_chains = 2", "num_chains = 2000000"), "want at most 1000000"},
-		"a long value":          {change("standard normal", strings.Repeat("long ", 3000)+"x"), "model is long long"},
-		"a long key":            {change("# model = ", "# "+strings.Repeat("k", 10000)+" = "), "…"},
-		"a long number":         {change("num_chains = 2", "num_chains = "+strings.Repeat("9", 10000)), "num_chains is"},
-		"a long first line":     {map[string]string{"chain-1.csv": strings.Repeat("x", 1<<20)}, "first line"},
-		"other letters": {map[string]string{"chain-1.csv": func() string {
-			whole := good["chain-1.csv"]
-			return whole[:len(whole)-17] + strings.ToUpper(whole[len(whole)-17:])
-		}(), "chain-2.csv": good["chain-2.csv"]}, "checksum"},
-	} {
-		if what == "other letters" && strings.ToUpper(good["chain-1.csv"][len(good["chain-1.csv"])-17:]) == good["chain-1.csv"][len(good["chain-1.csv"])-17:] {
-			t.Fatal("a checksum without letters: take another seed")
-		}
-		dir := t.TempDir()
-		fill(t, dir, c.files)
-		got, err := Read(dir)
-		if got != nil || err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %.300v, want %q", what, err, c.want)
-			continue
-		}
-		if message := strings.ReplaceAll(err.Error(), dir, ""); len(message) > 700 || strings.ContainsAny(message, "\n\x1b\a\u202e") {
-			t.Errorf("%s: %d characters: %.400q", what, len(message), message)
-		}
+}
+
+// A disk that is full ends the run with what was saved, and the run goes on when
+// there is room.
+func TestRunDiskFull(t *testing.T) {
+	calm, dir := t.TempDir(), t.TempDir()
+	mustStream(t, calm, streamed(1))
+	cmd, stderr := child(t, dir, 1, 2, 0, 150000)
+	if err := cmd.Wait(); err == nil || !strings.Contains(stderr.String(), "file too large") {
+		t.Fatalf("error %v: %s", err, stderr)
 	}
+	mustStream(t, dir, streamed(1))
+	same(t, "after the disk was full", contents(t, dir), contents(t, calm))
 }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/gofrs/flock"
+)
+
+var errLocked = errors.New("another process is at work on this chain")
+
+// lock reserves a chain for this process by a lock on the file path, which is made
+// for that alone. The system releases the lock when the process ends, even by a kill;
+// then the file stays, and the next process takes it over.
+func lock(path string) (*flock.Flock, error) {
+	switch info, err := plain(path, os.Lstat); {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	case err == nil && info.Size() > 0:
+		return nil, fmt.Errorf("%s is not a file of this study: move it away", path)
+	}
+	l := flock.New(path)
+	ok, err := l.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
+	}
+	// The process that held the lock may have removed the file after this one opened it.
+	if ok {
+		mine, err := l.Stat()
+		there, e := os.Stat(path)
+		ok = err == nil && e == nil && os.SameFile(mine, there)
+		if !ok {
+			l.Unlock()
+		}
+	}
+	if !ok {
+		return nil, errLocked
+	}
+	return l, nil
+}
+
+// unlock releases a lock and removes its file.
+func unlock(l *flock.Flock) {
+	// Windows removes no open file. Elsewhere the file has to go before the lock
+	// does, or a file that another process has locked since would be removed.
+	if runtime.GOOS == "windows" {
+		defer os.Remove(l.Path())
+	} else {
+		os.Remove(l.Path())
+	}
+	l.Unlock()
+}
