@@ -10,7 +10,7 @@ formulas are MathML, and every link is relative. A link to something that is not
 the site is an error, as is a formula that cannot be converted.
 
 The order of the notebooks, their two levels and the question of each come from
-notebooks/README.md.
+notebooks/README.md; the kinds of documents and the line of each from docs/README.md.
 """
 
 import base64
@@ -31,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 NOTEBOOKS = ROOT / "notebooks"
 ECHARTS = ROOT / "environment" / "echarts"
-DOCS = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "pkg" / "probode" / "model" / "MODELFILE.md"]
+DOCS = ROOT / "docs"
 
 
 @dataclasses.dataclass
@@ -49,9 +49,9 @@ class Page:
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else NOTEBOOKS / "html"
     packages = documented()
-    course = listed()
-    files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + DOCS}
-    files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = "index.html"
+    course, documents = listed(), indexed()
+    files = {p: p.stem + ".html" for p in [NOTEBOOKS / c.file.replace(".html", ".ipynb") for c in course] + list(documents)}
+    files[NOTEBOOKS] = files[NOTEBOOKS / "README.md"] = files[DOCS / "README.md"] = "index.html"
     site = text.Site(files, packages)
 
     assets = folder / "assets"
@@ -59,7 +59,9 @@ def main():
     assets.mkdir(parents=True)
     for page in course:
         notebook(page, site, assets)
-    pages = course + [document(path, site) for path in DOCS] + [package(p) for p in packages]
+    for path, page in documents.items():
+        document(path, page, site)
+    pages = course + list(documents.values()) + [package(p) for p in packages]
     if site.findings:
         sys.exit("\n".join(["the site is not complete:", *site.findings]))
 
@@ -80,7 +82,7 @@ def main():
     else:
         print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures where there is no network")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    print(f"{len(course)} notebooks, {len(DOCS)} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
+    print(f"{len(course)} notebooks, {len(documents)} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
 
 
 def documented():
@@ -101,6 +103,22 @@ def listed():
     there = sorted(p.stem + ".html" for p in NOTEBOOKS.glob("[0-9]*.ipynb"))
     if sorted(p.file for p in pages) != there:
         sys.exit(f"notebooks/README.md lists {sorted(p.file for p in pages)}, and there are {there}")
+    return pages
+
+
+def indexed():
+    """The documents in the order of docs/README.md, which has a table for each kind
+    under its name in bold: from the path of each to its page."""
+    pages, group = {}, ""
+    for line in (DOCS / "README.md").read_text().splitlines():
+        if m := re.fullmatch(r"\*\*(.+?)\*\*", line):
+            group = m[1]
+        elif m := re.match(r"\| \[(.+?)\]\((.+?\.md)\) \| (.+) \|", line):
+            path = (DOCS / m[2]).resolve()
+            if path != NOTEBOOKS / "README.md":
+                pages[path] = Page(path.stem + ".html", m[1], group, m[3])
+    if missing := sorted(p.name for p in DOCS.glob("*.md") if p not in pages and p.name != "README.md"):
+        sys.exit(f"docs/README.md does not list {missing}")
     return pages
 
 
@@ -134,10 +152,10 @@ def output(o, writer):
     return f"<pre>{html.escape(o.get('evalue', ''))}</pre>"
 
 
-def document(path, site):
+def document(path, page, site):
     writer = text.Writer(site, path)
-    body = writer.markdown(path.read_text())
-    return Page(path.stem + ".html", writer.title, "Pages", body=body, sections=writer.sections)
+    page.body, page.sections = writer.markdown(path.read_text()), writer.sections
+    page.title = writer.title
 
 
 def package(p):
@@ -153,7 +171,7 @@ def package(p):
 
 
 def contents(pages):
-    """The index: two levels of notebooks with pictures, then pages and packages."""
+    """The index: two levels of notebooks with pictures, then documents and packages."""
     parts = ["<h1>What does the error of my ODE solver do to my answer?</h1>",
              "<p>A course in executed notebooks, with live charts. <code>make lab</code> in a checkout opens the same "
              "notebooks in JupyterLab, where every cell can be changed and run again.</p>"]

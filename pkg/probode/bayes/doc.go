@@ -41,7 +41,7 @@
 // is wider where the solver knows less, and says so of the path too. It does not
 // undo an error that keeps its sign, and widens what it does not move: over the
 // cases of the command, at steps where the error matters, the bias of the worst
-// parameter stays what it is or grows in seven of eight (docs/calibration.md).
+// parameter stays what it is or grows in seven of eight (docs/why-noise-does-not-help.md).
 // Where a smaller step, another method or an accurate second look can be paid for,
 // each of them is nearer to the posterior of the exact solution and most are
 // cheaper; package assess measures which, for the model at hand. So the default is

@@ -15,7 +15,7 @@ type Weights struct {
 }
 
 // LeastWorth is the number of effective draws that weighted ones have to be worth for
-// their standard errors to hold, by measurement: see docs/limits.md.
+// their standard errors to hold, by measurement: see docs/measured-limits.md.
 const LeastWorth = 150
 
 // Weights returns how far the weights of c can be trusted; c has some.

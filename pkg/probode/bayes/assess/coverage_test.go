@@ -19,7 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-var coverageStudy = flag.Bool("coverage", false, "make the table of docs/limits.md: half an hour")
+var coverageStudy = flag.Bool("coverage", false, "make the table of docs/measured-limits.md: half an hour")
 
 // A reweighted is one row of the study: draws of a coarse solver, weighted to an
 // accurate one, over and over with other seeds.
