@@ -58,7 +58,7 @@ func (s *study) fig2Settings(scheme bayes.Sampler) mcmc.Settings {
 
 func (s *study) posterior(m probode.Method, h float64) *bayes.Posterior {
 	p := cases.FitzHughNagumo(s.data)
-	p.Method, p.StepSize = m, h
+	p.Method, p.Mesh = m, probode.Uniform(h)
 	return p
 }
 

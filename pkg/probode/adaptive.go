@@ -69,6 +69,13 @@ type AdaptiveSolver struct {
 	c     *controller
 }
 
+// Clone returns an independent solver of the same problem.
+func (s *AdaptiveSolver) Clone() *AdaptiveSolver {
+	c := *s
+	c.c, c.fixed = nil, s.fixed.clone()
+	return &c
+}
+
 // place makes the grid of the times and events.
 func (s *AdaptiveSolver) place(theta []float64) (err error) {
 	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {

@@ -16,8 +16,7 @@ import (
 
 // Settings says how an ensemble is computed.
 type Settings struct {
-	// StepSize is h > 0, for a uniform grid; without events it must divide
-	// the span.
+	// StepSize is h > 0, for the mesh Uniform(h).
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh Mesh

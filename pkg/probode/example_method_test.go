@@ -105,17 +105,19 @@ func ExampleMethod() {
 func ExampleMethod_inference() {
 	ctx := context.Background()
 	post := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "omega", Prior: distuv.LogNormal{Mu: 0.7, Sigma: 0.2}}},
-		Experiments: []bayes.Experiment{{
-			Problem: oscillator(),
-			Data: &bayes.Data{ // of ω = 2 with errors of 0.1
-				T: []float64{0.5, 1, 1.5, 2, 2.5, 3},
-				Y: [][]float64{{0.45}, {-0.35}, {-1.1}, {-0.6}, {0.2}, {1.05}},
-			},
-			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
-			Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: Verlet{}, StepSize: 0.1, Alpha: bayes.Known(1),
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "omega", Prior: distuv.LogNormal{Mu: 0.7, Sigma: 0.2}}},
+			Experiments: []bayes.Experiment{{
+				Problem: oscillator(),
+				Data: &bayes.Data{ // of ω = 2 with errors of 0.1
+					T: []float64{0.5, 1, 1.5, 2, 2.5, 3},
+					Y: [][]float64{{0.45}, {-0.35}, {-1.1}, {-0.6}, {0.2}, {1.05}},
+				},
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
+				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: Verlet{}, Mesh: probode.Uniform(0.1), Alpha: 1},
 	}
 	chains, err := bayes.Sample(ctx, post, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 500, Chains: 2, Seed: 1})
 	if err != nil {

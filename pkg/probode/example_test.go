@@ -35,12 +35,19 @@ func ExampleProblem() {
 	// Output: angle (rad) at t = 10 s: -0.349 ± 0.007
 }
 
-// What is wrong with a problem, or with a step, is said before anything is
-// solved.
-func ExampleUniformGrid_error() {
-	_, err := probode.UniformGrid(problems.FitzHughNagumo(), nil, 0.3)
+// A step that does not divide the span is made smaller, and the grid says so. What is
+// wrong with a problem or a step is said before anything is solved.
+func ExampleUniformGrid() {
+	grid, err := probode.UniformGrid(problems.FitzHughNagumo(), nil, 0.3)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(grid)
+	_, err = probode.UniformGrid(problems.FitzHughNagumo(), nil, 30)
 	fmt.Println(err)
-	// Output: FitzHugh–Nagumo: step 0.3 does not divide the span [0, 20]: want for example 0.303030303 or 0.2985074627
+	// Output:
+	// h = 0.2985074627
+	// FitzHugh–Nagumo: step is 30: want at most the span, 20
 }
 
 // A path belongs to its noise: the same ξ gives the same path, and a small move

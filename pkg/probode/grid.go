@@ -72,8 +72,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of step h. Without events h must divide the
-// span; with events each segment has steps of equal length, of at most h.
+// UniformGrid returns the grid of equal steps between events: of the largest step up
+// to h that divides each segment. It is an error if h is longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -81,16 +81,15 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.checkSteps(h); err != nil {
 		return nil, err
 	}
-	rule := fmt.Sprintf("h = %g", h)
 	if len(p.Events) > 0 {
-		return buildGrid(p, theta, rule, func(a, b float64) []float64 { return divide(nil, a, b, h) })
+		return buildGrid(p, theta, fmt.Sprintf("h ≤ %g between events", h), func(a, b float64) []float64 { return divide(nil, a, b, h) })
 	}
-	t, err := uniform(p.Span, h)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.title(), err)
-	}
+	t := uniform(p.Span, h)
 	n := len(t) - 1
-	g := &Grid{t: t, h: (t[n] - t[0]) / float64(n), rule: rule, span: p.Span}
+	g := &Grid{t: t, h: (t[n] - t[0]) / float64(n), rule: fmt.Sprintf("h = %g", h), span: p.Span}
+	if math.Abs(g.h-h) > 1e-9*h {
+		g.rule = fmt.Sprintf("h = %.10g", g.h)
+	}
 	g.seg = []stretch{{from: 0, to: n, length: t[n] - t[0], now: segment{from: math.Inf(-1), to: math.Inf(1)}}}
 	return g, nil
 }
@@ -160,21 +159,15 @@ func between(times []float64, a, b float64) []float64 {
 	return out
 }
 
-// uniform returns the times t₀, t₀ + h, …, t₁. It is an error if h does not
-// divide the span to within 10⁻⁹ of a step count.
-func uniform(span [2]float64, h float64) ([]float64, error) {
+// uniform returns the times t₀, …, t₁ of the fewest equal steps of at most h.
+func uniform(span [2]float64, h float64) []float64 {
 	length := span[1] - span[0]
-	n := math.Round(length / h)
-	if math.Abs(length/h-n) > 1e-9*n {
-		below := math.Floor(length / h)
-		return nil, fmt.Errorf("step %g does not divide the span [%g, %g]: want for example %.10g or %.10g",
-			h, span[0], span[1], length/below, length/(below+1))
-	}
+	n := math.Ceil(length / h * (1 - 1e-9))
 	t := make([]float64, int(n)+1)
 	for i := range t {
 		t[i] = span[0] + length*float64(i)/n
 	}
-	return t, nil
+	return t
 }
 
 // buildGrid makes a grid whose points inside of each segment (a, b) are those
@@ -282,7 +275,7 @@ func (g *Grid) refined(i int) int {
 	return 2*i - g.segment(i) // but the steps of events are not cut
 }
 
-// changed.
+// Times returns the times t₀, …, t_N. They must not be changed.
 func (g *Grid) Times() []float64 { return g.t }
 
 // Steps returns N, the number of steps; events count as one each.

@@ -134,7 +134,7 @@ func TestCalibratedSettings(t *testing.T) {
 	if g, err := (Measured{Frozen{Tolerance: Tolerance{Relative: 1e-3}}}).Grid(ctx(), p, m, nil, nil); err != nil || len(g.Local()) != 2*g.Steps() {
 		t.Errorf("frozen: %v", err)
 	}
-	if _, err := (Measured{Uniform(0.3)}).Grid(ctx(), p, m, nil, nil); err == nil {
+	if _, err := (Measured{Uniform(-1)}).Grid(ctx(), p, m, nil, nil); err == nil {
 		t.Error("a grid that cannot be")
 	}
 }

@@ -18,7 +18,11 @@ type Mesh interface {
 	String() string
 }
 
-// Uniform is the Mesh of the given step size: see UniformGrid.
+// Uniform is the Mesh of the given step size h: the steps between two events are
+// equal, and the largest up to h that divide the time between them, so that a step
+// need not divide the span. The times of the data are interpolated; where they lie
+// among events with few steps between them, let the steps go Through them. The grid
+// says which step it took, see Grid.String.
 type Uniform float64
 
 func (h Uniform) Grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {

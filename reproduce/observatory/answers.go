@@ -235,7 +235,7 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 // one computes an answer. The coarsest step is the unit of work.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
-	p.Method, p.StepSize, p.Modes, p.Alpha = solver, a.step, nil, bayes.Value{}
+	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.step), nil, 0
 	begin := time.Now()
 	if r.noise != nil {
 		p.Scaling = r.noise.scaling
@@ -258,11 +258,11 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	drawn := float64(len(got.Chains.Draws) * o.draws)
 	// In steps of the size a.step: what a sampler calls a solve may be an accurate
 	// one, and those for weights are not among its own.
-	a.solves, a.preparation = got.Solves*a.step/p.StepSize, calibrating+got.Preparation
+	a.solves, a.preparation = got.Solves*a.step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
-		a.solves += a.step / fine.StepSize
+		a.solves += a.step / fine.StepSize()
 	}
 	a.seconds = a.preparation + 1000*got.Drawing/got.ESS
-	a.work = (got.Prepared*a.step/p.StepSize + a.solves*drawn/got.ESS*1000) * coarsest / a.step
+	a.work = (got.Prepared*a.step/p.StepSize() + a.solves*drawn/got.ESS*1000) * coarsest / a.step
 	return nil
 }

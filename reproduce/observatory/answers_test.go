@@ -91,8 +91,8 @@ func TestQuestions(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", q.name, err)
 		}
-		if data := p.Experiments[0].Data; len(data.Y) != len(q.times) || p.StepSize*fineness != q.step {
-			t.Errorf("%s: %d rows for %d times, step %g", q.name, len(data.Y), len(q.times), p.StepSize)
+		if data := p.Experiments[0].Data; len(data.Y) != len(q.times) || p.StepSize()*fineness != q.step {
+			t.Errorf("%s: %d rows for %d times, step %g", q.name, len(data.Y), len(q.times), p.StepSize())
 		}
 		again, err := q.model(context.Background(), 1)
 		if err != nil || again.Experiments[0].Data.Y[0][0] != p.Experiments[0].Data.Y[0][0] {

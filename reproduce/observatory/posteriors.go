@@ -60,13 +60,17 @@ func every(step, end float64) []float64 {
 // with Gaussian errors.
 func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
-		m := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: p, Data: data,
-			Observe: func(dst []float64, _ float64, x, _ []float64) {
-				for i, k := range states {
-					dst[i] = x[k]
-				}
+		m := &bayes.Posterior{
+			Model: bayes.Model{
+				Experiments: []bayes.Experiment{{Problem: p, Data: data,
+					Observe: func(dst []float64, _ float64, x, _ []float64) {
+						for i, k := range states {
+							dst[i] = x[k]
+						}
+					},
+					Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}}}},
 			},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sd)}}}}}
+		}
 		for k, v := range p.Theta {
 			m.Params = append(m.Params, bayes.Param{Name: p.ParamName(k), Prior: distuv.LogNormal{Mu: math.Log(v), Sigma: width}})
 		}
@@ -133,7 +137,7 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 		data.Y = append(data.Y, q.observe(x.X[i*p.Dim():(i+1)*p.Dim()], rng))
 	}
 	m := q.make(data)
-	m.Method, m.StepSize, m.Alpha = probode.RungeKutta{}, q.step/fineness, bayes.Value{}
+	m.Method, m.Mesh, m.Alpha = probode.RungeKutta{}, probode.Uniform(q.step/fineness), 0
 	return m, nil
 }
 
@@ -158,11 +162,11 @@ var remedies = []remedy{
 	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {
-		return bayes.Reweighted{Accurate: bayes.AccurateSolver{Method: fine.Method, StepSize: fine.StepSize, Workers: 1}}
+		return bayes.Reweighted{Accurate: bayes.AccurateSolver{Method: fine.Method, StepSize: fine.StepSize(), Workers: 1}}
 	}},
 	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) bayes.Sampler {
-		d := bayes.DelayedAcceptance{CoarseMethod: p.Method, CoarseStep: p.StepSize}
-		p.Method, p.StepSize = fine.Method, fine.StepSize
+		d := bayes.DelayedAcceptance{CoarseMethod: p.Method, CoarseStep: p.StepSize()}
+		p.Method, p.Mesh = fine.Method, probode.Uniform(fine.StepSize())
 		return d
 	}},
 }

@@ -33,7 +33,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
-	e, err := newDensity(p)
+	e, err := newDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 // Calibrated returns p with its Alpha known, as calibrated at the mode of the
 // deterministic posterior, and with its Modes, which are looked for if p has none.
 // For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
-// neither that nor a Mesh.
+// equal steps and no GridAt.
 func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings) (*Posterior, *NoiseScale, error) {
 	if p == nil {
 		return nil, nil, errors.New("bayes: the Posterior is nil")
@@ -91,13 +91,13 @@ func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings)
 			return nil, nil, err
 		}
 	}
-	if q.Scaling == probode.ScaleLocal && q.Mesh == nil && q.GridAt == nil {
-		q.GridAt, q.grids = slices.Clone(q.Modes.Modes[0].Theta), nil
+	if q.Scaling == probode.ScaleLocal && q.StepSize() > 0 && q.GridAt == nil {
+		q.GridAt = slices.Clone(q.Modes.Modes[0].Theta)
 	}
 	c, err := q.CalibrateAlpha(ctx, q.Modes.Modes[0].Theta, s)
 	if err != nil {
 		return nil, nil, err
 	}
-	q.Alpha = Known(c.Alpha)
+	q.Alpha = c.Alpha
 	return &q, c, nil
 }

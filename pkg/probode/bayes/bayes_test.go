@@ -52,10 +52,12 @@ func decayPosterior(alpha float64, y []float64) *bayes.Posterior {
 		d.Y = append(d.Y, []float64{v})
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "theta1", Prior: decayPrior}},
-		Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
-		Method: probode.AdamsBashforth{}, StepSize: decayStep, Alpha: bayes.Known(alpha),
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: decayPrior}},
+			Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(decayStep), Alpha: alpha},
 	}
 }
 
@@ -233,10 +235,14 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 				f[0] = math.Inf(1)
 			}
 		}}
-	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: bayes.Known(0.1),
-		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
-		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
-			Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}}}
+	post := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: distuv.Uniform{Min: -1, Max: 1}, Natural: true}},
+			Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+				Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5), Alpha: 0.1},
+	}
 	for _, s := range []bayes.Sampler{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
 		c, err := bayes.Sample(context.Background(), post, s, mcmc.Settings{Draws: 200, BurnIn: -1, Chains: 1,
 			Start: func(int, *rand.Rand) []float64 { return []float64{-0.5} }})

@@ -93,15 +93,19 @@ func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
 	if s.Accurate != nil {
 		return &q
 	}
-	q.StepSize, q.Mesh, q.grids = s.CoarseStep, s.CoarseMesh, nil
 	if s.CoarseMethod != nil {
 		q.Method = s.CoarseMethod
 	}
-	if s.CoarseStep == 0 && s.CoarseMesh == nil {
-		q.StepSize = 2 * p.StepSize
+	switch h := 2 * p.StepSize(); {
+	case s.CoarseMesh != nil:
+		q.Mesh = s.CoarseMesh
+	case s.CoarseStep != 0:
+		q.Setup = q.WithStepSize(s.CoarseStep)
+	default:
 		for _, x := range p.Experiments {
-			q.StepSize = min(q.StepSize, x.Problem.Span[1]-x.Problem.Span[0])
+			h = min(h, x.Problem.Span[1]-x.Problem.Span[0])
 		}
+		q.Setup = q.WithStepSize(h)
 	}
 	return &q
 }
@@ -110,7 +114,7 @@ func (s DelayedAcceptance) Check(p *Posterior) error {
 	if !(s.CoarseStep >= 0) || !(s.Beta >= 0 && s.Beta <= 1) {
 		return fmt.Errorf("bayes: DelayedAcceptance with CoarseStep %g and Beta %g: want CoarseStep > 0, or 0 for twice Step, and Beta in [0, 1]", s.CoarseStep, s.Beta)
 	}
-	if _, err := newDensity(s.coarse(p)); err != nil {
+	if _, err := NewDensity(s.coarse(p)); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
 	if s.Accurate != nil {

@@ -55,9 +55,10 @@ type run struct {
 
 // NewDensity checks p and returns its density, that of the path with the noise ξ
 // of p.Method.
-func NewDensity(p *Posterior) (*Density, error) { return newDensity(p) }
+func NewDensity(p *Posterior) (*Density, error) { return newDensity(context.Background(), p) }
 
-func newDensity(p *Posterior) (*Density, error) {
+// newDensity is NewDensity for grids that take long to make.
+func newDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if p == nil {
 		return nil, errors.New("bayes: the Posterior is nil")
 	}
@@ -65,8 +66,8 @@ func newDensity(p *Posterior) (*Density, error) {
 		return nil, err
 	}
 	e := &Density{p: p, alpha: -1, work: new(int), ctx: context.Background()}
-	if p.Alpha.Name != "" {
-		e.alpha = p.index(p.Alpha.Name)
+	if p.AlphaParam != "" {
+		e.alpha = p.index(p.AlphaParam)
 	}
 	for k := range p.Params {
 		t, err := p.Params[k].transform()
@@ -77,7 +78,7 @@ func newDensity(p *Posterior) (*Density, error) {
 	}
 	values := 0
 	for i := range p.Experiments {
-		r, err := p.newRun(&p.Experiments[i])
+		r, err := p.newRun(ctx, &p.Experiments[i])
 		if err != nil {
 			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
 		}
@@ -92,16 +93,16 @@ func newDensity(p *Posterior) (*Density, error) {
 	return e, nil
 }
 
-func (p *Posterior) newRun(x *Experiment) (*run, error) {
+func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
 	problem := x.Problem
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	grid, err := p.grid(context.Background(), x)
+	grid, err := p.grid(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	solver, err := probode.NewSolver(problem, p.Method, grid, p.Alpha.Value)
+	solver, err := probode.NewSolver(problem, p.Method, grid, p.Alpha)
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +145,36 @@ func (p *Posterior) newRun(x *Experiment) (*run, error) {
 		r.errors = append(r.errors, l)
 	}
 	return r, nil
+}
+
+// Clone returns a density of the same posterior for another goroutine, on the same
+// grids with the same local errors. Its work counts from zero, and no context ends it.
+func (e *Density) Clone() *Density {
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, work: new(int), accurate: e.accurate, ctx: context.Background(), fault: e.fault}
+	for _, r := range e.runs {
+		c.runs = append(c.runs, r.clone())
+	}
+	c.setFit(make([]float64, len(e.fit)))
+	return c
+}
+
+func (r *run) clone() *run {
+	c := *r
+	c.solver = r.solver.Clone()
+	var err error
+	if c.at, err = c.solver.Interpolator(r.x.Data.T); err != nil {
+		panic("bayes: " + err.Error()) // that of r was made at the same times
+	}
+	if r.again != nil {
+		c.again = r.again.Clone()
+	}
+	c.held, c.row0 = false, 0
+	c.z, c.state, c.theta = make([]float64, len(r.z)), make([]float64, len(r.state)), slices.Clone(r.theta)
+	c.errors = slices.Clone(r.errors)
+	for k := range c.errors {
+		c.errors[k].own = slices.Clone(c.errors[k].own)
+	}
+	return &c
 }
 
 // setFit makes fit the place for what is expected of the data. Kernels swap it
@@ -279,7 +310,7 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // With returns the density of the same data with another solver, that of p, whose
 // work counts for e and which ends when e does.
 func (e *Density) With(p *Posterior) (*Density, error) {
-	d, err := newDensity(p)
+	d, err := newDensity(e.ctx, p)
 	if err != nil {
 		return nil, err
 	}

@@ -19,15 +19,17 @@ import (
 func ExampleSample() {
 	fhn := problems.FitzHughNagumo()
 	post := &bayes.Posterior{
-		Experiments: []bayes.Experiment{{
-			Problem: fhn,
-			Data: &bayes.Data{
-				T: []float64{2, 4, 6, 8},
-				Y: [][]float64{{1.9, 0.0}, {1.6, -0.6}, {-1.7, -0.4}, {-1.3, 0.9}},
-			},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.AdamsMoulton{}, StepSize: 0.1, Alpha: bayes.Known(0.15),
+		Model: bayes.Model{
+			Experiments: []bayes.Experiment{{
+				Problem: fhn,
+				Data: &bayes.Data{
+					T: []float64{2, 4, 6, 8},
+					Y: [][]float64{{1.9, 0.0}, {1.6, -0.6}, {-1.7, -0.4}, {-1.3, 0.9}},
+				},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsMoulton{}, Mesh: probode.Uniform(0.1), Alpha: 0.15},
 	}
 	for k := range fhn.Theta {
 		post.Params = append(post.Params, bayes.Param{Name: fhn.ParamName(k), Prior: distuv.Uniform{Min: 0, Max: 10}})
@@ -56,21 +58,23 @@ func growth() *bayes.Posterior {
 		},
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "rate", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.5}},
-			{Name: "capacity", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 0.5}},
-			{Name: "cells0", Prior: bayes.Positive(0.5, 0.3)},
-			{Name: "sigma", Prior: bayes.HalfNormal(0.3)},
-		},
-		Experiments: []bayes.Experiment{{
-			Problem: logistic.UnknownStart(),
-			Data: &bayes.Data{
-				T: []float64{0.4, 1.1, 2.3, 3.1, 4.2, 5.5, 6.3, 7.9},
-				Y: [][]float64{{0.68}, {1.29}, {3.55}, {5.02}, {8.1}, {8.8}, {9.9}, {9.6}},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "rate", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.5}},
+				{Name: "capacity", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 0.5}},
+				{Name: "cells0", Prior: bayes.Positive(0.5, 0.3)},
+				{Name: "sigma", Prior: bayes.HalfNormal(0.3)},
 			},
-			Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.5,
+			Experiments: []bayes.Experiment{{
+				Problem: logistic.UnknownStart(),
+				Data: &bayes.Data{
+					T: []float64{0.4, 1.1, 2.3, 3.1, 4.2, 5.5, 6.3, 7.9},
+					Y: [][]float64{{0.68}, {1.29}, {3.55}, {5.02}, {8.1}, {8.8}, {9.9}, {9.6}},
+				},
+				Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -78,7 +82,7 @@ func growth() *bayes.Posterior {
 // stand for the posterior of an accurate one.
 func ExampleReweight() {
 	ctx, p := context.Background(), growth()
-	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 1}, 1
+	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(1)
 	coarse, err := bayes.Sample(ctx, p, bayes.Deterministic{}, mcmc.Settings{Seed: 1})
 	if err != nil {
 		panic(err)
@@ -98,7 +102,7 @@ func ExampleReweight() {
 // One model, several samplers, one call.
 func ExampleCompare() {
 	p := growth()
-	p.Alpha = bayes.Known(0.3)
+	p.Alpha = 0.3
 	results, err := bayes.Compare(context.Background(), p,
 		[]bayes.Sampler{bayes.Deterministic{}, bayes.PCNWithinGibbs{}}, mcmc.Settings{Draws: 500, Seed: 1})
 	if err != nil {
@@ -115,7 +119,7 @@ func ExampleCompare() {
 // New data from the posterior, the solver's error included.
 func ExamplePosterior_Predict() {
 	p := growth()
-	p.Alpha = bayes.Known(0.3)
+	p.Alpha = 0.3
 	chains, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Seed: 1})
 	if err != nil {
 		panic(err)

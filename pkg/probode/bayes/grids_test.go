@@ -19,7 +19,7 @@ import (
 // given rate.
 func frozen(at, tolerance float64) *bayes.Posterior {
 	p := decayPosterior(0, decayY)
-	p.Method, p.StepSize = probode.RungeKutta{Tableau: probode.DormandPrince}, 0
+	p.Method = probode.RungeKutta{Tableau: probode.DormandPrince}
 	p.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: tolerance}}
 	p.GridAt = []float64{at}
 	return p

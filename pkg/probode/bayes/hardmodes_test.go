@@ -20,8 +20,12 @@ import (
 func direct(prior bayes.Distribution, d int, y []float64, sigma float64, g func(dst, th []float64)) *bayes.Posterior {
 	p := &probode.Problem{Name: "direct", X0: make([]float64, len(y)), Theta: make([]float64, d), Span: [2]float64{0, 1}}
 	p.F = func(f []float64, _ float64, _, th []float64) { g(f, th) }
-	post := &bayes.Posterior{Method: probode.AdamsBashforth{}, StepSize: 0.5,
-		Experiments: []bayes.Experiment{{Problem: p, Data: &bayes.Data{T: []float64{1}, Y: [][]float64{y}}, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}}}}}
+	post := &bayes.Posterior{
+		Model: bayes.Model{
+			Experiments: []bayes.Experiment{{Problem: p, Data: &bayes.Data{T: []float64{1}, Y: [][]float64{y}}, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+	}
 	for k := range d {
 		p.Theta[k] = prior.Quantile(0.5)
 		p.Params = append(p.Params, fmt.Sprintf("x%d", k+1))

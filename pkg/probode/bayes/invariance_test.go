@@ -25,17 +25,19 @@ import (
 func toy(t *testing.T, like *[12]float64) *Density {
 	t.Helper()
 	p := &Posterior{
-		Params: []Param{{Name: "theta", Prior: table(toyPrior), Natural: true}},
-		Experiments: []Experiment{{
-			Problem: &probode.Problem{Name: "toy", X0: []float64{0}, Theta: []float64{0}, Span: [2]float64{0, 1}, Autonomous: true,
-				F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }},
-			Data:    &Data{T: []float64{1}, Y: [][]float64{{0}}},
-			Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = 3*theta[0] + x[0] + 1 },
-			Errors:  []Likelihood{lookup{like}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: Known(1),
+		Model: Model{
+			Params: []Param{{Name: "theta", Prior: table(toyPrior), Natural: true}},
+			Experiments: []Experiment{{
+				Problem: &probode.Problem{Name: "toy", X0: []float64{0}, Theta: []float64{0}, Span: [2]float64{0, 1}, Autonomous: true,
+					F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }},
+				Data:    &Data{T: []float64{1}, Y: [][]float64{{0}}},
+				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = 3*theta[0] + x[0] + 1 },
+				Errors:  []Likelihood{lookup{like}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
 	}
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -486,15 +488,17 @@ func linear() *Posterior {
 	}
 	nan := math.NaN()
 	return &Posterior{
-		Params: []Param{{Name: "damping", Prior: Positive(0.5, 0.3)}, {Name: "frequency", Prior: Positive(2, 0.5)}},
-		Experiments: []Experiment{
-			{Problem: p, Errors: []Likelihood{Gaussian{Sigma: Known(0.2)}}, Data: &Data{
-				T: []float64{0, 0.31, 0.9, 0.99, 1.5, 1.97}, Names: []string{"x", "y"},
-				Y: [][]float64{{1.1, nan}, {0.6, 0.7}, {nan, nan}, {-0.4, 0.4}, {-0.5, 0}, {-0.2, nan}}}},
-			{Problem: p, Errors: []Likelihood{Gaussian{Sigma: Known(0.3)}}, Data: &Data{
-				T: []float64{1}, Names: []string{"y"}, Y: [][]float64{{0.3}}}},
+		Model: Model{
+			Params: []Param{{Name: "damping", Prior: Positive(0.5, 0.3)}, {Name: "frequency", Prior: Positive(2, 0.5)}},
+			Experiments: []Experiment{
+				{Problem: p, Errors: []Likelihood{Gaussian{Sigma: Known(0.2)}}, Data: &Data{
+					T: []float64{0, 0.31, 0.9, 0.99, 1.5, 1.97}, Names: []string{"x", "y"},
+					Y: [][]float64{{1.1, nan}, {0.6, 0.7}, {nan, nan}, {-0.4, 0.4}, {-0.5, 0}, {-0.2, nan}}}},
+				{Problem: p, Errors: []Likelihood{Gaussian{Sigma: Known(0.3)}}, Data: &Data{
+					T: []float64{1}, Names: []string{"y"}, Y: [][]float64{{0.3}}}},
+			},
 		},
-		Method: probode.AdamsBashforth{Steps: 2}, StepSize: 0.1, Alpha: Known(3000),
+		Setup: probode.Setup{Method: probode.AdamsBashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 3000},
 	}
 }
 
@@ -572,7 +576,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 		{Particles: 4, Importance: true}, {Particles: 30, Importance: true},
 		{Particles: 4, Importance: true, Correlation: 0.9},
 	} {
-		e, err := newDensity(linear())
+		e, err := NewDensity(linear())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -605,7 +609,7 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 
 // What resampling is for: with as many paths the filter's log p̂ varies less.
 func TestFilterBeatsImportance(t *testing.T) {
-	e, err := newDensity(linear())
+	e, err := NewDensity(linear())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -693,9 +697,9 @@ func TestFilterKeepsThePast(t *testing.T) {
 	estimates := func(steps int, l probode.Linearization) []float64 {
 		p := linear()
 		// All data are at grid points: interpolation would go by the order.
-		p.Method, p.StepSize = probode.AdamsMoulton{Steps: steps, Linearize: l}, 0.01
-		p.Alpha = Known(6 * math.Pow(p.StepSize, -float64(2*steps+1))) // noise as large as the errors of the data
-		e, err := newDensity(p)
+		p.Method, p.Mesh = probode.AdamsMoulton{Steps: steps, Linearize: l}, probode.Uniform(0.01)
+		p.Alpha = 6 * math.Pow(p.StepSize(), -float64(2*steps+1)) // noise as large as the errors of the data
+		e, err := NewDensity(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,9 @@ import (
 // A job is a posterior with a sampler, ready to run.
 type job struct {
 	p         *Posterior
-	sampler   Sampler // as given
-	prepared  Sampler // that makes the kernels
+	bound     *Density // which each chain clones
+	sampler   Sampler  // as given
+	prepared  Sampler  // that makes the kernels
 	settings  mcmc.Settings
 	rule      mcmc.Rule
 	notes     []string
@@ -41,11 +42,7 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
-	p, err := p.withGrids(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e, err := newDensity(p)
+	e, err := newDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +57,7 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if s.BurnIn == 0 {
 		s.BurnIn = 1000 + 250*len(p.Params)
 	}
-	j := &job{p: p, sampler: sampler, prepared: sampler, settings: s}
+	j := &job{p: p, bound: e, sampler: sampler, prepared: sampler, settings: s}
 	if a, ok := sampler.(Proposer); ok {
 		j.rule = a.Proposals()
 	}
@@ -213,10 +210,7 @@ const mostStrain = 10
 // strain looks whether grids that were frozen at one θ serve at the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
-	e, err := newDensity(j.p)
-	if err != nil {
-		return nil, err
-	}
+	e := j.bound.Clone()
 	defer e.Bind(ctx)()
 	all := chains.Pooled()
 	var notes []string
@@ -253,10 +247,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 
 // kernel makes the kernel of one chain.
 func (j *job) kernel(int) mcmc.Kernel {
-	d, err := newDensity(j.p)
-	if err != nil {
-		panic("bayes: " + err.Error()) // it was made before
-	}
+	d := j.bound.Clone()
 	if j.late != nil {
 		d.Bind(j.late)
 	}

@@ -173,7 +173,7 @@ func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *r
 
 // Prepare looks for the shape that joint moves want.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
-	e, err := newDensity(p)
+	e, err := newDensity(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,14 +15,16 @@ import (
 // and σ, which the Gaussian approximation takes on the scale of its logarithm.
 func drift(sigma Value) *Posterior {
 	p := &Posterior{
-		Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 2}}},
-		Experiments: []Experiment{{
-			Problem: &probode.Problem{Name: "drift", X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 4}, Autonomous: true,
-				Params: []string{"slope"}, F: func(f []float64, _ float64, _, th []float64) { f[0] = th[0] }},
-			Data:   &Data{T: []float64{1, 2, 3, 4}, Y: [][]float64{{0.5}, {1.6}, {1.4}, {2.2}}},
-			Errors: []Likelihood{Gaussian{Sigma: sigma}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: Known(20),
+		Model: Model{
+			Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 2}}},
+			Experiments: []Experiment{{
+				Problem: &probode.Problem{Name: "drift", X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 4}, Autonomous: true,
+					Params: []string{"slope"}, F: func(f []float64, _ float64, _, th []float64) { f[0] = th[0] }},
+				Data:   &Data{T: []float64{1, 2, 3, 4}, Y: [][]float64{{0.5}, {1.6}, {1.4}, {2.2}}},
+				Errors: []Likelihood{Gaussian{Sigma: sigma}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 20},
 	}
 	if sigma.Name != "" {
 		p.Params = append(p.Params, Param{Name: sigma.Name, Prior: distuv.LogNormal{Mu: math.Log(0.3), Sigma: 0.5}})
@@ -37,7 +39,7 @@ func drift(sigma Value) *Posterior {
 // the information 2n about log σ, beside 1/0.5² of the prior.
 func TestFindShape(t *testing.T) {
 	const sigma = 0.3
-	e, err := newDensity(drift(Known(sigma)))
+	e, err := NewDensity(drift(Known(sigma)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func TestFindShape(t *testing.T) {
 		}
 	}
 
-	e, err = newDensity(drift(Unknown("sigma")))
+	e, err = NewDensity(drift(Unknown("sigma")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +128,7 @@ func (s *shape) factor() *mat.TriDense {
 // The log ratio of a joint proposal is that of the distribution it is reversible for:
 // N(m, (UᵀU)⁻¹) of (θ, v), times what p(ξ) leaves to the rest of ξ.
 func TestJointProposal(t *testing.T) {
-	e, err := newDensity(linear())
+	e, err := NewDensity(linear())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,9 +52,14 @@ func TestModeOfLeastAbsoluteDeviations(t *testing.T) {
 			scale = bayes.Unknown("s")
 			params = append(params, bayes.Param{Name: "s", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}})
 		}
-		p := &bayes.Posterior{Params: params, Method: probode.RungeKutta{}, StepSize: 0.5,
-			Experiments: []bayes.Experiment{{Problem: line, Data: d, Errors: []bayes.Likelihood{doubleExponential{scale}},
-				Observe: func(dst []float64, _ float64, x, th []float64) { dst[0] = x[0] + th[0] - 1 }}}}
+		p := &bayes.Posterior{
+			Model: bayes.Model{
+				Params: params,
+				Experiments: []bayes.Experiment{{Problem: line, Data: d, Errors: []bayes.Likelihood{doubleExponential{scale}},
+					Observe: func(dst []float64, _ float64, x, th []float64) { dst[0] = x[0] + th[0] - 1 }}},
+			},
+			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		}
 		e, err := bayes.NewDensity(p)
 		if err != nil {
 			t.Fatal(err)

@@ -195,7 +195,7 @@ func (p *Posterior) Shares(m *Modes, chains *mcmc.Chains) ([]float64, error) {
 // outside of the supports of the priors. It is an error if the chains are of another
 // model.
 func (p *Posterior) Assign(m *Modes, chains *mcmc.Chains) ([][]int, error) {
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,13 @@ func lines() *bayes.Posterior {
 	p := &probode.Problem{Name: "lines", Params: []string{"a", "b"}, X0: []float64{0, 0}, Theta: []float64{1, 1}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0], th[0]+th[1] }}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 1, Sigma: 2}}, {Name: "b", Prior: distuv.Normal{Mu: -1, Sigma: 0.5}}},
-		Experiments: []bayes.Experiment{{Problem: p,
-			Data:   &bayes.Data{T: []float64{0.5, 1.2, 2}, Y: [][]float64{{0.4, math.NaN()}, {1.5, 0.9}, {2.2, 1.3}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.5,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 1, Sigma: 2}}, {Name: "b", Prior: distuv.Normal{Mu: -1, Sigma: 0.5}}},
+			Experiments: []bayes.Experiment{{Problem: p,
+				Data:   &bayes.Data{T: []float64{0.5, 1.2, 2}, Y: [][]float64{{0.4, math.NaN()}, {1.5, 0.9}, {2.2, 1.3}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -162,11 +164,13 @@ func ridge() *bayes.Posterior {
 		F: func(f []float64, _ float64, _, th []float64) { f[0], f[1] = th[0]*th[1]*th[1], th[0]/th[1] }}
 	wide := distuv.LogNormal{Mu: 0, Sigma: 1}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "a", Prior: wide}, {Name: "b", Prior: wide}},
-		Experiments: []bayes.Experiment{{Problem: p,
-			Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{2, 0.7}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2e-4)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.5,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: wide}, {Name: "b", Prior: wide}},
+			Experiments: []bayes.Experiment{{Problem: p,
+				Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{2, 0.7}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2e-4)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 

@@ -12,48 +12,35 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Posterior is a model with its data: parameters θ with their priors, one or
-// more experiments, and the method, step and noise scale that solve their
-// equations. The parts refer to parameters by name.
-type Posterior struct {
+// A Model is the parameters θ with their priors, and the experiments whose data they
+// explain. The parts refer to parameters by name.
+type Model struct {
 	// Params are the parameters θ, in the order in which draws hold them.
 	Params []Param
 
 	// Experiments are the data sets with the equations behind them. They
 	// share the parameters whose names they share.
 	Experiments []Experiment
+}
 
-	Method probode.Method
+// A Posterior is a Model, the Setup that solves its equations, and what belongs to
+// their inference. It is plain data: copy it and change a field to have another one.
+type Posterior struct {
+	Model
+	probode.Setup
 
-	// StepSize is h. Each experiment is solved with the largest step up to h
-	// that divides its span or, if its problem has events, with steps of at
-	// most h between events and the times of the data.
-	StepSize float64
+	// AlphaParam, if not empty, is the name of the parameter that is the noise scale
+	// α, with a prior of its own; Setup.Alpha then has no meaning.
+	AlphaParam string
 
-	// Mesh, if not nil, makes the grid of each experiment in place of that, at
-	// the parameters GridAt, or at the nominal values of the problems if that
-	// is nil. A grid with error control, see probode.Frozen, is frozen there:
-	// all θ and ξ are solved on it. With probode.Adaptive it is made again at
-	// every θ, and there is no ξ.
-	Mesh   probode.Mesh
+	// GridAt is the θ at which the grids of a Frozen mesh are made and the local
+	// errors of ScaleLocal are measured, in the order of Params: once, for all θ and
+	// ξ. Nil stands for the nominal values of the problems.
 	GridAt []float64
-
-	// Alpha is the noise scale α ≥ 0 of the solver: known, as calibrated by
-	// CalibrateAlpha, or a parameter with a prior of its own.
-	Alpha Value
-
-	// Scaling says how the size of the noise depends on the step; zero is the
-	// default of the grid, see probode.ScaleDefault. With probode.ScaleLocal the
-	// local errors are measured once, at GridAt or at the nominal values of the
-	// problems, and serve all θ. Alpha is calibrated for this scaling.
-	Scaling probode.Scaling
 
 	// Modes, if not nil, are those of the deterministic posterior, as FindModes
 	// returns them: chains start around them, and they are not looked for again.
 	Modes *Modes
-
-	grids map[*Experiment]*probode.Grid // that have been made
-
 }
 
 // A Param is an unknown number with its prior.
@@ -154,7 +141,7 @@ func (p *Posterior) index(name string) int {
 }
 
 // errMissing is returned for a Posterior that lacks a part.
-var errMissing = errors.New("bayes: want Params, Experiments and Method in a Posterior")
+var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
 // validate reports the first thing that is wrong with the model, leaving to
 // newDensity what needs a solver.
@@ -162,7 +149,7 @@ func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")
 	}
-	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil {
+	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil || p.Mesh == nil {
 		return errMissing
 	}
 	if err := checkMethod(p.Method); err != nil {
@@ -208,14 +195,15 @@ func (p *Posterior) validate() error {
 		}
 		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, HalfNormal, Truncated or another distribution of positive numbers", v.Name, low, what)
 	}
-	if err := use("Alpha", p.Alpha); err != nil {
+	alpha := Value{Name: p.AlphaParam}
+	if err := use("AlphaParam", alpha); err != nil {
 		return err
 	}
-	if err := positive(p.Alpha, "Alpha, which cannot be negative"); err != nil {
+	if err := positive(alpha, "α, which cannot be negative"); err != nil {
 		return err
 	}
-	if v := p.Alpha; v.Name == "" && (!(v.Value >= 0) || math.IsInf(v.Value, 1)) {
-		return fmt.Errorf("bayes: Alpha is %g: want a finite number ≥ 0", v.Value)
+	if !(p.Alpha >= 0) || math.IsInf(p.Alpha, 1) {
+		return fmt.Errorf("bayes: Alpha is %g: want a finite number ≥ 0", p.Alpha)
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
@@ -335,7 +323,7 @@ func (x *Experiment) pick() ([]int, error) {
 // named reports whether the parameter with the given name is an element of some
 // problem's θ, of a distribution of errors, or α.
 func (p *Posterior) named(name string) bool {
-	if p.Alpha.Name == name || slices.Contains(p.problemParams(), name) {
+	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
 	}
 	for i := range p.Experiments {
@@ -409,13 +397,29 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
+// alpha is the noise scale: known, or a parameter.
+func (p *Posterior) alpha() Value {
+	if p.AlphaParam != "" {
+		return Unknown(p.AlphaParam)
+	}
+	return Known(p.Alpha)
+}
+
+// step says in words how the steps are chosen; equal ones by their size alone.
+func (p *Posterior) step() string {
+	if h, ok := p.Mesh.(probode.Uniform); ok {
+		return fmt.Sprintf("%g", float64(h))
+	}
+	return p.Mesh.String()
+}
+
 // describe returns what can be said of the model in words, as keys and values:
 // enough to tell two runs apart. What functions do cannot be told.
 func (p *Posterior) describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},
-		{"step", fmt.Sprintf("%g", p.StepSize)},
-		{"alpha", p.Alpha.String()},
+		{"step", p.step()},
+		{"alpha", p.alpha().String()},
 	}
 	if p.Scaling != probode.ScaleDefault {
 		out = append(out, [2]string{"noise", p.Scaling.String()})

@@ -327,9 +327,11 @@ func TestPriorsByTransforms(t *testing.T) {
 		for _, name := range names {
 			dist := dists[name]
 			p := &Posterior{
-				Params:      []Param{{Name: "p", Prior: dist, Natural: natural}},
-				Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
-				Method:      probode.AdamsBashforth{}, StepSize: 1,
+				Model: Model{
+					Params:      []Param{{Name: "p", Prior: dist, Natural: natural}},
+					Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
+				},
+				Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 			}
 			scale := 1.0
 			if natural {
@@ -360,7 +362,7 @@ func TestPriorsByTransforms(t *testing.T) {
 // logLikelihoodAt returns the log likelihood of p at θ without noise.
 func logLikelihoodAt(t *testing.T, p *Posterior, theta ...float64) (float64, *Density) {
 	t.Helper()
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -385,17 +387,19 @@ func TestExperimentsShareParameters(t *testing.T) {
 	flat := distuv.Normal{Mu: 0, Sigma: 10}
 	size := distuv.LogNormal{Mu: 0, Sigma: 1}
 	p := &Posterior{
-		Params: []Param{{Name: "v", Prior: flat}, {Name: "x0", Prior: flat}, {Name: "gain", Prior: flat}, {Name: "sigma", Prior: size}, {Name: "tau", Prior: size}},
-		Experiments: []Experiment{
-			{Problem: sloped(2).UnknownStart(), Params: []string{"v", "x0"},
-				Data:   &Data{T: []float64{0, 0.37, 2}, Y: [][]float64{{1}, {math.NaN()}, {4}}},
-				Errors: []Likelihood{Gaussian{Unknown("sigma")}}},
-			{Name: "second", Problem: sloped(3), Params: []string{"v"},
-				Data:    &Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
-				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
-				Errors:  []Likelihood{Gaussian{Unknown("tau")}, Poisson{}}},
+		Model: Model{
+			Params: []Param{{Name: "v", Prior: flat}, {Name: "x0", Prior: flat}, {Name: "gain", Prior: flat}, {Name: "sigma", Prior: size}, {Name: "tau", Prior: size}},
+			Experiments: []Experiment{
+				{Problem: sloped(2).UnknownStart(), Params: []string{"v", "x0"},
+					Data:   &Data{T: []float64{0, 0.37, 2}, Y: [][]float64{{1}, {math.NaN()}, {4}}},
+					Errors: []Likelihood{Gaussian{Unknown("sigma")}}},
+				{Name: "second", Problem: sloped(3), Params: []string{"v"},
+					Data:    &Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
+					Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
+					Errors:  []Likelihood{Gaussian{Unknown("tau")}, Poisson{}}},
+			},
 		},
-		Method: probode.RungeKutta{}, StepSize: 0.7,
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.7)},
 	}
 	v, x0, gain, sigma, tau := 1.5, 0.8, 2.5, 0.6, 1.1
 	ll, e := logLikelihoodAt(t, p, v, x0, gain, sigma, tau)
@@ -458,12 +462,14 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 		problem := &probode.Problem{Name: "three", States: c.states, X0: []float64{1, 2, 3}, Theta: []float64{0}, Span: [2]float64{0, 1},
 			F: func(f []float64, _ float64, _, th []float64) { f[0], f[1], f[2] = th[0], th[0], th[0] }}
 		p := &Posterior{
-			Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
-			Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
-			Method:      probode.AdamsBashforth{}, StepSize: 1,
+			Model: Model{
+				Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
+				Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
+			},
+			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 		}
 		if c.err != "" {
-			if _, err := newDensity(p); err == nil || !strings.Contains(err.Error(), c.err) {
+			if _, err := NewDensity(p); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: error %v, want %q", c.names, err, c.err)
 			}
 			continue
@@ -483,11 +489,13 @@ func town(rate, share string) *Posterior {
 			f[1] = -f[0] - 0.2*x[1]
 		}}
 	return &Posterior{
-		Params: []Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
-		Experiments: []Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
-			Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
-			Errors:  []Likelihood{Gaussian{Known(1)}}}},
-		Method: probode.RungeKutta{}, StepSize: 0.5, Alpha: Known(1),
+		Model: Model{
+			Params: []Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
+			Experiments: []Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
+				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
+				Errors:  []Likelihood{Gaussian{Known(1)}}}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 	}
 }
 
@@ -503,7 +511,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 	} {
 		p := town("beta", "rho")
 		change(p)
-		_, err := newDensity(p)
+		_, err := NewDensity(p)
 		want := fmt.Sprintf(`bayes: parameter %q is used by nothing: the equations have beta, and what Observe writes does not change with it`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -535,7 +543,7 @@ func TestObserveUsesItsParameter(t *testing.T) {
 	} {
 		p := town("beta", "rho")
 		p.Experiments[0].Observe = observe
-		if _, err := newDensity(p); err != nil {
+		if _, err := NewDensity(p); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -562,10 +570,13 @@ func TestHeld(t *testing.T) {
 // by forward Euler, whose noise is α h³ in a step.
 func TestUnknownAlpha(t *testing.T) {
 	p := &Posterior{
-		Params: []Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
-		Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{1}, Y: [][]float64{{0}}},
-			Errors: []Likelihood{Gaussian{Known(1)}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: Unknown("alpha"),
+		Model: Model{
+			Params: []Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
+			Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{1}, Y: [][]float64{{0}}},
+				Errors: []Likelihood{Gaussian{Known(1)}}}},
+		},
+		Setup:      probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		AlphaParam: "alpha",
 	}
 	_, e := logLikelihoodAt(t, p, 1, 0.3)
 	for _, alpha := range []float64{0.3, 2, 0} {
@@ -597,25 +608,27 @@ func TestUnknownAlpha(t *testing.T) {
 func TestBadPosterior(t *testing.T) {
 	good := func() *Posterior {
 		return &Posterior{
-			Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
-			Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
-				Errors: []Likelihood{Gaussian{Unknown("sigma")}}}},
-			Method: probode.AdamsBashforth{}, StepSize: 0.5, Alpha: Known(1),
+			Model: Model{
+				Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
+				Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
+					Errors: []Likelihood{Gaussian{Unknown("sigma")}}}},
+			},
+			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 		}
 	}
-	if _, err := newDensity(good()); err != nil {
+	if _, err := NewDensity(good()); err != nil {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(p *Posterior){
-		"want Params, Experiments and Method":                         func(p *Posterior) { p.Method = nil },
+		"want Params, Experiments, Method and Mesh":                   func(p *Posterior) { p.Method = nil },
 		"parameter 1 has no name":                                     func(p *Posterior) { p.Params[0].Name = "" },
 		`two parameters are named "slope"`:                            func(p *Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:                              func(p *Posterior) { p.Params[1].Prior = nil },
 		`errors of column 1: no parameter "sgima"`:                    func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{Unknown("sgima")} },
 		`parameter "slpoe" is used by nothing`:                        func(p *Posterior) { p.Params[0].Name = "slpoe" },
 		`no parameter "speed": the model has slope, `:                 func(p *Posterior) { p.Experiments[0].Params = []string{"speed"} },
-		`Alpha: no parameter "alpha"`:                                 func(p *Posterior) { p.Alpha = Unknown("alpha") },
-		"Alpha is -1":                                                 func(p *Posterior) { p.Alpha = Known(-1) },
+		`AlphaParam: no parameter "alpha"`:                            func(p *Posterior) { p.AlphaParam = "alpha" },
+		"Alpha is -1":                                                 func(p *Posterior) { p.Alpha = -1 },
 		"experiment 1: want Problem, Data and Errors":                 func(p *Posterior) { p.Experiments[0].Data = nil },
 		"2 Params for the 1 of sloped":                                func(p *Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
 		"2 Errors for 1 columns":                                      func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{Poisson{}, Poisson{}} },
@@ -624,7 +637,7 @@ func TestBadPosterior(t *testing.T) {
 		"the value 1.5 at t = 0.5, column 1":                          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
 		`experiment "late": data: time 1 comes after`:                 func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
 		"time 1.5 is outside of the span":                             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
-		"step is 2":                                                   func(p *Posterior) { p.StepSize = 2 },
+		"step is 2":                                                   func(p *Posterior) { p.Mesh = probode.Uniform(2) },
 		`the prior of "slope" has the log density`:                    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
 		"has the support [1, 1]":                                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
 		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *Posterior) { p.Params[0].Prior = distuv.Gamma{} },
@@ -650,9 +663,9 @@ func TestBadPosterior(t *testing.T) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
 			p.Experiments[0].Errors[0] = NegativeBinomial{Unknown("sigma")}
 		},
-		`the prior of "a" reaches down to −∞: it is Alpha, which cannot be negative: use Positive`: func(p *Posterior) {
+		`the prior of "a" reaches down to −∞: it is α, which cannot be negative: use Positive`: func(p *Posterior) {
 			p.Params = append(p.Params, Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
-			p.Alpha = Unknown("a")
+			p.AlphaParam = "a"
 		},
 	} {
 		p := good()
@@ -663,7 +676,7 @@ func TestBadPosterior(t *testing.T) {
 		}
 	}
 	p := good()
-	p.Alpha = Known(0)
+	p.Alpha = 0
 	if _, err := Sample(context.Background(), p, PCNWithinGibbs{}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
 		t.Errorf("error %v", err)
 	}

@@ -59,7 +59,7 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 // proportion to them, by systematic resampling, so that every draw of the
 // result counts the same.
 func (p *Posterior) Predict(chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 // draws of the parameters behind them. Draws at which the equations cannot be
 // solved are left out, and their number is returned. It panics if n < 0.
 func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -183,7 +183,7 @@ func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
 // Their sum says how well the model foretells its own data; comparisons of
 // models want leave-one-out estimates, which ArviZ makes of the exported draws.
 func (p *Posterior) LogPredictive(chains *mcmc.Chains) ([]float64, error) {
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,11 @@ import (
 // flatLikelihood is the posterior that is its prior.
 func flatLikelihood(prior Distribution) *Posterior {
 	return &Posterior{
-		Params:      []Param{{Name: "p", Prior: prior}},
-		Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
-		Method:      probode.AdamsBashforth{}, StepSize: 1,
+		Model: Model{
+			Params:      []Param{{Name: "p", Prior: prior}},
+			Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 	}
 }
 
@@ -27,7 +29,7 @@ func flatLikelihood(prior Distribution) *Posterior {
 // the parameter is rounded to the end itself.
 func TestInfiniteDensityAtAnEnd(t *testing.T) {
 	for _, prior := range []Distribution{distuv.Beta{Alpha: 0.5, Beta: 0.5}, distuv.Beta{Alpha: 0.1, Beta: 0.1}} {
-		e, err := newDensity(flatLikelihood(prior))
+		e, err := NewDensity(flatLikelihood(prior))
 		if err != nil {
 			t.Fatal(err)
 		}

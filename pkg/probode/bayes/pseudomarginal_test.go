@@ -90,10 +90,12 @@ func TestPathsThatFail(t *testing.T) {
 			}
 		}}
 	post := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "theta", Prior: distuv.Uniform{Min: -1, Max: 1}}},
-		Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
-			Data: &bayes.Data{T: []float64{1, 2, 3}, Y: [][]float64{{0}, {0}, {0}}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 1, Alpha: bayes.Known(1),
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta", Prior: distuv.Uniform{Min: -1, Max: 1}}},
+			Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+				Data: &bayes.Data{T: []float64{1, 2, 3}, Y: [][]float64{{0}, {0}, {0}}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
 	}
 	for _, s := range []bayes.Sampler{
 		bayes.PseudoMarginal{Particles: 6}, bayes.PseudoMarginal{Particles: 6, Importance: true},

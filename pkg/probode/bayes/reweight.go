@@ -72,13 +72,13 @@ func (a AccurateSolver) Density(p *Posterior) (*Density, error) {
 		p = &q
 	}
 	if p != nil && a.StepSize > 0 {
-		p.StepSize, p.Mesh, p.grids = a.StepSize, nil, nil
+		p.Setup = p.WithStepSize(a.StepSize)
 		if a.Method != nil {
 			p.Method = a.Method
 		}
-		return newDensity(p)
+		return NewDensity(p)
 	}
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
 	}

@@ -249,7 +249,7 @@ func TestReweightedLosesAMode(t *testing.T) {
 	}
 	for h, lost := range map[float64]bool{0.25: true, 0.05: false} {
 		p := c.Posterior()
-		p.StepSize = h
+		p.Mesh = probode.Uniform(h)
 		chains, err := bayes.Sample(t.Context(), p, bayes.Reweighted{}, mcmc.Settings{Draws: 500, Seed: 1})
 		if err != nil {
 			t.Fatal(err)

@@ -167,7 +167,7 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 
 // noisy reports that a sampler that moves ξ has none to move.
 func noisy(s Sampler, p *Posterior) error {
-	if p.Alpha.Name == "" && p.Alpha.Value == 0 {
+	if p.AlphaParam == "" && p.Alpha == 0 {
 		return fmt.Errorf("bayes: %v: Alpha is 0, so that there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
 	}
 	if err := p.again(); err != nil {

@@ -22,9 +22,13 @@ func scaled(scaling probode.Scaling) *Posterior {
 		data.T = append(data.T, t)
 		data.Y = append(data.Y, []float64{1 / (1 + 9*math.Exp(-1.3*t))})
 	}
-	return &Posterior{Params: []Param{{Name: "r", Prior: distuv.LogNormal{Sigma: 0.5}}},
-		Experiments: []Experiment{{Problem: p, Data: data, Errors: []Likelihood{Gaussian{Sigma: Known(0.05)}}}},
-		Method:      probode.RungeKutta{}, StepSize: 1, Scaling: scaling}
+	return &Posterior{
+		Model: Model{
+			Params:      []Param{{Name: "r", Prior: distuv.LogNormal{Sigma: 0.5}}},
+			Experiments: []Experiment{{Problem: p, Data: data, Errors: []Likelihood{Gaussian{Sigma: Known(0.05)}}}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(1), Scaling: scaling},
+	}
 }
 
 // α, the density and the sampler have the same noise: by the local errors at the
@@ -41,7 +45,7 @@ func TestScaling(t *testing.T) {
 	if !slices.Equal(p.GridAt, mode) || math.Abs(mode[0]-1.3) > 0.1 {
 		t.Fatalf("local errors at %v, mode %v", p.GridAt, mode)
 	}
-	if c := scale.Experiments[0]; c.Scaling != probode.ScaleLocal || math.Abs(p.Alpha.Value/c.Alpha-1) > 1e-12 { // the mean of one logarithm
+	if c := scale.Experiments[0]; c.Scaling != probode.ScaleLocal || math.Abs(p.Alpha/c.Alpha-1) > 1e-12 { // the mean of one logarithm
 		t.Errorf("α = %v, calibrated %+v", p.Alpha, c)
 	}
 	// What a direct calibration at the mode finds, where local errors are measured
@@ -50,11 +54,11 @@ func TestScaling(t *testing.T) {
 	direct := set
 	direct.StepSize, direct.Theta, direct.Scaling = 1, mode, probode.ScaleLocal
 	c, err := probode.Calibrate(ctx, problem, p.Method, direct)
-	if err != nil || math.Abs(c.Alpha/p.Alpha.Value-1) > 1e-9 {
+	if err != nil || math.Abs(c.Alpha/p.Alpha-1) > 1e-9 {
 		t.Errorf("α* = %+v, %v: want %v", c, err, p.Alpha)
 	}
 	// The paths of the density are those of an ensemble with these settings.
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func TestScaling(t *testing.T) {
 	q := scaled(probode.ScaleStep)
 	q.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-3}}
 	q.Method, err = probode.RungeKutta{}, nil
-	if e, err = newDensity(q); err != nil || e.runs[0].solver.Scaling() != probode.ScaleStep {
+	if e, err = NewDensity(q); err != nil || e.runs[0].solver.Scaling() != probode.ScaleStep {
 		t.Errorf("ScaleStep on a frozen grid: %v", err)
 	}
 	// A run with other noise is another run.

@@ -67,15 +67,20 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
-	p, err := p.withGrids(ctx)
-	if err != nil {
-		return nil, err
-	}
 	ctx, hook := progress.Begin(ctx, "modes")
 	if hook != nil {
 		defer hook(1, 1, "") // whatever happens, it is over then
 	}
 	q := &search{p: p, s: s, hook: hook}
+	var err error
+	if s.Solver != nil {
+		q.bound, err = s.Solver.Density(p)
+	} else {
+		q.bound, err = newDensity(ctx, p)
+	}
+	if err != nil {
+		return nil, err
+	}
 	defer q.close()
 	e, err := q.take(ctx)
 	if err != nil {
@@ -156,8 +161,9 @@ type search struct {
 	p     *Posterior
 	s     ModeSearch
 	hook  progress.Hook
-	tried int  // draws of the prior
-	free  bool // to decide how many searches are made
+	tried int      // draws of the prior
+	free  bool     // to decide how many searches are made
+	bound *Density // which each worker clones
 
 	mu        sync.Mutex
 	all, idle []*Density
@@ -173,16 +179,7 @@ func (q *search) take(ctx context.Context) (*Density, error) {
 		q.idle = q.idle[:n-1]
 		return e, nil
 	}
-	var e *Density
-	var err error
-	if q.s.Solver != nil {
-		e, err = q.s.Solver.Density(q.p)
-	} else {
-		e, err = newDensity(q.p)
-	}
-	if err != nil {
-		return nil, err
-	}
+	e := q.bound.Clone()
 	q.all, q.release = append(q.all, e), append(q.release, e.Bind(ctx))
 	return e, nil
 }

@@ -16,7 +16,7 @@ import (
 // accurate one. It is an error if the equations cannot be solved there, or the
 // data cannot be.
 func (p *Posterior) Simulate(ctx context.Context, target Target, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
-	newOne := newDensity
+	newOne := NewDensity
 	if target.Distribution == Accurate {
 		newOne = target.Solver.Density
 	}

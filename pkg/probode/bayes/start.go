@@ -53,7 +53,7 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		factors[i] = new(mat.TriDense)
 		chol.LTo(factors[i])
 	}
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return err
 	}

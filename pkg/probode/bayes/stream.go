@@ -104,7 +104,7 @@ type probe struct {
 const probePoints = 8
 
 func newProbe(p *Posterior) (*probe, error) {
-	e, err := newDensity(p)
+	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
 	}

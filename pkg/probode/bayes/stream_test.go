@@ -42,24 +42,26 @@ var streamSamplers = []bayes.Sampler{
 // evaluation of its equation is told to seen, if that is not nil.
 func streamModel(seen func()) *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "rate", Prior: bayes.Positive(1, 0.5)},
-			{Name: "σ", Prior: distuv.Exponential{Rate: 5}},
-		},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "decay", X0: []float64{1}, Theta: []float64{1}, Params: []string{"rate"}, Span: [2]float64{0, 2}, Autonomous: true,
-				F: func(f []float64, _ float64, x, th []float64) {
-					if seen != nil {
-						seen()
-					}
-					f[0] = -th[0] * x[0]
-				},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "rate", Prior: bayes.Positive(1, 0.5)},
+				{Name: "σ", Prior: distuv.Exponential{Rate: 5}},
 			},
-			Data:   &bayes.Data{T: []float64{0.3, 1, 1.5, 2}, Y: [][]float64{{0.8}, {0.3}, {math.NaN()}, {0.2}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("σ")}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "decay", X0: []float64{1}, Theta: []float64{1}, Params: []string{"rate"}, Span: [2]float64{0, 2}, Autonomous: true,
+					F: func(f []float64, _ float64, x, th []float64) {
+						if seen != nil {
+							seen()
+						}
+						f[0] = -th[0] * x[0]
+					},
+				},
+				Data:   &bayes.Data{T: []float64{0.3, 1, 1.5, 2}, Y: [][]float64{{0.8}, {0.3}, {math.NaN()}, {0.2}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("σ")}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.5},
 	}
 }
 
@@ -267,7 +269,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 		{"prior", "prior_1 is rate~", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Params[0].Prior = bayes.Positive(1, 0.6)
 		}},
-		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) { p.StepSize = 0.2 }},
+		{"step", "step is 0.25 there and 0.2 here", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) { p.Mesh = probode.Uniform(0.2) }},
 		{"data", "data is ", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) { p.Experiments[0].Data.Y[0][0] = 0.81 }},
 		{"equations, by a rounding", "that is rounding: the program has changed in the order of its operations", func(p *bayes.Posterior, _ *bayes.Sampler, _ *mcmc.Settings) {
 			p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] * (1 + 1e-15) }

@@ -39,7 +39,7 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bayes.Posterior{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: relative(1e-6)}}
+	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: relative(1e-6)}}}
 	for i := range p.Params {
 		q := &p.Params[i]
 		if !q.Estimate {

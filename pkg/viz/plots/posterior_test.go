@@ -28,7 +28,7 @@ func normals(mean float64) *mcmc.Chains {
 // of it that is: with a prior of standard deviation 10 around the draws, some 30 % lie
 // within the ±4 that the draws with their density estimate cover.
 func TestPriorPosterior(t *testing.T) {
-	p := &bayes.Posterior{Params: []bayes.Param{{Name: "x", Prior: distuv.Normal{Mu: 3, Sigma: 10}}}}
+	p := &bayes.Posterior{Model: bayes.Model{Params: []bayes.Param{{Name: "x", Prior: distuv.Normal{Mu: 3, Sigma: 10}}}}}
 	f, err := PriorPosterior(p, normals(3))
 	if err != nil {
 		t.Fatal(err)

@@ -20,9 +20,9 @@ func (c *certifier) search(s CertifySettings) ([][]float64, error) {
 	case s.Coarse.controlled():
 		q.Mesh, q.GridAt = probode.Adaptive{Tolerance: s.Coarse.Tolerance}, nil
 	case s.Coarse.StepSize > 0:
-		q.StepSize, q.Mesh = s.Coarse.StepSize, nil
-	case q.StepSize == 0 && q.Mesh == nil:
-		q.StepSize = shortest(c.p) / 200
+		q.Setup = q.WithStepSize(s.Coarse.StepSize)
+	case q.Mesh == nil:
+		q.Mesh = probode.Uniform(shortest(c.p) / 200)
 	}
 	if s.Coarse.Method != nil {
 		q.Method = s.Coarse.Method
@@ -47,8 +47,8 @@ func (c *certifier) searchReference(s CertifySettings, from [][]float64) ([][]fl
 		return nil, nil
 	}
 	q := *c.p
-	if q.StepSize == 0 && q.Mesh == nil {
-		q.StepSize = shortest(c.p) / unused
+	if q.Mesh == nil {
+		q.Mesh = probode.Uniform(shortest(c.p) / unused)
 	}
 	fine, err := q.FindModes(c.ctx, bayes.ModeSearch{Seed: s.Seed, From: from, Points: 60, Starts: 4,
 		Solver: &bayes.AccurateSolver{Tolerance: c.reference.Tolerance.Relative}})

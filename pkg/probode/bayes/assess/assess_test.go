@@ -41,16 +41,18 @@ func assessPosterior(step float64) *bayes.Posterior {
 		d.Y = append(d.Y, []float64{y})
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "theta1", Prior: assessPrior}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "decay", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 2}, Autonomous: true,
-				F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
-			},
-			Data:   d,
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(assessSigma)}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: step,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: assessPrior}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "decay", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 2}, Autonomous: true,
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+				},
+				Data:   d,
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(assessSigma)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(step)},
 	}
 }
 
@@ -213,9 +215,11 @@ func logistic(m probode.Method) *bayes.Posterior {
 		d.T, d.Y = append(d.T, t), append(d.Y, []float64{ref.X[i]})
 	}
 	return &bayes.Posterior{
-		Params:      []bayes.Param{{Name: p.ParamName(0), Prior: distuv.LogNormal{Mu: math.Log(p.Theta[0]), Sigma: 0.3}}},
-		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
-		Method:      m, StepSize: 0.125,
+		Model: bayes.Model{
+			Params:      []bayes.Param{{Name: p.ParamName(0), Prior: distuv.LogNormal{Mu: math.Log(p.Theta[0]), Sigma: 0.3}}},
+			Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
+		},
+		Setup: probode.Setup{Method: m, Mesh: probode.Uniform(0.125)},
 	}
 }
 
@@ -256,12 +260,14 @@ func TestAssessUnknownSigma(t *testing.T) {
 		d.T, d.Y = append(d.T, at), append(d.Y, []float64{math.Cos(2*at) + 0.05*math.Cos(float64(7*i))})
 	}
 	a := assessed(t, &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "theta1", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.5}},
-			{Name: "sigma", Prior: distuv.LogNormal{Mu: -3, Sigma: 1}},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "theta1", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.5}},
+				{Name: "sigma", Prior: distuv.LogNormal{Mu: -3, Sigma: 1}},
+			},
+			Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		},
-		Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
-		Method:      probode.AdamsBashforth{},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}},
 	}, assess.Settings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
 	if !contains(a.Warnings, "hides a bad solver") || !contains(a.Warnings, "judge the step by sigma") {
 		t.Errorf("warnings %q\n%v", a.Warnings, a)
@@ -271,7 +277,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 // An α with a prior is sampled, and is not among what is assessed.
 func TestAssessUnknownAlpha(t *testing.T) {
 	p := assessPosterior(0.125)
-	p.Alpha = bayes.Unknown("alpha")
+	p.AlphaParam = "alpha"
 	p.Params = append([]bayes.Param{{Name: "alpha", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}}, p.Params...)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.125, 0.0625}, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
 	if len(a.Params) != 1 || a.Params[0].Name != "theta1" || !(a.Steps[0].Alpha > 0) || a.Steps[0].AlphaAt != nil {
@@ -418,15 +424,17 @@ func TestAssessUnits(t *testing.T) {
 			d.T, d.Y = append(d.T, float64(i+1)), append(d.Y, []float64{y * unit})
 		}
 		return assessed(t, &bayes.Posterior{
-			Params: []bayes.Param{
-				{Name: "beta", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.3}},
-				{Name: "gamma", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.3}},
+			Model: bayes.Model{
+				Params: []bayes.Param{
+					{Name: "beta", Prior: distuv.LogNormal{Mu: 0.5, Sigma: 0.3}},
+					{Name: "gamma", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.3}},
+				},
+				Experiments: []bayes.Experiment{{
+					Problem: sir, Data: d, Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
+					Errors: []bayes.Likelihood{squares(0.02 * unit)},
+				}},
 			},
-			Experiments: []bayes.Experiment{{
-				Problem: sir, Data: d, Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
-				Errors: []bayes.Likelihood{squares(0.02 * unit)},
-			}},
-			Method: probode.AdamsBashforth{},
+			Setup: probode.Setup{Method: probode.AdamsBashforth{}},
 		}, assess.Settings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
 			Calibrate: probode.CalibrateSettings{Paths: 100},
@@ -524,7 +532,7 @@ func TestAssessSolves(t *testing.T) {
 		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
 		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: probode.CalibrateSettings{Paths: 40}})
 		p := assessPosterior(0.125)
-		p.Alpha = bayes.Known(a.Steps[0].Alpha)
+		p.Alpha = a.Steps[0].Alpha
 		c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{sampler}, s)
 		if err != nil {
 			t.Fatal(err)
@@ -553,14 +561,16 @@ func TestAssessAccurateErrors(t *testing.T) {
 	for seed := range uint64(replicates) {
 		ctx, cancel := context.WithCancel(context.Background())
 		a, err := assess.Run(ctx, &bayes.Posterior{
-			Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Mu: 1, Sigma: 1}}},
-			Experiments: []bayes.Experiment{{
-				Problem: &probode.Problem{Name: "power", X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
-					F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
-				Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
-				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
-			}},
-			Method: probode.AdamsBashforth{}, StepSize: 0.5,
+			Model: bayes.Model{
+				Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Mu: 1, Sigma: 1}}},
+				Experiments: []bayes.Experiment{{
+					Problem: &probode.Problem{Name: "power", X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
+						F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
+					Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
+					Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
+				}},
+			},
+			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 		}, assess.Settings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
 			Calibrate: probode.CalibrateSettings{Paths: 40},
@@ -591,13 +601,15 @@ func ExampleRun() {
 		F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },
 	}
 	post := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}},
-		Experiments: []bayes.Experiment{{
-			Problem: decay,
-			Data:    &bayes.Data{T: []float64{0.5, 1, 1.5, 2}, Y: [][]float64{{0.62}, {0.36}, {0.26}, {0.07}}},
-			Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.AdamsBashforth{},
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}},
+			Experiments: []bayes.Experiment{{
+				Problem: decay,
+				Data:    &bayes.Data{T: []float64{0.5, 1, 1.5, 2}, Y: [][]float64{{0.62}, {0.36}, {0.26}, {0.07}}},
+				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}},
 	}
 	a, err := assess.Run(context.Background(), post, assess.Settings{
 		Steps:  []float64{1. / 4, 1. / 16, 1. / 64},

@@ -221,7 +221,7 @@ func newCertifier(ctx context.Context, p *bayes.Posterior, reference Solver) (*c
 		return nil, err
 	}
 	for k, q := range p.Params {
-		if q.Name != p.Alpha.Name {
+		if q.Name != p.AlphaParam {
 			c.assessed = append(c.assessed, k)
 		}
 	}
@@ -284,8 +284,8 @@ func (c *certifier) header(coarse Solver) *Certificate {
 	if coarse.Method == nil && !coarse.Accurate {
 		out.Coarse.Method = c.p.Method
 	}
-	if coarse.Method == nil && !coarse.Accurate && !coarse.controlled() && coarse.StepSize == 0 && c.p.Mesh == nil {
-		out.Coarse.StepSize = c.p.StepSize
+	if coarse.Method == nil && !coarse.Accurate && !coarse.controlled() && coarse.StepSize == 0 {
+		out.Coarse.StepSize = c.p.StepSize()
 	}
 	for _, k := range c.assessed {
 		out.Params = append(out.Params, c.p.Params[k].Name)

@@ -34,9 +34,11 @@ func linearModel(sigma bayes.Value) *bayes.Posterior {
 		d.Y = append(d.Y, []float64{y})
 	}
 	p := &bayes.Posterior{
-		Params:      []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 0, Sigma: 1}}, {Name: "x0", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}},
-		Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: sigma}}}},
-		Method:      probode.AdamsBashforth{}, StepSize: 0.05,
+		Model: bayes.Model{
+			Params:      []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 0, Sigma: 1}}, {Name: "x0", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}},
+			Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: sigma}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.05)},
 	}
 	if sigma.Name != "" {
 		p.Params = append(p.Params, bayes.Param{Name: sigma.Name, Prior: bayes.Positive(0.2, 0.2)})
@@ -115,12 +117,12 @@ func TestCertificateNoiseScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	fine := *p
-	fine.Method, fine.StepSize = probode.RungeKutta{}, 0.02
+	fine.Method, fine.Mesh = probode.RungeKutta{}, probode.Uniform(0.02)
 	reference, err := fine.FindMode(context.Background(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.StepSize = h
+	p.Mesh = probode.Uniform(h)
 	coarse, err := p.FindMode(context.Background(), 1, reference.Theta)
 	if err != nil {
 		t.Fatal(err)
@@ -197,12 +199,14 @@ func dragons(h float64) *bayes.Posterior {
 		d.T, d.Y = append(d.T, at), append(d.Y, []float64{10 - 9*math.Exp(-at)})
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "b0", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 2}}, {Name: "b1", Prior: distuv.LogNormal{Mu: 0, Sigma: 2}}},
-		Experiments: []bayes.Experiment{{Problem: &probode.Problem{
-			Name: "dragons", X0: []float64{1}, Theta: []float64{10, 1}, Params: []string{"b0", "b1"}, Span: [2]float64{0, 5}, Autonomous: true,
-			F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
-		}, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
-		Method: probode.RungeKutta{}, StepSize: h,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "b0", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 2}}, {Name: "b1", Prior: distuv.LogNormal{Mu: 0, Sigma: 2}}},
+			Experiments: []bayes.Experiment{{Problem: &probode.Problem{
+				Name: "dragons", X0: []float64{1}, Theta: []float64{10, 1}, Params: []string{"b0", "b1"}, Span: [2]float64{0, 5}, Autonomous: true,
+				F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
+			}, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
 	}
 }
 
@@ -267,7 +271,7 @@ func TestCertificateRefuses(t *testing.T) {
 // parameters; and none is beyond the bound.
 func TestCertificateLynxHare(t *testing.T) {
 	p := caseOf(t, "lynx-hare")
-	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 1}, 0.25
+	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(0.25)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
 		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: probode.CalibrateSettings{Paths: 50}})
 	st := a.Steps[0]

@@ -45,7 +45,7 @@ var reweightedModels = []reweighted{
 func (r reweighted) covered(t *testing.T, h float64, draws, seeds int, truth diag.Summary) (mean, sd []int, khat, ess []float64) {
 	t.Helper()
 	p := r.posterior(t)
-	p.StepSize, p.Method = h, r.method
+	p.Mesh, p.Method = probode.Uniform(h), r.method
 	var err error
 	if p.Modes, err = p.FindModes(context.Background(), bayes.ModeSearch{Seed: 1}); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (r reweighted) posterior(t *testing.T) *bayes.Posterior {
 func (r reweighted) truth(t *testing.T, draws int) diag.Summary {
 	t.Helper()
 	p := r.posterior(t)
-	p.Method, p.StepSize = r.accurate.Method, r.accurate.StepSize
+	p.Method, p.Mesh = r.accurate.Method, probode.Uniform(r.accurate.StepSize)
 	chains, err := bayes.Sample(context.Background(), p, bayes.Deterministic{}, mcmc.Settings{Draws: draws, BurnIn: 3000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -22,12 +22,14 @@ func counted(times, counts []float64, f func(dst []float64, t float64, x, theta 
 		d.Y = append(d.Y, []float64{y})
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "a", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{Name: "counted", F: f, X0: []float64{0}, Theta: []float64{1}, Params: []string{"a"}, Span: [2]float64{0, 4}},
-			Data:    d, Errors: []bayes.Likelihood{bayes.Poisson{}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "counted", F: f, X0: []float64{0}, Theta: []float64{1}, Params: []string{"a"}, Span: [2]float64{0, 4}},
+				Data:    d, Errors: []bayes.Likelihood{bayes.Poisson{}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25)},
 	}
 }
 
@@ -83,14 +85,16 @@ func TestCertifyImpossibleCounts(t *testing.T) {
 func TestCertifyOneObservation(t *testing.T) {
 	const h, sigma = 0.125, 0.1
 	p := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{Name: "decay", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 1}, Autonomous: true,
-				F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] }},
-			Data:   &bayes.Data{T: []float64{0, 1}, Y: [][]float64{{1.05}, {math.Exp(-1)}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: h,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "decay", X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 1}, Autonomous: true,
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] }},
+				Data:   &bayes.Data{T: []float64{0, 1}, Y: [][]float64{{1.05}, {math.Exp(-1)}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(h)},
 	}
 	for _, single := range []bool{false, true} {
 		if single {

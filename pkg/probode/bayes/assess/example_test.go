@@ -15,17 +15,19 @@ import (
 // method.
 func growth() *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}, {Name: "sigma", Prior: bayes.HalfNormal(0.5)}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "logistic growth", States: []string{"cells"}, Params: []string{"rate"},
-				X0: []float64{0.5}, Theta: []float64{1}, Span: [2]float64{0, 8}, Autonomous: true,
-				F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] * x[0] * (1 - x[0]/10) },
-			},
-			Data:   &bayes.Data{T: []float64{2, 4, 6, 8}, Y: [][]float64{{3}, {7.1}, {9.6}, {9.8}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.1),
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}, {Name: "sigma", Prior: bayes.HalfNormal(0.5)}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "logistic growth", States: []string{"cells"}, Params: []string{"rate"},
+					X0: []float64{0.5}, Theta: []float64{1}, Span: [2]float64{0, 8}, Autonomous: true,
+					F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] * x[0] * (1 - x[0]/10) },
+				},
+				Data:   &bayes.Data{T: []float64{2, 4, 6, 8}, Y: [][]float64{{3}, {7.1}, {9.6}, {9.8}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.1},
 	}
 }
 
@@ -33,7 +35,7 @@ func growth() *bayes.Posterior {
 // hundreds of data sets.
 func ExampleSBC() {
 	p := growth()
-	p.Alpha = bayes.Known(0.1)
+	p.Alpha = 0.1
 	r, err := assess.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, assess.SBCSettings{Sets: 4, Ranks: 9, BurnIn: 500})
 	if err != nil {
 		panic(err)

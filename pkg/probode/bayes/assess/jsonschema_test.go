@@ -190,8 +190,8 @@ func sane(t *testing.T, text []byte) {
 func TestJSONOfCases(t *testing.T) {
 	for _, name := range []string{"dragons", "dragons-uniform", "alias", "pk-mm", "boluses", "influenza"} {
 		p := caseOf(t, name)
-		p.Alpha = bayes.Known(0.1)
-		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize}, Weighed: 100, Sampler: bayes.Deterministic{},
+		p.Alpha = 0.1
+		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize()}, Weighed: 100, Sampler: bayes.Deterministic{},
 			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 40}})
 		var text bytes.Buffer
 		if err := a.WriteJSON(&text); err != nil {

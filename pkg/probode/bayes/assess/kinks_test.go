@@ -76,10 +76,12 @@ func TestCertifyKinks(t *testing.T) {
 		d.Y[i][0] += errors[k]
 	}
 	p := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "x0", Prior: distuv.Normal{Mu: 5, Sigma: 50}}},
-		Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{standardLaplace{}},
-			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
-		Method: probode.AdamsBashforth{}, StepSize: h,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "x0", Prior: distuv.Normal{Mu: 5, Sigma: 50}}},
+			Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{standardLaplace{}},
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(h)},
 	}
 	mean := func(path func(t float64) float64) (mean, sd float64) {
 		var w, m, v float64

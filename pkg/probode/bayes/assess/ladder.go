@@ -102,10 +102,10 @@ func (a *assessor) frozen(i int) *bayes.Posterior {
 
 // setting says how p is solved.
 func setting(p *bayes.Posterior) string {
-	if p.Mesh != nil {
-		return p.Mesh.String()
+	if h := p.StepSize(); h > 0 {
+		return fmt.Sprintf("h = %.4g", h)
 	}
-	return fmt.Sprintf("h = %.4g", p.StepSize)
+	return p.Mesh.String()
 }
 
 // finer returns posteriors by solvers that are likely to be nearer to the accurate

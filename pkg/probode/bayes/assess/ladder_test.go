@@ -20,7 +20,7 @@ import (
 func TestLadderOfTolerances(t *testing.T) {
 	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
 		p := assessPosterior(0)
-		p.Method = m
+		p.Method, p.Mesh = m, nil
 		tols := []probode.Tolerance{{Relative: 1e-5}, {Relative: 0.3, Absolute: []float64{0.3}}}
 		a := assessed(t, p, assess.Settings{Tolerances: tols, Weighed: 400, Sampler: bayes.PCNWithinGibbs{},
 			Chains: mcmc.Settings{Draws: 1500, BurnIn: 500, Seed: 4}, Calibrate: probode.CalibrateSettings{Paths: 50}})
@@ -111,7 +111,7 @@ func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
 // Where the steps are chosen again at every θ there is no place for noise.
 func TestNoNoiseOnGridsThatChange(t *testing.T) {
 	p := assessPosterior(0.25)
-	p.Mesh, p.Alpha = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.1}}, bayes.Known(0.1)
+	p.Mesh, p.Alpha = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.1}}, 0.1
 	if _, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "Frozen") {
 		t.Errorf("error %v, want one that names probode.Frozen", err)
 	}

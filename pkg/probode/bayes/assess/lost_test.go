@@ -22,13 +22,15 @@ func plane(prior bayes.Distribution, f func(f []float64, t float64, x, th []floa
 		d.Y = append(d.Y, []float64{v})
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "theta1", Prior: prior}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{Name: "plane", F: f, X0: x0, Theta: []float64{prior.Quantile(0.5)}, Span: [2]float64{0, times[len(times)-1]}, Autonomous: true},
-			Data:    d, Errors: []bayes.Likelihood{by},
-			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
-		}},
-		Method: probode.RungeKutta{}, StepSize: 0.25,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "theta1", Prior: prior}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "plane", F: f, X0: x0, Theta: []float64{prior.Quantile(0.5)}, Span: [2]float64{0, times[len(times)-1]}, Autonomous: true},
+				Data:    d, Errors: []bayes.Likelihood{by},
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] },
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)},
 	}
 }
 

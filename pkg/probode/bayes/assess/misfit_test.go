@@ -50,7 +50,7 @@ func TestCertificateWithAMisfit(t *testing.T) {
 		right, precision := mode(0)
 		wrong, _ := mode(1)
 		moved := math.Abs(wrong-right) * math.Sqrt(precision)
-		p.Method, p.StepSize = probode.AdamsBashforth{}, h
+		p.Method, p.Mesh = probode.AdamsBashforth{}, probode.Uniform(h)
 		one, err := assess.Certify(context.Background(), p, assess.CertifySettings{Modes: [][]float64{{1}}})
 		if err != nil {
 			t.Fatal(err)

@@ -118,18 +118,18 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	if p == nil {
 		return nil, errors.New("assess: the Posterior is nil")
 	}
-	if p.Mesh != nil && s.Steps == nil && s.Tolerances == nil {
-		return nil, errors.New("assess: the Posterior has a Mesh, whose grid is not what is assessed: want Steps or Tolerances")
+	if p.Mesh != nil && p.StepSize() == 0 && s.Steps == nil && s.Tolerances == nil {
+		return nil, errors.New("assess: the Mesh of the Posterior is none of equal steps: want Steps or Tolerances")
 	}
 	if s.Steps != nil && s.Tolerances != nil {
 		return nil, errors.New("assess: Steps and Tolerances: want one of them")
 	}
-	if (p.StepSize == 0 || p.Mesh != nil) && len(s.Steps) > 0 {
+	if p.StepSize() == 0 && len(s.Steps) > 0 {
 		q := *p
-		q.StepSize, q.Mesh, q.GridAt = s.Steps[0], nil, nil
+		q.Mesh, q.GridAt = probode.Uniform(s.Steps[0]), nil
 		p = &q
 	}
-	if p.StepSize == 0 && len(s.Tolerances) > 0 && p.Mesh == nil {
+	if p.Mesh == nil && len(s.Tolerances) > 0 {
 		q := *p
 		q.Mesh = probode.Adaptive{Tolerance: s.Tolerances[0]}
 		p = &q
@@ -147,7 +147,7 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 		s.Sampler = bayes.PCNWithinGibbs{}
 	}
 	if s.Steps == nil && s.Tolerances == nil {
-		s.Steps = []float64{p.StepSize, p.StepSize / 2, p.StepSize / 4, p.StepSize / 8}
+		s.Steps = []float64{p.StepSize(), p.StepSize() / 2, p.StepSize() / 4, p.StepSize() / 8}
 	}
 	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
 		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 4000, 20000
@@ -178,7 +178,7 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 	a.out.Model = strings.Join(titles, ", ")
 	for k, q := range p.Params {
 		a.out.Names = append(a.out.Names, q.Name)
-		if q.Name != p.Alpha.Name {
+		if q.Name != p.AlphaParam {
 			a.assessed = append(a.assessed, k)
 			a.out.Params = append(a.out.Params, Parameter{Name: q.Name, Mean: math.NaN(), SD: math.NaN(), MeanSE: math.NaN(), SDSE: math.NaN(), TailIndex: math.NaN()})
 		}
@@ -258,7 +258,7 @@ func (a *assessor) finest() int { return len(a.out.Steps) - 1 }
 // at returns the posterior with the step h.
 func (a *assessor) at(h float64) *bayes.Posterior {
 	q := *a.p
-	q.StepSize, q.Mesh, q.GridAt = h, nil, nil
+	q.Setup, q.GridAt = q.WithStepSize(h), nil
 	return &q
 }
 

@@ -32,7 +32,7 @@ func assessed() *assessor {
 			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	a := &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, modes: make([]*bayes.Modes, 2), paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Method: probode.RungeKutta{}, StepSize: 0.1}, summed: out.Steps[1].Deterministic}}
+	a := &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, modes: make([]*bayes.Modes, 2), paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}, summed: out.Steps[1].Deterministic}}
 	a.setQuantities()
 	return a
 }

@@ -247,7 +247,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	a.weighModes(i, d)
 	st.Deterministic = d.summed
 
-	if a.p.Alpha.Name == "" {
+	if a.p.AlphaParam == "" {
 		a.say("alpha, %v", st)
 		p = a.frozen(i)
 		c, err := p.CalibrateAlpha(a.ctx, st.Mode, a.s.Calibrate)
@@ -260,7 +260,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 		}
 		a.notes[i] = c.Warnings
 		st.AlphaStar, st.AlphaSE, st.Alpha = c.Alpha, c.SE, c.Alpha
-		if v := a.p.Alpha.Value; v > 0 {
+		if v := a.p.Alpha; v > 0 {
 			st.Alpha = v
 		}
 		for _, theta := range d.three {
@@ -281,19 +281,19 @@ func (a *assessor) probabilistic(i int) error {
 	st := &a.out.Steps[i]
 	p := a.frozen(i)
 	p.Modes = a.modes[i]
-	if a.p.Alpha.Name == "" {
+	if a.p.AlphaParam == "" {
 		if math.IsNaN(st.Alpha) {
 			a.done += 2
 			return nil // α could not be calibrated, which Err says
 		}
-		p.Alpha = bayes.Known(st.Alpha)
+		p.Alpha = st.Alpha
 	}
 	d, err := a.sample(p, a.s.Sampler, a.seed(uint64(i), 1))
 	if err != nil {
 		return err
 	}
-	if a.p.Alpha.Name != "" {
-		st.Alpha = d.summed.Summary[slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == a.p.Alpha.Name })].Mean
+	if a.p.AlphaParam != "" {
+		st.Alpha = d.summed.Summary[slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == a.p.AlphaParam })].Mean
 	}
 	st.Probabilistic = d.summed
 	a.done = min(a.done+1, a.total)

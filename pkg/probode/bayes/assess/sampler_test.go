@@ -26,7 +26,7 @@ func (elliptical) Target() bayes.Target {
 }
 
 func (elliptical) Check(p *bayes.Posterior) error {
-	if p.Alpha.Value == 0 {
+	if p.Alpha == 0 {
 		return errors.New("elliptical slices: there is no noise to move")
 	}
 	return nil
@@ -146,7 +146,7 @@ func TestSamplerFromOutside(t *testing.T) {
 			t.Errorf("%s: P = %.1g", name, r.P(k))
 		}
 	}
-	p.Alpha = bayes.Known(0)
+	p.Alpha = 0
 	if _, err := bayes.Sample(context.Background(), p, elliptical{}, mcmc.Settings{}); err == nil {
 		t.Error("no noise: no error")
 	}

@@ -27,14 +27,16 @@ func calibrationModel() *bayes.Posterior {
 	}
 	d.Y[3][0] = math.NaN()
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "theta1", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.4}},
-			{Name: "x1_0", Prior: distuv.Normal{Mu: 1, Sigma: 0.3}},
-			{Name: "sigma", Prior: distuv.Uniform{Min: 0.05, Max: 0.4}},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "theta1", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.4}},
+				{Name: "x1_0", Prior: distuv.Normal{Mu: 1, Sigma: 0.3}},
+				{Name: "sigma", Prior: distuv.Uniform{Min: 0.05, Max: 0.4}},
+			},
+			Experiments: []bayes.Experiment{{Problem: assessPosterior(0).Experiments[0].Problem.UnknownStart(), Data: d,
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		},
-		Experiments: []bayes.Experiment{{Problem: assessPosterior(0).Experiments[0].Problem.UnknownStart(), Data: d,
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.5),
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.5},
 	}
 }
 
@@ -72,7 +74,7 @@ func TestSBC(t *testing.T) {
 // show where the noise of the solver is large.
 func TestSBCFindsWrongSamplers(t *testing.T) {
 	p := calibrationModel()
-	p.Alpha.Value = 2
+	p.Alpha = 2
 	r, err := assess.SBC(context.Background(), p, bayes.RedrawOnAccept{Proposal: calibrationWalk}, assess.SBCSettings{Sets: 60, Ranks: 9, Independent: 2, BurnIn: 500, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestSBCIsDeterministic(t *testing.T) {
 
 func TestSBCErrors(t *testing.T) {
 	p := calibrationModel()
-	p.Alpha = bayes.Known(0)
+	p.Alpha = 0
 	if _, err := assess.SBC(context.Background(), p, bayes.PCNWithinGibbs{}, assess.SBCSettings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
 		t.Errorf("error %v", err)
 	}

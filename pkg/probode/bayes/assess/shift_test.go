@@ -35,12 +35,14 @@ func contradicting(ratio float64) (p *bayes.Posterior, theta []float64, b2 float
 		d.Y = append(d.Y, []float64{b1*s1 + s1*sign, -b2 + sign + 1e-3*math.Sin(at)})
 	}
 	p = &bayes.Posterior{
-		Params: []bayes.Param{{Name: "m", Prior: distuv.Normal{Sigma: 100}},
-			{Name: "sigma1", Prior: distuv.Uniform{Min: 0.01, Max: 1e4}}, {Name: "sigma2", Prior: distuv.Uniform{Min: 0.01, Max: 1e4}}},
-		Experiments: []bayes.Experiment{{Problem: problem, Data: d,
-			Observe: func(dst []float64, _ float64, x, th []float64) { dst[0], dst[1] = th[0], th[0]+x[0] },
-			Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma1")}, bayes.Gaussian{Sigma: bayes.Unknown("sigma2")}}}},
-		Method: probode.AdamsBashforth{}, StepSize: 2. / n,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "m", Prior: distuv.Normal{Sigma: 100}},
+				{Name: "sigma1", Prior: distuv.Uniform{Min: 0.01, Max: 1e4}}, {Name: "sigma2", Prior: distuv.Uniform{Min: 0.01, Max: 1e4}}},
+			Experiments: []bayes.Experiment{{Problem: problem, Data: d,
+				Observe: func(dst []float64, _ float64, x, th []float64) { dst[0], dst[1] = th[0], th[0]+x[0] },
+				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma1")}, bayes.Gaussian{Sigma: bayes.Unknown("sigma2")}}}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(2. / n)},
 	}
 	return p, []float64{0, s1 * math.Hypot(1, b1), math.Hypot(1, b2)}, b2
 }
@@ -58,7 +60,7 @@ func TestBoundHoldsShift(t *testing.T) {
 	curvature := func(b float64) float64 { return (1 - b*b) / math.Pow(1+b*b, 2) }
 	e, x := 0.0, 0.0 // mean error of Euler's method
 	for i := range n {
-		x += p.StepSize * 1e-3 * math.Cos(float64(i)*p.StepSize)
+		x += p.StepSize() * 1e-3 * math.Cos(float64(i)*p.StepSize())
 		e += (x - 1e-3*math.Sin(d.T[i])) / float64(n)
 	}
 	want := -e * curvature(b2) / (ratio*ratio*curvature(b1) + curvature(b2))

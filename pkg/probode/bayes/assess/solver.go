@@ -59,14 +59,14 @@ func (s Solver) density(p *bayes.Posterior) (*bayes.Density, error) {
 	case s.Accurate:
 		// The grid has no part in the solution, but a density is not made
 		// without one.
-		if q.StepSize == 0 && q.Mesh == nil {
-			q.StepSize = shortest(p) / unused
+		if q.Mesh == nil {
+			q.Mesh = probode.Uniform(shortest(p) / unused)
 		}
 		return bayes.AccurateSolver{Tolerance: s.Tolerance.Relative}.Density(&q)
 	case s.controlled():
 		q.Mesh, q.GridAt = probode.Adaptive{Tolerance: s.Tolerance}, nil
 	case s.StepSize > 0:
-		q.StepSize, q.Mesh = s.StepSize, nil
+		q.Setup = q.WithStepSize(s.StepSize)
 	}
 	if s.Method != nil {
 		q.Method = s.Method

@@ -67,10 +67,12 @@ func TestStayAtMinimum(t *testing.T) {
 		d.T, d.Y = append(d.T, at), append(d.Y, []float64{math.Sin(2 * at)})
 	}
 	p := &bayes.Posterior{
-		Params: []bayes.Param{{Name: "w", Prior: distuv.Uniform{Min: 0.1, Max: 6}}},
-		Experiments: []bayes.Experiment{{Problem: wave, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.5)}},
-			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
-		Method: probode.RungeKutta{}, StepSize: 0.1,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "w", Prior: distuv.Uniform{Min: 0.1, Max: 6}}},
+			Experiments: []bayes.Experiment{{Problem: wave, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.5)}},
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 	for w, mode := range map[float64]bool{2: true, 1.3103666596: false} {
 		c, err := assess.Certify(context.Background(), p, assess.CertifySettings{Modes: [][]float64{{w}}, Stay: true})
@@ -106,9 +108,11 @@ func TestStayAtEdge(t *testing.T) {
 		{0.1, 1, 1 - 1e-9, true}, // the mode of the likelihood
 	} {
 		p := &bayes.Posterior{
-			Params:      []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: c.from, Max: c.to}}},
-			Experiments: []bayes.Experiment{{Problem: decay, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
-			Method:      probode.RungeKutta{}, StepSize: 0.1,
+			Model: bayes.Model{
+				Params:      []bayes.Param{{Name: "k", Prior: distuv.Uniform{Min: c.from, Max: c.to}}},
+				Experiments: []bayes.Experiment{{Problem: decay, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.05)}}}},
+			},
+			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 		}
 		got, err := assess.Certify(context.Background(), p, assess.CertifySettings{Modes: [][]float64{{c.at}}, Stay: true})
 		if err != nil {

@@ -24,14 +24,16 @@ import (
 // the prior of a and one datum of x(2) known to sigma.
 func shifted(prior bayes.Distribution, y, sigma float64) *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "a", Prior: prior}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{Name: "power", States: []string{"x"}, Params: []string{"a"}, X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
-				F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
-			Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.5,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "a", Prior: prior}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "power", States: []string{"x"}, Params: []string{"a"}, X0: []float64{0}, Theta: []float64{1}, Span: [2]float64{0, 2},
+					F: func(f []float64, t float64, _, th []float64) { f[0] = 3 * th[0] * t * t }},
+				Data:   &bayes.Data{T: []float64{2}, Y: [][]float64{{y}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 

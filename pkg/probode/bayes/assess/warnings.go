@@ -252,7 +252,7 @@ func (a *Report) warnAlpha(p *bayes.Posterior, say func(string, ...any)) {
 		if worst > alphaTheta {
 			say("α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st, st.AlphaStar, at, alphaTheta)
 		}
-		if v := st.Alpha; p.Alpha.Name == "" && p.Alpha.Value > 0 && ratio(v, st.AlphaStar) > alphaTheta {
+		if v := st.Alpha; p.AlphaParam == "" && p.Alpha > 0 && ratio(v, st.AlphaStar) > alphaTheta {
 			say("the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated", v, st, st.AlphaStar)
 		}
 	}

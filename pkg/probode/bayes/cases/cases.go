@@ -39,24 +39,26 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 	start := distuv.LogNormal{Mu: math.Log(10), Sigma: 1}
 	size := distuv.LogNormal{Mu: -1, Sigma: 1}
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "theta1", Prior: bayes.Positive(1, 0.5)},
-			{Name: "theta2", Prior: bayes.Positive(0.05, 0.05)},
-			{Name: "theta3", Prior: bayes.Positive(1, 0.5)},
-			{Name: "theta4", Prior: bayes.Positive(0.05, 0.05)},
-			{Name: "hare0", Prior: start},
-			{Name: "lynx0", Prior: start},
-			{Name: "sigma_hare", Prior: size},
-			{Name: "sigma_lynx", Prior: size},
-		},
-		Experiments: []bayes.Experiment{{
-			Problem: p.UnknownStart(), Data: data,
-			Errors: []bayes.Likelihood{
-				bayes.LogNormal{Sigma: bayes.Unknown("sigma_hare")},
-				bayes.LogNormal{Sigma: bayes.Unknown("sigma_lynx")},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "theta1", Prior: bayes.Positive(1, 0.5)},
+				{Name: "theta2", Prior: bayes.Positive(0.05, 0.05)},
+				{Name: "theta3", Prior: bayes.Positive(1, 0.5)},
+				{Name: "theta4", Prior: bayes.Positive(0.05, 0.05)},
+				{Name: "hare0", Prior: start},
+				{Name: "lynx0", Prior: start},
+				{Name: "sigma_hare", Prior: size},
+				{Name: "sigma_lynx", Prior: size},
 			},
-		}},
-		Method: probode.RungeKutta{}, StepSize: 0.1,
+			Experiments: []bayes.Experiment{{
+				Problem: p.UnknownStart(), Data: data,
+				Errors: []bayes.Likelihood{
+					bayes.LogNormal{Sigma: bayes.Unknown("sigma_hare")},
+					bayes.LogNormal{Sigma: bayes.Unknown("sigma_lynx")},
+				},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 }
 
@@ -74,17 +76,19 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
 func Influenza(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "beta", Prior: bayes.Positive(2, 1)},
-			{Name: "gamma", Prior: bayes.Positive(0.4, 0.5)},
-			{Name: "phi", Prior: distuv.InverseGamma{Alpha: 1, Beta: 5}},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "beta", Prior: bayes.Positive(2, 1)},
+				{Name: "gamma", Prior: bayes.Positive(0.4, 0.5)},
+				{Name: "phi", Prior: distuv.InverseGamma{Alpha: 1, Beta: 5}},
+			},
+			Experiments: []bayes.Experiment{{
+				Problem: problems.Influenza(), Data: data,
+				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
+				Errors:  []bayes.Likelihood{bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}},
+			}},
 		},
-		Experiments: []bayes.Experiment{{
-			Problem: problems.Influenza(), Data: data,
-			Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[1] },
-			Errors:  []bayes.Likelihood{bayes.NegativeBinomial{Phi: bayes.Unknown("phi")}},
-		}},
-		Method: probode.RungeKutta{}, StepSize: 0.1,
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)},
 	}
 }
 
@@ -96,11 +100,13 @@ func Influenza(data *bayes.Data) *bayes.Posterior {
 func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{
-		Experiments: []bayes.Experiment{{
-			Problem: p, Data: data,
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.AdamsMoulton{Linearize: probode.Current}, StepSize: 0.05, Alpha: bayes.Known(0.2),
+		Model: bayes.Model{
+			Experiments: []bayes.Experiment{{
+				Problem: p, Data: data,
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsMoulton{Linearize: probode.Current}, Mesh: probode.Uniform(0.05), Alpha: 0.2},
 	}
 	for k := range p.Theta {
 		post.Params = append(post.Params, bayes.Param{

@@ -110,7 +110,7 @@ func TestRealData(t *testing.T) {
 // noisy has p solved by a probabilistic method, with α calibrated at the mode.
 func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	t.Helper()
-	p.Method, p.StepSize = probode.AdamsMoulton{Steps: 2}, 0.1
+	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 2}, probode.Uniform(0.1)
 	mode, err := p.FindMode(context.Background(), 1)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Alpha = bayes.Known(c.Alpha)
+	p.Alpha = c.Alpha
 	return p
 }
 

@@ -30,16 +30,18 @@ func DragonsUniform(data *bayes.Data) *bayes.Posterior {
 
 func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "beta0", Prior: beta0}, {Name: "beta1", Prior: beta1}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "dragons", States: []string{"y"}, Params: []string{"beta0", "beta1"},
-				X0: []float64{1}, Theta: []float64{10, 1}, Span: [2]float64{0, 5}, Autonomous: true,
-				F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] - theta[1]*x[0] },
-			},
-			Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.RungeKutta{}, StepSize: 0.5,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "beta0", Prior: beta0}, {Name: "beta1", Prior: beta1}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "dragons", States: []string{"y"}, Params: []string{"beta0", "beta1"},
+					X0: []float64{1}, Theta: []float64{10, 1}, Span: [2]float64{0, 5}, Autonomous: true,
+					F: func(f []float64, _ float64, x, theta []float64) { f[0] = theta[0] - theta[1]*x[0] },
+				},
+				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -48,18 +50,20 @@ func dragons(data *bayes.Data, beta0, beta1 bayes.Distribution) *bayes.Posterior
 // the same data, and each holds half of the posterior.
 func Alias(data *bayes.Data) *bayes.Posterior {
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "oscillator", States: []string{"y", "v"}, Params: []string{"omega"},
-				X0: []float64{1, 0}, Theta: []float64{1.3}, Span: [2]float64{0, 10}, Autonomous: true,
-				F: func(f []float64, _ float64, x, theta []float64) {
-					f[0], f[1] = x[1], -theta[0]*theta[0]*x[0]
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "omega", Prior: distuv.Uniform{Min: 0, Max: 2 * math.Pi}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "oscillator", States: []string{"y", "v"}, Params: []string{"omega"},
+					X0: []float64{1, 0}, Theta: []float64{1.3}, Span: [2]float64{0, 10}, Autonomous: true,
+					F: func(f []float64, _ float64, x, theta []float64) {
+						f[0], f[1] = x[1], -theta[0]*theta[0]*x[0]
+					},
 				},
-			},
-			Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.RungeKutta{}, StepSize: 0.05,
+				Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)},
 	}
 }
 
@@ -70,16 +74,18 @@ func Alias(data *bayes.Data) *bayes.Posterior {
 func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	wide := distuv.LogNormal{Sigma: 1}
 	return &bayes.Posterior{
-		Params: []bayes.Param{{Name: "v_m", Prior: wide}, {Name: "k_m", Prior: wide}},
-		Experiments: []bayes.Experiment{{
-			Problem: &probode.Problem{
-				Name: "Michaelis–Menten elimination", States: []string{"concentration"}, Params: []string{"v_m", "k_m"},
-				X0: []float64{8}, Theta: []float64{1.5, 0.8}, Span: [2]float64{0, 7}, Autonomous: true,
-				F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
-			},
-			Data: data, Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Known(0.1)}},
-		}},
-		Method: probode.AdamsMoulton{Steps: 1}, StepSize: 0.25,
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "v_m", Prior: wide}, {Name: "k_m", Prior: wide}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{
+					Name: "Michaelis–Menten elimination", States: []string{"concentration"}, Params: []string{"v_m", "k_m"},
+					X0: []float64{8}, Theta: []float64{1.5, 0.8}, Span: [2]float64{0, 7}, Autonomous: true,
+					F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] / (theta[1] + x[0]) },
+				},
+				Data: data, Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: probode.AdamsMoulton{Steps: 1}, Mesh: probode.Uniform(0.25)},
 	}
 }
 
@@ -98,8 +104,10 @@ func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
 		p.Events = input.Events()
 	}
 	return &bayes.Posterior{
-		Params:      []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}},
-		Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
-		Method:      probode.RungeKutta{}, StepSize: 0.25,
+		Model: bayes.Model{
+			Params:      []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: -1, Sigma: 1}}},
+			Experiments: []bayes.Experiment{{Problem: p, Data: data, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}},
+		},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Through(0.25)},
 	}
 }

@@ -127,7 +127,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && s.Tolerances == nil && p.StepSize == 0 {
+	if s.Steps == nil && s.Tolerances == nil && p.StepSize() == 0 {
 		return errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
 	}
 	line, erase := tell(os.Stderr)

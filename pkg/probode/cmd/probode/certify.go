@@ -166,10 +166,10 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Sol
 			return nil, err
 		}
 		if steps == nil {
-			if p.StepSize == 0 {
+			if p.StepSize() == 0 {
 				return nil, errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25")
 			}
-			steps = []float64{p.StepSize, p.StepSize / 2, p.StepSize / 4, p.StepSize / 8}
+			steps = []float64{p.StepSize(), p.StepSize() / 2, p.StepSize() / 4, p.StepSize() / 8}
 		}
 		for _, h := range steps {
 			out = append(out, assess.Solver{StepSize: h})

@@ -139,7 +139,7 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Alpha != (bayes.Value{}) || m.set("alpha") && m.alpha != "auto" {
+	if p.Alpha != 0 || p.AlphaParam != "" || m.set("alpha") && m.alpha != "auto" {
 		return p, nil
 	}
 	q, scale, err := p.Calibrated(ctx, probode.CalibrateSettings{Seed: m.seed})
@@ -188,8 +188,7 @@ func (m *model) build() (*bayes.Posterior, error) {
 		p.Method = probode.AdamsMoulton{Steps: 1}
 	}
 	if m.step > 0 {
-		p.StepSize = m.step
-		p.Mesh, p.GridAt = nil, nil
+		p.Setup, p.GridAt = p.WithStepSize(m.step), nil
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
@@ -206,14 +205,14 @@ func (m *model) build() (*bayes.Posterior, error) {
 
 func (m *model) setAlpha(p *bayes.Posterior) error {
 	if m.alpha == "auto" {
-		p.Alpha = bayes.Value{}
+		p.Alpha = 0
 		return nil
 	}
 	if v, err := strconv.ParseFloat(m.alpha, 64); err == nil {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior", m.alpha)
 		}
-		p.Alpha = bayes.Known(v)
+		p.Alpha = v
 		return nil
 	}
 	family, err := parsePrior(m.alpha, positiveFamilies)
@@ -224,7 +223,7 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 		return fmt.Errorf("-alpha %s: want a prior without negative values", m.alpha)
 	}
 	p.Params = append(p.Params, bayes.Param{Name: "alpha", Prior: family})
-	p.Alpha = bayes.Unknown("alpha")
+	p.AlphaParam = "alpha"
 	return nil
 }
 
@@ -327,7 +326,10 @@ func (m *model) ofProblem() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &bayes.Posterior{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}, StepSize: m.step}
+	p := &bayes.Posterior{Model: bayes.Model{Experiments: []bayes.Experiment{{Problem: problem, Data: data, Errors: observed}}}}
+	if m.step > 0 {
+		p.Mesh = probode.Uniform(m.step)
+	}
 	for _, name := range own {
 		if slices.Contains(paramNames(problem), name) {
 			return nil, fmt.Errorf("-errors %s: %s is a parameter of the equations: want another name, or a number", m.errors, name)

@@ -54,7 +54,7 @@ func TestModelOfProblem(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := p.Experiments[0]
-	if got, want := fmt.Sprint(p.Method, p.StepSize, p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
+	if got, want := fmt.Sprint(p.Method, p.StepSize(), p.Alpha, x.Problem.Span, x.Problem.Theta, x.Data.Names), "AM1 (current) 0.5 0 [1900 1902] [0.5 0.03 0.5 0.05 20 4] [prey predator]"; got != want {
 		t.Errorf("model %s, want %s", got, want)
 	}
 	var names []string
@@ -70,7 +70,7 @@ func TestModelOfProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(p.Experiments[0].Problem.Span, p.Alpha, len(p.Params), len(p.Experiments[0].Errors), p.Method), "[1899.5 1902] alpha 3 2 RK4"; got != want {
+	if got, want := fmt.Sprint(p.Experiments[0].Problem.Span, p.AlphaParam, len(p.Params), len(p.Experiments[0].Errors), p.Method), "[1899.5 1902]alpha3 2 RK4"; got != want {
 		t.Errorf("model %s, want %s", got, want)
 	}
 	_, p, err = parsed(t, lotka(data)...)
@@ -88,14 +88,14 @@ func TestModelAlpha(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := m.posterior(context.Background())
-	if err != nil || !(p.Alpha.Value > 0) {
+	if err != nil || !(p.Alpha > 0) {
 		t.Errorf("alpha %v, error %v", p.Alpha, err)
 	}
 	m, _, err = parsed(t, append(args, "-alpha", "0")...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := m.posterior(context.Background()); err != nil || p.Alpha != (bayes.Value{}) {
+	if p, err := m.posterior(context.Background()); err != nil || p.Alpha != 0 {
 		t.Errorf("alpha %v, error %v", p.Alpha, err)
 	}
 }
@@ -107,12 +107,12 @@ func TestModelOfCase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.StepSize != 0.25 || len(p.Params) < 1 {
-			t.Errorf("%s: step %g, %d parameters", c.Name, p.StepSize, len(p.Params))
+		if p.StepSize() != 0.25 || len(p.Params) < 1 {
+			t.Errorf("%s: step %g, %d parameters", c.Name, p.StepSize(), len(p.Params))
 		}
 	}
 	_, p, err := parsed(t, "-case", "fitzhugh-nagumo", "-data", filepath.Join(root, "reproduce", "data.csv"), "-method", "ab2", "-alpha", "auto")
-	if err != nil || p.Alpha != (bayes.Value{}) || p.Method.String() != "AB2" {
+	if err != nil || p.Alpha != 0 || p.Method.String() != "AB2" {
 		t.Errorf("alpha %v, method %v, error %v", p.Alpha, p.Method, err)
 	}
 	for name, want := range map[string]probode.Scaling{"local": probode.ScaleLocal, "method": probode.ScaleStep} {

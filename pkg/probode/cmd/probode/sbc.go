@@ -155,16 +155,18 @@ func calibration() *bayes.Posterior {
 		data.Y = append(data.Y, []float64{0}) // to be replaced
 	}
 	return &bayes.Posterior{
-		Params: []bayes.Param{
-			{Name: "rate", Prior: distuv.LogNormal{Mu: 0.4, Sigma: 0.3}},
-			{Name: "x0", Prior: distuv.Beta{Alpha: 4, Beta: 16}},
-			{Name: "sigma", Prior: distuv.Gamma{Alpha: 8, Beta: 80}},
+		Model: bayes.Model{
+			Params: []bayes.Param{
+				{Name: "rate", Prior: distuv.LogNormal{Mu: 0.4, Sigma: 0.3}},
+				{Name: "x0", Prior: distuv.Beta{Alpha: 4, Beta: 16}},
+				{Name: "sigma", Prior: distuv.Gamma{Alpha: 8, Beta: 80}},
+			},
+			Experiments: []bayes.Experiment{{
+				Problem: problem.UnknownStart(), Data: data,
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
+			}},
 		},
-		Experiments: []bayes.Experiment{{
-			Problem: problem.UnknownStart(), Data: data,
-			Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
-		}},
-		Method: probode.AdamsBashforth{}, StepSize: 0.25, Alpha: bayes.Known(0.05),
+		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.05},
 	}
 }
 
