@@ -36,14 +36,10 @@ test: ## set up whatever is needed and run all tests, or those of PARTS="lint go
 test-lint: lint ## gofmt, go vet, staticcheck and govulncheck
 
 test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
-	go test ./...
+	go test -timeout 40m ./...
 
-# Those that start goroutines or give work to them. assess and the command are long, and
-# their goroutines are those of bayes.
-RACE = $$(grep -rlE --include='*.go' 'go func|WaitGroup|pieces\.Each|AfterFunc|Workers|Integrate\(' pkg | xargs -n 1 dirname | sort -u | grep -v -e /assess -e /cmd/ | sed 's,^,./,')
-
-test-race: ## those of packages with goroutines once more with the race detector
-	go test -race $(RACE)
+test-race: ## the tests in which goroutines share memory once more with the race detector
+	environment/races
 
 test-release: ## archives for three systems; the one for this machine, and go install, in an empty folder
 	python3 environment/release/test.py

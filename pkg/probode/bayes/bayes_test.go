@@ -206,7 +206,12 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 }
 
 func TestWorkersDoNotChangeDraws(t *testing.T) {
-	for _, s := range []bayes.Sampler{bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk}} {
+	for _, s := range []bayes.Sampler{
+		bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk},
+		bayes.DelayedAcceptance{Proposal: walk, CoarseStep: 0.25}, bayes.DelayedAcceptance{Proposal: walk, CoarseStep: 0.25, Noise: true},
+		bayes.PseudoMarginal{Proposal: walk, Particles: 4}, bayes.ExpectedLikelihood{Proposal: walk, Paths: 2},
+		bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}},
+	} {
 		var first [][][]float64
 		for _, workers := range []int{1, 3} {
 			c, err := bayes.Sample(context.Background(), decayPosterior(decayAlpha, decayY), s, mcmc.Settings{

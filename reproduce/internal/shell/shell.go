@@ -1,5 +1,5 @@
-// Package shell is what the reproduction and the observatory share of manners: how
-// they begin and are interrupted, and what they say of a flag that is not one.
+// Package shell starts and interrupts the programs reproduce and observatory, and
+// parses their flags.
 package shell
 
 import (
@@ -14,26 +14,26 @@ import (
 	"syscall"
 )
 
-// Main is that of a program: it runs run with the arguments of the command line until
-// the first interrupt, and prints its error behind name. Help is no failure.
+// Main calls run with the arguments of the command line and a context that ends with
+// the first interrupt. It prints the error of run after name and ends the program with
+// status 1, or 130 after an interrupt; a request for help is no error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := interruptible()
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		if ctx.Err() != nil {
-			os.Exit(130) // as shells have it of an interrupt
+			os.Exit(130) // the status that shells report for an interrupt
 		}
 		os.Exit(1)
 	}
 }
 
-// interruptible returns a context that ends with the first interrupt, be it Ctrl-C,
-// SIGTERM, or SIGHUP when the terminal is closed. The second one ends the process,
-// whatever it is at.
+// interruptible returns a context that ends with the first SIGINT (Ctrl-C), SIGTERM or
+// SIGHUP (a closed terminal). The second signal ends the process.
 func interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
@@ -41,9 +41,9 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// Parse parses args, which are flags and nothing else. Help goes to the output of
-// flags, with the error flag.ErrHelp; any other error is one line, which names the
-// flags that there are.
+// Parse parses args, which may hold flags only. For -h it prints the usage to the
+// output of flags and returns flag.ErrHelp. Any other error is one line that lists the
+// flags.
 func Parse(flags *flag.FlagSet, args []string) error {
 	out, usage := flags.Output(), flags.Usage
 	flags.SetOutput(io.Discard)

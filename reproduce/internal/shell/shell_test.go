@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"flag"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,16 +38,29 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A hangup ends the context.
+// Every signal that asks a program to end ends the context; so does a hangup, unless
+// the program was started to outlive its terminal, as by nohup.
 func TestInterruptible(t *testing.T) {
-	ctx, stop := interruptible()
-	defer stop()
-	if err := syscall.Kill(syscall.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(10 * time.Second):
-		t.Error("the context did not end")
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		outlives := s == syscall.SIGHUP && signal.Ignored(s)
+		ctx, stop := interruptible()
+		defer stop()
+		if err := syscall.Kill(syscall.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		wait := 10 * time.Second
+		if outlives {
+			wait = 100 * time.Millisecond
+		}
+		select {
+		case <-ctx.Done():
+			if outlives {
+				t.Errorf("%v: the context ended, though the signal is ignored", s)
+			}
+		case <-time.After(wait):
+			if !outlives {
+				t.Errorf("%v: the context did not end", s)
+			}
+		}
 	}
 }
