@@ -20,10 +20,10 @@ var alpha = experiment{
 
 func computeAlpha(ctx context.Context, s *study) error {
 	t := &table{name: "alpha", header: []string{"method", "linearisation", "h", "alpha_star", "alpha_star_se", "alpha_paper"}}
-	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
+	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64) error {
 		c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers, Progress: progress})
+			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers})
 		switch {
 		case err == nil && !c.AtEdge:
 			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
@@ -46,7 +46,7 @@ func alphaSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(`α* is where the spread of the ensemble matches the error of the classical method best: the maximum over α of minus the sum, over grid points and both components,
+	sec.Text(`α* is where the spread of the ensemble matches the error of the classical method best: the maximum over α of minus the sum, over grid points and both components,
 of the Bhattacharyya distances between N(mean, variance) of the ensemble and N(mean, E²), E the true error. That is the reading of section 3.1 of Conrad et al. (2016), to which the paper refers,
 that comes nearest to the paper's values. The same ξ is used for all α; ± is the Monte Carlo standard error. Points where E is below 10⁻⁴ of its largest value (zero crossings) are left out.`)
 	f := viz.Figure{Columns: 2, Height: 760, Title: "α* against the step size"}
@@ -76,7 +76,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if err := sec.figure(f, "Flat where the noise exponent fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², since its error is of order 2 and its noise of order 3. Dotted: the paper's values, in the colours of the methods; where two methods have the same value the lines lie on each other."); err != nil {
+	if err := sec.Figure(f, "Flat where the noise exponent fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², since its error is of order 2 and its noise of order 3. Dotted: the paper's values, in the colours of the methods; where two methods have the same value the lines lie on each other."); err != nil {
 		return nil, err
 	}
 	header := []string{"method", "linearisation", "paper"}
@@ -99,7 +99,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 			rows = append(rows, row)
 		}
 	}
-	sec.table(header, rows)
+	sec.Table("class=scroll", header, rows)
 	sec.missing(t, "alpha_star", "the classical solution diverges, or no α is best")
 	spread := func(m, lin string) (lo, hi float64) {
 		lo, hi = math.Inf(1), math.Inf(-1)
@@ -150,10 +150,10 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 	for i := -20; i <= 20; i++ {
 		alphas = append(alphas, math.Pow(10, float64(i)/5))
 	}
-	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64, progress func(done, total int)) error {
+	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64) error {
 		v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers, Progress: progress})
+			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers})
 		if err != nil && !errors.Is(err, probode.ErrDiverged) {
 			return err
 		}
@@ -178,7 +178,7 @@ func alphaCurveSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(fmt.Sprintf(`The score of α from %d paths (the paper used 100), less its maximum. The paper's source holds such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60)))
+	sec.Text(`The score of α from %d paths (the paper used 100), less its maximum. The paper's source holds such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60))
 	f := viz.Figure{Columns: 3, Height: 1160, Title: "Log density of α, less its maximum"}
 	for _, m := range t.distinct("method") {
 		for _, lin := range t.where(m).distinct("linearisation") {
@@ -205,7 +205,7 @@ func alphaCurveSection(s *study) (*section, error) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.figure(f, "Per grid point. Where the maxima of all step sizes lie above one another, one α serves them all."); err != nil {
+	if err := sec.Figure(f, "Per grid point. Where the maxima of all step sizes lie above one another, one α serves them all."); err != nil {
 		return nil, err
 	}
 	return sec, nil

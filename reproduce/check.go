@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // expected holds the results of a full run with seed 1, and tolerances.csv,
@@ -110,7 +111,7 @@ func (s *study) picture(t *table) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join("reproduce", "fig1.png"), png)
+	return shell.WriteFile(filepath.Join("reproduce", "fig1.png"), png)
 }
 
 func expected(name string) (*table, error) {

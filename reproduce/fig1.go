@@ -18,14 +18,14 @@ var fig1 = experiment{
 	compute: computeFig1, section: fig1Section,
 }
 
-func (s *study) fig1Ensemble(ctx context.Context, n int, keep bool, progress func(done, total int)) (*probode.Ensemble, error) {
+func (s *study) fig1Ensemble(ctx context.Context, n int, keep bool) (*probode.Ensemble, error) {
 	return probode.Integrate(ctx, fhn(), backwardEuler, n, probode.Settings{
-		StepSize: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep, Progress: progress,
+		StepSize: 0.1, Alpha: 0.2, Seed: s.seed, Workers: s.workers, KeepPaths: keep,
 	})
 }
 
 func computeFig1(ctx context.Context, s *study) error {
-	e, err := s.fig1Ensemble(ctx, s.paths(500, 200), false, s.progress.part(0, 0.2, ""))
+	e, err := s.fig1Ensemble(ctx, s.paths(500, 200), false)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func computeFig1(ctx context.Context, s *study) error {
 	// The same under the exact distribution of a step, which the Gaussian one
 	// stands for, with how far apart the two are in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
-		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(0.2, 1, "exact distribution"),
+		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e := ensembleOf(t, "t")
 	summary := viz.Bands(e)
 	// The paths themselves are not in the file: the seed gives them again.
-	ens, err := s.fig1Ensemble(context.Background(), n, true, nil)
+	ens, err := s.fig1Ensemble(context.Background(), n, true)
 	if err != nil {
 		return viz.Figure{}, err
 	}
@@ -116,13 +116,13 @@ func fig1Section(s *study) (*section, error) {
 	}
 	sec := &section{}
 	n := s.paths(500, 200)
-	sec.text(fmt.Sprintf(`%d repetitions of the probabilistic backward Euler method (AM0, linearised at the current state as in section 2.4) with h = 0.1 and α = 0.2 on 0 ≤ t ≤ 20.
-Above, the paths; below, their mean and bands of one, two and three standard deviations.`, n))
+	sec.Text(`%d repetitions of the probabilistic backward Euler method (AM0, linearised at the current state as in section 2.4) with h = 0.1 and α = 0.2 on 0 ≤ t ≤ 20.
+Above, the paths; below, their mean and bands of one, two and three standard deviations.`, n)
 	f, err := s.fig1Figure(t, min(n, 100))
 	if err != nil {
 		return nil, err
 	}
-	if err := sec.figure(f, "The paper's Figure 1: paths above, of which the first 100 are drawn, mean and bands below."); err != nil {
+	if err := sec.Figure(f, "The paper's Figure 1: paths above, of which the first 100 are drawn, mean and bands below."); err != nil {
 		return nil, err
 	}
 	mean, sd, ref, det := t.floats("mean"), t.floats("sd"), t.floats("reference"), t.floats("deterministic")

@@ -78,20 +78,10 @@ func computeFig2(ctx context.Context, s *study) error {
 		name string
 		m    probode.Method
 	}{{"forward-euler", forwardEuler}, {"backward-euler", backwardEuler}}
-	runs := float64(len(methods)*len(schemes)*len(steps) + 4)
-	done := 0.
-	hook := func(what string) func(mcmc.Progress) {
-		from := done
-		done++
-		return func(p mcmc.Progress) {
-			s.progress.at((from+float64(p.Done)/float64(p.Total))/runs, fmt.Sprintf("%s, accepted %.2f", what, p.Stats.Rate()))
-		}
-	}
 	for _, m := range methods {
 		for _, scheme := range schemes {
 			for _, h := range steps {
 				set := s.fig2Settings(scheme)
-				set.Progress = hook(fmt.Sprintf("%s %v h=%g", m.name, scheme, h))
 				c, err := bayes.Sample(ctx, s.posterior(m.m, h), scheme, set)
 				if err != nil {
 					return err
@@ -131,7 +121,6 @@ func computeFig2(ctx context.Context, s *study) error {
 			if !s.quick {
 				set.Draws *= 10 // short steps explore slowly
 			}
-			set.Progress = hook(fmt.Sprintf("%v, proposal × %.2g", scheme, scale))
 			c, err := bayes.Sample(ctx, s.posterior(backwardEuler, 0.05), scheme, set)
 			if err != nil {
 				return err
@@ -159,10 +148,10 @@ func fig2Section(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(fmt.Sprintf(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
+	sec.Text(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
 Four chains each, started at (.2, .2, 3) plus Gaussian noise of standard deviation (.01, .05, .02); burn-in of 1000 iterations, thinned by %d. Proposal: Gaussian random walk, covariance 2.38²/3 · diag(.02, .07, .05)² for 1000 iterations, then 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 000 iterations; <i>pcn</i>, Metropolis within Gibbs with preconditioned Crank–Nicolson moves of ξ and joint ones of θ and ξ, runs until the bulk effective sample size of every parameter is %d, at most %d iterations.`,
-		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin))
+		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin)
 	titles := map[string]string{"deterministic": "deterministic", "paper": "probabilistic, paper's scheme", "pcn": "probabilistic, pCN within Gibbs",
 		"forward-euler": "forward Euler", "backward-euler": "backward Euler"}
 	f := viz.Figure{Title: "Posterior of (θ2, θ3): contours of 50 % and 90 %", Columns: 3, Width: 1100, Height: 760}
@@ -185,10 +174,10 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.figure(f, "The paper's Figure 2 is the first two columns. The third is the posterior that the model defines."); err != nil {
+	if err := sec.Figure(f, "The paper's Figure 2 is the first two columns. The third is the posterior that the model defines."); err != nil {
 		return nil, err
 	}
-	if err := sec.figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. Schemes lie side by side at each h."); err != nil {
+	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. Schemes lie side by side at each h."); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -205,7 +194,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	sec.folded(fmt.Sprintf("The numbers: %d rows", len(rows)),
 		[]string{"method", "scheme", "h", "parameter", "mean ± sd", "95 % interval", "bulk ESS", "R̂", "accepted"}, rows)
 	if capped {
-		sec.text(fmt.Sprintf("† ended at the cap of %d iterations, short of an effective sample size of %d.", 1000+capDraws*thin, wantedESS))
+		sec.Text("† ended at the cap of %d iterations, short of an effective sample size of %d.", 1000+capDraws*thin, wantedESS)
 	}
 
 	coarse := t.distinct("h")[len(t.distinct("h"))-1]

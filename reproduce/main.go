@@ -50,7 +50,6 @@ type study struct {
 	dataFile   string // "" for the built-in data
 	data       *bayes.Data
 	only       []*experiment
-	progress   *progress
 	took       map[string]time.Duration
 }
 
@@ -115,19 +114,16 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	start := time.Now()
-	s.progress = newProgress(os.Stderr, len(s.only))
-	for _, e := range s.only {
-		s.progress.begin(e.name)
+	for i, e := range s.only {
+		fmt.Fprintf(os.Stderr, "[%d/%d] %s: %s\n", i+1, len(s.only), e.name, e.title)
 		begin := time.Now()
 		if err := e.compute(ctx, s); err != nil {
-			s.progress.end("stopped")
 			if ctx.Err() != nil {
 				return fmt.Errorf("interrupted during %s; what was complete by then is in %s", e.name, s.out)
 			}
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
 		s.took[e.name] = time.Since(begin)
-		s.progress.end(e.title)
 	}
 	report := filepath.Join(s.out, "report.html")
 	if err := s.writeReport(report); err != nil {

@@ -28,9 +28,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	}
 	t := &table{name: "meansquare", header: []string{"method", "linearisation", "h", "ms_error", "se"}}
 	all := setups([]int{1, 2}, []int{0, 1, 2})
-	for m, u := range all {
+	for _, u := range all {
 		for k := range last + 1 {
-			s.progress.at((float64(m)+float64(k)/float64(last+1))/float64(len(all)), u.String())
 			h := 0.1 / math.Exp2(float64(k))
 			solver, err := newSolver(p, u.method, h, u.alpha)
 			if err != nil {
@@ -83,11 +82,11 @@ func meanSquareSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(`E max_i ‖Z_i − x(t_i)‖² over the ensemble, with the paper's α for each method. The theorem promises the slope 2(s+1) for Adams–Moulton of s steps;
+	sec.Text(`E max_i ‖Z_i − x(t_i)‖² over the ensemble, with the paper's α for each method. The theorem promises the slope 2(s+1) for Adams–Moulton of s steps;
 for Adams–Bashforth of s steps it is 2s.`)
 	f := groupPanels(t, "ms_error", "mean-square error", map[string][]float64{"none": {2, 4}, "current": {2, 4}, "predictor": {2, 4, 6}, "newton": {2, 4, 6}})
 	f.Title = "Mean-square error of the probabilistic methods, FitzHugh–Nagumo"
-	if err := sec.figure(f, "AM2 linearised at the current state runs with slope 4 in place of 6."); err != nil {
+	if err := sec.Figure(f, "AM2 linearised at the current state runs with slope 4 in place of 6."); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -115,7 +114,7 @@ for Adams–Bashforth of s steps it is 2s.`)
 			rows = append(rows, []string{m, lin, fmt.Sprint(promised), fmt.Sprintf("%.2f", slope), verdict})
 		}
 	}
-	sec.table([]string{"method", "linearisation", "slope promised", "slope observed", ""}, rows)
+	sec.Table("class=scroll", []string{"method", "linearisation", "slope promised", "slope observed", ""}, rows)
 	sec.claim("converges in mean square at the rate of the deterministic method (Theorem, part iii)",
 		fmt.Sprintf("Observed for the method as defined (AM0, AM1, AM2 with Newton: %.2f, %.2f, %.2f). With the linearisation of §2.4, AM2 has %.2f.",
 			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]),

@@ -29,8 +29,7 @@ func computeOrders(ctx context.Context, s *study) error {
 	}
 	t := &table{name: "orders", header: []string{"method", "linearisation", "h", "max_error", "observed_order"}}
 	all := setups([]int{1, 2, 3, 4, 5}, []int{0, 1, 2, 3, 4})
-	for n, u := range all {
-		s.progress.at(float64(n)/float64(len(all)), u.String())
+	for _, u := range all {
 		before := math.NaN()
 		for k := range last + 1 {
 			if err := ctx.Err(); err != nil {
@@ -99,12 +98,12 @@ func ordersSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(`The error of the classical methods (ξ = 0), max over t of the Euclidean norm, against an accurate solution.
+	sec.Text(`The error of the classical methods (ξ = 0), max over t of the Euclidean norm, against an accurate solution.
 The theorem's part (iii) promises the rate of the deterministic method; section 2.4 says of the linearisation at the current state that it
 “does not impact the global convergence of the integrator”.`)
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
-	if err := sec.figure(f, "Adams–Moulton of s steps linearised at the current state has order min(s+1, 2): all curves of two and more steps run with slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has its order s+1. Curves end in rounding near 1e-14."); err != nil {
+	if err := sec.Figure(f, "Adams–Moulton of s steps linearised at the current state has order min(s+1, 2): all curves of two and more steps run with slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has its order s+1. Curves end in rounding near 1e-14."); err != nil {
 		return nil, err
 	}
 	// The order is read off where the error is small enough for its leading
@@ -135,7 +134,7 @@ The theorem's part (iii) promises the rate of the deterministic method; section 
 			rows = append(rows, []string{m, lin, strconv.Itoa(promised), fmt.Sprintf("%.2f", best), verdict})
 		}
 	}
-	sec.table([]string{"method", "linearisation", "order promised", "order observed", ""}, rows)
+	sec.Table("class=scroll", []string{"method", "linearisation", "order promised", "order observed", ""}, rows)
 	sec.missing(t, "max_error", "the path diverged")
 	at := func(m, lin, h string) string {
 		g := t.where(m, lin, h)

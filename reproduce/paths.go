@@ -21,19 +21,18 @@ var paths = experiment{
 
 func computePaths(ctx context.Context, s *study) error {
 	t := &table{name: "paths", header: []string{"problem", "h", "alpha", "t", "component", "mean", "sd", "deterministic", "reference"}}
-	for i, c := range []struct {
+	for _, c := range []struct {
 		p *probode.Problem
 		h float64
 	}{{problems.ProteinActivation(), 1}, {fhn(), 0.1}} {
-		at := float64(i) / 2
 		cal, err := probode.Calibrate(ctx, c.p, backwardEuler, probode.CalibrateSettings{
 			Rule: probode.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{}),
-			StepSize: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers, Progress: s.progress.part(at, at+.4, c.p.Name)})
+			StepSize: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers})
 		if err != nil {
 			return err
 		}
 		e, err := probode.Integrate(ctx, c.p, backwardEuler, s.paths(100, 100), probode.Settings{
-			StepSize: c.h, Alpha: cal.Alpha, Seed: s.seed, Workers: s.workers, Progress: s.progress.part(at+.4, at+.5, c.p.Name)})
+			StepSize: c.h, Alpha: cal.Alpha, Seed: s.seed, Workers: s.workers})
 		if err != nil {
 			return err
 		}
@@ -52,14 +51,14 @@ func pathsSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.text(`Probabilistic backward Euler on the protein activation model of Vyshemirsky & Girolami (2008) and on FitzHugh–Nagumo, 100 paths each, α at its maximising value α*.
+	sec.Text(`Probabilistic backward Euler on the protein activation model of Vyshemirsky & Girolami (2008) and on FitzHugh–Nagumo, 100 paths each, α at its maximising value α*.
 The paper's source holds this figure, commented out.`)
 	for _, name := range t.distinct("problem") {
 		g := t.where(name)
 		f := viz.Bands(ensembleOf(g, "t"))
 		f.Columns = 2
 		f.Title = fmt.Sprintf("%s, h = %s, α* = %.2g", name, g.rows[0][1], number(g.rows[0][2]))
-		if err := sec.figure(f, ""); err != nil {
+		if err := sec.Figure(f, ""); err != nil {
 			return nil, err
 		}
 		var words []string

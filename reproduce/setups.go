@@ -47,25 +47,17 @@ func setups(ab, am []int) []setup {
 	return out
 }
 
-// eachStep calls do for every method and step size, with a hook that moves the
-// progress bar: by the number of steps that a path takes, to which the work is
-// proportional.
-func (s *study) eachStep(all []setup, do func(u setup, h float64, progress func(done, total int)) error) error {
+// eachStep calls do for every method and step size.
+func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	steps := []float64{.005, .01, .02, .05, .1}
 	if s.quick {
 		steps = []float64{.05, .1}
 	}
-	var total, done float64
-	for _, h := range steps {
-		total += float64(len(all)) / h
-	}
 	for _, u := range all {
 		for _, h := range steps {
-			share := 1 / h / total
-			if err := do(u, h, s.progress.part(done, done+share, fmt.Sprintf("%v h=%g", u, h))); err != nil {
+			if err := do(u, h); err != nil {
 				return err
 			}
-			done += share
 		}
 	}
 	return nil

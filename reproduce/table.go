@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // A table is a CSV file in memory: the only thing that passes from the
@@ -114,7 +116,7 @@ func (s *study) save(t *table) error {
 	if err := w.Error(); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
+	return shell.WriteFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
 }
 
 // load reads a table back.
@@ -142,24 +144,4 @@ func parseTable(name string, b []byte) (*table, error) {
 		return nil, fmt.Errorf("%s is empty", name)
 	}
 	return &table{name: name, header: rows[0], rows: rows[1:]}, nil
-}
-
-// writeFile writes a file in full or not at all.
-func writeFile(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails when the file has been renamed
-	_, err = f.Write(b)
-	if e := f.Chmod(0o644); err == nil {
-		err = e
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"html"
 	"math"
-	"strings"
 
 	"github.com/probode/probode/pkg/viz/plots"
+	"github.com/probode/probode/reproduce/internal/page"
 )
 
 // The part of the page that answers: a form, and a script that ranks methods and
@@ -64,7 +64,7 @@ func (r *row) spread() plots.Spread {
 
 // chooser writes the form, the places that the script fills, and the script with its
 // data.
-func (o *observatory) chooser(p *page, rows []row, answers []answer) error {
+func (o *observatory) chooser(p *page.Page, rows []row, answers []answer) error {
 	cells := summary(rows)
 	type table = map[string]any
 	number := func(v float64) any {
@@ -132,9 +132,4 @@ func (o *observatory) chooser(p *page, rows []row, answers []answer) error {
 `)
 	fmt.Fprintf(p, "<script type=\"application/json\" id=\"data\">%s</script>\n", text)
 	return nil
-}
-
-// script ends the page: it needs all that is above.
-func (p *page) script() {
-	fmt.Fprintf(p, "<script>\n%s</script>\n", strings.ReplaceAll(chooserScript, "</", `<\/`))
 }

@@ -5,15 +5,16 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/reproduce/internal/page"
 )
 
 // answerPart says what solvers do to posteriors.
-func (o *observatory) answerPart(p *page, answers []answer) error {
+func (o *observatory) answerPart(p *page.Page, answers []answer) error {
 	if len(answers) == 0 {
 		return nil
 	}
 	p.WriteString("<h2>What does the solver do to my posterior?</h2>\n")
-	p.text("Posteriors of simulated data, solved by %v with three steps, against the one of RK4 with steps %d times smaller than the coarsest. Bias is that of the worst parameter, in accurate standard deviations; widths are ratios of standard deviations, the least and the largest of all parameters; total variation is that of the marginals over %d bins, in brackets that of equal distributions from as many draws. Marked: bias below 0.1, widths within 10 %%.", solver, fineness, bins)
+	p.Text("Posteriors of simulated data, solved by %v with three steps, against the one of RK4 with steps %d times smaller than the coarsest. Bias is that of the worst parameter, in accurate standard deviations; widths are ratios of standard deviations, the least and the largest of all parameters; total variation is that of the marginals over %d bins, in brackets that of equal distributions from as many draws. Marked: bias below 0.1, widths within 10 %%.", solver, fineness, bins)
 	f := viz.Figure{Title: "largest bias of a parameter against the time of 1000 effective draws", Columns: 2}
 	var lines [][]string
 	for i := range o.questions {
@@ -54,9 +55,9 @@ func (o *observatory) answerPart(p *page, answers []answer) error {
 			mark(a.narrowest > 0.9 && a.widest < 1.1)+fmt.Sprintf("%.2f–%.2f", a.narrowest, a.widest), fmt.Sprintf("%.2f (%.2f)", a.variation, a.floor),
 			fmt.Sprintf("%.3g", a.solves), fmt.Sprintf("%.3g", a.seconds), note))
 	}
-	if err := p.figure(f, ""); err != nil {
+	if err := p.Figure(f, ""); err != nil {
 		return err
 	}
-	p.table("tall", "answers", []string{"posterior", "step", "remedy", "bias", "of", "widths", "total variation", "solves a draw", "s/1000 effective", ""}, lines)
+	p.Table(`class="scroll tall" id="answers"`, []string{"posterior", "step", "remedy", "bias", "of", "widths", "total variation", "solves a draw", "s/1000 effective", ""}, lines)
 	return nil
 }

@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string) error {
 	if err := summary(rows).Write(&small); err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(o.out, "summary.csv"), small.Bytes()); err != nil {
+	if err := shell.WriteFile(filepath.Join(o.out, "summary.csv"), small.Bytes()); err != nil {
 		return err
 	}
 	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)
@@ -112,7 +112,7 @@ func (o *observatory) settle() error {
 	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
 		return fmt.Errorf("%s has results of %s, and these are to be of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
 	}
-	return writeFile(path, []byte(mine+"\n"))
+	return shell.WriteFile(path, []byte(mine+"\n"))
 }
 
 // observe computes the cells that are not among rows and returns all rows in the

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/reproduce/internal/page"
 )
 
 // The quick form gives a table and a page; a second run computes nothing again
@@ -185,7 +186,7 @@ func TestVerdictOfBadCells(t *testing.T) {
 		t.Errorf("standing %+v", s)
 	}
 	o := &observatory{}
-	var p page
+	var p page.Page
 	if err := o.chooser(&p, []row{classical, r}, nil); err != nil || !strings.Contains(p.String(), `"mean_square":1000000000`) {
 		t.Errorf("the page has no bad cell: %v", err)
 	}

@@ -1,15 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"html"
 	"image/color"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/reproduce/internal/page"
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // The page: tables and figures from the rows, which stand alone in one file.
@@ -23,14 +23,8 @@ const head = `<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Which solver, and how far to trust its spread</title>
 <style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
-p { max-width: 50rem; } figure { margin: 1.5rem 0; }
-.scroll { overflow: auto; } .tall { max-height: 36rem; }
-table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
-th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
-th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; } td:first-child, #cells td:nth-child(3) { white-space: nowrap; } td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.good { color: #00704f; } td.bad { color: #b34700; }
+` + page.Style + `.tall { max-height: 36rem; }
+td:first-child, #cells td:nth-child(3) { white-space: nowrap; }
 input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
 #ask { display: flex; flex-wrap: wrap; gap: .6rem 1.2rem; background: #f3f5f7; padding: .8rem 1rem; border-radius: 6px; }
 #ask select { font: inherit; padding: .15rem .3rem; max-width: 100%; }
@@ -48,48 +42,6 @@ input { font: inherit; padding: .2rem .5rem; width: 24rem; max-width: 90%; }
 </style>
 `
 
-type page struct{ bytes.Buffer }
-
-func (p *page) text(format string, args ...any) { fmt.Fprintf(p, "<p>"+format+"</p>\n", args...) }
-
-// table writes a table; a cell that begins with + or ! is marked as good or bad.
-func (p *page) table(class, id string, header []string, rows [][]string) {
-	fmt.Fprintf(p, "<div class=\"scroll %s\"><table id=%q>\n<thead><tr>", class, id)
-	for _, h := range header {
-		fmt.Fprintf(p, "<th>%s</th>", html.EscapeString(h))
-	}
-	p.WriteString("</tr></thead><tbody>\n")
-	for _, r := range rows {
-		p.WriteString("<tr>")
-		for _, c := range r {
-			class := ""
-			if c, ok := strings.CutPrefix(c, "+"); ok {
-				fmt.Fprintf(p, "<td class=\"n good\">%s</td>", html.EscapeString(c))
-				continue
-			}
-			if c, ok := strings.CutPrefix(c, "!"); ok {
-				fmt.Fprintf(p, "<td class=\"n bad\">%s</td>", html.EscapeString(c))
-				continue
-			}
-			if c != "" && strings.ContainsRune("0123456789-–", []rune(c)[0]) {
-				class = " class=n"
-			}
-			fmt.Fprintf(p, "<td%s>%s</td>", class, html.EscapeString(c))
-		}
-		p.WriteString("</tr>\n")
-	}
-	p.WriteString("</tbody></table></div>\n")
-}
-
-func (p *page) figure(f viz.Figure, caption string) error {
-	h, err := viz.HTML(f)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p, "<figure>\n%s<figcaption>%s</figcaption></figure>\n", h, html.EscapeString(caption))
-	return nil
-}
-
 // within marks v as good if it is in [lo, hi].
 func within(v, lo, hi float64, format string) string {
 	mark := "!"
@@ -102,7 +54,7 @@ func within(v, lo, hi float64, format string) string {
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }
 
 func (o *observatory) writePage(path string, rows []row, answers []answer) error {
-	var p page
+	var p page.Page
 	p.WriteString(head)
 	p.WriteString("<h1>Which solver, and how far to trust its spread</h1>\n")
 	cells, judged := 0, 0
@@ -121,7 +73,7 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 			methods = append(methods, r.method)
 		}
 	}
-	p.text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each of them every rule chose a noise scale at the problem's own parameters, without an accurate solution, and was judged at %d other parameter values (log-normal about them, sd 10 %%) with other noise, against accurate solutions at up to %d times: %d judgements. All cells weigh the same.",
+	p.Text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each of them every rule chose a noise scale at the problem's own parameters, without an accurate solution, and was judged at %d other parameter values (log-normal about them, sd 10 %%) with other noise, against accurate solutions at up to %d times: %d judgements. All cells weigh the same.",
 		len(problems), len(methods), cells, o.others, observed, judged)
 	if err := o.chooser(&p, rows, answers); err != nil {
 		return err
@@ -136,15 +88,15 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 	if err := o.allPart(&p, rows, answers); err != nil {
 		return err
 	}
-	p.script()
+	fmt.Fprintf(&p, "<script>\n%s</script>\n", strings.ReplaceAll(chooserScript, "</", `<\/`)) // at the end, since it uses all that precedes
 	p.WriteString("</html>\n")
-	return writeFile(path, p.Bytes())
+	return shell.WriteFile(path, []byte(p.String()))
 }
 
 // advice says which method to take, without a script.
-func (o *observatory) advice(p *page, rows []row) {
+func (o *observatory) advice(p *page.Page, rows []row) {
 	p.WriteString("<h3>The same as a table, by kind of problem</h3>\n")
-	p.text("Find the kind of your problem and the relative error you can live with. Methods are in the order of how many problems of the kind they reach it on with one of the steps that were tried, and then of their time; ×2 means twice that of the fastest one. The last number is the mean squared standardised error of the rule “%s”: 1 is honest, 4 a stated standard deviation half of what it should be.", recommended)
+	p.Text("Find the kind of your problem and the relative error you can live with. Methods are in the order of how many problems of the kind they reach it on with one of the steps that were tried, and then of their time; ×2 means twice that of the fastest one. The last number is the mean squared standardised error of the rule “%s”: 1 is honest, 4 a stated standard deviation half of what it should be.", recommended)
 	var table [][]string
 	for _, kind := range kinds {
 		for _, target := range []float64{1e-1, 1e-2, 1e-4} {
@@ -167,19 +119,19 @@ func (o *observatory) advice(p *page, rows []row) {
 			table = append(table, line)
 		}
 	}
-	p.table("", "advice", []string{"kind of problem", "error", "first", "second", "third", "fourth"}, table)
+	p.Table(`class="scroll" id="advice"`, []string{"kind of problem", "error", "first", "second", "third", "fourth"}, table)
 }
 
 // calibrationPart compares the rules.
-func (o *observatory) calibrationPart(p *page, rows []row) error {
+func (o *observatory) calibrationPart(p *page.Page, rows []row) error {
 	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
-	p.text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
+	p.Text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
 	for _, common := range []bool{true, false} {
 		title := "In the cells in which every rule has a verdict:"
 		if !common {
 			title = "In all cells of each rule; “fails” counts those in which paths could not be solved or the method is exact:"
 		}
-		p.text("%s", title)
+		p.Text("%s", title)
 		var table [][]string
 		for _, s := range standings(rows, o.names(), common) {
 			if s.cells == 0 {
@@ -190,9 +142,9 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 				percent(s.coverage[0]), percent(s.coverage[2]),
 				within(100*s.near, 95, 100, "%.0f %%"), within(100*s.nearEach, 95, 100, "%.0f %%"), fmt.Sprintf("%.1f %%", 100*s.wide), fmt.Sprintf("%.2f", s.crps), fmt.Sprintf("%.2f", s.energy), percent(s.se), fmt.Sprintf("%.2g", s.drift)})
 		}
-		p.table("", fmt.Sprintf("rules%t", common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score", "± of α*", "drift of α*"}, table)
+		p.Table(fmt.Sprintf(`class="scroll" id="rules%t"`, common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score", "± of α*", "drift of α*"}, table)
 	}
-	p.text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span. ± of α*: its standard error over paths and over time, relative, and drift: the largest α* over the smallest at the three sizes of a method on a problem; medians.")
+	p.Text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span. ± of α*: its standard error over paths and over time, relative, and drift: the largest α* over the smallest at the three sizes of a method on a problem; medians.")
 	o.unreached(p, rows)
 	f := viz.Figure{Columns: 2, Height: 470}
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
@@ -224,7 +176,7 @@ func (o *observatory) calibrationPart(p *page, rows []row) error {
 	}
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Rule{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	f.Panels = []viz.Panel{coverage, square}
-	return p.figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
+	return p.Figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
 }
 
 // emphasised makes the curve of the recommended rule stand out.
@@ -236,8 +188,8 @@ func emphasised(l viz.Line) viz.Line {
 }
 
 // unreached says where the recommended rule has no verdict, or a bad one, and why.
-func (o *observatory) unreached(p *page, rows []row) {
-	p.text("Where the rule “%s” gives no honest spread:", recommended)
+func (o *observatory) unreached(p *page.Page, rows []row) {
+	p.Text("Where the rule “%s” gives no honest spread:", recommended)
 	type group struct {
 		why   string
 		cells []string
@@ -277,14 +229,14 @@ func (o *observatory) unreached(p *page, rows []row) {
 		}
 		lines = append(lines, []string{fmt.Sprint(n), g.why, strings.Join(g.cells, "; ")})
 	}
-	p.table("", "unreached", []string{"cells", "reason", "which"}, lines)
+	p.Table(`class="scroll" id="unreached"`, []string{"cells", "reason", "which"}, lines)
 }
 
 // allPart writes the rows of the recommended rule, with a filter, and has all as
 // files.
-func (o *observatory) allPart(p *page, rows []row, answers []answer) error {
+func (o *observatory) allPart(p *page.Page, rows []row, answers []answer) error {
 	p.WriteString("<h2>All cells</h2>\n<p><input id=\"filter\" placeholder=\"filter: words of problem, method, step\" aria-label=\"filter\"> All rules, as files: <a data-csv=\"cells-csv\" download=\"cells.csv\">cells.csv</a>, <a data-csv=\"answers-csv\" download=\"answers.csv\">answers.csv</a>.</p>\n")
-	p.text("Verdicts are on the rule “%s”. f and J: evaluations of a solve; ± rel.: Monte Carlo error of α*, and that over the course of the solution.", recommended)
+	p.Text("Verdicts are on the rule “%s”. f and J: evaluations of a solve; ± rel.: Monte Carlo error of α*, and that over the course of the solution.", recommended)
 	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {
@@ -305,7 +257,7 @@ func (o *observatory) allPart(p *page, rows []row, answers []answer) error {
 		}
 		lines = append(lines, line)
 	}
-	p.table("tall", "cells", []string{"problem", "method", "step", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", "CRPS", ""}, lines)
+	p.Table(`class="scroll tall" id="cells"`, []string{"problem", "method", "step", "error", "f", "J", "ms", "α", "± rel.", "mean square (band)", "1 sd", "2 sd", "CRPS", ""}, lines)
 	cells, err := table(rows)
 	if err != nil {
 		return err

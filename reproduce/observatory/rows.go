@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/probode/probode/reproduce/internal/shell"
 )
 
 // The results as a table: one row for each rule of a cell, and one, of the rule
@@ -207,7 +208,7 @@ func save[T any, P interface {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, text)
+	return shell.WriteFile(path, text)
 }
 
 // table returns the rows as CSV.
@@ -224,23 +225,6 @@ func table[T any, P interface {
 	}
 	w.Flush()
 	return b.Bytes(), w.Error()
-}
-
-// writeFile gives a file its name only when it is whole, whoever else writes it.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 func oneLine(err error) string {

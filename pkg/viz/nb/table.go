@@ -2,7 +2,6 @@ package nb
 
 import (
 	"fmt"
-	"html"
 	"reflect"
 	"strconv"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // Table shows rows under a header. Floating-point numbers are rounded to four
@@ -34,8 +34,13 @@ func Table(header []string, rows ...[]any) {
 	}
 	pause()
 	send(bundle{
-		protocol.MIMETextHTML:  htmlTable(header, cells, right),
-		protocol.MIMETextPlain: plainTable(header, cells, right),
+		protocol.MIMETextHTML: viz.Table(header, cells, func(_, j int) string {
+			if right[j] {
+				return `style="text-align:right"`
+			}
+			return `style="text-align:left"` // JupyterLab aligns cells right
+		}),
+		protocol.MIMETextPlain: strings.TrimSuffix(text.Table(append([][]string{header}, cells...), func(j int) bool { return !right[j] }), "\n"),
 	}, "")
 	synchronise()
 }
@@ -73,31 +78,3 @@ func number(x float64) string {
 
 var superscript = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
 	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
-
-func htmlTable(header []string, cells [][]string, right []bool) string {
-	var b strings.Builder
-	row := func(tag string, cells []string) {
-		b.WriteString("<tr>")
-		for j, s := range cells {
-			align := "left"
-			if right[j] {
-				align = "right"
-			}
-			fmt.Fprintf(&b, `<%s style="text-align:%s">%s</%[1]s>`, tag, align, html.EscapeString(s))
-		}
-		b.WriteString("</tr>\n")
-	}
-	b.WriteString("<table>\n<thead>")
-	row("th", header)
-	b.WriteString("</thead>\n<tbody>\n")
-	for _, c := range cells {
-		row("td", c)
-	}
-	b.WriteString("</tbody>\n</table>")
-	return b.String()
-}
-
-func plainTable(header []string, cells [][]string, right []bool) string {
-	all := append([][]string{header}, cells...)
-	return strings.TrimSuffix(text.Table(all, func(j int) bool { return !right[j] }), "\n")
-}

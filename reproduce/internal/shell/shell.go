@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -74,4 +75,21 @@ func names(flags *flag.FlagSet) string {
 	var all []string
 	flags.VisitAll(func(f *flag.Flag) { all = append(all, "-"+f.Name) })
 	return strings.Join(all, ", ")
+}
+
+// WriteFile writes a file as a whole or not at all.
+func WriteFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
 }

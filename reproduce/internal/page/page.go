@@ -1,0 +1,68 @@
+// Package page writes the parts of the HTML pages of the reproduction and of the
+// observatory.
+package page
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/viz"
+)
+
+// Style is the style sheet that the pages have in common.
+const Style = `body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 1120px; margin: 2rem auto; padding: 0 1rem; }
+h1 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
+p { max-width: 50rem; } figure { margin: 1.5rem 0; } figcaption { color: #555; max-width: 50rem; }
+.scroll { overflow: auto; }
+table { border-collapse: collapse; font-size: 14px; margin: 1rem 0; }
+th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; border-bottom: 1px solid #e4e4e4; }
+th { border-bottom: 2px solid #999; position: sticky; top: 0; background: #fff; }
+td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.good { color: #00704f; } .bad { color: #b34700; }
+`
+
+// A Page is HTML that grows from top to bottom.
+type Page struct{ strings.Builder }
+
+// Text writes a paragraph of HTML.
+func (p *Page) Text(format string, args ...any) { fmt.Fprintf(p, "<p>"+format+"</p>\n", args...) }
+
+// Figure writes a figure with its caption.
+func (p *Page) Figure(g viz.Graphic, caption string) error {
+	h, err := viz.HTML(g)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p, "<figure>\n%s<figcaption>%s</figcaption></figure>\n", h, html.EscapeString(caption))
+	return nil
+}
+
+// Table writes a table inside a div with the given attributes. Numbers are aligned
+// right. A cell that begins with + or ! is a number marked as good or bad.
+func (p *Page) Table(attributes string, header []string, rows [][]string) {
+	marks := map[byte]string{'+': "good", '!': "bad"}
+	shown := make([][]string, len(rows))
+	for i, row := range rows {
+		shown[i] = slices.Clone(row)
+		for j, c := range row {
+			if c != "" && marks[c[0]] != "" {
+				shown[i][j] = c[1:]
+			}
+		}
+	}
+	fmt.Fprintf(p, "<div %s>%s</div>\n", attributes, viz.Table(header, shown, func(i, j int) string {
+		if i < 0 || rows[i][j] == "" {
+			return ""
+		}
+		c := rows[i][j]
+		if mark := marks[c[0]]; mark != "" {
+			return fmt.Sprintf(`class="n %s"`, mark)
+		}
+		if strings.ContainsRune("0123456789-–", []rune(c)[0]) || c == "NaN" {
+			return `class="n"`
+		}
+		return ""
+	}))
+}
