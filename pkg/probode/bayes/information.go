@@ -31,6 +31,13 @@ func (LogNormal) Information(dst []float64, m float64, own []float64) bool {
 	return own[0] > 0 && m > 0
 }
 
+// Information is 1/b² on m and on b.
+func (Laplace) Information(dst []float64, _ float64, own []float64) bool {
+	v := 1 / (own[0] * own[0])
+	dst[0], dst[1], dst[2], dst[3] = v, 0, 0, v
+	return own[0] > 0
+}
+
 // Information is 1/m on m.
 func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
 	dst[0] = 1 / m

@@ -25,6 +25,7 @@ type Likelihood interface {
 var (
 	_ Likelihood = Gaussian{}
 	_ Likelihood = LogNormal{}
+	_ Likelihood = Laplace{}
 	_ Likelihood = StudentT{}
 	_ Likelihood = Poisson{}
 	_ Likelihood = NegativeBinomial{}
@@ -81,6 +82,39 @@ func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 		return math.NaN()
 	}
 	return m * math.Exp(own[0]*rng.NormFloat64())
+}
+
+// Laplace is the Likelihood with the density e^(−|y−m|/b)/(2b), for data with outliers.
+type Laplace struct {
+	Scale Value // b > 0; the standard deviation is √2 b
+}
+
+// Own returns b.
+func (l Laplace) Own() []Value { return []Value{l.Scale} }
+
+// LogProb returns −|y − m|/b − log 2b.
+func (Laplace) LogProb(y, m float64, own []float64) float64 {
+	if !(own[0] > 0) {
+		return math.Inf(-1)
+	}
+	return -math.Log(2*own[0]) - math.Abs(y-m)/own[0]
+}
+
+// Rand returns a draw of y, NaN for b ≤ 0.
+func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	if !(own[0] > 0) {
+		return math.NaN()
+	}
+	z := rng.ExpFloat64()
+	if rng.Uint64()&1 == 0 {
+		z = -z
+	}
+	return m + own[0]*z
+}
+
+// Kink is y − m with the weight 1/b.
+func (Laplace) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	return y - m, -1, 1 / own[0], own[0] > 0
 }
 
 // StudentT is the Likelihood (y − m)/σ ~ t_ν, for data with outliers.
@@ -224,6 +258,10 @@ func (g Gaussian) Describe() Description {
 
 func (g LogNormal) Describe() Description {
 	return Description{g, []OwnNumber{{"Sigma", 1}}, "a number > 0"}
+}
+
+func (l Laplace) Describe() Description {
+	return Description{l, []OwnNumber{{"Scale", 1}}, "a finite number"}
 }
 
 func (s StudentT) Describe() Description { // the tails fall with ν

@@ -157,6 +157,7 @@ var likelihoods = []struct {
 }{
 	{Gaussian{}, -0.3, []float64{0.7}, false, -20, 20},
 	{LogNormal{}, 2, []float64{0.5}, false, 0, 200},
+	{Laplace{}, 1, []float64{0.6}, false, -30, 32},
 	{StudentT{}, 1, []float64{5, 0.3}, false, -60, 60},
 	{Poisson{}, 3.7, nil, true, 0, 200},
 	{Poisson{}, 120, nil, true, 0, 1000},
@@ -245,7 +246,7 @@ func TestLikelihoodsAtTheirLimits(t *testing.T) {
 		}
 	}
 	for _, bad := range []float64{0, -3, math.NaN()} {
-		for _, l := range []Likelihood{Gaussian{}, LogNormal{}, StudentT{}, NegativeBinomial{}} {
+		for _, l := range []Likelihood{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, NegativeBinomial{}} {
 			for at := range l.Own() {
 				own := []float64{1, 1}
 				own[at] = bad

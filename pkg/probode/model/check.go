@@ -51,12 +51,10 @@ func (m *Model) check(params map[string]Where) {
 			o.Where.failf("observable %s appears twice: first in line %d of %s", o.ID, at.Line, at.File)
 		}
 		observables[o.ID] = o.Where
-		for _, n := range []*expr.Node{o.Formula, o.Noise} {
-			for _, s := range n.Symbols() {
-				_, param := params[s]
-				if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
-					o.Where.failf("observable %s uses %s, which is not defined", o.ID, s)
-				}
+		for _, s := range o.symbols() {
+			_, param := params[s]
+			if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
+				o.Where.failf("observable %s uses %s, which is not defined", o.ID, s)
 			}
 		}
 	}
@@ -125,7 +123,7 @@ func (m *Model) uses(used map[string]bool) {
 		}
 	}
 	for _, o := range m.Observables {
-		add(o.Formula, o.Noise)
+		add(o.formulas()...)
 	}
 	for _, c := range m.Conditions {
 		for _, s := range c.Set {

@@ -1,19 +1,54 @@
 package model
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
-// data reads a file of measurements beside a model file: PEtab's table if it
-// has a column observableId, else a wide one with a column time, a column for
-// each observable, and conditionId if there are conditions. An empty cell, NA or NaN is a
-// measurement that was not made; lines that begin with # are comments.
+// WithData returns p with the measurements of a file in place of its own. The file is a table
+// such as model files name; time is the name of its column of times, "" for what the model
+// calls the time. It is an error if p has several models.
+//
+// The error about the file is an [*Error].
+func (p *Problem) WithData(file, time string) (q *Problem, err error) {
+	defer catch(&err)
+	dir, base := filepath.Split(file)
+	f := dirFiles(dir)
+	f.warnings, f.opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
+	if len(p.Models) != 1 {
+		(&source{name: text.Clip(base)}).failf(0, "data for a problem of %d models: want one model", len(p.Models))
+	}
+	m := *p.Models[0]
+	if time != "" {
+		m.timeName = time
+	}
+	m.Data = f.data(filepath.ToSlash(base), &m)
+	c := *p
+	c.Models, c.Warnings, c.Files = []*Model{&m}, f.warnings, f.opened
+	c.check()
+	_, err = c.Experiments()
+	return &c, err
+}
+
+// data reads a table of measurements: that of PEtab if it has a column observableId, else a
+// wide one with a column of times, a column for each observable, and conditionId if there are
+// conditions. The column of times has the name that the model gives the time, or is called
+// time. An empty cell, NA or NaN is a measurement that was not made; lines that begin with #
+// are comments.
 func (f *files) data(name string, m *Model) []Measurement {
 	t := f.read(name, maxTable).table('#')
 	if t.has("observableId") {
-		return f.measurementTable(t, m.Observables, len(m.Conditions) > 0)
+		return f.measurementTable(t, m, len(m.Conditions) > 0)
 	}
-	t.need("time")
+	times := m.timeName
+	if times == "" || !t.has(times) && t.has(TimeSymbol) {
+		times = TimeSymbol
+	}
+	t.need(times)
 	observables := map[string]*Observable{}
 	for i := range m.Observables {
 		observables[m.Observables[i].ID] = &m.Observables[i]
@@ -21,29 +56,27 @@ func (f *files) data(name string, m *Model) []Measurement {
 	found := false
 	for _, c := range t.columns {
 		switch {
-		case c == "time" || c == "conditionId":
+		case c == times || c == "conditionId":
 		case observables[c] != nil:
 			found = true
-			for _, e := range []*expr.Node{observables[c].Formula, observables[c].Noise} {
-				for _, s := range e.Symbols() {
-					if isPlaceholder(s, c) {
-						t.failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
-					}
+			for _, s := range observables[c].symbols() {
+				if isPlaceholder(s, c) {
+					t.failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
 				}
 			}
 		default:
-			t.failf(1, "column %s is no observable: want time, conditionId and observables", c)
+			t.failf(1, "column %s is no observable: want %s, conditionId and observables", c, times)
 		}
 	}
 	if !found {
-		t.failf(1, "no column of an observable: want time, conditionId and observables")
+		t.failf(1, "no column of an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
 	}
 	if len(m.Conditions) > 0 {
 		t.need("conditionId")
 	}
 	var list []Measurement
 	for _, r := range t.rows {
-		time := t.time(r.line, r.must("time"))
+		time := t.time(r.line, r.must(times), m.Start)
 		condition := r.get("conditionId")
 		if len(m.Conditions) > 0 {
 			r.must("conditionId")
@@ -60,4 +93,24 @@ func (f *files) data(name string, m *Model) []Measurement {
 		t.failf(0, "no measurements")
 	}
 	return list
+}
+
+func (m *Model) observableIDs() (ids []string) {
+	for _, o := range m.Observables {
+		ids = append(ids, o.ID)
+	}
+	return ids
+}
+
+// formulas returns the formula of the observable and those of its distribution.
+func (o *Observable) formulas() []*expr.Node {
+	return append([]*expr.Node{o.Formula}, numbers(o.Freedom, o.Noise)...)
+}
+
+// symbols returns the names in its formulas.
+func (o *Observable) symbols() (names []string) {
+	for _, n := range o.formulas() {
+		names = append(names, n.Symbols()...)
+	}
+	return names
 }

@@ -6,55 +6,29 @@ import (
 	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
-// logDensity returns the log-density of a measurement y where its formula gives
-// f and its noise formula s, and its derivatives for f and s. With g(y) = y,
-// ln y or log₁₀ y, as Scale says, and r = g(y) − g(f) it is
-//
-//	−ln(2π s²)/2 − r²/(2s²) + ln g′(y)   normal,
-//	−ln(2s) − |r|/s + ln g′(y)           Laplace.
-//
-// The derivative of |r| at 0 is taken to be 0.
-func (r *Row) logDensity(f, s float64) (l, df, ds float64) {
-	gy, gf, slope, jacobian := r.Value, f, 1., 0.
-	switch r.Scale {
-	case Log:
-		gy, gf, slope, jacobian = math.Log(r.Value), math.Log(f), 1/f, -math.Log(r.Value)
-	case Log10:
-		gy, gf, slope, jacobian = math.Log10(r.Value), math.Log10(f), 1/(f*math.Ln10), -math.Log(r.Value*math.Ln10)
-	}
-	d := gy - gf
-	if r.Distribution == Laplace {
-		l = -math.Log(2*s) - math.Abs(d)/s + jacobian
-		sign := 0.
-		if d != 0 {
-			sign = math.Copysign(1, d)
-		}
-		return l, sign / s * slope, -1/s + math.Abs(d)/(s*s)
-	}
-	z := d / s
-	return -math.Log(2*math.Pi)/2 - math.Log(s) - z*z/2 + jacobian, z / s * slope, (z*z - 1) / s
-}
-
-// A formula is the formula and the noise formula of rows, as programs.
+// A formula is the formula of rows and those of their distribution, as programs.
 type formula struct {
-	value *program        // of the two
-	slope func() *program // of their derivatives for states and free parameters, all of the first first
+	value *program             // of all of them
+	slope func() *program      // of their derivatives for states and free parameters, all of the first first
+	of    bayes.Differentiable // the distribution of the rows
 }
 
 // newFormula returns the programs of a row; free are the parameters for which
 // it is differentiated.
 func newFormula(r *Row, inputs, states, free []string) (f formula, err error) {
-	both := []*expr.Node{r.Formula, r.Noise}
-	if f.value, err = newProgram(inputs, both); err != nil {
+	all := r.formulas()
+	f.of = r.Distribution.known(r.Scale)
+	if f.value, err = newProgram(inputs, all); err != nil {
 		return f, err
 	}
 	f.slope = sync.OnceValue(func() *program {
 		var slopes []*expr.Node
 		zero := expr.Num(0)
-		for _, row := range expr.Jacobian(both, append(append([]string(nil), states...), free...)) {
+		for _, row := range expr.Jacobian(all, append(append([]string(nil), states...), free...)) {
 			for _, n := range row {
 				if n == nil {
 					n = zero
@@ -88,15 +62,33 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.Observable), e.Time, e.What)
 }
 
-// impossible says why a row has no density, "" if it has one.
-func (r *Row) impossible(f, s float64) string {
+// impossible says why a row has no density where its formula gives m and those of its
+// distribution own, "" if it has one.
+func (r *Row) impossible(m float64, own []float64) string {
+	for _, s := range own {
+		if !(s > 0) || math.IsInf(s, 1) {
+			return fmt.Sprintf("the noise is %g: want a positive number", s)
+		}
+	}
 	switch {
-	case !(s > 0) || math.IsInf(s, 1):
-		return fmt.Sprintf("the noise is %g: want a positive number", s)
-	case f-f != 0:
-		return fmt.Sprintf("the model gives %g: want a finite number", f)
-	case r.Scale != Lin && !(f > 0):
-		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", f, r.Scale)
+	case m-m != 0:
+		return fmt.Sprintf("the model gives %g: want a finite number", m)
+	case r.Scale != Lin && !(m > 0):
+		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.Scale)
+	case r.Distribution.counts() && !(m > 0 || m == 0 && r.Value == 0):
+		return fmt.Sprintf("the model expects %g of a count: want a positive number", m)
 	}
 	return ""
+}
+
+// spread returns the size of the errors around m: the number of the distribution that is a
+// standard deviation or scale, or the standard deviation of counts.
+func (r *Row) spread(m float64, own []float64) float64 {
+	switch r.Distribution {
+	case Poisson:
+		return math.Sqrt(m)
+	case NegativeBinomial:
+		return math.Sqrt(m + m*m/own[0])
+	}
+	return own[len(own)-1]
 }

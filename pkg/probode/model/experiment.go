@@ -18,18 +18,18 @@ type Experiment struct {
 	Preequilibration string // "" if there is none
 
 	// Pre, if not nil, is run from its initial values to its steady state
-	// before System starts at time 0. It does not depend on the time, has no
+	// before System starts. It does not depend on the time, has no
 	// events, and is the same pointer wherever it is the same system.
 	Pre *System
 	System
 	Rows []Row // by time, those of one time as in the file
 }
 
-// A System is a model at one condition: an initial value problem from time 0.
+// A System is a model at one condition: an initial value problem from Model.Start on.
 type System struct {
 	States []string
 
-	// Initial are the values at time 0. After preequilibration they are
+	// Initial are the values at the start. After preequilibration they are
 	// over the states, too, whose values are then those of the steady state.
 	Initial []*expr.Node
 	Rates   []*expr.Node
@@ -45,13 +45,21 @@ type System struct {
 
 // A Row is a measurement with its formulas written out.
 type Row struct {
-	Observable     string
-	Time           float64 // +Inf: at the steady state
-	Value          float64
-	Formula, Noise *expr.Node // as in Observable, over time, states and parameters
-	Scale          Scale
-	Distribution   Distribution
-	Index          int // of the measurement in Model.Data
+	Observable string
+	Time       float64 // +Inf: at the steady state
+	Value      float64
+
+	// As in Observable, over time, states and parameters.
+	Formula, Noise, Freedom *expr.Node
+	Scale                   Scale
+	Distribution            Distribution
+
+	Index int // of the measurement in Model.Data
+}
+
+// formulas returns the formula of the row and those of its distribution.
+func (r *Row) formulas() []*expr.Node {
+	return append([]*expr.Node{r.Formula}, numbers(r.Freedom, r.Noise)...)
 }
 
 // TimeSymbol is the name of the time in all expressions of a model.

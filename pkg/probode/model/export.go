@@ -36,6 +36,16 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
+	for _, m := range p.Models {
+		if m.Start != 0 {
+			return "", fmt.Errorf("model: %s starts at time %v: PEtab starts at 0", m.Name, m.Start)
+		}
+		for _, o := range m.Observables {
+			if o.Distribution != Normal && o.Distribution != Laplace {
+				return "", fmt.Errorf("model: the distribution of %s is %s: PEtab has normal and laplace", o.ID, o.Distribution)
+			}
+		}
+	}
 	for _, e := range list {
 		if a, b := entangled(e.Events); a != nil {
 			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot say in which order", a.ID, b.ID)
@@ -202,6 +212,8 @@ func (p *Problem) tableParams() (map[string]bool, error) {
 			return nil, fmt.Errorf("model: parameter %s is estimated, yet a condition sets it: PEtab has no words for that", q.ID)
 		case math.IsNaN(q.Lower) || math.IsNaN(q.Upper):
 			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab wants them", q.ID)
+		case q.Prior.Type != "" && !familyNamed(q.Prior.Type).petab:
+			return nil, fmt.Errorf("model: parameter %s has the prior %s, which PEtab does not have", q.ID, q.Prior.Type)
 		}
 	}
 	return in, nil

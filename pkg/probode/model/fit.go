@@ -174,17 +174,6 @@ func newBox(q *Param) (box, error) {
 	return b, nil
 }
 
-// linear is the inverse of Of.
-func (s Scale) linear(u float64) float64 {
-	switch s {
-	case Log:
-		return math.Exp(u)
-	case Log10:
-		return math.Pow(10, u)
-	}
-	return u
-}
-
 // value returns the value on the scale at z, and its derivative.
 func (b *box) value(z float64) (u, slope float64) {
 	if !b.closed {

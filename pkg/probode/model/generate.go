@@ -69,7 +69,7 @@ func (g *generator) problem(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "// %s returns %s.\n", name, strings.Join(strings.Fields(text.Printable(q.Name)), " "))
 	fmt.Fprintf(&b, "func %s() *probode.Problem {\n\treturn &probode.Problem{\n", name)
-	fmt.Fprintf(&b, "Name: %q,\nX0: make([]float64, %d),\nSpan: [2]float64{0, %v},\n", q.Name, d, q.Span[1])
+	fmt.Fprintf(&b, "Name: %q,\nX0: make([]float64, %d),\nSpan: [2]float64{%v, %v},\n", q.Name, d, q.Span[0], q.Span[1])
 	fmt.Fprintf(&b, "States: %#v,\n", q.States)
 	if len(q.Theta) > 0 {
 		fmt.Fprintf(&b, "Params: %#v,\nTheta: %#v,\n", q.Params, q.Theta)
@@ -136,9 +136,9 @@ func (g *generator) event(b *strings.Builder, k int) {
 		case AtStart:
 			fit = "return at"
 		case Late:
-			fit = "return max(at, 0)"
+			fit = fmt.Sprintf("return max(at, %v)", g.q.Span[0])
 		default:
-			fit = "if at <= 0 {\nreturn math.Inf(-1)\n}\nreturn at"
+			fit = fmt.Sprintf("if at <= %v {\nreturn math.Inf(-1)\n}\nreturn at", g.q.Span[0])
 		}
 	}
 	switch {

@@ -1,11 +1,12 @@
 package model
 
 import (
-	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/internal/kinks"
 )
 
@@ -35,39 +36,37 @@ func (l *Likelihood) bends() (kinks bool) {
 	return kinks
 }
 
-// residual returns g(y) − g(f), and the derivative of g at f.
-func (r *Row) residual(f float64) (d, slope float64) {
-	switch r.Scale {
-	case Log:
-		return math.Log(r.Value) - math.Log(f), 1 / f
-	case Log10:
-		return math.Log10(r.Value) - math.Log10(f), 1 / (f * math.Ln10)
-	}
-	return r.Value - f, 1
-}
-
 // add adds a row with the values of its formulas and their derivatives.
-func (b *bend) add(r *Row, f, s float64, df, ds []float64) {
-	_, score, scoreS := r.logDensity(f, s)
-	d, slope := r.residual(f)
-	location, scale := make([]float64, len(df)), make([]float64, len(df))
-	for i := range df {
-		location[i], scale[i] = -slope*df[i]/s, ds[i]/s
-		b.Gradient[i] -= scoreS * ds[i]
-		if r.Distribution != Laplace {
-			b.Gradient[i] -= score * df[i]
-		}
-	}
-	twice := 2.
+func (b *bend) add(r *Row, of bayes.Differentiable, m float64, own []float64, derivatives [][]float64) {
+	n := len(derivatives)
+	score, info := make([]float64, n), make([]float64, n*n)
+	of.Slope(score, r.Value, m, own)
+	of.(bayes.Informer).Information(info, m, own)
+	first := 0
 	if r.Distribution == Laplace {
-		twice = 1
-		b.U, b.J, b.Scale = append(b.U, d/s), append(b.J, location), append(b.Scale, scale)
-	} else {
-		b.Curvature.SymRankOne(b.Curvature, 1, mat.NewVecDense(len(df), location))
+		d, slope, weight, _ := of.(bayes.Kinked).Kink(r.Value, m, own)
+		first = 1
+		location, scale := slices.Clone(derivatives[0]), slices.Clone(derivatives[1])
+		floats.Scale(slope*weight, location)
+		floats.Scale(weight, scale)
+		b.U, b.J, b.Scale = append(b.U, d*weight), append(b.J, location), append(b.Scale, scale)
 	}
-	b.Metric.SymRankOne(b.Metric, 1, mat.NewVecDense(len(df), location))
-	for _, m := range []*mat.SymDense{b.Curvature, b.Metric} {
-		m.SymRankOne(m, twice, mat.NewVecDense(len(df), scale))
+	for i, x := range derivatives {
+		if i >= first {
+			floats.AddScaled(b.Gradient, -score[i], x)
+		}
+		for j, y := range derivatives[:i+1] {
+			v := info[i*n+j]
+			for k, to := range []*mat.SymDense{b.Curvature, b.Metric} {
+				switch {
+				case v == 0 || k == 0 && j < first:
+				case i == j:
+					to.SymRankOne(to, v, mat.NewVecDense(len(x), x))
+				default:
+					to.RankTwo(to, v, mat.NewVecDense(len(x), x), mat.NewVecDense(len(y), y))
+				}
+			}
+		}
 	}
 }
 

@@ -29,7 +29,7 @@ func (m *Model) LaTeX() string {
 	}
 	lines(len(m.States), "states", func(i int) {
 		s := &m.States[i]
-		fmt.Fprintf(&b, `\frac{\mathrm{d}\,%[1]s}{\mathrm{d}t} &= %[2]s, & %[1]s(0) &= %[3]s`, latexName(s.ID), latex(s.Rate), latex(s.Init))
+		fmt.Fprintf(&b, `\frac{\mathrm{d}\,%[1]s}{\mathrm{d}t} &= %[2]s, & %[1]s(%[4]v) &= %[3]s`, latexName(s.ID), latex(s.Rate), latex(s.Init), m.Start)
 	})
 	lines(len(m.Assignments), "assignments", func(i int) {
 		a := &m.Assignments[i]
@@ -57,14 +57,23 @@ func (m *Model) LaTeX() string {
 		case Log10:
 			y, f = `\log_{10} `+y, `\log_{10}\left(`+f+`\right)`
 		}
-		if o.Distribution == Laplace {
-			fmt.Fprintf(&b, `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`, y, f, latex(o.Noise))
-		} else {
-			fmt.Fprintf(&b, `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`, y, f, latex(o.Noise))
+		format, args := latexOf[o.Distribution], []any{y, f}
+		for _, n := range numbers(o.Freedom, o.Noise) {
+			args = append(args, latex(n))
 		}
+		fmt.Fprintf(&b, format, args...)
 	})
 	b.WriteString(`\end{aligned}`)
 	return b.String()
+}
+
+// latexOf are the distributions of an observable with its formula and its numbers.
+var latexOf = map[Distribution]string{
+	Normal:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
+	Laplace:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
+	Student:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,
+	Poisson:          `%s &\sim \mathrm{Poisson}\left(%s\right)`,
+	NegativeBinomial: `%s &\sim \mathrm{NB}\left(%s,\; %s\right)`,
 }
 
 func latex(n *expr.Node) string {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -94,7 +96,10 @@ type ExperimentValue struct {
 	Tolerance                          probode.Tolerance // of the last run
 	Error                              float64           // as in Value
 	Observables                        []ObservableValue
-	Simulated, Noise                   []float64 // the formulas of each row, in the order of Experiment.Rows
+
+	// Simulated are the formulas of the rows, in the order of Experiment.Rows, and Noise
+	// the standard deviations or scales of their distributions.
+	Simulated, Noise []float64
 
 	gradient []float64 // by free parameter
 	bend     *bend     // for these, with the gradient, if there are Laplace rows in the likelihood
@@ -170,10 +175,10 @@ func (p *Problem) part(e *Experiment, free []int) (*part, error) {
 	for i, j := range free {
 		ids[i] = c.params[j]
 	}
-	made := map[[2]*expr.Node]formula{}
+	made := map[[3]*expr.Node]formula{}
 	for i := range e.Rows {
 		r := &e.Rows[i]
-		key := [2]*expr.Node{r.Formula, r.Noise}
+		key := [3]*expr.Node{r.Formula, r.Noise, r.Freedom}
 		f, ok := made[key]
 		if !ok {
 			if f, err = newFormula(r, inputs, e.States, ids); err != nil {
@@ -256,18 +261,6 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 		v.ScaleGradient[i] = g * l.p.Params[l.free[i]].Scale.slope(theta[l.free[i]])
 	}
 	return v, nil
-}
-
-// slope is the derivative of the linear value of a parameter for that on its
-// scale.
-func (s Scale) slope(v float64) float64 {
-	switch s {
-	case Log:
-		return v
-	case Log10:
-		return v * math.Ln10
-	}
-	return 1
 }
 
 func relative(r float64) probode.Tolerance { return probode.Tolerance{Relative: r} }
@@ -359,8 +352,8 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 		}
 	}
 
-	var fs [2]float64
-	slopes := make([]float64, 2*(d+len(q.free)))
+	var values, score [3]float64
+	slopes, partial := make([]float64, len(values)*(d+len(q.free))), make([]float64, d+len(q.free))
 	in := make([]float64, 1+d+q.n)
 	copy(in[1+d:], theta)
 	for i := range q.e.Rows {
@@ -373,24 +366,29 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 		}
 		in[0] = time
 		copy(in[1:], state)
-		q.formulas[i].value.eval1(fs[:], in)
-		f, s := fs[0], fs[1]
-		if what := row.impossible(f, s); what != "" {
+		formula := &q.formulas[i]
+		n := formula.value.outputs
+		formula.value.eval1(values[:n], in)
+		f, own := values[0], values[1:n]
+		if what := row.impossible(f, own); what != "" {
 			return v, &ImpossibleError{q.e.Model.Name, q.e.Condition, row.Observable, row.Time, what}
 		}
-		density, df, ds := row.logDensity(f, s)
-		v.Simulated[i], v.Noise[i] = f, s
-		v.add(row.Observable, density)
+		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
+		v.add(row.Observable, formula.of.LogProb(row.Value, f, own))
 		if !gradient {
 			continue
 		}
-		q.formulas[i].slope().eval1(slopes, in)
-		half := len(slopes) / 2
-		for j := range q.free {
-			v.gradient[j] += df*slopes[d+j] + ds*slopes[half+d+j]
+		formula.of.Slope(score[:n], row.Value, f, own)
+		width := d + len(q.free)
+		slopes := slopes[:n*width]
+		formula.slope().eval1(slopes, in)
+		clear(partial)
+		for k, s := range score[:n] {
+			floats.AddScaled(partial, s, slopes[k*width:][:width])
 		}
-		for k := range d {
-			if c := df*slopes[k] + ds*slopes[half+k]; c != 0 {
+		floats.Add(v.gradient, partial[d:])
+		for k, c := range partial[:d] {
+			if c != 0 {
 				for b, j := range q.along {
 					v.gradient[j] += c * slope[k*m+b]
 				}
@@ -402,7 +400,11 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 		if v.bend == nil {
 			v.bend = newBend(len(q.free))
 		}
-		v.bend.add(row, f, s, q.total(slopes[:half], slope), q.total(slopes[half:], slope))
+		totals := make([][]float64, n)
+		for k := range totals {
+			totals[k] = q.total(slopes[k*width:][:width], slope)
+		}
+		v.bend.add(row, formula.of, f, own, totals)
 	}
 	return v, nil
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/integrate/quad"
-
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -236,55 +234,6 @@ func TestWorkers(t *testing.T) {
 		}
 		if v.LogLikelihood != first.LogLikelihood || !slices.Equal(v.Gradient, first.Gradient) {
 			t.Errorf("%d workers: %v, want %v", workers, v, first)
-		}
-	}
-}
-
-// Densities integrate to one, on each scale, and their derivatives are those
-// of differences.
-func TestLogDensity(t *testing.T) {
-	for _, scale := range []Scale{Lin, Log, Log10} {
-		for _, distribution := range []Distribution{Normal, Laplace} {
-			const f, s = 1.7, 0.2
-			r := Row{Scale: scale, Distribution: distribution}
-			at := func(y, f, s float64) float64 {
-				r.Value = y
-				l, _, _ := r.logDensity(f, s)
-				return l
-			}
-			// In two parts, at the kink, and as far as 40 s: what is left out is
-			// below e⁻⁴⁰.
-			low, high := f-40*s, f+40*s
-			if scale != Lin {
-				low, high = scale.linear(scale.Of(f)-40*s), scale.linear(scale.Of(f)+40*s)
-			}
-			mass := 0.
-			for _, part := range [][2]float64{{low, f}, {f, high}} {
-				a, b := part[0], part[1]
-				g := func(y float64) float64 { return math.Exp(at(y, f, s)) }
-				if scale != Lin { // over the logarithm, in which it is no needle
-					a, b = math.Log(a), math.Log(b)
-					g = func(u float64) float64 { return math.Exp(u + at(math.Exp(u), f, s)) }
-				}
-				const pieces = 50
-				for k := range pieces {
-					mass += quad.Fixed(g, a+(b-a)*float64(k)/pieces, a+(b-a)*float64(k+1)/pieces, 20, nil, 0)
-				}
-			}
-			if math.Abs(mass-1) > 1e-10 {
-				t.Errorf("%s %s: integral %v", distribution, scale, mass)
-			}
-			for _, y := range []float64{1.2, 1.6, 2.5} {
-				r.Value = y
-				_, df, ds := r.logDensity(f, s)
-				const h = 1e-5
-				if want := (at(y, f+h, s) - at(y, f-h, s)) / (2 * h); math.Abs(df-want) > 1e-5 {
-					t.Errorf("%s %s at %v: ∂f %v: want %v", distribution, scale, y, df, want)
-				}
-				if want := (at(y, f, s+h) - at(y, f, s-h)) / (2 * h); math.Abs(ds-want) > 1e-5*math.Abs(want)+1e-5 {
-					t.Errorf("%s %s at %v: ∂s %v: want %v", distribution, scale, y, ds, want)
-				}
-			}
 		}
 	}
 }

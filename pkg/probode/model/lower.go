@@ -189,7 +189,7 @@ func (l *lowering) work0(id string, from Where) *expr.Node {
 		return l.start0(a.Formula, a.Where)
 	}
 	if id == TimeSymbol {
-		return expr.Num(0)
+		return expr.Num(l.m.Start)
 	}
 	if v, ok := expr.Constant(id); ok {
 		return expr.Num(v)
@@ -299,18 +299,24 @@ func (l *lowering) row(index int) Row {
 		placeholders(by, "observableParameter", o.ID, d.ObservableParams)
 		placeholders(by, "noiseParameter", o.ID, d.NoiseParams)
 		l.placeholdersFit(d, o, by)
-		formula := l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID)
+		r = &Row{Observable: o.ID, Scale: o.Scale, Distribution: o.Distribution,
+			Formula: l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID).Simplify()}
 		// Noise may speak of the observable by its ID, unless something of
 		// the model has that ID.
 		if !l.isModels(o.ID) {
 			by[o.ID] = o.Formula.Substitute(by)
 		}
-		noise := l.at(o.Noise.Substitute(by), o.Where, "noise formula of "+o.ID)
-		r = &Row{Observable: o.ID, Formula: formula.Simplify(), Noise: noise.Simplify(),
-			Scale: o.Scale, Distribution: o.Distribution}
-		if v, ok := r.Noise.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-			d.Where.failf("the noise of %s is %v: want a positive number", o.ID, v)
+		number := func(n *expr.Node, what string) *expr.Node {
+			if n == nil {
+				return nil
+			}
+			n = l.at(n.Substitute(by), o.Where, what+" of "+o.ID).Simplify()
+			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
+				d.Where.failf("the %s of %s is %v: want a positive number", what, o.ID, v)
+			}
+			return n
 		}
+		r.Noise, r.Freedom = number(o.Noise, "noise"), number(o.Freedom, "number of degrees of freedom")
 		l.rows[key] = r
 	}
 	row := *r
@@ -332,13 +338,11 @@ func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.No
 // placeholdersFit stops unless a row gives just what the formulas ask for.
 func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
-	for _, n := range []*expr.Node{o.Formula, o.Noise} {
-		for _, name := range n.Symbols() {
-			if isPlaceholder(name, o.ID) {
-				asked[name] = true
-				if by[name] == nil {
-					d.Where.failf("no value for %s: want one in the row", name)
-				}
+	for _, name := range o.symbols() {
+		if isPlaceholder(name, o.ID) {
+			asked[name] = true
+			if by[name] == nil {
+				d.Where.failf("no value for %s: want one in the row", name)
 			}
 		}
 	}
@@ -361,7 +365,7 @@ func (l *lowering) autonomous(condition string) {
 
 // timeless stops at an observable of the steady state that depends on time.
 func (l *lowering) timeless(r Row, d *Measurement) {
-	for _, n := range []*expr.Node{r.Formula, r.Noise} {
+	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), TimeSymbol) {
 			d.Where.failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
 		}
@@ -375,6 +379,6 @@ func (l *lowering) steady(condition string) {
 	}
 	l.steadyAsked = true
 	if len(l.Events) > 0 {
-		l.Events[0].Where.refuse("event before a steady state", "condition %s has event %s", condition, l.Events[0].ID)
+		l.Events[0].Where.refuse("event before a steady state", "event %s", l.Events[0].ID)
 	}
 }

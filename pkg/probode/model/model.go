@@ -20,7 +20,9 @@ type Problem struct {
 // out for each condition.
 type Model struct {
 	Name     string
-	TimeUnit string // may be empty
+	TimeUnit string  // may be empty
+	Start    float64 // the time of the initial values
+	timeName string  // what the model file calls the time
 
 	States      []State
 	Constants   []Constant
@@ -57,17 +59,6 @@ const (
 	Log   Scale = "log" // the natural logarithm
 	Log10 Scale = "log10"
 )
-
-// A Prior is one of PEtab's: Type is "" for none, or uniform, normal, laplace,
-// logNormal or logLaplace of the linear value, or parameterScaleUniform,
-// parameterScaleNormal or parameterScaleLaplace of the value on the
-// parameter's scale. A and B are the bounds of a uniform distribution, or
-// location and scale of the others (logNormal and logLaplace: of the natural
-// logarithm).
-type Prior struct {
-	Type string
-	A, B float64
-}
 
 // A State is a component of x with its derivative and its value at the start.
 type State struct {
@@ -136,22 +127,15 @@ const (
 type Observable struct {
 	ID, Name string
 	Formula  *expr.Node
-	Noise    *expr.Node // standard deviation (normal) or scale (Laplace), on Scale
+	Noise    *expr.Node // see Distribution; nil for Poisson
+	Freedom  *expr.Node // see Distribution; nil for all but Student
 
 	// The measurement, transformed to Scale, is distributed around the
 	// transformed formula.
-	Scale        Scale
+	Scale        Scale // Lin for counts
 	Distribution Distribution
 	Where        Where
 }
-
-// A Distribution is that of the noise.
-type Distribution string
-
-const (
-	Normal  Distribution = "normal"
-	Laplace Distribution = "laplace"
-)
 
 // A Condition sets constants, parameters and initial values.
 type Condition struct {

@@ -22,11 +22,11 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 	m := &Model{Name: p.Name}
 	p.Models = []*Model{m}
 	if t := y.get("time"); t != nil {
-		t.mapping("time", "variable", "unit")
+		t.mapping("time", "variable", "unit", "start")
 		if v := t.word("variable"); v != "" {
 			r.time = r.id(t.lineOf("variable"), "time variable", v)
 		}
-		m.TimeUnit = t.word("unit")
+		m.TimeUnit, m.Start, m.timeName = t.word("unit"), t.number("start", 0), r.time
 	}
 	r.functions(y.list("functions"))
 	for _, n := range y.list("parameters") {
@@ -46,11 +46,7 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 		m.Assignments = append(m.Assignments, Assignment{ID: r.name(n, "assignmentId"), Formula: r.formula(n, "formula"), Where: s.at(n.line)})
 	}
 	for _, n := range y.list("observables") {
-		n.mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
-		m.Observables = append(m.Observables, Observable{ID: r.name(n, "observableId"), Name: n.word("observableName"),
-			Formula: r.formula(n, "observableFormula"), Noise: r.formula(n, "noiseFormula"),
-			Scale:        s.scale(n.lineOf("observableTransformation"), "observableTransformation", n.word("observableTransformation")),
-			Distribution: s.distribution(n.lineOf("noiseDistribution"), n.word("noiseDistribution")), Where: s.at(n.line)})
+		m.Observables = append(m.Observables, r.observable(n))
 	}
 	for _, n := range y.list("conditions") {
 		n.mapping("a condition")
@@ -162,8 +158,8 @@ func (r *modelReader) parameter(n *node) Param {
 	p := Param{ID: r.name(n, "parameterId"), Name: n.word("parameterName"), Where: r.at(n.line),
 		Nominal: n.number("nominalValue", nan), Lower: n.number("lowerBound", nan), Upper: n.number("upperBound", nan),
 		Scale: r.scale(n.lineOf("parameterScale"), "parameterScale", n.word("parameterScale"))}
-	p.Prior = r.prior(n.line, n.word("objectivePriorType"), n.word("objectivePriorParameters"), &p)
-	p.Start = r.prior(n.line, n.word("initializationPriorType"), n.word("initializationPriorParameters"), &p)
+	p.Prior = r.prior(n.line, n.word("objectivePriorType"), n.word("objectivePriorParameters"), &p, false)
+	p.Start = r.prior(n.line, n.word("initializationPriorType"), n.word("initializationPriorParameters"), &p, true)
 	switch e := n.word("estimate"); e {
 	case "":
 		p.Estimate = !math.IsNaN(p.Lower) || !math.IsNaN(p.Upper) || p.Prior.Type != ""
@@ -174,6 +170,31 @@ func (r *modelReader) parameter(n *node) Param {
 		r.failf(n.lineOf("estimate"), "estimate is %q: want 1 or 0", e)
 	}
 	return p
+}
+
+// observable reads an observable.
+func (r *modelReader) observable(n *node) Observable {
+	n.mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
+		"noiseFormula", "degreesOfFreedom", "noiseDistribution")
+	o := Observable{ID: r.name(n, "observableId"), Name: n.word("observableName"), Formula: r.formula(n, "observableFormula"),
+		Scale: r.scale(n.lineOf("observableTransformation"), "observableTransformation", n.word("observableTransformation")),
+		Distribution: r.distribution(n.lineOf("noiseDistribution"), n.word("noiseDistribution"),
+			Normal, Laplace, Student, Poisson, NegativeBinomial), Where: r.at(n.line)}
+	number := func(key string, wanted bool) *expr.Node {
+		if !wanted {
+			if n.get(key) != nil {
+				r.failf(n.lineOf(key), "observable %s has a %s, which the distribution %s does not have", o.ID, key, o.Distribution)
+			}
+			return nil
+		}
+		return r.formula(n, key)
+	}
+	o.Noise = number("noiseFormula", o.Distribution != Poisson)
+	o.Freedom = number("degreesOfFreedom", o.Distribution == Student)
+	if o.Distribution.counts() && o.Scale != Lin {
+		r.failf(n.lineOf("observableTransformation"), "observable %s has counts on the scale %s: want lin", o.ID, o.Scale)
+	}
+	return o
 }
 
 // maxEvents bounds count of an event.

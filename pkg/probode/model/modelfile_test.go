@@ -1,11 +1,16 @@
 package model
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 // small is a model file, to spoil in every way.
@@ -118,7 +123,19 @@ func TestModelFileRefused(t *testing.T) {
 		{"0,one,1.5", "0,one,1.5,7", "d.csv:3: 4 cells: the header has 3 columns"},
 		{"0,one,1.5", "0,one,many", `d.csv:3: y is "many"`},
 		{"time,conditionId,y", "time,conditionId,z", "d.csv:1: column z is no observable"},
-		{"time,conditionId,y", "t,conditionId,y", "d.csv:1: no column time: want time: it has t, conditionId, y"},
+		{"time,conditionId,y", "day,conditionId,y", "d.csv:1: no column t: want t: it has day, conditionId, y"},
+		{"unit: h", "unit: h, start: 0.5", `d.csv:3: time is "0": want a number ≥ 0.5, where the model starts`},
+		{"unit: h", "unit: h, start: soon", `m.yaml:2: start is "soon": want a finite number`},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: Gamma, objectivePriorParameters: 2;1", `m.yaml:4: prior "Gamma": want uniform, normal`},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: gamma, objectivePriorParameters: 2", "m.yaml:4: prior gamma: \"2\": want shape;rate"},
+		{"upperBound: 10", "upperBound: 10, objectivePriorType: exponential, objectivePriorParameters: 0", "m.yaml:4: prior exponential: 0: want rate, positive"},
+		{"upperBound: 10", "upperBound: 10, initializationPriorType: gamma, initializationPriorParameters: 2;1", `m.yaml:4: prior "gamma": want uniform, normal, laplace`},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: poisson", "observable y has a noiseFormula, which the distribution poisson does not have"},
+		{"noiseFormula: 0.1", "noiseDistribution: poisson", "d.csv:3: the measurement of y is 1.5: want a count"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: negativeBinomial, observableTransformation: log", "observable y has counts on the scale log: want lin"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student", "an entry has no degreesOfFreedom"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
+		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not have"},
 		{"time,conditionId,y", "time;conditionId;y", "which seem to be parted by semicolons: want commas or tabs"},
 		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data has d.csv twice: want each file once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
@@ -133,6 +150,184 @@ func TestModelFileRefused(t *testing.T) {
 		if msg := err.Error(); !errors.As(err, &e) || !strings.Contains(msg, c.want) || strings.Contains(msg, "\n") {
 			t.Errorf("%q:\n got %s\nwant %s", c.new, msg, c.want)
 		}
+	}
+}
+
+// A model that starts at time 0 and the same one later have the same likelihood and gradient.
+func TestStart(t *testing.T) {
+	const later = 16
+	files := func(start float64) map[string]string {
+		return map[string]string{"m.yaml": fmt.Sprintf(`time: {variable: year, start: %v}
+parameters:
+  - {parameterId: k, nominalValue: 0.7, lowerBound: 0.1, upperBound: 10}
+  - {parameterId: when, nominalValue: %v, lowerBound: %v, upperBound: %v}
+odes:
+  - {stateId: A, rightHandSide: 1 + sin(year - %v) - k * A, initialValue: 2 + year - %[1]v}
+  - {stateId: B, rightHandSide: k - B, initialValue: 0}
+events:
+  - {eventId: first, time: %[1]v, assignments: {A: A + 1}}
+  - {eventId: second, time: when, assignments: {A: A / 2}}
+  - {eventId: before, time: %[1]v - 1, assignments: {A: 1000}}
+observables:
+  - {observableId: y, observableFormula: A + B, noiseFormula: 0.1}
+  - {observableId: z, observableFormula: B, noiseFormula: 0.1}
+data: d.csv
+`, start, start+1.5, start+1, start+2, start), "d.csv": fmt.Sprintf("year,y,z\n%v,3.1,\n%v,2.2,\n%v,1.9,\n", start, start+1, start+2)}
+	}
+	var values []*Value
+	for _, start := range []float64{0, later} {
+		p, err := loadMap(t, files(start), "m.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, v)
+		b, err := p.Posterior()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at := b.Experiments[0].Problem.Span; at != [2]float64{start, start + 2} {
+			t.Errorf("span %v", at)
+		}
+	}
+	// The steady state of an autonomous model does not depend on the start.
+	for i, start := range []float64{0, later} {
+		text := files(start)
+		text["m.yaml"] = strings.Split(strings.Replace(text["m.yaml"], fmt.Sprintf("1 + sin(year - %v)", start), "1", 1), "events:")[0] +
+			"observables:\n  - {observableId: y, observableFormula: A + B, noiseFormula: 0.1}\ndata: d.csv\n"
+		text["d.csv"] = "year,y\ninf,2.5\n"
+		text["m.yaml"] = strings.Replace(text["m.yaml"], fmt.Sprintf("  - {parameterId: when, nominalValue: %v, lowerBound: %v, upperBound: %v}\n", start+1.5, start+1, start+2), "", 1)
+		p, err := loadMap(t, text, "m.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), l.Nominal(), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := v.Experiments[0].Simulated[0]; math.Abs(got-(1/0.7+0.7)) > 1e-8 {
+			t.Errorf("start %d: steady state %v: want %v", i, got, 1/0.7+0.7)
+		}
+	}
+	// The derivative for the time of an event is taken by differences relative to that time.
+	a, b := values[0], values[1]
+	if math.Abs(a.LogLikelihood-b.LogLikelihood) > 1e-7 || math.Abs(a.Gradient[0]-b.Gradient[0]) > 1e-6 || math.Abs(a.Gradient[1]-b.Gradient[1]) > 1e-4 {
+		t.Errorf("from 0: %v, %v; from %v: %v, %v", a.LogLikelihood, a.Gradient, later, b.LogLikelihood, b.Gradient)
+	}
+}
+
+// Every distribution and every prior of a model file becomes that of package bayes.
+func TestModelFileBayes(t *testing.T) {
+	for _, c := range []struct{ noise, want string }{
+		{"noiseFormula: 0.5", "bayes.Gaussian{0.5}"},
+		{"noiseFormula: k", "bayes.Gaussian{k}"},
+		{"noiseFormula: k, observableTransformation: log", "bayes.LogNormal{k}"},
+		{"noiseFormula: k, observableTransformation: log10", "model.scaled{{k} log10}"},
+		{"noiseFormula: k, noiseDistribution: laplace", "bayes.Laplace{k}"},
+		{"noiseFormula: k, degreesOfFreedom: 4, noiseDistribution: student", "bayes.StudentT{4 k}"},
+		{"noiseDistribution: poisson", "bayes.Poisson{}"},
+		{"noiseFormula: k, noiseDistribution: negativeBinomial", "bayes.NegativeBinomial{k}"},
+		{"noiseFormula: k * A, noiseDistribution: negativeBinomial", "bayes.NegativeBinomial{noise of y}"},
+	} {
+		p, err := loadMap(t, small, "m.yaml", "noiseFormula: 0.1", c.noise, "1.5", "1", "2.5", "3")
+		if err != nil {
+			t.Errorf("%s: %v", c.noise, err)
+			continue
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Errorf("%s: %v", c.noise, err)
+			continue
+		}
+		if got := fmt.Sprintf("%T%v", b.Experiments[0].Errors[0], b.Experiments[0].Errors[0]); got != c.want {
+			t.Errorf("%s: %s: want %s", c.noise, got, c.want)
+		}
+		// Both ways to the likelihood agree, to the tolerance of the posterior's grid.
+		d, err := bayes.NewDensity(b)
+		if err != nil {
+			t.Errorf("%s: %v", c.noise, err)
+			continue
+		}
+		l, err := p.Likelihood(LikelihoodSettings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := l.At(context.Background(), []float64{2.1, 3}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.LogLikelihood([]float64{2.1}, nil); err != nil || math.Abs(got-v.LogLikelihood) > 1e-3*(1+math.Abs(got)) {
+			t.Errorf("%s: %v, %v: want %v", c.noise, got, err, v.LogLikelihood)
+		}
+		const h = 1e-5
+		up, _ := l.At(context.Background(), []float64{2.1 + h, 3}, false)
+		down, _ := l.At(context.Background(), []float64{2.1 - h, 3}, false)
+		if want := (up.LogLikelihood - down.LogLikelihood) / (2 * h); math.Abs(v.Gradient[0]-want) > 1e-2*(1+math.Abs(want)) {
+			t.Errorf("%s: gradient %v: want %v", c.noise, v.Gradient, want)
+		}
+	}
+	for _, c := range []struct{ prior, want string }{
+		{"objectivePriorType: normal, objectivePriorParameters: 1;2", "1"},
+		{"objectivePriorType: normal, objectivePriorParameters: 0;1, lowerBound: 0", "0.6745"},
+		{"objectivePriorType: logNormal, objectivePriorParameters: 1;2", "2.718"},
+		{"objectivePriorType: halfNormal, objectivePriorParameters: 2", "1.349"},
+		{"objectivePriorType: cauchy, objectivePriorParameters: 3;2", "3"},
+		{"objectivePriorType: halfCauchy, objectivePriorParameters: 2", "2"},
+		{"objectivePriorType: exponential, objectivePriorParameters: 2", "0.3466"},
+		{"objectivePriorType: gamma, objectivePriorParameters: 2;4", "0.4196"},
+		{"objectivePriorType: inverseGamma, objectivePriorParameters: 2;4", "2.383"},
+		{"objectivePriorType: beta, objectivePriorParameters: 1;3", "0.2063"},
+		{"objectivePriorType: uniform, objectivePriorParameters: -1;3", "1"},
+	} {
+		p, err := loadMap(t, small, "m.yaml", "lowerBound: 0.1, upperBound: 10", c.prior)
+		if err != nil {
+			t.Errorf("%s: %v", c.prior, err)
+			continue
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Errorf("%s: %v", c.prior, err)
+		} else if got := fmt.Sprintf("%.4g", b.Params[0].Prior.Quantile(0.5)); got != c.want {
+			t.Errorf("%s: median %s: want %s", c.prior, got, c.want)
+		}
+	}
+}
+
+// Data of another file take the place of those of the model file.
+func TestWithData(t *testing.T) {
+	p, err := loadMap(t, small, "m.yaml", "data: [d.csv]\n", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.csv")
+	if err := os.WriteFile(file, []byte("day,conditionId,y\n1,one,2\n3,two,4\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	q, err := p.WithData(file, "day")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Models[0].Data) != 0 || len(q.Models[0].Data) != 2 || q.Models[0].Data[1].Value != 4 || len(q.Files) != 1 {
+		t.Errorf("%+v, %v", q.Models[0].Data, q.Files)
+	}
+	if _, err := p.WithData(file, ""); err == nil || err.Error() != "mine.csv:1: no column t: want t: it has day, conditionId, y" {
+		t.Error(err)
+	}
+	q.Models = append(q.Models, q.Models[0])
+	if _, err := q.WithData(file, "day"); err == nil || !strings.Contains(err.Error(), "data for a problem of 2 models: want one model") {
+		t.Error(err)
 	}
 }
 
@@ -151,12 +346,18 @@ func TestPage(t *testing.T) {
 		}
 		n++
 		files := map[string]string{"m.yaml": text,
-			"counts.csv": "time,bacteria\n0,1\n1,2\n", "blood.csv": "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
+			"counts.csv": "time,bacteria\n0,1\n1,2\n", "cases.csv": "day,cases\n3,1\n4,3\n5,9\n", "blood.csv": "conditionId,time,drug\nadult,1,2\nchild,1,2\n",
 			"blots.tsv": "observableId\tsimulationConditionId\tmeasurement\ttime\tobservableParameters\tnoiseParameters\nblot\tcontrol\t1\t2\tgel1\t0.1\nblot\tdrug\t1\t2\tgel2\tsd\n"}
 		p, err := loadMap(t, files, "m.yaml")
 		if err != nil {
 			t.Errorf("%s\n%v", text, err)
 			continue
+		}
+		b, err := p.Posterior()
+		if err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		} else if _, err := bayes.NewDensity(b); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
 		}
 		for _, q := range p.Params {
 			if math.IsNaN(q.Nominal) {
@@ -164,7 +365,7 @@ func TestPage(t *testing.T) {
 			}
 		}
 	}
-	if n != 3 {
-		t.Errorf("%d examples: want 3", n)
+	if n != 4 {
+		t.Errorf("%d examples: want 4", n)
 	}
 }

@@ -51,7 +51,7 @@ func (p *Problem) unmeasured(e *Experiment, add func(id string, n *expr.Node)) (
 	m := *e.Model
 	m.Data = nil
 	for _, o := range m.Observables {
-		if !slices.ContainsFunc(append(o.Formula.Symbols(), o.Noise.Symbols()...), func(s string) bool { return isPlaceholder(s, o.ID) }) {
+		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.ID) }) {
 			m.Data = append(m.Data, Measurement{Observable: o.ID, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, Where: o.Where})
 		}
 	}

@@ -15,7 +15,8 @@ import (
 //
 //	θ = the values of p.Params, all of them and linear, in their order,
 //
-// from time 0 to the last finite time of a row, to 1 if there is none. F, FJ and
+// from Model.Start to the last finite time of a row, or over one unit of time if there is
+// none after the start. F, FJ and
 // FTheta are exact, allocate nothing, and may be called by any number of
 // goroutines. A Band is set where a banded Jacobian costs less than a dense
 // one. Events are those of the experiment, after which a measurement at their
@@ -132,14 +133,15 @@ func (p *Problem) compile(e *Experiment) (*compiled, error) {
 	if c.d == 0 {
 		return nil, fmt.Errorf("%s: no states: want a model with at least one differential equation", c.title)
 	}
-	end := 0.
+	start := e.Model.Start
+	end := start
 	for _, r := range e.Rows {
 		if !math.IsInf(r.Time, 1) {
 			end = max(end, r.Time)
 		}
 	}
-	if end <= 0 {
-		end = 1
+	if end == start {
+		end++
 	}
 	var err error
 	if e.Pre != nil {
@@ -170,16 +172,16 @@ func uses(s *System, id string) bool {
 	return slices.ContainsFunc(s.Initial, in) || slices.ContainsFunc(s.Rates, in) || slices.ContainsFunc(s.Switches, in)
 }
 
-// system returns a system as a Problem over [0, 1], with d more components of θ
+// system returns a system as a Problem over one unit of time, with d more components of θ
 // for the steady state that it begins with if after is set, and the derivatives
 // of the times of its events.
 func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, error) {
-	d, n := c.d, c.n
+	d, n, start := c.d, c.n, c.e.Model.Start
 	inputs := append(append([]string{TimeSymbol}, s.States...), c.params...)
 	fail := func(err error) (*probode.Problem, []*program, error) {
 		return nil, nil, fmt.Errorf("%s: %w", c.title, err)
 	}
-	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{0, 1}, TimeUnit: c.e.Model.TimeUnit,
+	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.Model.TimeUnit,
 		States: c.stateNames(s), Theta: make([]float64, n), Autonomous: true}
 	if after {
 		q.Theta = make([]float64, n+d)
@@ -331,13 +333,13 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (movin
 		if err != nil {
 			return nil, err
 		}
-		early := e.Early
+		early, start := e.Early, q.Span[0]
 		fit := func(t float64) float64 {
 			switch {
-			case t > 0 || t != t || early == AtStart:
+			case t > start || t != t || early == AtStart:
 				return t
 			case early == Late:
-				return 0
+				return start
 			}
 			return math.Inf(-1) // missed
 		}

@@ -52,7 +52,7 @@ func (f *files) petab(s *source, y *node) *Problem {
 			m.Conditions = append(m.Conditions, f.conditionTable(f.readTable(n.file()))...)
 		}
 		for _, name := range q.measurements("measurement_files") {
-			m.Data = append(m.Data, f.measurementTable(f.readTable(name), m.Observables, true)...)
+			m.Data = append(m.Data, f.measurementTable(f.readTable(name), m, true)...)
 		}
 		notInBoth(p.Params, m.Conditions)
 		p.Models = append(p.Models, m)
@@ -135,8 +135,8 @@ func (f *files) parameterTable(t *table) []Param {
 				t.failf(r.line, "column %s is of a draft of PEtab: want objectivePriorType and objectivePriorParameters", old)
 			}
 		}
-		p.Prior = t.prior(r.line, r.get("objectivePriorType"), r.get("objectivePriorParameters"), &p)
-		p.Start = t.prior(r.line, r.get("initializationPriorType"), r.get("initializationPriorParameters"), &p)
+		p.Prior = t.prior(r.line, r.get("objectivePriorType"), r.get("objectivePriorParameters"), &p, true)
+		p.Start = t.prior(r.line, r.get("initializationPriorType"), r.get("initializationPriorParameters"), &p, true)
 		list = append(list, p)
 	}
 	return list
@@ -159,72 +159,6 @@ func (s *source) scale(line int, what, v string) Scale {
 	}
 	s.failf(line, "%s is %q: want lin, log or log10", what, v)
 	return ""
-}
-
-func (s *source) distribution(line int, v string) Distribution {
-	switch d := Distribution(v); d {
-	case Normal, Laplace:
-		return d
-	case "":
-		return Normal
-	}
-	s.failf(line, "noiseDistribution is %q: want normal or laplace", v)
-	return ""
-}
-
-// prior reads a prior; uniform ones default to the bounds.
-func (s *source) prior(line int, typ, params string, p *Param) Prior {
-	if typ == "" {
-		if params != "" {
-			s.failf(line, "parameters of a prior %q without its type", params)
-		}
-		return Prior{}
-	}
-	q := Prior{Type: typ}
-	uniform, onScale := false, false
-	switch typ {
-	case "uniform":
-		uniform = true
-	case "parameterScaleUniform":
-		uniform, onScale = true, true
-	case "normal", "laplace", "logNormal", "logLaplace", "parameterScaleNormal", "parameterScaleLaplace":
-	default:
-		s.failf(line, "prior %q: want uniform, normal, laplace, logNormal, logLaplace, parameterScaleUniform, parameterScaleNormal or parameterScaleLaplace", typ)
-	}
-	if params == "" {
-		if !uniform {
-			s.failf(line, "prior %s without parameters: want location;scale", typ)
-		}
-		q.A, q.B = p.Lower, p.Upper
-		if onScale {
-			q.A, q.B = p.Scale.Of(p.Lower), p.Scale.Of(p.Upper)
-		}
-		return q
-	}
-	a, b, ok := strings.Cut(params, ";")
-	var errA, errB error
-	q.A, errA = parseNumber(strings.TrimSpace(a))
-	q.B, errB = parseNumber(strings.TrimSpace(b))
-	switch {
-	case !ok || errA != nil || errB != nil || math.IsInf(q.A, 0) || math.IsInf(q.B, 0):
-		s.failf(line, "parameters of a prior %q: want two finite numbers with ; between them", params)
-	case uniform && !(q.A < q.B):
-		s.failf(line, "a uniform prior from %v to %v: want the lower bound first", q.A, q.B)
-	case !uniform && !(q.B > 0):
-		s.failf(line, "a prior of scale %v: want it positive", q.B)
-	}
-	return q
-}
-
-// Of transforms a linear value to the scale.
-func (s Scale) Of(v float64) float64 {
-	switch s {
-	case Log:
-		return math.Log(v)
-	case Log10:
-		return math.Log10(v)
-	}
-	return v
 }
 
 // checkParams stops at parameters that cannot be estimated or used.
@@ -274,7 +208,7 @@ func (f *files) observableTable(t *table) []Observable {
 			Formula:      t.formula(r.line, "observableFormula", r.must("observableFormula")),
 			Noise:        t.formula(r.line, "noiseFormula", r.must("noiseFormula")),
 			Scale:        t.scale(r.line, "observableTransformation", r.get("observableTransformation")),
-			Distribution: t.distribution(r.line, r.get("noiseDistribution"))})
+			Distribution: t.distribution(r.line, r.get("noiseDistribution"), Normal, Laplace)})
 	}
 	return list
 }
@@ -335,7 +269,7 @@ func (s *source) numberOrID(line int, what, v string) *expr.Node {
 
 // measurementTable reads a table of measurements. Conditions are named in it
 // unless the problem has none.
-func (f *files) measurementTable(t *table, observables []Observable, conditions bool) []Measurement {
+func (f *files) measurementTable(t *table, m *Model, conditions bool) []Measurement {
 	t.need("observableId", "measurement", "time")
 	if conditions {
 		t.need("simulationConditionId")
@@ -349,8 +283,8 @@ func (f *files) measurementTable(t *table, observables []Observable, conditions 
 		}
 	}
 	byID := map[string]*Observable{}
-	for i := range observables {
-		byID[observables[i].ID] = &observables[i]
+	for i := range m.Observables {
+		byID[m.Observables[i].ID] = &m.Observables[i]
 	}
 	var list []Measurement
 	for _, r := range t.rows {
@@ -364,7 +298,7 @@ func (f *files) measurementTable(t *table, observables []Observable, conditions 
 		if o == nil {
 			t.failf(r.line, "observable %s is not defined", d.Observable)
 		}
-		d.Time = t.time(r.line, r.must("time"))
+		d.Time = t.time(r.line, r.must("time"), m.Start)
 		checkValue(d, o)
 		// Drafts of PEtab had these columns here. They may repeat what the
 		// table of observables says, not contradict it.
@@ -381,18 +315,11 @@ func (f *files) measurementTable(t *table, observables []Observable, conditions 
 	return list
 }
 
-// checkValue stops at a value that its scale has no logarithm of.
-func checkValue(d Measurement, o *Observable) {
-	if o.Scale != Lin && !(d.Value > 0) {
-		d.Where.failf("measurement %v of %s, which is observed on the scale %s: want it positive", d.Value, o.ID, o.Scale)
-	}
-}
-
-// time reads a time of a measurement: not negative, or inf for the steady state.
-func (s *source) time(line int, text string) float64 {
+// time reads the time of a measurement: not before the start, or inf for the steady state.
+func (s *source) time(line int, text string, start float64) float64 {
 	v, err := parseNumber(text)
-	if err != nil || v < 0 {
-		s.failf(line, "time is %q: want a number that is not negative, or inf", text)
+	if err != nil || v < start {
+		s.failf(line, "time is %q: want a number ≥ %v, where the model starts, or inf", text, start)
 	}
 	return v
 }

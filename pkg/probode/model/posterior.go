@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -26,8 +25,8 @@ import (
 // tolerance of 10⁻⁶, which then is frozen. Change Method, Mesh and Alpha to ask
 // what another solver would have done.
 //
-// Noise that depends on the time, or on the state by more than the value of its own
-// observable, is a column of its own, without data, in Data and Observe. Data of a
+// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, is a column of its own,
+// without data, in Data and Observe. Data of a
 // steady state are an experiment of their own, which begins there: it is found by
 // an accurate solver whatever the Method, as that of preequilibration is, and has
 // nothing of the error or the noise of Method.
@@ -49,7 +48,7 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.Params = append(b.Params, bayes.Param{Name: q.ID, Prior: prior})
+		b.Params = append(b.Params, bayes.Param{Name: q.ID, Prior: prior.plain()})
 		b.GridAt = append(b.GridAt, theta[i])
 	}
 	list, err := p.Experiments()
@@ -138,6 +137,13 @@ func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, para
 		row    *Row // nil for noise
 		errors bayes.Likelihood
 	}
+	// Observe has the parameters that are estimated: the others are numbers.
+	known := map[string]*expr.Node{}
+	for i, v := range p.Params {
+		if !v.Estimate {
+			known[v.ID] = expr.Num(theta[i])
+		}
+	}
 	var columns []column
 	var formulas []*expr.Node
 	data := &bayes.Data{}
@@ -161,7 +167,7 @@ func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, para
 		}
 		at := -1
 		for k, c := range columns {
-			if math.IsNaN(data.Y[n-1][k]) && c.row != nil && c.row.Observable == r.Observable && c.row.Formula.Equal(r.Formula) && c.row.Noise.Equal(r.Noise) {
+			if math.IsNaN(data.Y[n-1][k]) && c.row != nil && c.row.Observable == r.Observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
 				at = k
 				break
 			}
@@ -176,14 +182,11 @@ func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, para
 			if same > 0 {
 				name = fmt.Sprintf("%s_%d", name, same+1)
 			}
-			errors, noise, err := p.errors(r, noiseOf+name, theta, params)
-			if err != nil {
-				return nil, err
-			}
+			errors, numbers, of := p.errors(r, name, known, params)
 			at = len(columns)
 			add(name, r.Formula, column{r, errors})
-			if noise != nil {
-				add(noiseOf+name, noise, column{nil, noNoise{}})
+			for i, number := range numbers {
+				add(number, of[i], column{nil, noNoise{}})
 			}
 		}
 		data.Y[n-1][at] = r.Value
@@ -192,14 +195,7 @@ func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, para
 	for _, c := range columns {
 		x.Errors = append(x.Errors, c.errors)
 	}
-	// Observe has the parameters that are estimated: the others are numbers.
-	known := map[string]*expr.Node{}
 	inputs := append([]string{TimeSymbol}, e.States...)
-	for i, v := range p.Params {
-		if !v.Estimate {
-			known[v.ID] = expr.Num(theta[i])
-		}
-	}
 	for _, v := range params {
 		inputs = append(inputs, v.Name)
 	}
@@ -231,208 +227,34 @@ func (noNoise) Own() []bayes.Value                                { return nil }
 func (noNoise) LogProb(_, _ float64, _ []float64) float64         { return math.NaN() }
 func (noNoise) Rand(m float64, _ []float64, _ *rand.Rand) float64 { return m }
 
-// noiseOf begins the name of a column that is the noise of another one.
-const noiseOf = "noise of "
+// noiseOf begins the name of a column that is the noise of another one, and freedomOf that
+// of its degrees of freedom.
+const (
+	noiseOf   = "noise of "
+	freedomOf = "degrees of freedom of "
+)
 
-// errors returns the distribution of a row's measurement: of package bayes
-// where its noise is a number or a parameter, else a Noise. Where its noise is more
-// than a function of the value of the observable and parameters, it is returned,
-// too, to be the column of the given name.
-func (p *Problem) errors(r *Row, name string, theta []float64, params []bayes.Param) (bayes.Likelihood, *expr.Node, error) {
-	known := map[string]*expr.Node{}
-	for i, v := range p.Params {
-		if !v.Estimate {
-			known[v.ID] = expr.Num(theta[i])
+// errors returns the distribution of the measurements of a row in the column of the given
+// name. What is not known of its numbers, and no parameter either, is a column of its own:
+// columns are their names, and formulas what they hold.
+func (p *Problem) errors(r *Row, name string, known map[string]*expr.Node, params []bayes.Param) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
+	number := func(n *expr.Node, column string) bayes.Value {
+		n = n.Substitute(known).Simplify()
+		if v, ok := n.Const(); ok {
+			return bayes.Known(v)
 		}
-	}
-	// The noise over the value of the observable and parameters.
-	noise := replace(r.Noise, r.Formula, expr.Sym(valueSymbol)).Substitute(known).Simplify()
-	n := &Noise{Scale: r.Scale, Distribution: r.Distribution, Formula: noise.String()}
-	isParam := func(s string) bool {
-		return slices.ContainsFunc(params, func(q bayes.Param) bool { return q.Name == s })
-	}
-	var column *expr.Node
-	if slices.ContainsFunc(noise.Symbols(), func(s string) bool { return s != valueSymbol && !isParam(s) }) {
-		noise, column = expr.Sym(name), r.Noise
-	}
-	inputs := []string{valueSymbol}
-	value := bayes.Value{}
-	for _, s := range noise.Symbols() {
-		if s == valueSymbol {
-			n.uses = true
-			continue
+		if s, ok := n.Symbol(); ok && slices.ContainsFunc(params, func(q bayes.Param) bool { return q.Name == s }) {
+			return bayes.Unknown(s)
 		}
-		inputs = append(inputs, s)
-		n.own = append(n.own, bayes.Unknown(s))
+		columns, formulas = append(columns, column), append(formulas, n)
+		return bayes.Unknown(column)
 	}
-	if v, ok := noise.Const(); ok {
-		value = bayes.Known(v)
-	} else if s, ok := noise.Symbol(); ok && s != valueSymbol {
-		value = bayes.Unknown(s)
+	var own []bayes.Value
+	if r.Freedom != nil {
+		own = append(own, number(r.Freedom, freedomOf+name))
 	}
-	if value != (bayes.Value{}) && r.Distribution == Normal && r.Scale == Lin {
-		return bayes.Gaussian{Sigma: value}, column, nil
+	if r.Noise != nil {
+		own = append(own, number(r.Noise, noiseOf+name))
 	}
-	if value != (bayes.Value{}) && r.Distribution == Normal && r.Scale == Log {
-		return bayes.LogNormal{Sigma: value}, column, nil
-	}
-	var err error
-	if n.sigma, err = newProgram(inputs, []*expr.Node{noise}); err != nil {
-		return nil, nil, err
-	}
-	n.slope = sync.OnceValue(func() *program {
-		var slopes []*expr.Node
-		for _, s := range inputs {
-			slopes = append(slopes, noise.Diff(s))
-		}
-		p, err := newProgram(inputs, slopes)
-		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // the formula itself could be compiled
-		}
-		return p
-	})
-	return n, column, nil
-}
-
-// valueSymbol stands for the value of an observable in its noise; it is no name
-// that a model can have.
-const valueSymbol = "value of the observable"
-
-// replace replaces a formula within n wherever it occurs.
-func replace(n, formula, by *expr.Node) *expr.Node {
-	done := map[*expr.Node]*expr.Node{}
-	var walk func(n *expr.Node, depth int) *expr.Node
-	walk = func(n *expr.Node, depth int) *expr.Node {
-		if m := done[n]; m != nil {
-			return m
-		}
-		m := n
-		switch args := n.Args(); {
-		case n.Equal(formula):
-			m = by
-		case len(args) > 0 && depth < maxDepth && n.Op() != "lambda" && n.Op() != "call":
-			changed := false
-			to := make([]*expr.Node, len(args))
-			for i, a := range args {
-				to[i] = walk(a, depth+1)
-				changed = changed || to[i] != a
-			}
-			if changed {
-				m = expr.Call(n.Op(), to...)
-			}
-		}
-		done[n] = m
-		return m
-	}
-	return walk(n, 0)
-}
-
-// A Noise is the distribution of a measurement around the value m of its
-// observable, of which the standard deviation or Laplace scale on Scale is a
-// formula over m and parameters. Posterior makes it.
-type Noise struct {
-	Scale        Scale
-	Distribution Distribution
-	Formula      string
-
-	own   []bayes.Value
-	uses  bool            // m
-	sigma *program        // of m and own
-	slope func() *program // its derivatives for them
-}
-
-// Own returns the parameters of the formula.
-func (n *Noise) Own() []bayes.Value { return n.own }
-
-// Describe says what the distribution wants where its noise is a number or one
-// parameter; of a formula nothing is known.
-func (n *Noise) Describe() bayes.Description {
-	about := bayes.Description{Of: n, Y: "a number"}
-	if n.Scale != Lin {
-		about.Y = "a number > 0"
-	}
-	switch {
-	case len(n.own) == 1 && n.Formula == n.own[0].Name:
-		about.Own = []bayes.OwnNumber{{Name: "the noise", Spread: 1}}
-	case len(n.own) > 0 || n.uses:
-		about.Of = nil
-	}
-	return about
-}
-
-// Information writes Fisher's information on m and the numbers of Own. With s the
-// noise and dg the derivative of Scale at m it is, of a normal distribution,
-//
-//	(dg, 0)(dg, 0)ᵀ/s² + 2 ∇s ∇sᵀ/s²,
-//
-// and of Laplace's the same with 1 for the 2.
-func (n *Noise) Information(dst []float64, m float64, own []float64) bool {
-	s := n.at(m, own)
-	if s != s {
-		return false
-	}
-	slope := make([]float64, 1+len(n.own))
-	n.slope().eval1(slope, append([]float64{m}, own[:len(n.own)]...))
-	twice := 2.
-	if n.Distribution == Laplace {
-		twice = 1
-	}
-	for i, a := range slope {
-		for j, b := range slope {
-			dst[i*len(slope)+j] = twice * a * b / (s * s)
-		}
-	}
-	dg := 1 / n.Scale.slope(m)
-	dst[0] += dg * dg / (s * s)
-	return true
-}
-
-// Kink is that of Laplace errors, −|g(y) − g(m)|/s, with g as Scale says.
-func (n *Noise) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
-	s := n.at(m, own)
-	if n.Distribution != Laplace || s != s {
-		return 0, 0, 0, false
-	}
-	row := Row{Value: y, Scale: n.Scale}
-	r, slope = row.residual(m)
-	return r, -slope, 1 / s, true
-}
-
-// at returns σ, NaN where there is none.
-func (n *Noise) at(m float64, own []float64) float64 {
-	var room [8]float64
-	var s [1]float64
-	in := append(append(room[:0], m), own[:len(n.own)]...)
-	n.sigma.eval1(s[:], in)
-	if !(s[0] > 0) || math.IsInf(s[0], 1) || n.Scale != Lin && !(m > 0) {
-		return math.NaN()
-	}
-	return s[0]
-}
-
-// LogProb returns the log density of y, −Inf where m or σ make none.
-func (n *Noise) LogProb(y, m float64, own []float64) float64 {
-	s := n.at(m, own)
-	if s != s || n.Scale != Lin && !(y > 0) {
-		return math.Inf(-1)
-	}
-	r := Row{Value: y, Scale: n.Scale, Distribution: n.Distribution}
-	l, _, _ := r.logDensity(m, s)
-	return l
-}
-
-// Rand returns a draw of y, NaN where m or σ make no distribution.
-func (n *Noise) Rand(m float64, own []float64, rng *rand.Rand) float64 {
-	s := n.at(m, own)
-	if s != s {
-		return s
-	}
-	z := rng.NormFloat64()
-	if n.Distribution == Laplace {
-		z = rng.ExpFloat64()
-		if rng.Uint64()&1 == 0 {
-			z = -z
-		}
-	}
-	return n.Scale.linear(n.Scale.Of(m) + s*z)
+	return r.Distribution.likelihood(r.Scale, own), columns, formulas
 }

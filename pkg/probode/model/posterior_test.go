@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -80,6 +81,15 @@ func TestScalePrior(t *testing.T) {
 		{Scale: Lin, Lower: -3, Upper: 3, Prior: Prior{"laplace", 0.3, 0.2}},
 		{Scale: Lin, Lower: 0.5, Upper: 3, Prior: Prior{"uniform", 0, 2}},
 		{Scale: Log10, Lower: 0.1, Upper: 1e3, Prior: Prior{"parameterScaleUniform", 0, 2}},
+		{Scale: Lin, Lower: 0, Upper: nan, Prior: Prior{"normal", 1, 0.5}},
+		{Scale: Lin, Lower: nan, Upper: nan, Prior: Prior{"halfNormal", 0.5, 0}},
+		{Scale: Lin, Lower: 0.1, Upper: 2, Prior: Prior{"halfNormal", 0.5, 0}},
+		{Scale: Lin, Lower: -9, Upper: 9, Prior: Prior{"cauchy", 1, 0.5}},
+		{Scale: Lin, Lower: nan, Upper: 5, Prior: Prior{"halfCauchy", 0.5, 0}},
+		{Scale: Lin, Lower: nan, Upper: nan, Prior: Prior{"exponential", 2, 0}},
+		{Scale: Log10, Lower: nan, Upper: nan, Prior: Prior{"gamma", 2, 4}},
+		{Scale: Lin, Lower: 0.5, Upper: nan, Prior: Prior{"inverseGamma", 2, 4}},
+		{Scale: Lin, Lower: nan, Upper: nan, Prior: Prior{"beta", 2, 3}},
 	} {
 		d, err := newScalePrior(&q)
 		if err != nil {
@@ -120,8 +130,8 @@ func TestScalePrior(t *testing.T) {
 	}
 }
 
-// Noise by a formula of the observable and a parameter: the density is that of
-// the row, and draws have the moments.
+// Noise by a formula of the observable and a parameter is a column, and two measurements at
+// one time are two columns.
 func TestNoiseFormula(t *testing.T) {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
@@ -142,70 +152,19 @@ func TestNoiseFormula(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise, ok := b.Experiments[0].Errors[0].(*Noise)
-	if !ok || len(noise.Own()) != 1 || noise.Own()[0].Name != "s" {
-		t.Fatalf("errors %v", b.Experiments[0].Errors)
+	x := &b.Experiments[0]
+	if got := fmt.Sprint(x.Errors[0], x.Data.Names); got != "{noise of y} [y noise of y]" {
+		t.Fatalf("errors and columns %s", got)
 	}
-	const mean, s = 3., 0.2
-	sigma := 0.1 + s*mean
-	if got, want := noise.LogProb(2, mean, []float64{s}), -0.5/(sigma*sigma)-math.Log(sigma*math.Sqrt(2*math.Pi)); math.Abs(got-want) > 1e-14 {
-		t.Errorf("%v: want %v", got, want)
-	}
-	// 20,000 draws: a standard error of .0049 of the mean and .0035 of sd; five
-	// of them are exceeded once in two million.
-	rng := rand.New(rand.NewPCG(6, 1))
-	const draws = 20000
-	var sum, square float64
-	for range draws {
-		y := noise.Rand(mean, []float64{s}, rng)
-		sum += y
-		square += (y - mean) * (y - mean)
-	}
-	if math.Abs(sum/draws-mean) > 0.025 || math.Abs(math.Sqrt(square/draws)-sigma) > 0.0175 {
-		t.Errorf("draws of mean %v and sd %v: want %v and %v", sum/draws, math.Sqrt(square/draws), mean, sigma)
-	}
-	if !math.IsInf(noise.LogProb(2, mean, []float64{-3}), -1) || !math.IsNaN(noise.Rand(mean, []float64{-3}, rng)) {
-		t.Error("negative noise has a density")
-	}
-	// The information against the mean of the score's outer product: five standard
-	// errors, exceeded in one of two million.
-	for _, scale := range []Scale{Lin, Log, Log10} {
-		for _, shape := range []Distribution{Normal, Laplace} {
-			m.Observables[0].Scale, m.Observables[0].Distribution = scale, shape
-			b, err := p.Posterior()
-			if err != nil {
-				t.Fatal(err)
-			}
-			noise := b.Experiments[0].Errors[0].(*Noise)
-			got := make([]float64, 4)
-			if !noise.Information(got, mean, []float64{s}) {
-				t.Fatal("no information")
-			}
-			const h = 1e-6
-			var sum, square [4]float64
-			for range draws {
-				y := noise.Rand(mean, []float64{s}, rng)
-				g := [2]float64{
-					(noise.LogProb(y, mean+h, []float64{s}) - noise.LogProb(y, mean-h, []float64{s})) / (2 * h),
-					(noise.LogProb(y, mean, []float64{s + h}) - noise.LogProb(y, mean, []float64{s - h})) / (2 * h),
-				}
-				for k := range sum {
-					v := g[k/2] * g[k%2]
-					sum[k] += v
-					square[k] += v * v
-				}
-			}
-			for k := range got {
-				at := sum[k] / draws
-				if se := math.Sqrt((square[k]/draws - at*at) / draws); math.Abs(got[k]-at) > 5*se {
-					t.Errorf("%s, %s: information %v, draws say %v ± %v", scale, shape, got[k], at, se)
-				}
-			}
+	var row [2]float64
+	at := make([]float64, len(b.Params))
+	for i, q := range b.Params {
+		if q.Name == "s" {
+			at[i] = 0.2
 		}
 	}
-	m.Observables[0].Scale, m.Observables[0].Distribution = Lin, Normal
-	if noise.Information(make([]float64, 4), mean, []float64{-3}) {
-		t.Error("negative noise has an information")
+	if x.Observe(row[:], 0, []float64{1.2, 0.6}, at); row[0] != 3 || math.Abs(row[1]-0.7) > 1e-15 {
+		t.Errorf("observed %v: want 3 with the noise 0.7", row)
 	}
 	m.Observables[0].Noise = n("s")
 	m.Events = nil
@@ -357,30 +316,8 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// The kink of Laplace errors is all that is not smooth in their log density, and the
-// searches come to the mode at four kinks, but for those that are given up early.
+// Searches come to the mode at four kinks, but for those that are given up early.
 func TestPosteriorKinks(t *testing.T) {
-	sigma, err := newProgram([]string{"m"}, []*expr.Node{expr.Num(0.2)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scale := range []Scale{Lin, Log, Log10} {
-		n := Noise{Scale: scale, Distribution: Normal, sigma: sigma}
-		if _, _, _, ok := n.Kink(2, 2, nil); ok {
-			t.Error("a normal distribution has a kink")
-		}
-		n.Distribution = Laplace
-		for _, m := range []float64{1.9, 2, 2.3} {
-			r, slope, weight, ok := n.Kink(2, m, nil)
-			const h = 1e-6
-			up, _, _, _ := n.Kink(2, m+h, nil)
-			down, _, _, _ := n.Kink(2, m-h, nil)
-			smooth := n.LogProb(2, m, nil) + weight*math.Abs(r)
-			if want := n.LogProb(2, 2, nil); !ok || weight != 5 || math.Abs(smooth-want) > 1e-12 || math.Abs((up-down)/(2*h)-slope) > 1e-8 {
-				t.Errorf("%s, %v: r %v, slope %v, weight %v, and %v without it: want %v", scale, m, r, slope, weight, smooth, want)
-			}
-		}
-	}
 	p := load(t, "pk.yaml")
 	b, err := p.Posterior()
 	if err != nil {

@@ -182,7 +182,7 @@ func fix(q *probode.Problem, g *probode.Grid, theta, directions []float64, when 
 const settled = 1e-11
 
 // steady returns the state to which q comes from its start, and its derivatives
-// along directions, d×M, by solving on to the times 1, 10, 100, … until over
+// along directions, d×M, by solving on to the times 1, 10, 100, … after the start until over
 // two of these spans neither changes.
 func (r run) steady(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program) (x, dx []float64, err error) {
 	if r.step > 0 {
@@ -194,7 +194,8 @@ func (r run) steady(ctx context.Context, q *probode.Problem, theta, directions [
 		m = len(directions) / n
 	}
 	now := *q
-	now.Span = [2]float64{0, 1}
+	start := q.Span[0]
+	now.Span = [2]float64{start, start + 1}
 	at, along := theta, directions
 	peak, quiet := make([]float64, d), 0
 	for {
@@ -210,12 +211,12 @@ func (r run) steady(ctx context.Context, q *probode.Problem, theta, directions [
 		if x, dx = x2, dx2; quiet >= 2 {
 			return x, dx, nil
 		}
-		if now.Span[1] >= last {
+		if now.Span[1]-start >= last {
 			return nil, nil, fmt.Errorf("%s: no steady state by time %g", q.Name, last)
 		}
 		// From here on, with the state as d more components of θ.
 		restart := *q
-		restart.Span = [2]float64{now.Span[1], 10 * now.Span[1]}
+		restart.Span = [2]float64{now.Span[1], start + 10*(now.Span[1]-start)}
 		restart.Theta = make([]float64, n+d)
 		restart.Params = nil
 		restart.Start = func(x0, theta []float64) { copy(x0, theta[n:]) }
@@ -276,7 +277,7 @@ func rest(q *probode.Problem, x0, theta []float64) bool {
 func atRest(q *probode.Problem) *probode.Problem {
 	s := *q
 	s.Name += ", steady state"
-	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{0, 1}, nil, nil, true
+	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{q.Span[0], q.Span[0] + 1}, nil, nil, true
 	s.Start = func(x0, theta []float64) { rest(q, x0, theta) }
 	s.F = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
 	s.FJ = func(f, jac []float64, _ float64, _, _ []float64) { clear(f); clear(jac) }

@@ -255,7 +255,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 
 // ofFile is the posterior of a model file.
 func (m *model) ofFile() (*bayes.Posterior, error) {
-	for _, name := range []string{"data", "time", "columns", "errors", "prior", "fix", "unknown-start", "t0"} {
+	for _, name := range []string{"columns", "errors", "prior", "fix", "unknown-start", "t0"} {
 		if m.set(name) {
 			return nil, fmt.Errorf("-%s has no meaning with -model, which has all of that in its file", name)
 		}
@@ -263,6 +263,17 @@ func (m *model) ofFile() (*bayes.Posterior, error) {
 	f, err := loadModel(m.file, m.outputs...)
 	if err != nil {
 		return nil, err
+	}
+	if m.data != "" {
+		time := ""
+		if m.set("time") {
+			time = m.time
+		}
+		if f, err = f.WithData(m.data, time); err != nil {
+			return nil, fmt.Errorf("-data: %w", err)
+		}
+	} else if m.set("time") {
+		return nil, errors.New("-time has no meaning without -data")
 	}
 	p, err := f.Posterior()
 	if err != nil {

@@ -1,0 +1,65 @@
+package bayes
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// A Differentiable is a Likelihood whose LogProb has derivatives in closed form.
+type Differentiable interface {
+	Likelihood
+	// Slope writes the derivatives of LogProb in m and in the numbers of Own, 1 + len(own)
+	// of them. At a kink the derivative is the mean of those on both sides. LogProb must be
+	// finite at these values.
+	Slope(dst []float64, y, m float64, own []float64)
+}
+
+var _ = []Differentiable{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}}
+
+// Slope implements Differentiable.
+func (Gaussian) Slope(dst []float64, y, m float64, own []float64) {
+	z := (y - m) / own[0]
+	dst[0], dst[1] = z/own[0], (z*z-1)/own[0]
+}
+
+// Slope implements Differentiable.
+func (LogNormal) Slope(dst []float64, y, m float64, own []float64) {
+	z := math.Log(y/m) / own[0]
+	dst[0], dst[1] = z/(own[0]*m), (z*z-1)/own[0]
+}
+
+// Slope implements Differentiable.
+func (Laplace) Slope(dst []float64, y, m float64, own []float64) {
+	r := y - m
+	dst[0], dst[1] = 0, (math.Abs(r)/own[0]-1)/own[0]
+	if r != 0 {
+		dst[0] = math.Copysign(1/own[0], r)
+	}
+}
+
+// Slope implements Differentiable.
+func (StudentT) Slope(dst []float64, y, m float64, own []float64) {
+	nu, sigma := own[0], own[1]
+	z := (y - m) / sigma
+	w := (nu + 1) * z / (nu + z*z)
+	dst[0], dst[2] = w/sigma, (w*z-1)/sigma
+	dst[1] = (mathext.Digamma((nu+1)/2) - mathext.Digamma(nu/2) - 1/nu - math.Log1p(z*z/nu) + w*z/nu) / 2
+}
+
+// Slope implements Differentiable.
+func (Poisson) Slope(dst []float64, y, m float64, _ []float64) {
+	if dst[0] = -1; y > 0 {
+		dst[0] = y/m - 1
+	}
+}
+
+// Slope implements Differentiable.
+func (NegativeBinomial) Slope(dst []float64, y, m float64, own []float64) {
+	phi := own[0]
+	w := (y + phi) / (m + phi)
+	if dst[0] = -w; y > 0 {
+		dst[0] = y/m - w
+	}
+	dst[1] = mathext.Digamma(y+phi) - mathext.Digamma(phi) - math.Log1p(m/phi) + 1 - w
+}

@@ -1,0 +1,185 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// A Distribution is that of a measurement around the formula of its observable, both
+// transformed to the scale of the observable.
+type Distribution string
+
+const (
+	Normal           Distribution = "normal"           // Noise is the standard deviation
+	Laplace          Distribution = "laplace"          // Noise is the scale b of e^(−|r|/b)/(2b)
+	Student          Distribution = "student"          // Noise is the scale, Freedom the degrees of freedom
+	Poisson          Distribution = "poisson"          // of counts; no Noise
+	NegativeBinomial Distribution = "negativeBinomial" // of counts with the variance m + m²/Noise
+)
+
+// counts says whether the distribution is one of whole numbers.
+func (d Distribution) counts() bool { return d == Poisson || d == NegativeBinomial }
+
+// numbers returns the formulas of the numbers that a distribution has beside its location,
+// in the order of [bayes.Likelihood]: those that are not nil.
+func numbers(freedom, noise *expr.Node) []*expr.Node {
+	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
+}
+
+// likelihood returns the distribution as package bayes has it, with the given numbers.
+func (d Distribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
+	var of bayes.Likelihood
+	switch d {
+	case Normal:
+		if on == Log {
+			return bayes.LogNormal{Sigma: own[0]}
+		}
+		of = bayes.Gaussian{Sigma: own[0]}
+	case Laplace:
+		of = bayes.Laplace{Scale: own[0]}
+	case Student:
+		of = bayes.StudentT{Nu: own[0], Sigma: own[1]}
+	case Poisson:
+		of = bayes.Poisson{}
+	case NegativeBinomial:
+		of = bayes.NegativeBinomial{Phi: own[0]}
+	default:
+		panic("model: distribution " + string(d) + " is not known")
+	}
+	if on == Lin {
+		return of
+	}
+	return scaled{of, on}
+}
+
+// known is the likelihood without the names of its numbers, which serves where these are
+// at hand.
+func (d Distribution) known(on Scale) bayes.Differentiable {
+	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
+}
+
+// A scaled distribution is that of g(y) around g(m), with g = ln or log₁₀, as one of y:
+//
+//	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
+type scaled struct {
+	Of bayes.Likelihood
+	On Scale // Log or Log10
+}
+
+// Own returns the numbers of Of.
+func (s scaled) Own() []bayes.Value { return s.Of.Own() }
+
+// LogProb returns the log density of y, −Inf where y or m is not positive.
+func (s scaled) LogProb(y, m float64, own []float64) float64 {
+	if !(y > 0 && m > 0) {
+		return math.Inf(-1)
+	}
+	return s.Of.LogProb(s.On.Of(y), s.On.Of(m), own) - math.Log(s.On.slope(y))
+}
+
+// Rand returns a draw of y, NaN where m is not positive.
+func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
+	if !(m > 0) {
+		return math.NaN()
+	}
+	return s.On.linear(s.Of.Rand(s.On.Of(m), own, rng))
+}
+
+// Slope implements [bayes.Differentiable].
+func (s scaled) Slope(dst []float64, y, m float64, own []float64) {
+	s.Of.(bayes.Differentiable).Slope(dst, s.On.Of(y), s.On.Of(m), own)
+	dst[0] /= s.On.slope(m)
+}
+
+// Information implements [bayes.Informer].
+func (s scaled) Information(dst []float64, m float64, own []float64) bool {
+	if !(m > 0) || !s.Of.(bayes.Informer).Information(dst, s.On.Of(m), own) {
+		return false
+	}
+	n := 1 + len(own)
+	for k := range n {
+		dst[k] /= s.On.slope(m)
+		dst[k*n] /= s.On.slope(m)
+	}
+	return true
+}
+
+// Kink implements [bayes.Kinked].
+func (s scaled) Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool) {
+	of, is := s.Of.(bayes.Kinked)
+	if !is || !(y > 0 && m > 0) {
+		return 0, 0, 0, false
+	}
+	r, slope, weight, ok = of.Kink(s.On.Of(y), s.On.Of(m), own)
+	return r, slope / s.On.slope(m), weight, ok
+}
+
+// Describe implements [bayes.Describer].
+func (s scaled) Describe() bayes.Description {
+	about := s.Of.(bayes.Describer).Describe()
+	about.Of, about.Y = s, "a number > 0"
+	return about
+}
+
+// Of transforms a linear value to the scale.
+func (s Scale) Of(v float64) float64 {
+	switch s {
+	case Log:
+		return math.Log(v)
+	case Log10:
+		return math.Log10(v)
+	}
+	return v
+}
+
+// linear is the inverse of Of.
+func (s Scale) linear(u float64) float64 {
+	switch s {
+	case Log:
+		return math.Exp(u)
+	case Log10:
+		return math.Pow(10, u)
+	}
+	return u
+}
+
+// slope returns the derivative of the linear value v for the value on the scale.
+func (s Scale) slope(v float64) float64 {
+	switch s {
+	case Log:
+		return v
+	case Log10:
+		return v * math.Ln10
+	}
+	return 1
+}
+
+// distribution reads the word for a distribution, one of those given.
+func (s *source) distribution(line int, v string, among ...Distribution) Distribution {
+	if v == "" {
+		return Normal
+	}
+	var words []string
+	for _, d := range among {
+		if string(d) == v {
+			return d
+		}
+		words = append(words, string(d))
+	}
+	last := len(words) - 1
+	s.failf(line, "noiseDistribution is %q: want %s or %s", v, strings.Join(words[:last], ", "), words[last])
+	return ""
+}
+
+// checkValue stops at a value that its distribution cannot have.
+func checkValue(d Measurement, o *Observable) {
+	of := o.Distribution.known(o.Scale)
+	if math.IsInf(of.LogProb(d.Value, 1, []float64{1, 1}), -1) {
+		d.Where.failf("the measurement of %s is %v: want %s", o.ID, d.Value, of.(bayes.Describer).Describe().Y)
+	}
+}

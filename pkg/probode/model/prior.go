@@ -1,0 +1,282 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// A Prior is a distribution of a parameter: Type is "" for none, or one of the words that
+// MODELFILE.md lists. A and B are its parameters in the order of that list; B is 0 where there
+// is one.
+type Prior struct {
+	Type string
+	A, B float64
+}
+
+// A family is a kind of prior.
+type family struct {
+	name  string
+	form  string // its parameters
+	petab bool   // PEtab has it, too
+	on    Scale  // of the value that is distributed so; "" for the parameter's own
+	min   float64
+	max   float64
+	check func(a, b float64) bool
+	of    func(a, b float64) cumulative
+}
+
+// A cumulative distribution can be cut off.
+type cumulative interface {
+	bayes.Distribution
+	CDF(x float64) float64
+}
+
+var families = func() []family {
+	inf := math.Inf(1)
+	ordered := func(a, b float64) bool { return a < b }
+	spread := func(_, b float64) bool { return b > 0 }
+	both := func(a, b float64) bool { return a > 0 && b > 0 }
+	one := func(a, _ float64) bool { return a > 0 }
+	uniform := func(a, b float64) cumulative { return distuv.Uniform{Min: a, Max: b} }
+	normal := func(a, b float64) cumulative { return distuv.Normal{Mu: a, Sigma: b} }
+	double := func(a, b float64) cumulative { return laplace{distuv.Laplace{Mu: a, Scale: b}} }
+	heavy := func(a, b float64) cumulative { return cauchy{a, b} }
+	return []family{
+		{"uniform", "from;to", true, Lin, -inf, inf, ordered, uniform},
+		{"normal", "mean;sd", true, Lin, -inf, inf, spread, normal},
+		{"laplace", "location;scale", true, Lin, -inf, inf, spread, double},
+		{"logNormal", "mean;sd", true, Log, -inf, inf, spread, normal},
+		{"logLaplace", "location;scale", true, Log, -inf, inf, spread, double},
+		{"parameterScaleUniform", "from;to", true, "", -inf, inf, ordered, uniform},
+		{"parameterScaleNormal", "mean;sd", true, "", -inf, inf, spread, normal},
+		{"parameterScaleLaplace", "location;scale", true, "", -inf, inf, spread, double},
+		{"halfNormal", "sd", false, Lin, 0, inf, one, func(a, _ float64) cumulative { return distuv.Normal{Sigma: a} }},
+		{"cauchy", "location;scale", false, Lin, -inf, inf, spread, heavy},
+		{"halfCauchy", "scale", false, Lin, 0, inf, one, func(a, _ float64) cumulative { return cauchy{0, a} }},
+		{"exponential", "rate", false, Lin, -inf, inf, one, func(a, _ float64) cumulative { return distuv.Exponential{Rate: a} }},
+		{"gamma", "shape;rate", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.Gamma{Alpha: a, Beta: b} }},
+		{"inverseGamma", "shape;scale", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.InverseGamma{Alpha: a, Beta: b} }},
+		{"beta", "a;b", false, Lin, -inf, inf, both, func(a, b float64) cumulative { return distuv.Beta{Alpha: a, Beta: b} }},
+	}
+}()
+
+// familyNamed returns the family of that name, in any case; its name is "" if there is none.
+func familyNamed(name string) family {
+	for _, f := range families {
+		if strings.EqualFold(f.name, name) {
+			return f
+		}
+	}
+	return family{}
+}
+
+// one says whether the family has a single parameter.
+func (f *family) one() bool { return !strings.Contains(f.form, ";") }
+
+// prior reads the parameters of a prior of the family.
+func (f *family) prior(params []string) (Prior, error) {
+	q := Prior{Type: f.name}
+	want := 2
+	if f.one() {
+		want = 1
+	}
+	if len(params) != want {
+		return q, fmt.Errorf("%q: want %s", strings.Join(params, ";"), f.form)
+	}
+	for i, to := range []*float64{&q.A, &q.B}[:want] {
+		v, err := parseNumber(strings.TrimSpace(params[i]))
+		if err != nil || math.IsInf(v, 0) {
+			return q, fmt.Errorf("%q is not a finite number: want %s", params[i], f.form)
+		}
+		*to = v
+	}
+	if !f.check(q.A, q.B) {
+		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
+			return q, fmt.Errorf("from %v to %v: want the lower bound first", q.A, q.B)
+		}
+		return q, fmt.Errorf("%s: want %s, positive but for a mean or location", strings.Join(params, ";"), f.form)
+	}
+	return q, nil
+}
+
+// ParsePrior reads a prior such as gamma(2,0.5) and returns its distribution.
+func ParsePrior(written string) (bayes.Distribution, error) {
+	name, rest, _ := strings.Cut(strings.TrimSpace(written), "(")
+	rest, closed := strings.CutSuffix(rest, ")")
+	f := familyNamed(strings.TrimSpace(name))
+	if f.name == "" || f.on == "" || !closed || strings.ContainsAny(rest, "()") {
+		var forms []string
+		for _, f := range families {
+			if f.on != "" {
+				forms = append(forms, f.name+"("+strings.ReplaceAll(f.form, ";", ",")+")")
+			}
+		}
+		return nil, fmt.Errorf("want %s", strings.Join(forms, ", "))
+	}
+	q, err := f.prior(strings.Split(rest, ","))
+	if err != nil {
+		return nil, err
+	}
+	d, err := newScalePrior(&Param{ID: f.name, Prior: q, Scale: Lin, Lower: math.NaN(), Upper: math.NaN()})
+	if err != nil {
+		return nil, err
+	}
+	// With extreme numbers formulas overflow.
+	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
+		return nil, fmt.Errorf("its median is %g and the log density there %g: want numbers of an ordinary size", m, d.LogProb(m))
+	}
+	return d.plain(), nil
+}
+
+// prior reads the prior of a parameter; uniform ones default to the bounds.
+func (s *source) prior(line int, typ, params string, p *Param, petab bool) Prior {
+	if typ == "" {
+		if params != "" {
+			s.failf(line, "parameters of a prior %q without its type", params)
+		}
+		return Prior{}
+	}
+	i := slices.IndexFunc(families, func(f family) bool { return f.name == typ && (f.petab || !petab) })
+	if i < 0 {
+		var names []string
+		for _, f := range families {
+			if f.petab || !petab {
+				names = append(names, f.name)
+			}
+		}
+		last := len(names) - 1
+		s.failf(line, "prior %q: want %s or %s", typ, strings.Join(names[:last], ", "), names[last])
+	}
+	f := &families[i]
+	if params != "" {
+		q, err := f.prior(strings.Split(params, ";"))
+		if err != nil {
+			s.failf(line, "prior %s: %v", typ, err)
+		}
+		return q
+	}
+	switch typ {
+	case "uniform":
+		return Prior{typ, p.Lower, p.Upper}
+	case "parameterScaleUniform":
+		return Prior{typ, p.Scale.Of(p.Lower), p.Scale.Of(p.Upper)}
+	}
+	s.failf(line, "prior %s without parameters: want %s", typ, f.form)
+	return Prior{}
+}
+
+// A scalePrior is a distribution of the value on a scale, cut off outside of
+// [Min, Max], which are linear, as a distribution of the linear value:
+//
+//	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
+type scalePrior struct {
+	Of       cumulative
+	On       Scale
+	Min, Max float64 // ±Inf where it is not cut off; ≥ 0 for Log and Log10
+}
+
+func newScalePrior(q *Param) (scalePrior, error) {
+	d := scalePrior{On: q.Scale, Min: q.Lower, Max: q.Upper}
+	if math.IsNaN(d.Min) {
+		d.Min = math.Inf(-1)
+	}
+	if math.IsNaN(d.Max) {
+		d.Max = math.Inf(1)
+	}
+	if q.Prior.Type == "" {
+		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
+			return d, fmt.Errorf("parameter %s has neither a prior nor bounds, finite and > 0 on a logarithmic scale: want one of them for a posterior", text.Clip(q.ID))
+		}
+		d.Of = distuv.Uniform{Min: q.Scale.Of(d.Min), Max: q.Scale.Of(d.Max)}
+	} else {
+		f := familyNamed(q.Prior.Type)
+		if f.name == "" {
+			return d, fmt.Errorf("parameter %s: prior %s is not known", text.Clip(q.ID), text.Clip(q.Prior.Type))
+		}
+		if d.Of = f.of(q.Prior.A, q.Prior.B); f.on != "" {
+			d.On = f.on
+		}
+		d.Min, d.Max = max(d.Min, f.min), min(d.Max, f.max)
+	}
+	if d.On != Lin || q.Scale != Lin {
+		d.Min = max(d.Min, 0)
+	}
+	if low, high := d.Quantile(0), d.Quantile(1); !(low < high) || !(d.mass() > 0) {
+		return d, fmt.Errorf("parameter %s: nothing of its prior is between its bounds, %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
+	}
+	return d, nil
+}
+
+// plain returns the distribution in its simplest form.
+func (d scalePrior) plain() bayes.Distribution {
+	if n, is := d.Of.(distuv.Normal); is && d.On == Log && d.Min <= 0 && math.IsInf(d.Max, 1) {
+		return distuv.LogNormal{Mu: n.Mu, Sigma: n.Sigma}
+	}
+	if d.On == Lin && d.Min <= d.Of.Quantile(0) && d.Max >= d.Of.Quantile(1) {
+		return d.Of
+	}
+	return d
+}
+
+// laplace has the quantiles of 0 and 1, which gonum's panics at or gets wrong
+// by rounding.
+type laplace struct{ distuv.Laplace }
+
+func (l laplace) Quantile(p float64) float64 {
+	switch p {
+	case 0:
+		return math.Inf(-1)
+	case 1:
+		return math.Inf(1)
+	}
+	return l.Laplace.Quantile(p)
+}
+
+// cauchy is the distribution of Mu + Scale·tan U for U uniform on (−π/2, π/2).
+type cauchy struct{ Mu, Scale float64 }
+
+func (c cauchy) LogProb(x float64) float64 {
+	z := (x - c.Mu) / c.Scale
+	return -math.Log(math.Pi*c.Scale) - math.Log1p(z*z)
+}
+
+func (c cauchy) CDF(x float64) float64 { return 0.5 + math.Atan((x-c.Mu)/c.Scale)/math.Pi }
+
+func (c cauchy) Quantile(p float64) float64 {
+	switch p {
+	case 0:
+		return math.Inf(-1)
+	case 1:
+		return math.Inf(1)
+	}
+	return c.Mu + c.Scale*math.Tan(math.Pi*(p-0.5))
+}
+
+func (d scalePrior) mass() float64 { return d.Of.CDF(d.On.Of(d.Max)) - d.Of.CDF(d.On.Of(d.Min)) }
+
+// LogProb returns the log density of the linear value x.
+func (d scalePrior) LogProb(x float64) float64 {
+	if !(x >= d.Min && x <= d.Max) || d.On != Lin && !(x > 0) {
+		return math.Inf(-1)
+	}
+	return d.Of.LogProb(d.On.Of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
+}
+
+// Quantile returns the linear value below which the probability p lies.
+func (d scalePrior) Quantile(p float64) float64 {
+	switch p {
+	case 0:
+		return max(d.Min, d.On.linear(d.Of.Quantile(0)))
+	case 1:
+		return min(d.Max, d.On.linear(d.Of.Quantile(1)))
+	}
+	a, b := d.Of.CDF(d.On.Of(d.Min)), d.Of.CDF(d.On.Of(d.Max))
+	return min(max(d.On.linear(d.Of.Quantile(a+p*(b-a))), d.Min), d.Max)
+}
