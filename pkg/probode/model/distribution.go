@@ -178,8 +178,7 @@ func (s *source) distribution(line int, v string, among ...Distribution) Distrib
 
 // checkValue stops at a value that its distribution cannot have.
 func checkValue(d Measurement, o *Observable) {
-	of := o.Distribution.known(o.Scale)
-	if math.IsInf(of.LogProb(d.Value, 1, []float64{1, 1}), -1) {
-		d.Where.failf("the measurement of %s is %v: want %s", o.ID, d.Value, of.(bayes.Describer).Describe().Y)
+	if o.Scale != Lin && !(d.Value > 0) || o.Distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
+		d.Where.failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)
 	}
 }
