@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -21,9 +22,9 @@ var alpha = experiment{
 func computeAlpha(ctx context.Context, s *study) error {
 	t := &table{name: "alpha", header: []string{"method", "linearisation", "h", "alpha_star", "alpha_star_se", "alpha_paper"}}
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64) error {
-		c, err := probode.Calibrate(ctx, fhn(), u.method, probode.CalibrateSettings{
+		c, err := calibrate.Run(ctx, fhn(), u.method, calibrate.Settings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers})
+			Criterion: calibrate.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers})
 		switch {
 		case err == nil && !c.AtEdge:
 			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
@@ -151,9 +152,9 @@ func computeAlphaCurve(ctx context.Context, s *study) error {
 		alphas = append(alphas, math.Pow(10, float64(i)/5))
 	}
 	err := s.eachStep(setups([]int{1, 2, 3}, []int{0, 1, 2}), func(u setup, h float64) error {
-		v, err := probode.Score(ctx, fhn(), u.method, alphas, probode.CalibrateSettings{
+		v, err := calibrate.Score(ctx, fhn(), u.method, alphas, calibrate.Settings{
 			Indicator: reference.TrueError(reference.Settings{}),
-			Rule:      probode.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers})
+			Criterion: calibrate.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(100, 60), Workers: s.workers})
 		if err != nil && !errors.Is(err, probode.ErrDiverged) {
 			return err
 		}

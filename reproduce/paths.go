@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
@@ -25,8 +26,8 @@ func computePaths(ctx context.Context, s *study) error {
 		p *probode.Problem
 		h float64
 	}{{problems.ProteinActivation(), 1}, {fhn(), 0.1}} {
-		cal, err := probode.Calibrate(ctx, c.p, backwardEuler, probode.CalibrateSettings{
-			Rule: probode.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{}),
+		cal, err := calibrate.Run(ctx, c.p, backwardEuler, calibrate.Settings{
+			Criterion: calibrate.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{}),
 			StepSize: c.h, Seed: s.seed, Paths: s.paths(1000, 200), Workers: s.workers})
 		if err != nil {
 			return err

@@ -42,13 +42,13 @@ func (a Adaptive) Solver(p *Problem, m Method, times []float64) (*AdaptiveSolver
 		return nil, err
 	}
 	if m == nil {
-		return nil, fmt.Errorf("%s: the method is nil", p.title())
+		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	}
 	if a.MaxSteps < 0 {
-		return nil, fmt.Errorf("%s: at most %d steps: want a number ≥ 0", p.title(), a.MaxSteps)
+		return nil, fmt.Errorf("%s: at most %d steps: want a number ≥ 0", p.Title(), a.MaxSteps)
 	}
 	if err := a.check(p.Dim()); err != nil {
-		return nil, fmt.Errorf("%s, %v, %v: %w", p.title(), m, a.Tolerance, err)
+		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, a.Tolerance, err)
 	}
 	s := &AdaptiveSolver{p: p, m: m, set: a.frozen(), times: times}
 	if err := s.place(p.Theta); err != nil {
@@ -96,7 +96,7 @@ func (s *AdaptiveSolver) Solve(ctx context.Context, dst, theta []float64) error 
 	if ctx == nil {
 		return errors.New("probode: the context is nil")
 	}
-	theta, err := s.p.theta(theta)
+	theta, err := s.p.Parameters(theta)
 	if err != nil {
 		return err
 	}
@@ -107,13 +107,13 @@ func (s *AdaptiveSolver) Solve(ctx context.Context, dst, theta []float64) error 
 	}
 	if s.c == nil {
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
-			return fmt.Errorf("%s, %v, %v: %w", s.p.title(), s.m, s.set, err)
+			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
 		s.c.made = nil // no noise is scaled by what it would find
 	}
 	s.c.again(theta, s.fixed)
 	if err := s.c.run(ctx); err != nil {
-		return fmt.Errorf("%s, %v, %v: %w", s.p.title(), s.m, s.set, err)
+		return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 	}
 	for n, i := range s.index {
 		copy(row(dst, n, d), row(s.c.hit, i, d))

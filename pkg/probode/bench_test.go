@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -61,7 +62,7 @@ func BenchmarkCalibrate(b *testing.B) {
 				}
 				ensemble += time.Since(start)
 				start = time.Now()
-				if _, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: h, Paths: paths, Workers: 1}); err != nil {
+				if _, err := calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: h, Paths: paths, Workers: 1}); err != nil {
 					b.Fatal(err)
 				}
 				calibration += time.Since(start)

@@ -17,11 +17,11 @@ import (
 // span, and so many steps that their path does not fit in memory.
 func (p *Problem) checkSteps(h float64) error {
 	if err := checkStep(p.Span, h); err != nil {
-		return fmt.Errorf("%s: %w", p.title(), err)
+		return fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	n := int((p.Span[1] - p.Span[0]) / h)
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", n, p.Dim()), n+1, p.Dim()+1); err != nil {
-		return fmt.Errorf("%s: step is %g: %w", p.title(), h, err)
+		return fmt.Errorf("%s: step is %g: %w", p.Title(), h, err)
 	}
 	return nil
 }
@@ -30,7 +30,7 @@ func (p *Problem) checkSteps(h float64) error {
 func (p *Problem) fits(g *Grid, n Noise) error {
 	d := p.Dim()
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {
-		return fmt.Errorf("%s: %w", p.title(), err)
+		return fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (p *Problem) checkDense() error {
 		return nil
 	}
 	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", p.Dim()), p.Dim(), p.Dim(), 2); err != nil {
-		return fmt.Errorf("%s: %w: give Band if it is banded", p.title(), err)
+		return fmt.Errorf("%s: %w: give Band if it is banded", p.Title(), err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	p.F(again, t, x, theta)
 	for i, v := range f {
 		if v != again[i] && v == v {
-			return fmt.Errorf("%s: F leaves or adds to what stood in dst[%d] before, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.title(), i, t, v, again[i])
+			return fmt.Errorf("%s: F leaves or adds to what stood in dst[%d] before, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
 		}
 	}
 	if p.Autonomous {
@@ -115,7 +115,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		p.F(again, later, x, theta)
 		for i, v := range f {
 			if v != again[i] && v == v && again[i] == again[i] {
-				return fmt.Errorf("%s: Autonomous is set, but f depends on t: f[%d] is %g at t = %g and %g at t = %g", p.title(), i, v, t, again[i], later)
+				return fmt.Errorf("%s: Autonomous is set, but f depends on t: f[%d] is %g at t = %g and %g at t = %g", p.Title(), i, v, t, again[i], later)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		trace := stack()
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w\n%s", p.title(), *t, short(x), short(theta), &PanicError{v, trace}, trace)
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w\n%s", p.Title(), *t, short(x), short(theta), &PanicError{v, trace}, trace)
 	}
 }
 
@@ -153,7 +153,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	p.F(fx, t, x, theta)
 	for i := range f {
 		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*linalg.MaxAbs(fx) {
-			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.title(), i, f[i], fx[i], t, short(x))
+			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
 	// Where f has a kink only the differences to one side are the Jacobian, and
@@ -208,7 +208,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			worst, most = e, size
 		}
 	}
-	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, short(x))
+	return fmt.Errorf("%s: FJ gives ∂f[%d]/∂x[%d] = %g where differences of F give %g, at t = %g, x = %s", p.Title(), worst.i, worst.j, m.At(worst.i, worst.j), suspects[worst], t, short(x))
 }
 
 // checkBand looks for entries outside the declared band by dense one-sided
@@ -233,7 +233,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	for i := range d {
 		for j := range d {
 			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.At(i, j)) > 1e-6*scale {
-				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.title(), p.Band.Lower, p.Band.Upper, i, j, m.At(i, j), t)
+				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.Title(), p.Band.Lower, p.Band.Upper, i, j, m.At(i, j), t)
 			}
 		}
 	}
@@ -259,7 +259,7 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 		}
 		for i := range d {
 			if v := math.Abs(f1[i] - f0[i]); (j-i > p.Band.Upper || i-j > p.Band.Lower) && v > 1e-6*largest && v > 1e-10*math.Abs(f0[i]) {
-				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.title(), p.Band.Lower, p.Band.Upper, i, j, (f1[i]-f0[i])/h, t)
+				return fmt.Errorf("%s: the Jacobian has entries outside Band (%d, %d): ∂f[%d]/∂x[%d] is %.3g at t = %g", p.Title(), p.Band.Lower, p.Band.Upper, i, j, (f1[i]-f0[i])/h, t)
 			}
 		}
 	}

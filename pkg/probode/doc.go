@@ -14,8 +14,9 @@
 //   - A Problem holds f, the initial state, the span and, if there are doses or
 //     switches, the events.
 //   - Integrate computes an ensemble: means, spreads and quantiles over time.
-//   - Calibrate chooses the noise scale α, so that the spread matches the error.
 //   - A Solver computes single paths, and SolveTangents their derivatives.
+//   - Package calibrate chooses the noise scale α, so that the spread matches the
+//     error.
 //   - Package bayes, below this one, infers θ from data with the solver's error
 //     in the model, and judges whether that error matters; package model reads
 //     models from files; package problems holds test problems; package

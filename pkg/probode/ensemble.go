@@ -23,8 +23,8 @@ type Settings struct {
 	// Scaling says how the size of the noise depends on the step; zero is the
 	// default of the grid.
 	Scaling Scaling
-	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Calibrate
-	// finds one.
+	// Alpha ≥ 0 is the noise scale, a multiplier of a variance. Package
+	// calibrate finds one.
 	Alpha float64
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
@@ -89,7 +89,7 @@ type Ensemble struct {
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	for _, q := range s.Quantiles {
 		if !(q > 0 && q < 1) {
-			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.title(), q)
+			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Title(), q)
 		}
 	}
 	if err := checkRun(ctx, p, n, s.Workers); err != nil {
@@ -103,10 +103,10 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	defer solver.Bind(ctx)()
 	index, err := solver.Grid().Index(s.Times)
 	if err != nil {
-		return nil, fmt.Errorf("%s: Times: %w", p.title(), err)
+		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
 	}
 	if s.Times != nil && (len(index) == 0 || !slices.IsSorted(index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.title())
+		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Title())
 	}
 	d, nt := solver.d, len(index)
 	if err := s.fits(p, n, nt, d); err != nil {
@@ -218,12 +218,12 @@ func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
 	case p == nil:
 		return errors.New("probode: the problem is nil")
 	case paths < 1:
-		return fmt.Errorf("%s: %d paths: want at least 1", p.title(), paths)
+		return fmt.Errorf("%s: %d paths: want at least 1", p.Title(), paths)
 	case workers < 0 || workers > maxWorkers:
-		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.title(), workers, maxWorkers)
+		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), workers, maxWorkers)
 	}
 	if err := memory.Check(fmt.Sprintf("the results of %d paths", paths), paths/16+1, 8); err != nil {
-		return fmt.Errorf("%s: %w", p.title(), err)
+		return fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ const maxWorkers = 4096
 
 // solver returns the Solver that s asks for, on its grid at θ.
 func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
-	theta, err := p.theta(s.Theta)
+	theta, err := p.Parameters(s.Theta)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -266,7 +266,7 @@ func (s *Settings) fits(p *Problem, n, times, d int) error {
 	}
 	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
 	if err != nil {
-		return fmt.Errorf("%s: %w", p.title(), err)
+		return fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func newWorker(s *Solver) *worker {
 // fitsWorkers refuses more paths at a time than can be held.
 func (s *Solver) fitsWorkers(n int) error {
 	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, s.PathLen()+s.NoiseLen()); err != nil {
-		return fmt.Errorf("%s: %w", s.p.title(), err)
+		return fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
 	return nil
 }

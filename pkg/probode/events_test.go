@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -145,7 +146,7 @@ func TestFunctionsNeverSeeEvents(t *testing.T) {
 						t.Fatalf("%v, %v: %v", m, mesh, err)
 					}
 				}
-				if _, err := Richardson(ctx(), s, q.Theta); err != nil {
+				if _, err := calibrate.Richardson(ctx(), s, q.Theta); err != nil {
 					t.Fatal(err)
 				}
 				// The sides of an event are looked at, one ulp from it, by a method
@@ -352,7 +353,7 @@ func TestStartBehindAnEventCarriesNoise(t *testing.T) {
 	if s.Startup() != 1 {
 		t.Errorf("%d steps without noise, want the dose alone", s.Startup())
 	}
-	if c, err := Calibrate(ctx(), p, AdamsBashforth{Steps: 3}, CalibrateSettings{StepSize: 0.1, Paths: 100}); err != nil || c.AtEdge {
+	if c, err := calibrate.Run(ctx(), p, AdamsBashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100}); err != nil || c.AtEdge {
 		t.Errorf("calibration with a dose at the start: %+v, %v", c, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -72,7 +73,7 @@ func oscillator() *probode.Problem {
 // derivatives of paths.
 func ExampleMethod() {
 	ctx, p, m := context.Background(), oscillator(), Verlet{}
-	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{StepSize: 0.1, Paths: 400, Seed: 1})
+	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{StepSize: 0.1, Paths: 400, Seed: 1})
 	if err != nil {
 		panic(err)
 	}

@@ -65,7 +65,7 @@ const epsilon = 0x1p-52
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	if !linalg.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
 		return between(times, a, b)
@@ -101,7 +101,7 @@ func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 		return nil, err
 	}
 	if !linalg.Finite(times) {
-		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.title(), short(times))
+		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
 	}
 	if err := p.checkSteps(h); err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if theta, err = p.theta(theta); err != nil {
+	if theta, err = p.Parameters(theta); err != nil {
 		return nil, err
 	}
 	at := p.Span[0]
@@ -186,7 +186,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 		e := &p.Events[k]
 		m := &mark{event: e, title: e.title(k)}
 		if m.time = e.at(theta); math.IsNaN(m.time) {
-			return nil, fmt.Errorf("%s: %s: its time is NaN", p.title(), m.title)
+			return nil, fmt.Errorf("%s: %s: its time is NaN", p.Title(), m.title)
 		}
 		m.inside = m.time >= p.Span[0] && m.time <= p.Span[1]
 		if e.When == nil && !m.inside {
@@ -210,7 +210,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 		}
 		s.to = s.from + len(points) - 1
 		if len(g.t)+len(points) > maxSteps {
-			return nil, fmt.Errorf("%s: more than %d steps", p.title(), maxSteps)
+			return nil, fmt.Errorf("%s: more than %d steps", p.Title(), maxSteps)
 		}
 		s.frac = make([]float64, len(points))
 		for i, t := range points {
@@ -262,7 +262,7 @@ func (g *Grid) Refine() *Grid {
 	if g.orders != nil {
 		r.orders = make([]uint8, r.Steps())
 		for i, k := range g.orders {
-			if n := g.refined(i); k > 0 {
+			if n := g.Refined(i); k > 0 {
 				r.orders[n], r.orders[n+1] = k, k
 			}
 		}
@@ -270,8 +270,8 @@ func (g *Grid) Refine() *Grid {
 	return &r
 }
 
-// refined returns where grid point i of g stands in g.Refine().
-func (g *Grid) refined(i int) int {
+// Refined returns the number that grid point i has in the grid that Refine returns.
+func (g *Grid) Refined(i int) int {
 	return 2*i - g.segment(i) // but the steps of events are not cut
 }
 

@@ -94,5 +94,3 @@ func (g *Grid) clone() *Grid {
 	c.order()
 	return &c
 }
-
-// Times returns t₀, …, t_N, at the θ that the grid is at. It must not be

@@ -90,7 +90,7 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 		errs, err = newDoublingLocalizer(s.inside, s.m)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.p.title(), err)
+		return nil, fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
 	err = s.eachLocal(errs, theta, func(i int, local, _, _ []float64) {
 		for k, v := range local {
@@ -106,11 +106,11 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 // grid does not come from an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
-		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.title(), s.g)
+		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.Title(), s.g)
 	}
 	errs, err := newLocalizer(s.inside, s.m, s.step)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", s.p.title(), err)
+		return 0, fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
 	var worst float64
 	peak := make([]float64, s.d)

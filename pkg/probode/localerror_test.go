@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
 // localErrors returns the sizes of the local errors of a solver on a uniform
@@ -91,7 +92,7 @@ func TestRichardsonWithEvents(t *testing.T) {
 		s := mustSolver(t, p, m, 1./128, 0)
 		for _, end := range []float64{0.83, 0.75, 0.9} {
 			theta := []float64{end}
-			e, err := Richardson(ctx(), s, theta)
+			e, err := calibrate.Richardson(ctx(), s, theta)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +147,7 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 	if e := coupledError(s, solve(t, s, nil)); e > 1e-3 || s.MemoryLen() != 0 {
 		t.Errorf("error %g in %d steps", e, g.Steps())
 	}
-	if _, err := Calibrate(ctx(), coupled(), m, CalibrateSettings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Paths: 40}); err != nil {
+	if _, err := calibrate.Run(ctx(), coupled(), m, calibrate.Settings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Paths: 40}); err != nil {
 		t.Error(err)
 	}
 	want := "estimates no local error and remembers the past"

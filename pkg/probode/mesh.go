@@ -111,7 +111,7 @@ func (l Measured) Grid(ctx context.Context, p *Problem, m Method, theta, times [
 	if err != nil || g.local != nil {
 		return g, err
 	}
-	if theta, err = p.theta(theta); err != nil {
+	if theta, err = p.Parameters(theta); err != nil {
 		return nil, err
 	}
 	s, err := NewSolver(p, m, g, 0)
@@ -160,14 +160,14 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 		return nil, errors.New("probode: the context is nil")
 	}
 	if m == nil {
-		return nil, fmt.Errorf("%s: the method is nil", p.title())
+		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	}
-	theta, err := p.theta(theta)
+	theta, err := p.Parameters(theta)
 	if err != nil {
 		return nil, err
 	}
 	fail := func(err error) (*Grid, error) {
-		return nil, fmt.Errorf("%s, %v, %v: %w", p.title(), m, f, err)
+		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, f, err)
 	}
 	if err := f.check(p.Dim()); err != nil {
 		return fail(err)

@@ -204,25 +204,26 @@ func startName(state string) string {
 	return state + "0"
 }
 
-func (p *Problem) title() string {
+// Title returns the name of p for messages, "problem" if it has none.
+func (p *Problem) Title() string {
 	if p == nil || p.Name == "" {
 		return "problem"
 	}
 	return p.Name
 }
 
-// theta returns given, or the nominal value if it is nil, and an error if its
-// length is wrong or a component is not a finite number.
-func (p *Problem) theta(given []float64) ([]float64, error) {
+// Parameters returns a copy of the given θ, or of Theta if that is nil. It is an
+// error if the length is wrong or a component is not a finite number.
+func (p *Problem) Parameters(given []float64) ([]float64, error) {
 	if given == nil {
 		given = p.Theta
 	}
 	if len(given) != len(p.Theta) {
-		return nil, fmt.Errorf("%s: %d parameters: want %d", p.title(), len(given), len(p.Theta))
+		return nil, fmt.Errorf("%s: %d parameters: want %d", p.Title(), len(given), len(p.Theta))
 	}
 	for k, v := range given {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%s: parameter %s is %g: want a finite number", p.title(), p.ParamName(k), v)
+			return nil, fmt.Errorf("%s: parameter %s is %g: want a finite number", p.Title(), p.ParamName(k), v)
 		}
 	}
 	return slices.Clone(given), nil
@@ -234,7 +235,7 @@ func (p *Problem) Validate() error {
 		return errors.New("probode: the problem is nil")
 	}
 	d := p.Dim()
-	name := p.title()
+	name := p.Title()
 	switch {
 	case p.F == nil:
 		return fmt.Errorf("%s: F is nil: give the vector field", name)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -36,8 +37,8 @@ func TestRefusedAtOnce(t *testing.T) {
 		_, err := Integrate(c, p, m, n, s)
 		return err
 	}
-	calibrate := func(c context.Context, p *Problem, m Method, s CalibrateSettings) error {
-		_, err := Calibrate(c, p, m, s)
+	calibrated := func(c context.Context, p *Problem, m Method, s calibrate.Settings) error {
+		_, err := calibrate.Run(c, p, m, s)
 		return err
 	}
 	solver := func(p *Problem, m Method, g *Grid) error {
@@ -57,7 +58,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			return integrate(ctx(), fhn(), AdamsBashforth{}, 1<<40, with(func(s *Settings) { s.KeepPaths = true }))
 		}},
 		{"paths would take", func() error {
-			return calibrate(ctx(), fhn(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: math.MaxInt})
+			return calibrated(ctx(), fhn(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: math.MaxInt})
 		}},
 		{"a path of 1000000000 steps in 40 dimensions would take", func() error {
 			return integrate(ctx(), long, AdamsBashforth{}, 1, with(func(s *Settings) { s.StepSize = 2e-8 }))
@@ -71,7 +72,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
 		}},
 		{"1000000000 workers: want 1 to", func() error {
-			return calibrate(ctx(), fhn(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Workers: 1e9})
+			return calibrated(ctx(), fhn(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Workers: 1e9})
 		}},
 		{"time NaN is not on the grid", func() error {
 			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times = []float64{1, math.NaN()} }))
@@ -85,13 +86,13 @@ func TestRefusedAtOnce(t *testing.T) {
 			return err
 		}},
 		{"the problem is nil", func() error { return integrate(ctx(), nil, AdamsMoulton{}, 1, ok) }},
-		{"the problem is nil", func() error { return calibrate(ctx(), nil, AdamsMoulton{}, CalibrateSettings{StepSize: 1}) }},
+		{"the problem is nil", func() error { return calibrated(ctx(), nil, AdamsMoulton{}, calibrate.Settings{StepSize: 1}) }},
 		{"the problem is nil", func() error { return solver(nil, AdamsMoulton{}, nil) }},
 		{"the method is nil", func() error { return integrate(ctx(), fhn(), nil, 1, ok) }},
-		{"the method is nil", func() error { return calibrate(ctx(), fhn(), nil, CalibrateSettings{StepSize: 1}) }},
+		{"the method is nil", func() error { return calibrated(ctx(), fhn(), nil, calibrate.Settings{StepSize: 1}) }},
 		{"the grid is nil", func() error { return solver(fhn(), AdamsMoulton{}, nil) }},
 		{"the context is nil", func() error { return integrate(nil, fhn(), AdamsMoulton{}, 1, ok) }},
-		{"the context is nil", func() error { return calibrate(nil, fhn(), AdamsMoulton{}, CalibrateSettings{StepSize: 1}) }},
+		{"the context is nil", func() error { return calibrated(nil, fhn(), AdamsMoulton{}, calibrate.Settings{StepSize: 1}) }},
 		{"parameter theta2 is NaN: want a finite number", func() error {
 			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
 		}},
@@ -153,7 +154,7 @@ func TestPanicsAreErrors(t *testing.T) {
 						return err
 					},
 					"calibration": func() error {
-						_, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: 1. / 16})
+						_, err := calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: 1. / 16})
 						return err
 					},
 					"frozen grid": func() error {
@@ -220,7 +221,7 @@ func TestContextEndsWithinAPath(t *testing.T) {
 					return err
 				},
 				"calibration": func(c context.Context) error {
-					_, err := Calibrate(c, slow, m, CalibrateSettings{StepSize: 0.01})
+					_, err := calibrate.Run(c, slow, m, calibrate.Settings{StepSize: 0.01})
 					return err
 				},
 				"frozen grid": func(c context.Context) error {

@@ -61,7 +61,7 @@ func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	switch scaling {
 	case ScaleStep, ScaleLocal:
 	default:
-		return fmt.Errorf("%s: %v: want ScaleStep or ScaleLocal", s.p.title(), scaling)
+		return fmt.Errorf("%s: %v: want ScaleStep or ScaleLocal", s.p.Title(), scaling)
 	}
 	if scaling == ScaleLocal {
 		local := s.g.local

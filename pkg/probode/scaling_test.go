@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -138,11 +139,11 @@ func TestSetAlpha(t *testing.T) {
 func TestCalibrateLeavesOutRounding(t *testing.T) {
 	p := &Problem{Name: "p", X0: []float64{1, 0}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0], 1./3 }}
-	both, err := Calibrate(ctx(), p, AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: 100})
+	both, err := calibrate.Run(ctx(), p, AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := Calibrate(ctx(), p, AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: 100, Components: []int{0}})
+	one, err := calibrate.Run(ctx(), p, AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Components: []int{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

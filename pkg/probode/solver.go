@@ -54,13 +54,13 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	}
 	switch {
 	case m == nil:
-		return nil, fmt.Errorf("%s: the method is nil", p.title())
+		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	case g == nil:
-		return nil, fmt.Errorf("%s: the grid is nil", p.title())
+		return nil, fmt.Errorf("%s: the grid is nil", p.Title())
 	case g.span != p.Span:
-		return nil, fmt.Errorf("%s: a grid over [%g, %g] for a span of [%g, %g]", p.title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
+		return nil, fmt.Errorf("%s: a grid over [%g, %g] for a span of [%g, %g]", p.Title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
-		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.title(), alpha)
+		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
 	}
 	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(atomic.Bool)}
 	if err := p.fits(g, s.noise); err != nil {
@@ -89,7 +89,7 @@ func (s *Solver) on(g *Grid) (err error) {
 	}
 	s.step, err = s.m.Stepper(s.inside, s.g)
 	if err != nil {
-		return fmt.Errorf("%s: %v: %w", s.p.title(), s.m, err)
+		return fmt.Errorf("%s: %v: %w", s.p.Title(), s.m, err)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	})
 	kept := append(append(all.few[:0], x...), theta...)
 	e := &all.SolveError
-	*e = SolveError{Problem: s.p.title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+	*e = SolveError{Problem: s.p.Title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
 		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
 	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
 		return e

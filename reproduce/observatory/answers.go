@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -239,7 +240,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	begin := time.Now()
 	if r.noise != nil {
 		p.Scaling = r.noise.scaling
-		q, cal, err := p.Calibrated(ctx, probode.CalibrateSettings{Rule: r.noise.rule, Paths: 200, Seed: o.seed, Workers: 1})
+		q, cal, err := p.Calibrated(ctx, calibrate.Settings{Criterion: r.noise.rule, Paths: 200, Seed: o.seed, Workers: 1})
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -222,7 +223,7 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 		paths = max(40, min(paths, int(budget/cost/20)))
 	}
 	begin := time.Now()
-	cal, err := probode.Calibrate(ctx, t.p, m, probode.CalibrateSettings{Mesh: aligned{mesh, t.times}, Scaling: r.scaling, Rule: r.rule,
+	cal, err := calibrate.Run(ctx, t.p, m, calibrate.Settings{Mesh: aligned{mesh, t.times}, Scaling: r.scaling, Criterion: r.rule,
 		Paths: paths, Seed: o.seed, Workers: 1})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -96,15 +97,15 @@ func (s *subject) problem() *probode.Problem {
 // A rule is a way to choose the noise.
 type rule struct {
 	name    string
-	rule    probode.Rule
+	rule    calibrate.Criterion
 	scaling probode.Scaling
 }
 
 var rules = []rule{
-	{name: "paper", rule: probode.Bhattacharyya, scaling: probode.ScaleStep},
-	{name: "paper, local", rule: probode.Bhattacharyya, scaling: probode.ScaleLocal},
-	{name: "log", rule: probode.LogScore, scaling: probode.ScaleStep},
-	{name: "log, local", rule: probode.LogScore, scaling: probode.ScaleLocal},
+	{name: "paper", rule: calibrate.Bhattacharyya, scaling: probode.ScaleStep},
+	{name: "paper, local", rule: calibrate.Bhattacharyya, scaling: probode.ScaleLocal},
+	{name: "log", rule: calibrate.LogScore, scaling: probode.ScaleStep},
+	{name: "log, local", rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
 func ruleNamed(name string) *rule {

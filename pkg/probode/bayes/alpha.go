@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
 // A NoiseScale is the noise scale α* of a model's solver.
@@ -17,7 +18,7 @@ type NoiseScale struct {
 	Alpha, SE float64
 
 	// Experiments are the calibrations of the experiments' equations.
-	Experiments []*probode.Calibration
+	Experiments []*calibrate.Result
 
 	// Warnings are those of the calibrations.
 	Warnings []string
@@ -28,8 +29,8 @@ type NoiseScale struct {
 // means Richardson's estimate, for which no reference is needed. The Scaling is that
 // of p: another one in s is an error, since α means something else there. Each experiment
 // has noise of its own, the first that of the seed of s itself, so that the errors
-// of their α* are independent. See probode.Calibrate.
-func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probode.CalibrateSettings) (*NoiseScale, error) {
+// of their α* are independent. See calibrate.Run.
+func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s calibrate.Settings) (*NoiseScale, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
@@ -41,7 +42,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 		panic(fmt.Sprintf("bayes: theta has length %d: want %d", len(theta), len(p.Params)))
 	}
 	if s.Indicator == nil {
-		s.Indicator = probode.Richardson
+		s.Indicator = calibrate.Richardson
 	}
 	seed := s.Seed
 	out := &NoiseScale{}
@@ -56,7 +57,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 		if i > 0 {
 			set.Seed = probode.Stream(seed, uint64(i)).Uint64()
 		}
-		c, err := probode.Calibrate(ctx, r.x.Problem, p.Method, set)
+		c, err := calibrate.Run(ctx, r.x.Problem, p.Method, set)
 		if err != nil {
 			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
 		}
@@ -80,7 +81,7 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s probo
 // deterministic posterior, and with its Modes, which are looked for if p has none.
 // For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
 // equal steps and no GridAt.
-func (p *Posterior) Calibrated(ctx context.Context, s probode.CalibrateSettings) (*Posterior, *NoiseScale, error) {
+func (p *Posterior) Calibrated(ctx context.Context, s calibrate.Settings) (*Posterior, *NoiseScale, error) {
 	if p == nil {
 		return nil, nil, errors.New("bayes: the Posterior is nil")
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -36,7 +37,7 @@ func scaled(scaling probode.Scaling) *Posterior {
 // another scaling is refused.
 func TestScaling(t *testing.T) {
 	ctx := context.Background()
-	set := probode.CalibrateSettings{Paths: 100, Seed: 1}
+	set := calibrate.Settings{Paths: 100, Seed: 1}
 	p, scale, err := scaled(probode.ScaleLocal).Calibrated(ctx, set)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestScaling(t *testing.T) {
 	problem := p.Experiments[0].Problem
 	direct := set
 	direct.StepSize, direct.Theta, direct.Scaling = 1, mode, probode.ScaleLocal
-	c, err := probode.Calibrate(ctx, problem, p.Method, direct)
+	c, err := calibrate.Run(ctx, problem, p.Method, direct)
 	if err != nil || math.Abs(c.Alpha/p.Alpha-1) > 1e-9 {
 		t.Errorf("α* = %+v, %v: want %v", c, err, p.Alpha)
 	}

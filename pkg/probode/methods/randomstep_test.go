@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -181,7 +182,7 @@ func TestRandomStepTooLarge(t *testing.T) {
 			t.Errorf("α = %g of the largest: %v", scale, err)
 		}
 	}
-	cal, err := probode.Calibrate(context.Background(), p, m, probode.CalibrateSettings{StepSize: h, Paths: 100, Seed: 1})
+	cal, err := calibrate.Run(context.Background(), p, m, calibrate.Settings{StepSize: h, Paths: 100, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
 // Settings says how Solve integrates. The zero value gives nearly full
@@ -239,8 +240,8 @@ func (s *Settings) complete(p *probode.Problem) error {
 
 // TrueError returns the Indicator that takes the difference to an accurate
 // solution, before and after events.
-func TrueError(r Settings) probode.Indicator {
-	return func(ctx context.Context, s *probode.Solver, theta []float64) (*probode.ErrorEstimate, error) {
+func TrueError(r Settings) calibrate.Indicator {
+	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Estimate, error) {
 		r.Theta = theta
 		z := make([]float64, s.PathLen())
 		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
@@ -256,7 +257,7 @@ func TrueError(r Settings) probode.Indicator {
 		for i, x := range ref.X {
 			z[i] -= x
 		}
-		return &probode.ErrorEstimate{E: z, Accuracy: ref.Error}, nil
+		return &calibrate.Estimate{E: z, Accuracy: ref.Error}, nil
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -437,7 +438,7 @@ func TestAssessUnits(t *testing.T) {
 			Setup: probode.Setup{Method: probode.AdamsBashforth{}},
 		}, assess.Settings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
-			Calibrate: probode.CalibrateSettings{Paths: 100},
+			Calibrate: calibrate.Settings{Paths: 100},
 			Accurate:  bayes.AccurateSolver{StepSize: 0.05, Method: probode.RungeKutta{}},
 		})
 	}
@@ -468,7 +469,7 @@ func TestAssessUnits(t *testing.T) {
 // An α at the edge of the caller's own bracket is said to be so, once a step.
 func TestAssessAlphaAtEdge(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125, 0.0625}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100},
-		Calibrate: probode.CalibrateSettings{Paths: 40, Bracket: [2]float64{1e-6, 1e-3}}})
+		Calibrate: calibrate.Settings{Paths: 40, Bracket: [2]float64{1e-6, 1e-3}}})
 	for _, st := range a.Steps {
 		n := 0
 		for _, w := range a.Warnings {
@@ -493,11 +494,11 @@ func TestAssessAlphaOfExperiments(t *testing.T) {
 	var reported float64
 	const seeds = 40
 	for seed := range uint64(seeds) {
-		cs, err := p.CalibrateAlpha(context.Background(), []float64{1}, probode.CalibrateSettings{Paths: 100, Seed: seed})
+		cs, err := p.CalibrateAlpha(context.Background(), []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := assessPosterior(0.125).CalibrateAlpha(context.Background(), []float64{1}, probode.CalibrateSettings{Paths: 100, Seed: seed})
+		one, err := assessPosterior(0.125).CalibrateAlpha(context.Background(), []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -516,7 +517,7 @@ func TestAssessAlphaOfExperiments(t *testing.T) {
 // otherwise be the same.
 func TestAssessRunsAreIndependent(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Sampler: bayes.Deterministic{}, Weighed: 100,
-		Chains: mcmc.Settings{Draws: 100, BurnIn: 100}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+		Chains: mcmc.Settings{Draws: 100, BurnIn: 100}, Calibrate: calibrate.Settings{Paths: 40}})
 	if m := a.Steps[0].Deterministic.Summary[0].Mean; m == a.Steps[0].Probabilistic.Summary[0].Mean {
 		t.Errorf("both runs have the mean %g", m)
 	}
@@ -530,7 +531,7 @@ func TestAssessRunsAreIndependent(t *testing.T) {
 func TestAssessSolves(t *testing.T) {
 	for _, sampler := range []bayes.Sampler{bayes.PCNWithinGibbs{}, bayes.PseudoMarginal{Particles: 20}, bayes.PseudoMarginal{Particles: 20, Importance: true}, bayes.DelayedAcceptance{Noise: true}} {
 		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
-		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: probode.CalibrateSettings{Paths: 40}})
+		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: calibrate.Settings{Paths: 40}})
 		p := assessPosterior(0.125)
 		p.Alpha = a.Steps[0].Alpha
 		c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{sampler}, s)
@@ -573,7 +574,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 		}, assess.Settings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
-			Calibrate: probode.CalibrateSettings{Paths: 40},
+			Calibrate: calibrate.Settings{Paths: 40},
 			Accurate:  bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}, // Simpson's rule, exact for t²
 			Progress: func(_, _ int, doing string) {
 				if strings.HasPrefix(doing, "pcn") {

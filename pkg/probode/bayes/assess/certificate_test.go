@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -273,7 +274,7 @@ func TestCertificateLynxHare(t *testing.T) {
 	p := caseOf(t, "lynx-hare")
 	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(0.25)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
-		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
 	st := a.Steps[0]
 	if st.Certificate == nil || len(st.Certificate.Modes) != 1 {
 		t.Fatalf("certificate %+v", st.Certificate)

@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -43,7 +43,7 @@ func TestCertify(t *testing.T) {
 // A reference that is itself too rough gives no verdict, and says so.
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
-		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
 		t.Errorf("%v, D = %g, warnings %q", v, a.Reference.D, a.Warnings)
 	}

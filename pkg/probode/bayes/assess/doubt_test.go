@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -120,7 +121,7 @@ func TestCertifyOneObservation(t *testing.T) {
 		}
 	}
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25, 0.125}, Weighed: 200, Sampler: bayes.Deterministic{},
-		Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+		Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}})
 	if a.Steps[0].Deterministic == nil || a.Steps[0].Certificate == nil || len(a.Remedies) == 0 {
 		t.Errorf("%v", a)
 	}

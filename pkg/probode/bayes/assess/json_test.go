@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -123,7 +124,7 @@ func strictly(t *testing.T, text []byte, into any) {
 // to one, the numbers those of the report, and nothing that is no number.
 func TestReportJSON(t *testing.T) {
 	a := assessed(t, dragons(0.5), assess.Settings{Steps: []float64{0.125, 0.5}, Weighed: 200, Sampler: bayes.Deterministic{},
-		Chains: mcmc.Settings{Draws: 500, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+		Chains: mcmc.Settings{Draws: 500, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}})
 	var text bytes.Buffer
 	if err := a.WriteJSON(&text); err != nil {
 		t.Fatal(err)

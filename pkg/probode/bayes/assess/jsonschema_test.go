@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -104,7 +105,7 @@ func compare(t *testing.T, heading string, texts ...[]byte) {
 // Every name of docs/json.md is written, and no other. Three reports together have all
 // of them: one of steps, one of tolerances, and one with two modes.
 func TestJSONIsAsDocumented(t *testing.T) {
-	s := assess.Settings{Steps: []float64{0.125, 0.25}, Weighed: 200, Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 50}}
+	s := assess.Settings{Steps: []float64{0.125, 0.25}, Weighed: 200, Chains: mcmc.Settings{Draws: 500, BurnIn: 200, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}}
 	var texts [][]byte
 	for _, tolerances := range [][]probode.Tolerance{nil, {{Relative: 1e-2, Absolute: []float64{1e-3}}}} {
 		if tolerances != nil {
@@ -192,7 +193,7 @@ func TestJSONOfCases(t *testing.T) {
 		p := caseOf(t, name)
 		p.Alpha = 0.1
 		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize()}, Weighed: 100, Sampler: bayes.Deterministic{},
-			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2}, Calibrate: calibrate.Settings{Paths: 40}})
 		var text bytes.Buffer
 		if err := a.WriteJSON(&text); err != nil {
 			t.Fatal(err)

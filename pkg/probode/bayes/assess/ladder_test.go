@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
 )
@@ -23,7 +24,7 @@ func TestLadderOfTolerances(t *testing.T) {
 		p.Method, p.Mesh = m, nil
 		tols := []probode.Tolerance{{Relative: 1e-5}, {Relative: 0.3, Absolute: []float64{0.3}}}
 		a := assessed(t, p, assess.Settings{Tolerances: tols, Weighed: 400, Sampler: bayes.PCNWithinGibbs{},
-			Chains: mcmc.Settings{Draws: 1500, BurnIn: 500, Seed: 4}, Calibrate: probode.CalibrateSettings{Paths: 50}})
+			Chains: mcmc.Settings{Draws: 1500, BurnIn: 500, Seed: 4}, Calibrate: calibrate.Settings{Paths: 50}})
 		if a.Steps[0].Size() != 0.3 || a.Steps[1].Size() != 1e-5 || a.Asked[0] != 1 || a.Asked[1] != 0 || a.Steps[0].StepSize != 0 {
 			t.Fatalf("%v: steps %v, asked %v", m, a.Steps, a.Asked)
 		}

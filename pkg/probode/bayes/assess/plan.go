@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -71,7 +72,7 @@ type Settings struct {
 	Accurate bayes.AccurateSolver
 
 	// Calibrate says how α is found. Zero Paths means 400.
-	Calibrate probode.CalibrateSettings
+	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of
 	// the pieces of work that are done, of total, and what is being done.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -16,7 +16,7 @@ import (
 // than trusting the solver. At h = ¼ the bias is several tenths, by quadrature.
 func TestRemedies(t *testing.T) {
 	p := assessPosterior(0.125)
-	a := assessed(t, p, assess.Settings{Steps: []float64{0.25, 0.125, 0.03125}, Weighed: 1000, Calibrate: probode.CalibrateSettings{Paths: 50},
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.25, 0.125, 0.03125}, Weighed: 1000, Calibrate: calibrate.Settings{Paths: 50},
 		Chains: mcmc.Settings{Draws: 3000, BurnIn: 500, Seed: 4}})
 	kinds := map[string]int{}
 	least := math.Inf(1)

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -41,7 +41,7 @@ func (s stopping) Err() error {
 
 // Wherever an assessment is stopped, it says so: what is not whole does not look whole.
 func TestStoppedAnywhere(t *testing.T) {
-	s := assess.Settings{Steps: []float64{0.5, 0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2, Seed: 2}, Calibrate: probode.CalibrateSettings{Paths: 40}}
+	s := assess.Settings{Steps: []float64{0.5, 0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2, Seed: 2}, Calibrate: calibrate.Settings{Paths: 40}}
 	run := func(n int64) (int64, error) {
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -61,7 +62,7 @@ func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
 		{distuv.Normal{Mu: 0, Sigma: 1}, "moments", 0, 1, false, -1},
 	} {
 		a := assessed(t, shifted(c.prior, 0, 1e9), assess.Settings{Steps: []float64{0.5}, Sampler: bayes.Deterministic{}, Weighed: 4000, Accurate: simpson,
-			Chains: mcmc.Settings{Draws: 4000, Seed: 3}, Calibrate: probode.CalibrateSettings{Paths: 40}})
+			Chains: mcmc.Settings{Draws: 4000, Seed: 3}, Calibrate: calibrate.Settings{Paths: 40}})
 		q, st := a.Params[0], a.Steps[0]
 		if q.JudgedBy() != c.by || !(q.TailIndex > c.heavierThan) {
 			t.Errorf("%T is judged by %s, tail index %.2f", c.prior, q.JudgedBy(), q.TailIndex)

@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -115,7 +116,7 @@ func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p.CalibrateAlpha(context.Background(), mode.Theta, probode.CalibrateSettings{Seed: 1, Paths: 200})
+	c, err := p.CalibrateAlpha(context.Background(), mode.Theta, calibrate.Settings{Seed: 1, Paths: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
 // The flags -alpha and -noise: how large noise is, and what that scales.
@@ -28,7 +29,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	if g, err := (probode.Measured{Mesh: to.Mesh}).Grid(ctx, p, m, nil, to.Times); s.noise == "" && err == nil {
 		to.Mesh = g
 	}
-	cal, err := probode.Calibrate(ctx, p, m, probode.CalibrateSettings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
+	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
 	if err != nil {
 		return fmt.Errorf("-alpha auto: %w", err)
 	}

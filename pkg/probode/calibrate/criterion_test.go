@@ -1,4 +1,4 @@
-package probode
+package calibrate
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 
 // The score is that of the formulas, zero and largest where variance and squared
 // error are equal.
-func TestRuleFormulas(t *testing.T) {
-	for r, score := range map[Rule]func(v, e2 float64) float64{
+func TestCriterionFormulas(t *testing.T) {
+	for r, score := range map[Criterion]func(v, e2 float64) float64{
 		LogScore:      func(v, e2 float64) float64 { return -(math.Log(v)+e2/v)/2 + (math.Log(e2)+1)/2 },
 		Bhattacharyya: func(v, e2 float64) float64 { return -math.Log((v/e2+e2/v+2)/4) / 4 },
 	} {
@@ -23,13 +23,13 @@ func TestRuleFormulas(t *testing.T) {
 			}
 		}
 	}
-	if got := Rule(7).String(); got != "Rule(7)" {
+	if got := Criterion(7).String(); got != "Criterion(7)" {
 		t.Errorf("unknown rule: %q", got)
 	}
 }
 
 func TestFits(t *testing.T) {
-	c := &calibrator{solver: &Solver{d: 3}, used: []int{0, 3, 6, 9, 2}, loge2: []float64{0, 0, 0, 0, math.Log(100)}}
+	c := &calibrator{d: 3, used: []int{0, 3, 6, 9, 2}, loge2: []float64{0, 0, 0, 0, math.Log(100)}}
 	got := c.fits([]float64{0, 0, math.Log(2), math.Log(0.5), 0})
 	want := []Fit{{-1, 5, (1 + 1 + .5 + 2 + 100) / 5, [2]float64{.2, .8}}, {0, 4, 4.5 / 4, [2]float64{.25, 1}}, {2, 1, 100, [2]float64{0, 0}}}
 	if len(got) != len(want) {

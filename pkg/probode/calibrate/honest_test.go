@@ -1,4 +1,4 @@
-package probode_test
+package calibrate_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -22,7 +23,7 @@ func TestLogScoreAgainstClosedForm(t *testing.T) {
 		e := math.Pow(a, float64(n)) - math.Exp(-float64(n)*h)
 		want += e * e / v / 20
 	}
-	c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 1, Rule: LogScore, Indicator: trueError()})
+	c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.LogScore, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +41,11 @@ func TestLogScoreAgainstClosedForm(t *testing.T) {
 // left to chance, and the stated errors are to be between a third and four times
 // that.
 func TestCalibrationErrorOfUnstableMethod(t *testing.T) {
-	for _, rule := range []Rule{Bhattacharyya, LogScore} {
+	for _, rule := range []calibrate.Criterion{calibrate.Bhattacharyya, calibrate.LogScore} {
 		var sum, sum2, se2 float64
 		const n = 10
 		for seed := range n {
-			c, err := Calibrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{Steps: 3}, CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Rule: rule, Indicator: trueError()})
+			c, err := calibrate.Run(ctx(), problems.FitzHughNagumo(), AdamsBashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Criterion: rule, Indicator: trueError()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestAlphaOfATransient(t *testing.T) {
 		h    float64
 		said bool
 	}{{problems.HIRES(), 321.8122 / 640, true}, {problems.LotkaVolterra20(), 0.25, false}} {
-		cal, err := Calibrate(ctx(), c.p, AdamsMoulton{Steps: 1}, CalibrateSettings{StepSize: c.h, Paths: 40, Seed: 1, Scaling: ScaleLocal})
+		cal, err := calibrate.Run(ctx(), c.p, AdamsMoulton{Steps: 1}, calibrate.Settings{StepSize: c.h, Paths: 40, Seed: 1, Scaling: ScaleLocal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,8 +94,8 @@ func TestCalibratedSettings(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span[1] = p.Span[0] + 2
 	m := RungeKutta{}
-	set := CalibrateSettings{StepSize: 1. / 8, Paths: 100, Seed: 1, Scaling: ScaleLocal}
-	c, err := Calibrate(ctx(), p, m, set)
+	set := calibrate.Settings{StepSize: 1. / 8, Paths: 100, Seed: 1, Scaling: ScaleLocal}
+	c, err := calibrate.Run(ctx(), p, m, set)
 	if err != nil || c.Scaling != ScaleLocal {
 		t.Fatalf("%+v, %v", c, err)
 	}
@@ -109,42 +110,42 @@ func TestCalibratedSettings(t *testing.T) {
 	if got := last(c.Settings(Settings{StepSize: 1. / 8, Seed: 2})); got != want {
 		t.Errorf("sd %g with the settings of a calibration, want %g", got, want)
 	}
-	mesh := Measured{Uniform(1. / 8)}
+	mesh := Measured{Mesh: Uniform(1. / 8)}
 	if got := last(Settings{Mesh: mesh, Seed: 2, Alpha: c.Alpha}); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("sd %g on a measured grid, want %g", got, want)
 	}
 	set.StepSize, set.Mesh, set.Scaling = 0, mesh, ScaleDefault
-	if d, err := Calibrate(ctx(), p, m, set); err != nil || d.Scaling != ScaleLocal || math.Abs(d.Alpha/c.Alpha-1) > 1e-9 {
+	if d, err := calibrate.Run(ctx(), p, m, set); err != nil || d.Scaling != ScaleLocal || math.Abs(d.Alpha/c.Alpha-1) > 1e-9 {
 		t.Errorf("α* on a measured grid %+v, %v: want %g", d, err, c.Alpha)
 	}
 	set.Mesh, set.StepSize = nil, 1./8
-	d, err := Calibrate(ctx(), p, m, set)
+	d, err := calibrate.Run(ctx(), p, m, set)
 	if err != nil || d.Scaling != ScaleStep || math.Abs(d.Alpha/c.Alpha-1) < 0.5 {
 		t.Errorf("α* of the method's noise %+v, %v, by local errors %g", d, err, c.Alpha)
 	}
-	set.Rule = 9
-	if _, err := Calibrate(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Rule(9): want Bhattacharyya or LogScore") {
+	set.Criterion = 9
+	if _, err := calibrate.Run(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Criterion(9): want Bhattacharyya or LogScore") {
 		t.Errorf("unknown rule: %v", err)
 	}
-	set.Rule, set.Scaling = LogScore, 7
-	if _, err := Calibrate(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Scaling(7): want ScaleStep or ScaleLocal") {
+	set.Criterion, set.Scaling = calibrate.LogScore, 7
+	if _, err := calibrate.Run(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Scaling(7): want ScaleStep or ScaleLocal") {
 		t.Errorf("unknown scaling: %v", err)
 	}
 	// A grid with an event that moves, and a mesh that has local errors already.
-	if g, err := (Measured{Frozen{Tolerance: Tolerance{Relative: 1e-3}}}).Grid(ctx(), p, m, nil, nil); err != nil || len(g.Local()) != 2*g.Steps() {
+	if g, err := (Measured{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}).Grid(ctx(), p, m, nil, nil); err != nil || len(g.Local()) != 2*g.Steps() {
 		t.Errorf("frozen: %v", err)
 	}
-	if _, err := (Measured{Uniform(-1)}).Grid(ctx(), p, m, nil, nil); err == nil {
+	if _, err := (Measured{Mesh: Uniform(-1)}).Grid(ctx(), p, m, nil, nil); err == nil {
 		t.Error("a grid that cannot be")
 	}
 }
 
-func ExampleCalibrate_logScore() {
+func ExampleRun_logScore() {
 	// The mean squared standardised error is 1 where the paper's rule leaves 2.
 	sir := problems.SIR()
-	for _, rule := range []Rule{Bhattacharyya, LogScore} {
-		cal, err := Calibrate(ctx(), sir, AdamsMoulton{Steps: 1}, CalibrateSettings{
-			StepSize: 2, Paths: 200, Seed: 1, Rule: rule, Scaling: ScaleLocal})
+	for _, rule := range []calibrate.Criterion{calibrate.Bhattacharyya, calibrate.LogScore} {
+		cal, err := calibrate.Run(ctx(), sir, AdamsMoulton{Steps: 1}, calibrate.Settings{
+			StepSize: 2, Paths: 200, Seed: 1, Criterion: rule, Scaling: ScaleLocal})
 		if err != nil {
 			panic(err)
 		}

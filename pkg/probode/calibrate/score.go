@@ -1,13 +1,18 @@
-package probode
+package calibrate
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync/atomic"
 
+	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/internal/moments"
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
 )
 
 // The score of a noise scale: ensembles at different α with the same noise, and
@@ -15,7 +20,7 @@ import (
 
 // Score returns S(α) for each of alphas, from all of the paths of s: −Inf
 // where a path could not be solved, or where the ensemble has no spread.
-func Score(ctx context.Context, p *Problem, m Method, alphas []float64, s CalibrateSettings) ([]float64, error) {
+func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
 		return nil, err
@@ -25,7 +30,7 @@ func Score(ctx context.Context, p *Problem, m Method, alphas []float64, s Calibr
 	out := make([]float64, len(alphas))
 	for i, a := range alphas {
 		if !(a > 0) || math.IsInf(a, 1) {
-			return nil, fmt.Errorf("%s: alpha is %g: want a finite number > 0", p.title(), a)
+			return nil, fmt.Errorf("%s: alpha is %g: want a finite number > 0", p.Title(), a)
 		}
 		e, err := c.evaluate(ctx, a, c.s.Paths)
 		if err != nil {
@@ -38,8 +43,9 @@ func Score(ctx context.Context, p *Problem, m Method, alphas []float64, s Calibr
 
 // A calibrator evaluates the score.
 type calibrator struct {
-	s       CalibrateSettings
-	solver  *Solver
+	s       Settings
+	solver  *probode.Solver
+	d       int // dimension of the state
 	theta   []float64
 	used    []int     // positions in a path that take part
 	loge2   []float64 // log E² there
@@ -51,7 +57,13 @@ type calibrator struct {
 	total   int
 }
 
-func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSettings) (c *calibrator, err error) {
+// A worker is what one goroutine needs to compute paths.
+type worker struct {
+	solver *probode.Solver
+	z, xi  []float64
+}
+
+func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (c *calibrator, err error) {
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "calibration")
 	if s.Paths == 0 {
 		s.Paths = 1000
@@ -59,93 +71,137 @@ func newCalibrator(ctx context.Context, p *Problem, m Method, s CalibrateSetting
 	if s.Bracket == [2]float64{} {
 		s.Bracket = [2]float64{1e-6, 1e6}
 	}
-	if err := checkRun(ctx, p, s.Paths, s.Workers); err != nil {
+	if err := s.check(ctx, p); err != nil {
 		return nil, err
 	}
-	switch {
-	case s.Rule != Bhattacharyya && s.Rule != LogScore:
-		return nil, fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.title(), s.Rule)
-	case s.Paths < 2*jackknifeGroups:
-		return nil, fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.title(), s.Paths, 2*jackknifeGroups)
-	case !(s.Bracket[0] > 0 && s.Bracket[0] < s.Bracket[1]) || math.IsInf(s.Bracket[1], 1):
-		return nil, fmt.Errorf("%s: Bracket is [%g, %g]: want 0 < smallest < largest alpha", p.title(), s.Bracket[0], s.Bracket[1])
-	}
-	grid := Settings{StepSize: s.StepSize, Mesh: s.Mesh, Scaling: s.Scaling, Theta: s.Theta}
-	solver, theta, err := grid.solver(ctx, p, m)
-	if err != nil {
+	c = &calibrator{s: s}
+	if err := c.solveOn(ctx, p, m); err != nil {
 		return nil, err
 	}
-	if err := solver.fitsWorkers(min(jackknifeGroups, workerCount(s.Workers))); err != nil {
-		return nil, err
-	}
-	release := solver.Bind(ctx)
+	release := c.solver.Bind(ctx)
 	defer func() {
 		if err != nil {
 			release()
 		}
 	}()
-	c = &calibrator{s: s, solver: solver, theta: theta, release: release, workers: make([]*worker, workerCount(s.Workers))}
-	components := s.Components
-	if components == nil {
-		for k := range solver.d {
-			components = append(components, k)
-		}
-	}
-	for _, k := range components {
-		if k < 0 || k >= solver.d {
-			return nil, fmt.Errorf("%s: component %d in Components: want 0 to %d", p.title(), k, solver.d-1)
-		}
+	c.release = release
+	z := make([]float64, c.solver.PathLen())
+	if err := c.solver.Solve(z, c.theta, nil); err != nil {
+		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	indicator := s.Indicator
 	if indicator == nil {
 		indicator = Richardson
 	}
-	z := make([]float64, solver.PathLen())
-	if err := solver.run(z, nil, c.theta, nil, 0, solver.Steps()); err != nil {
-		return nil, fmt.Errorf("classical solution: %w", err)
-	}
-	est, err := indicator(ctx, solver, c.theta)
+	est, err := indicator(ctx, c.solver, c.theta)
 	if err != nil {
-		return nil, fmt.Errorf("%s: error indicator: %w", p.title(), err)
+		return nil, fmt.Errorf("%s: error indicator: %w", p.Title(), err)
 	}
 	if len(est.E) != len(z) || est.Accuracy != nil && len(est.Accuracy) != len(z) {
-		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.title(), len(est.E), len(est.Accuracy), len(z))
+		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.Title(), len(est.E), len(est.Accuracy), len(z))
+	}
+	c.choose(est)
+	if len(c.used) == 0 {
+		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
+			p.Title(), m, c.solver.Grid(), c.left.Small, c.left.Uncertain)
+	}
+	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
+	return c, nil
+}
+
+// check refuses settings before anything is computed.
+func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
+	const maxWorkers = 4096
+	switch {
+	case ctx == nil:
+		return errors.New("calibrate: the context is nil")
+	case p == nil:
+		return errors.New("calibrate: the problem is nil")
+	case s.Workers < 0 || s.Workers > maxWorkers:
+		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+	case s.Criterion != Bhattacharyya && s.Criterion != LogScore:
+		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
+	case s.Paths < 2*jackknifeGroups:
+		return fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
+	case !(s.Bracket[0] > 0 && s.Bracket[0] < s.Bracket[1]) || math.IsInf(s.Bracket[1], 1):
+		return fmt.Errorf("%s: Bracket is [%g, %g]: want 0 < smallest < largest alpha", p.Title(), s.Bracket[0], s.Bracket[1])
+	}
+	for _, k := range s.Components {
+		if k < 0 || k >= p.Dim() {
+			return fmt.Errorf("%s: component %d in Components: want 0 to %d", p.Title(), k, p.Dim()-1)
+		}
+	}
+	if err := memory.Check(fmt.Sprintf("the results of %d paths", s.Paths), s.Paths/16+1, 8); err != nil {
+		return fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	return nil
+}
+
+// solveOn makes the solver, on its grid at θ.
+func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.Method) (err error) {
+	if c.theta, err = p.Parameters(c.s.Theta); err != nil {
+		return err
+	}
+	mesh := c.s.Mesh
+	if mesh == nil {
+		mesh = probode.Uniform(c.s.StepSize)
+	}
+	g, err := mesh.Grid(ctx, p, m, c.theta, nil)
+	if err != nil {
+		return err
+	}
+	if c.solver, err = probode.NewSolver(p, m, g, 0); err != nil {
+		return err
+	}
+	if err := c.solver.SetScaling(c.s.Scaling, c.theta); err != nil {
+		return err
+	}
+	workers := cmp.Or(c.s.Workers, runtime.GOMAXPROCS(0))
+	n := min(jackknifeGroups, workers)
+	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, c.solver.PathLen()+c.solver.NoiseLen()); err != nil {
+		return fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	c.d, c.workers = p.Dim(), make([]*worker, workers)
+	return c.solver.MoveTo(c.theta)
+}
+
+// choose finds the points that take part in the score, and the errors there.
+func (c *calibrator) choose(est *Estimate) {
+	components := c.s.Components
+	if components == nil {
+		for k := range c.d {
+			components = append(components, k)
+		}
 	}
 	const small = 1e-4 // see LeftOut
-	d := solver.d
-	largest := make([]float64, d)
+	largest := make([]float64, c.d)
 	for i, v := range est.E {
-		largest[i%d] = max(largest[i%d], math.Abs(v))
+		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
-	// The steps in which a multistep method starts are not its own: with noise by
-	// local errors they have some, which says nothing of the steps to come.
-	quiet := max(solver.Startup(), min(solver.noise.Quiet, solver.Steps()-1))
-	for i := quiet + 1; i < len(solver.g.t); i++ {
+	// A multistep method starts with steps of another method. Noise by local
+	// errors has some there, which says nothing about the steps to come.
+	quiet := c.solver.Method().Noise(c.d).Quiet
+	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
+	for i := quiet + 1; i <= c.solver.Steps(); i++ {
 		for _, k := range components {
-			e := math.Abs(est.E[i*d+k])
+			e := math.Abs(est.E[i*c.d+k])
 			switch {
 			case !(e > small*largest[k]):
 				c.left.Small++
-			case est.Accuracy != nil && !(e > 100*est.Accuracy[i*d+k]):
+			case est.Accuracy != nil && !(e > 100*est.Accuracy[i*c.d+k]):
 				c.left.Uncertain++
 			default:
-				c.used = append(c.used, i*d+k)
+				c.used = append(c.used, i*c.d+k)
 				c.loge2 = append(c.loge2, 2*math.Log(e))
 			}
 		}
 	}
-	if len(c.used) == 0 {
-		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
-			p.title(), m, solver.g, c.left.Small, c.left.Uncertain)
-	}
-	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, solver.NoiseLen())))
-	return c, nil
 }
 
 // maxKept is the number of normals that a calibration keeps, of eight bytes each.
 const maxKept = 512 << 20 / 8
 
-func (c *calibrator) warn(out *Calibration) {
+func (c *calibrator) warn(out *Result) {
 	// A few points where an error crosses zero are as it should be.
 	if n := c.left.Small + c.left.Uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
@@ -182,7 +238,7 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	for k, m2 := range all.M2 {
 		e.logv[k] = math.Log(m2 / float64(all.N-1))
 	}
-	e.score, e.width = c.s.Rule.match(e.logv, c.loge2)
+	e.score, e.width = c.s.Criterion.match(e.logv, c.loge2)
 	if n == c.s.Paths {
 		for g := range groups {
 			e.without = append(e.without, c.leaveOut(groups, g))
@@ -217,7 +273,7 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 // which there are few thousand then: neighbours in time tell little apart.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
-	if d := c.solver.d; n > 1 && n%d == 0 { // all components
+	if d := c.d; n > 1 && n%d == 0 { // all components
 		n++
 	}
 	return n
@@ -229,9 +285,9 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	var out []moments.Vector
 	var failed atomic.Bool // of one is enough
 	many := min(jackknifeGroups, n)
-	err := Ordered(ctx, many, len(c.workers), func(w, g int) moments.Vector {
+	err := probode.Ordered(ctx, many, len(c.workers), func(w, g int) moments.Vector {
 		if c.workers[w] == nil {
-			c.workers[w] = newWorker(c.solver)
+			c.workers[w] = &worker{c.solver.Clone(), make([]float64, c.solver.PathLen()), make([]float64, c.solver.NoiseLen())}
 		}
 		wk := c.workers[w]
 		wk.solver.SetAlpha(alpha)
@@ -271,7 +327,7 @@ func (c *calibrator) solve(w *worker, path int) error {
 	}
 	if c.noise[path] == nil {
 		c.noise[path] = make([]float64, len(xi))
-		DrawNoise(c.noise[path], c.s.Seed, uint64(path))
+		probode.DrawNoise(c.noise[path], c.s.Seed, uint64(path))
 	}
 	return w.solver.Solve(w.z, c.theta, c.noise[path])
 }

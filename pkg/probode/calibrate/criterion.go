@@ -1,14 +1,14 @@
-package probode
+package calibrate
 
 import (
 	"fmt"
 	"math"
 )
 
-// A Rule says what makes a noise scale right: a sum over the grid points and
-// components that take part, of a function of the ensemble variance v there and
-// the squared error E² that is largest where they are equal.
-type Rule int
+// A Criterion is the score that α* maximises: a sum over the grid points and
+// components that take part, of a function of the ensemble variance v and the
+// squared error E² there which is largest where the two are equal.
+type Criterion int
 
 const (
 	// LogScore, the default, is the logarithmic score of the error under N(0, v),
@@ -20,47 +20,46 @@ const (
 	//	α* = mean of E²/s²,
 	//
 	// so that the mean squared standardised error at the points that take part
-	// is one, by construction, as far as the noise is small [Gneiting & Raftery
-	// 2007, §4]. With ScaleLocal it is the choice for a spread that one means
-	// to believe: see docs/calibration.md for the measurement. A few points that
-	// the noise hardly reaches can decide, which SETime shows, and where the
-	// error is large the noise that matches it may carry paths to where they
-	// cannot be solved, which is said.
-	LogScore Rule = iota
+	// is one, as far as the noise is small [Gneiting & Raftery 2007, §4]. Its
+	// spread has the size of the error, with ScaleLocal in every component: see
+	// docs/calibration.md for the measurement. A few points that the noise hardly
+	// reaches can decide, which Result.SETime shows. Where the error is large,
+	// noise of its size may carry paths to where they cannot be solved; a warning
+	// then says so.
+	LogScore Criterion = iota
 
-	// Bhattacharyya is the rule of the paper, after [C16, §3.1]: minus the
+	// Bhattacharyya is the criterion of the paper, after [C16, §3.1]: minus the
 	// distance between N(m, v) and N(m, E²),
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// It is blind to which of the two is the larger, and nearly so to how much
-	// larger an error is that the noise misses: at the optimum an ensemble is
-	// mostly too narrow.
+	// It is symmetric in v and E², and an error that the noise misses counts
+	// little more the larger it is: at the optimum most ensembles are too narrow.
 	Bhattacharyya
 )
 
-func (r Rule) String() string {
-	switch r {
+func (c Criterion) String() string {
+	switch c {
 	case LogScore:
 		return "log score"
 	case Bhattacharyya:
 		return "Bhattacharyya"
 	}
-	return fmt.Sprintf("Rule(%d)", int(r))
+	return fmt.Sprintf("Criterion(%d)", int(c))
 }
 
-// match returns the score of an ensemble whose variances have the given
-// logarithms, the errors squared those of loge2, and whether it is on the whole
-// too narrow or too wide: the mean of (v − E²)/(v + E²), from −1 to 1. With
-// v/E² = e^y Bhattacharyya's distance is ½ log cosh(y/2), which is taken so that
-// nothing is lost or overflows where one of the two is far larger, and the log
-// score −½(y + e^(−y) − 1).
-func (r Rule) match(logv, loge2 []float64) (score, width float64) {
+// match returns the score of an ensemble from the logarithms of its variances and
+// of the squared errors. width says whether the ensemble is too narrow or too wide
+// on the whole: the mean of (v − E²)/(v + E²), from −1 to 1. With v/E² = e^y
+// Bhattacharyya's distance is ½ log cosh(y/2), in a form that loses no digits and
+// does not overflow where v and E² differ by many orders of magnitude, and the log
+// score is −½(y + e^(−y) − 1).
+func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	for k, l := range logv {
 		y := l - loge2[k]
 		a := math.Abs(y)
 		e := math.Exp(-a)
-		if r == LogScore {
+		if c == LogScore {
 			score -= (y + math.Exp(-y) - 1) / 2
 		} else {
 			score -= a/4 + math.Log1p(e)/2 - math.Ln2/2
@@ -75,11 +74,11 @@ func (r Rule) match(logv, loge2 []float64) (score, width float64) {
 }
 
 // A Fit says how well the stated spread fits the errors that it was chosen for.
-// Of a Gaussian error with that spread 68 and 95 % are within one and two
-// standard deviations, and the mean square is one. An error that keeps its sign
-// and grows is not Gaussian, so that no α makes all three right.
+// For a Gaussian error with that spread 68 % of the points are within one standard
+// deviation, 95 % within two, and the mean square is one. An error that keeps its
+// sign and grows is not Gaussian, so that no α gives all three values.
 type Fit struct {
-	// Component is that of the state, −1 for all of them.
+	// Component is the number of the component of the state, −1 for all of them.
 	Component int
 	// Points is the number of points: grid points times components.
 	Points int
@@ -96,7 +95,7 @@ func (f Fit) String() string {
 
 // fits returns the Fit of all points and of each component.
 func (c *calibrator) fits(logv []float64) []Fit {
-	out := make([]Fit, c.solver.d+1)
+	out := make([]Fit, c.d+1)
 	add := func(f *Fit, z2 float64) {
 		f.Points++
 		f.MeanSquare += z2
@@ -109,7 +108,7 @@ func (c *calibrator) fits(logv []float64) []Fit {
 	for k, l := range logv {
 		z2 := math.Exp(c.loge2[k] - l)
 		add(&out[0], z2)
-		add(&out[1+c.used[k]%c.solver.d], z2)
+		add(&out[1+c.used[k]%c.d], z2)
 	}
 	n := 0
 	for k, f := range out {

@@ -1,4 +1,4 @@
-package probode
+package calibrate
 
 import (
 	"context"
@@ -189,7 +189,7 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.p.title(), c.solver.m, c.solver.g, s.curve[0].Alpha)
+		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].Alpha)
 	}
 	return nil, failed
 }
@@ -201,17 +201,18 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
 		set(at, v)
-		score, _ := c.s.Rule.match(v, loge2)
+		score, _ := c.s.Criterion.match(v, loge2)
 		return -score
 	}, -reach, 0, reach, tol, 60)
 }
 
-// errors returns the standard errors of log α* from the variances at three places
-// delta apart: by the jackknife over groups of paths and over tenths of the points in
-// time. The optimum is sought again for each. Without a group of paths that is within
-// a factor of two or so: where the score is flat or has kinks, as with a few paths that
-// go far astray, a parabola through it may have its vertex anywhere. Without a tenth of
-// the time, which may hold nearly all of the error, α* may be orders of magnitude away.
+// errors returns the standard errors of log α* from the variances at three values
+// of log α that are delta apart: by the jackknife over groups of paths and over
+// tenths of the points in time. The optimum is searched again without each part.
+// Without a group of paths the search stays within a factor of about two: where the
+// score is flat or has kinks, as with a few paths far from the others, a parabola
+// through it may have its vertex anywhere. Without a tenth of the time, which may
+// hold nearly all of the error, α* may be orders of magnitude away.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()

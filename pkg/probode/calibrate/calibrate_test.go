@@ -1,4 +1,4 @@
-package probode_test
+package calibrate_test
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-func trueError() Indicator { return reference.TrueError(reference.Settings{}) }
+func trueError() calibrate.Indicator { return reference.TrueError(reference.Settings{}) }
 
 // x′ = −x by forward Euler: the ensemble variance and the error of the
 // classical solution are known, and with them the score.
@@ -39,7 +40,7 @@ func decayScore(alpha, h float64) float64 {
 // ensemble is what Calibrate estimates. The estimated variances have a relative
 // error of √(2/4000) = 2 %, common to all grid points as far as paths are
 // correlated; its square, the bias, is negligible. Both indicators, at 4.5
-// standard errors: false alarms 1.4e-5; Richardson's leading order is allowed
+// standard errors: false alarms 1.4e-5; calibrate.Richardson's leading order is allowed
 // another 10 %.
 func TestCalibrateAgainstClosedForm(t *testing.T) {
 	const h = 0.1
@@ -50,24 +51,24 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		ind   Indicator
+		ind   calibrate.Indicator
 		extra float64
 	}{"true error": {trueError(), 0}, "Richardson": {nil, 0.1}} {
-		cal, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 1, Rule: Bhattacharyya, Indicator: c.ind})
+		cal, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.Bhattacharyya, Indicator: c.ind})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := math.Abs(cal.Alpha - at); d > 4.5*cal.SE+c.extra*at || cal.AtEdge {
 			t.Errorf("%s: α* = %.4f ± %.4f, want %.4f", name, cal.Alpha, cal.SE, at)
 		}
-		if cal.Points != 20 || cal.LeftOut != (LeftOut{}) {
+		if cal.Points != 20 || cal.LeftOut != (calibrate.LeftOut{}) {
 			t.Errorf("%s: %d points, %+v left out: want all 20", name, cal.Points, cal.LeftOut)
 		}
 	}
 	// The score itself, at three α: its Monte Carlo error is below that of the
 	// variances times a slope of at most 1/4 at 20 points, 4.5·0.022·20/4·√2.
 	alphas := []float64{at / 10, at, at * 10}
-	got, err := Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, CalibrateSettings{StepSize: h, Paths: 4000, Seed: 2, Rule: Bhattacharyya, Indicator: trueError()})
+	got, err := calibrate.Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 2, Criterion: calibrate.Bhattacharyya, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestCalibrationError(t *testing.T) {
 	var sum, sum2, se2 float64
 	const n = 40
 	for seed := range n {
-		c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Indicator: trueError()})
+		c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestCalibrationError(t *testing.T) {
 // nearly that for AM0 at h = 0.05. 400 paths give 5 %, of which four are 20 %.
 func TestCalibrateFitzHughNagumo(t *testing.T) {
 	for m, want := range map[Method]float64{AdamsBashforth{}: 0.184, AdamsMoulton{Linearize: Current}: 0.151} {
-		c, err := Calibrate(ctx(), problems.FitzHughNagumo(), m, CalibrateSettings{StepSize: 0.05, Paths: 400, Seed: 7, Rule: Bhattacharyya, Indicator: trueError()})
+		c, err := calibrate.Run(ctx(), problems.FitzHughNagumo(), m, calibrate.Settings{StepSize: 0.05, Paths: 400, Seed: 7, Criterion: calibrate.Bhattacharyya, Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,18 +125,18 @@ func TestCalibrateFitzHughNagumo(t *testing.T) {
 // more, amplified near the flat maximum, of which Brent's method wants 4e-4.
 func TestCalibrateUnits(t *testing.T) {
 	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}} {
-		calibrate := func(state, time float64) *Calibration {
+		calibrated := func(state, time float64) *calibrate.Result {
 			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
 				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}
-			c, err := Calibrate(ctx(), p, m, CalibrateSettings{StepSize: time / 4, Paths: 100, Seed: 1})
+			c, err := calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: time / 4, Paths: 100, Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return c
 		}
-		want := calibrate(1, 1)
+		want := calibrated(1, 1)
 		for _, c := range [][2]float64{{1e6, 1}, {1e-6, 1}, {1e12, 1}, {1, 1e-3}, {1, 1e-6}, {1, 1e6}} {
-			got := calibrate(c[0], c[1])
+			got := calibrated(c[0], c[1])
 			if r := got.Alpha / want.Alpha / (c[0] * c[0]) * math.Pow(c[1], float64(2*m.Order()+1)); math.Abs(r-1) > 1e-4 || got.AtEdge || len(got.Warnings) != len(want.Warnings) {
 				t.Errorf("%v with units %g: α* = %.4g, %.6f times %.4g in these units; %q", m, c, got.Alpha, r, want.Alpha, got.Warnings)
 			}
@@ -148,20 +149,20 @@ func TestCalibrateUnits(t *testing.T) {
 }
 
 func TestCalibrateReports(t *testing.T) {
-	set := CalibrateSettings{StepSize: 0.1, Paths: 100, Seed: 1, Indicator: trueError()}
-	first, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, set)
+	set := calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: 1, Indicator: trueError()}
+	first, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	more := set
 	more.Workers = 5
-	if again, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, more); err != nil || !reflect.DeepEqual(again, first) {
+	if again, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, more); err != nil || !reflect.DeepEqual(again, first) {
 		t.Errorf("five workers: %+v, %v: want %+v", again, err, first)
 	}
 
 	edge := set
 	edge.Bracket = [2]float64{1e3, 1e6}
-	if c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, edge); err != nil || !c.AtEdge || c.Alpha != 1e3 || len(c.Warnings) == 0 {
+	if c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, edge); err != nil || !c.AtEdge || c.Alpha != 1e3 || len(c.Warnings) == 0 {
 		t.Errorf("optimum below the bracket: %+v, %v", c, err)
 	}
 
@@ -169,22 +170,22 @@ func TestCalibrateReports(t *testing.T) {
 	// matched by paths that stay, and that is said.
 	cut := set
 	cut.StepSize = 0.5
-	cut.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
+	cut.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Estimate, error) {
 		e := make([]float64, s.PathLen())
 		for i := range e {
 			e[i] = 2
 		}
-		return &ErrorEstimate{E: e}, nil
+		return &calibrate.Estimate{E: e}, nil
 	}
 	fold := &Problem{Name: "fold", X0: []float64{0}, Span: [2]float64{0, 20},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = x[0]*x[0]*x[0] - x[0] }}
-	if c, err := Calibrate(ctx(), fold, AdamsBashforth{}, cut); err != nil || !strings.Contains(strings.Join(c.Warnings, " "), "paths can no longer be solved") {
+	if c, err := calibrate.Run(ctx(), fold, AdamsBashforth{}, cut); err != nil || !strings.Contains(strings.Join(c.Warnings, " "), "paths can no longer be solved") {
 		t.Errorf("score cut off by failing paths: %+v, %v", c, err)
 	}
 
 	// An error that vanishes at a point would decide alone.
 	zero := set
-	zero.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
+	zero.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Estimate, error) {
 		e := make([]float64, s.PathLen())
 		for i := range e {
 			e[i] = 0.1
@@ -192,34 +193,36 @@ func TestCalibrateReports(t *testing.T) {
 		e[5], e[7] = 1e-9, 0
 		acc := make([]float64, len(e))
 		acc[9] = 0.01
-		return &ErrorEstimate{E: e, Accuracy: acc}, nil
+		return &calibrate.Estimate{E: e, Accuracy: acc}, nil
 	}
-	if c, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, zero); err != nil || c.LeftOut != (LeftOut{Small: 2, Uncertain: 1}) || c.Points != 17 ||
+	if c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, zero); err != nil || c.LeftOut != (calibrate.LeftOut{Small: 2, Uncertain: 1}) || c.Points != 17 ||
 		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are not in the score") {
 		t.Errorf("left out: %+v, %v", c, err)
 	}
 
 	c, cancel := context.WithCancel(ctx())
 	cancel()
-	if _, err := Calibrate(c, decayProblem(), AdamsBashforth{}, set); !errors.Is(err, context.Canceled) {
+	if _, err := calibrate.Run(c, decayProblem(), AdamsBashforth{}, set); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	for want, change := range map[string]func(*CalibrateSettings){
-		"10 paths: want at least 40":        func(s *CalibrateSettings) { s.Paths = 10 },
-		"Bracket is [2, 1]":                 func(s *CalibrateSettings) { s.Bracket = [2]float64{2, 1} },
-		"component 1 in Components: want 0": func(s *CalibrateSettings) { s.Components = []int{1} },
-		"the error is nowhere large enough": func(s *CalibrateSettings) {
-			s.Indicator = func(_ context.Context, s *Solver, _ []float64) (*ErrorEstimate, error) {
-				return &ErrorEstimate{E: make([]float64, s.PathLen())}, nil
+	for want, change := range map[string]func(*calibrate.Settings){
+		"10 paths: want at least 40":        func(s *calibrate.Settings) { s.Paths = 10 },
+		"Bracket is [2, 1]":                 func(s *calibrate.Settings) { s.Bracket = [2]float64{2, 1} },
+		"component 1 in Components: want 0": func(s *calibrate.Settings) { s.Components = []int{1} },
+		"the error is nowhere large enough": func(s *calibrate.Settings) {
+			s.Indicator = func(_ context.Context, s *Solver, _ []float64) (*calibrate.Estimate, error) {
+				return &calibrate.Estimate{E: make([]float64, s.PathLen())}, nil
 			}
 		},
-		"error indicator: no idea": func(s *CalibrateSettings) {
-			s.Indicator = func(context.Context, *Solver, []float64) (*ErrorEstimate, error) { return nil, errors.New("no idea") }
+		"error indicator: no idea": func(s *calibrate.Settings) {
+			s.Indicator = func(context.Context, *Solver, []float64) (*calibrate.Estimate, error) {
+				return nil, errors.New("no idea")
+			}
 		},
 	} {
 		s := set
 		change(&s)
-		if _, err := Calibrate(ctx(), decayProblem(), AdamsBashforth{}, s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -234,8 +237,8 @@ func TestCalibrationCost(t *testing.T) {
 		var calls atomic.Int64
 		f := p.F
 		p.F = func(dst []float64, t float64, x, theta []float64) { calls.Add(1); f(dst, t, x, theta) }
-		set := CalibrateSettings{StepSize: 0.1, Paths: paths, Seed: 3}
-		cal, err := Calibrate(ctx(), p, AdamsBashforth{Steps: 2}, set)
+		set := calibrate.Settings{StepSize: 0.1, Paths: paths, Seed: 3}
+		cal, err := calibrate.Run(ctx(), p, AdamsBashforth{Steps: 2}, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +251,7 @@ func TestCalibrationCost(t *testing.T) {
 		// The score falls by half its curvature on either side, so that at 2 % of
 		// α* the difference is some 1e-4 of the number of points.
 		a := cal.Alpha
-		s, err := Score(ctx(), p, AdamsBashforth{Steps: 2}, []float64{a / 1.02, a, a * 1.02}, set)
+		s, err := calibrate.Score(ctx(), p, AdamsBashforth{Steps: 2}, []float64{a / 1.02, a, a * 1.02}, set)
 		if err != nil || s[0] >= s[1] || s[2] >= s[1] {
 			t.Errorf("%d paths: scores %v about α* = %g: %v", paths, s, a, err)
 		}
@@ -258,10 +261,10 @@ func TestCalibrationCost(t *testing.T) {
 	}
 }
 
-func ExampleCalibrate() {
+func ExampleRun() {
 	fhn := problems.FitzHughNagumo()
-	cal, err := Calibrate(context.Background(), fhn, AdamsMoulton{}, CalibrateSettings{
-		StepSize: 0.1, Paths: 200, Seed: 1, Rule: Bhattacharyya, Indicator: reference.TrueError(reference.Settings{})})
+	cal, err := calibrate.Run(context.Background(), fhn, AdamsMoulton{}, calibrate.Settings{
+		StepSize: 0.1, Paths: 200, Seed: 1, Criterion: calibrate.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{})})
 	if err != nil {
 		panic(err)
 	}

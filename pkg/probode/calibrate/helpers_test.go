@@ -1,0 +1,5 @@
+package calibrate_test
+
+import "context"
+
+func ctx() context.Context { return context.Background() }

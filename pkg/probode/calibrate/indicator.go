@@ -1,0 +1,67 @@
+package calibrate
+
+import (
+	"context"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// An Indicator estimates the global error of the classical method of s, at θ,
+// on the grid of s.
+type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error)
+
+// An Estimate is the global error of a classical solution as an Indicator
+// estimates it.
+type Estimate struct {
+	// E is the estimated error, row-major (N+1)×d; its sign does not matter.
+	E []float64
+	// Accuracy is the error of E itself, element by element, as far as it is
+	// known; nil if it is not.
+	Accuracy []float64
+}
+
+// Richardson is the Indicator that needs no accurate solution: the scaled
+// difference to the same method with every step cut in halves,
+//
+//	E = (Z_h − Z_{h/2}) · 2^q / (2^q − 1),
+//
+// q the order of the method. It is right to leading order in h; its Accuracy
+// counts rounding alone.
+func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error) {
+	if err := s.MoveTo(theta); err != nil {
+		return nil, err
+	}
+	grid, d := s.Grid(), s.Problem().Dim()
+	fine, err := probode.NewSolver(s.Problem(), s.Method(), grid.Refine(), 0)
+	if err != nil {
+		return nil, err
+	}
+	defer fine.Bind(ctx)()
+	z, y := make([]float64, s.PathLen()), make([]float64, fine.PathLen())
+	if err := s.Solve(z, theta, nil); err != nil {
+		return nil, err
+	}
+	if err := fine.Solve(y, theta, nil); err != nil {
+		return nil, err
+	}
+	// The difference contains a few roundings of the largest state, and nothing
+	// else where the method is exact.
+	rounding := make([]float64, d)
+	for i, v := range z {
+		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))
+	}
+	e := &Estimate{E: z, Accuracy: make([]float64, len(z))}
+	two := math.Exp2(float64(s.Method().Order()))
+	for i := range s.Times() {
+		at := y[grid.Refined(i)*d:][:d]
+		for k, v := range z[i*d : (i+1)*d] {
+			e.E[i*d+k] = (v - at[k]) * two / (two - 1)
+			e.Accuracy[i*d+k] = rounding[k]
+		}
+	}
+	return e, nil
+}
+
+// epsilon is the spacing of floating-point numbers at 1.
+const epsilon = 0x1p-52
