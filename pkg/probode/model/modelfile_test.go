@@ -369,3 +369,28 @@ func TestPage(t *testing.T) {
 		t.Errorf("%d examples: want 4", n)
 	}
 }
+
+// The model of docs/model-files.md is the one that the command had from flags.
+func TestPageOfFlags(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/model-files.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	p, err := loadMap(t, map[string]string{"m.yaml": text}, "m.yaml")
+	if err == nil {
+		p, err = p.WithData("../../../notebooks/data/lynx_hare.csv", "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := p.Posterior()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := b.Experiments[0]
+	if got, want := fmt.Sprint(len(b.Params), x.Problem.Span, x.Errors[0], len(x.Data.T)), "7 [1900 1920] {sigma} 21"; got != want {
+		t.Errorf("%s: want %s", got, want)
+	}
+}

@@ -175,7 +175,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // title names the model as it was given.
-func (m *model) title() string { return m.preset + m.problem + text.Clip(m.file) }
+func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 func parseSteps(text string) ([]float64, error) {
 	if text == "" {

@@ -15,8 +15,14 @@ import (
 func TestAssess(t *testing.T) {
 	data := tableFile(t, "day,size\n1,0.27\n2,0.50\n3,0.73\n4,0.88\n")
 	page := filepath.Join(t.TempDir(), "out.html")
-	args := []string{"assess", "-problem", "logistic", "-data", data, "-time", "day", "-columns", "size", "-errors", "gaussian(0.02)",
-		"-prior", "r=lognormal(0,0.5)", "-fix", "K=1", "-method", "ab1", "-steps", "0.5,0.125", "-draws", "300", "-weighed", "200", "-out", page, "-quiet"}
+	file := filepath.Join(t.TempDir(), "logistic.yaml")
+	if err := os.WriteFile(file, []byte(`parameters: [{parameterId: r, nominalValue: 1, objectivePriorType: logNormal, objectivePriorParameters: 0;0.5}]
+odes: [{stateId: x, rightHandSide: r * x * (1 - x), initialValue: 0.1}]
+observables: [{observableId: size, observableFormula: x, noiseFormula: 0.02}]
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"assess", "-model", file, "-data", data, "-time", "day", "-method", "ab1", "-steps", "0.5,0.125", "-draws", "300", "-weighed", "200", "-out", page, "-quiet"}
 	var first string
 	for range 2 {
 		var out strings.Builder
@@ -53,31 +59,31 @@ func TestAssessErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{lotka(data, "-steps", "1,zero"), `-steps 1,zero: "zero"`},
-		{lotka(data, "-steps", "1,-1"), `-steps 1,-1: "-1"`},
-		{lotka(data, "-threshold", "0"), "-threshold 0"},
-		{lotka(data, "-confidence", "1"), "-confidence 1"},
-		{lotka(data, "-confidence", "0.3"), "-confidence 0.3"},
-		{lotka(data, "-budget", "10m"), "no meaning without -auto"},
-		{lotka(data, "-auto", "-budget", "10x"), "-budget 10x"},
-		{lotka(data, "-auto", "-budget", "10m,5m"), "-budget 10m,5m"},
-		{lotka(data, "-auto", "-budget", "0"), "-budget 0"},
-		{lotka(data, "-weighed", "3"), "-weighed 3"},
-		{lotka(data, "-weighed", "100000000000000000"), "-weighed 100000000000000000: want a number from 100 to 1000000000"},
-		{lotka(data, "-weighed", "1e17"), "1e17"},
-		{lotka(data, "-min-ess", "inf"), "-min-ess +Inf: want a number from 0 to 400000, the most draws that 4 chains make"},
-		{lotka(data, "-min-ess", "1e17"), "-min-ess 1e+17: want a number from 0 to"},
-		{lotka(data, "-min-ess", "NaN"), "-min-ess NaN"},
-		{lotka(data, "-min-ess", "-1"), "-min-ess -1"},
-		{lotka(data, "-columns", "t=prey,lynx=predator"), `column "t"`},
-		{lotka(data, "-scheme", "magic"), "magic"},
-		{lotka(data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
-		{lotka(data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
-		{lotka(data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: it is a file that is read"},
-		{lotka(data, "-workers", "-1"), "-workers -1"},
-		{lotka(data, "-steps", "1,0.5"), "-step and -steps, -rtol or -atol: want only one of them"},
-		{lotka(data, "more"), `"more" is not a flag`},
-		{lotka(data)[:len(lotka(data))-2], "-steps or -rtol: want a list"},
+		{lotka(t, data, "-steps", "1,zero"), `-steps 1,zero: "zero"`},
+		{lotka(t, data, "-steps", "1,-1"), `-steps 1,-1: "-1"`},
+		{lotka(t, data, "-threshold", "0"), "-threshold 0"},
+		{lotka(t, data, "-confidence", "1"), "-confidence 1"},
+		{lotka(t, data, "-confidence", "0.3"), "-confidence 0.3"},
+		{lotka(t, data, "-budget", "10m"), "no meaning without -auto"},
+		{lotka(t, data, "-auto", "-budget", "10x"), "-budget 10x"},
+		{lotka(t, data, "-auto", "-budget", "10m,5m"), "-budget 10m,5m"},
+		{lotka(t, data, "-auto", "-budget", "0"), "-budget 0"},
+		{lotka(t, data, "-weighed", "3"), "-weighed 3"},
+		{lotka(t, data, "-weighed", "100000000000000000"), "-weighed 100000000000000000: want a number from 100 to 1000000000"},
+		{lotka(t, data, "-weighed", "1e17"), "1e17"},
+		{lotka(t, data, "-min-ess", "inf"), "-min-ess +Inf: want a number from 0 to 400000, the most draws that 4 chains make"},
+		{lotka(t, data, "-min-ess", "1e17"), "-min-ess 1e+17: want a number from 0 to"},
+		{lotka(t, data, "-min-ess", "NaN"), "-min-ess NaN"},
+		{lotka(t, data, "-min-ess", "-1"), "-min-ess -1"},
+		{lotka(t, data, "-time", "t"), "no column t"},
+		{lotka(t, data, "-scheme", "magic"), "magic"},
+		{lotka(t, data, "-out", "a.csv"), "-out a.csv: want a name that ends in .html"},
+		{lotka(t, data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
+		{lotka(t, data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: it is a file that is read"},
+		{lotka(t, data, "-workers", "-1"), "-workers -1"},
+		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps, -rtol or -atol: want only one of them"},
+		{lotka(t, data, "more"), `"more" is not a flag`},
+		{lotka(t, data)[:4], "-steps or -rtol: want a list"},
 	} {
 		var out strings.Builder
 		err := assessVerb(context.Background(), c.args, &out)
@@ -121,7 +127,7 @@ func TestAssessHelp(t *testing.T) {
 	if err := assessVerb(context.Background(), []string{"-help"}, &out); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error %v", err)
 	}
-	for _, want := range []string{"-case lynx-hare", "-steps", "lotka-volterra-20", "-threshold", "halfnormal"} {
+	for _, want := range []string{"-case lynx-hare", "-steps", "MODELFILE.md", "-threshold", "-model problem.yaml"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help has no %q:\n%s", want, &out)
 		}

@@ -103,7 +103,7 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -rtol 1e-3,0.001", "rtol = 0.001 is there twice"},
 		{"-case lynx-hare -step 1e-290", "step is 1e-290: 2e+291 steps over the span of 20 are more than"},
 		{"-case dragons more", `"more" is not a flag`},
-		{"", "-case, -problem or -model"},
+		{"", "-case or -model: want one of them"},
 	} {
 		var out strings.Builder
 		err := certifyVerb(context.Background(), strings.Fields(c.args), &out)

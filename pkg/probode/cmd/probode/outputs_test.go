@@ -86,7 +86,7 @@ func TestOutputsInTheWay(t *testing.T) {
 		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: it is the file of -out, too"},
 		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: it is a file that is read"},
 		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: it is the file of -out's table, too"},
-		{"assess -problem fhn -data pk.csv -columns blood -errors poisson -step 1 -json pk.csv", "-json pk.csv: it is a file that is read"},
+		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: it is a file that is read"},
 	} {
 		err := run(context.Background(), strings.Fields(c.args), new(strings.Builder))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -420,3 +420,11 @@ func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []flo
 	}
 	return rows, nil
 }
+
+func paramNames(p *probode.Problem) []string {
+	var names []string
+	for k := range p.Theta {
+		names = append(names, p.ParamName(k))
+	}
+	return names
+}
