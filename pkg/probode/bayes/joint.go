@@ -24,9 +24,9 @@ import (
 // that Fisher's scoring finds with some hundreds of solves, and proposals from
 // it are nearly independent draws.
 
-// A shape is that Gaussian, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
+// A gaussian is that approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
 // the rest of ξ zero.
-type shape struct {
+type gaussian struct {
 	blocks []block
 	mean   []float64
 	u      blas64.Triangular // upper factor of the precision
@@ -83,27 +83,30 @@ func (b *block) add(xi []float64, dv float64) {
 	}
 }
 
-// findShape looks for the shape, from u for θ and v = 0. It returns nil where
+// findGaussian looks for the Gaussian approximation, from u for θ and v = 0. It returns nil where
 // there is none to be found, for the density is not smooth or does not
 // determine all parameters.
-func findShape(ctx context.Context, e *Density, u []float64, blocks []block) *shape {
+func findGaussian(ctx context.Context, e *Density, u []float64, blocks []block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
-	c := &climb{u: x, tolerance: 0.02} // the mode is 0.2 standard deviations away
+	c := at(x, 0)
+	c.Tolerance = 0.02 // the mode is 0.2 standard deviations away
 	ctx, hook := progress.Begin(ctx, "joint moves")
-	c.scoring(e, blocks).draws = 256
+	f := newScoring(e, blocks)
+	f.forward = true
+	c.Low, c.High = f.low, f.high
 	if hook != nil {
-		c.s.tell = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
+		f.tell = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
 		defer hook(1, 1, "")
 	}
-	c.f = c.s.density(x)
+	c.Value = f.Value(x)
 	for range 60 {
-		if c.step(e, false); c.done || ctx.Err() != nil {
+		if c.Step(f, false); c.Done || ctx.Err() != nil {
 			break
 		}
 	}
 	var chol mat.Cholesky
-	if c.failed || ctx.Err() != nil || !chol.Factorize(c.s.precision) || chol.Cond() > 1e14 {
+	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 {
 		return nil
 	}
 	for _, v := range x {
@@ -111,7 +114,7 @@ func findShape(ctx context.Context, e *Density, u []float64, blocks []block) *sh
 			return nil
 		}
 	}
-	return &shape{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
+	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
 // A both proposes moves of θ and ξ at once.
@@ -123,18 +126,18 @@ type both interface {
 }
 
 // A joint is the both of one chain. On x = (θ, v) it is
-// autoregressive about the shape,
+// autoregressive about the approximation,
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
 // which is reversible for N(m, (UᵀU)⁻¹); the rest of ξ makes a pCN move of step
 // b, reversible for its prior.
 type joint struct {
-	*shape
+	*gaussian
 	w, y blas64.Vector
 }
 
-func newJoint(s *shape) *joint {
+func newJoint(s *gaussian) *joint {
 	n := len(s.mean)
 	return &joint{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
 }
@@ -171,7 +174,7 @@ func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *r
 	return logq
 }
 
-// Prepare looks for the shape that joint moves want.
+// Prepare looks for the Gaussian approximation that joint moves need.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
 	e, err := newDensity(ctx, p)
 	if err != nil {
@@ -195,7 +198,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (
 	// knows where to begin.
 	m, err := mode()
 	if err == nil && m.U != nil {
-		s.shape = findShape(ctx, e, m.U, cut(e, blocks))
+		s.gaussian = findGaussian(ctx, e, m.U, cut(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -203,10 +206,10 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (
 	if err := e.Err(); err != nil {
 		return nil, nil, err
 	}
-	if s.shape == nil {
+	if s.gaussian == nil {
 		return s, []string{"θ and ξ are not moved at once: no Gaussian approximation of their posterior was found"}, nil
 	}
 	theta := make([]float64, len(p.Params))
-	e.Constrain(theta, s.shape.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", p.format(theta), len(s.shape.blocks))}, nil
+	e.Constrain(theta, s.gaussian.mean[:len(theta)])
+	return s, []string{fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", p.format(theta), len(s.gaussian.blocks))}, nil
 }

@@ -32,21 +32,21 @@ func drift(sigma Value) *Posterior {
 	return p
 }
 
-// The shape of a Gaussian posterior is that posterior. The mean is found to 0.1
+// The Gaussian approximation of a Gaussian posterior is that posterior. The mean is found to 0.1
 // standard deviations at most; Fisher's information is a mean over 256 draws, of
 // a relative standard deviation √(2/256) = 9 % at each value of the data: the
 // precision is within four of them, 35 %. With σ unknown it has, for n = 4 values,
 // the information 2n about log σ, beside 1/0.5² of the prior.
-func TestFindShape(t *testing.T) {
+func TestFindGaussian(t *testing.T) {
 	const sigma = 0.3
 	e, err := NewDensity(drift(Known(sigma)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := cut(e, 8)
-	s := findShape(context.Background(), e, []float64{-3}, blocks)
+	s := findGaussian(context.Background(), e, []float64{-3}, blocks)
 	if s == nil {
-		t.Fatal("no shape")
+		t.Fatal("no approximation")
 	}
 	// The differences are taken once, and a handful of steps follows.
 	if solves := e.Work() / e.fullSteps(); solves > 2*(1+len(blocks)) {
@@ -103,8 +103,8 @@ func TestFindShape(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s = findShape(context.Background(), e, []float64{1, -1}, cut(e, 8)); s == nil {
-		t.Fatal("no shape with σ unknown")
+	if s = findGaussian(context.Background(), e, []float64{1, -1}, cut(e, 8)); s == nil {
+		t.Fatal("no approximation with σ unknown")
 	}
 	found.Reset()
 	found.SymOuterK(1, s.factor().T())
@@ -114,7 +114,7 @@ func TestFindShape(t *testing.T) {
 }
 
 // factor returns U as a matrix.
-func (s *shape) factor() *mat.TriDense {
+func (s *gaussian) factor() *mat.TriDense {
 	n := len(s.mean)
 	tri := mat.NewTriDense(n, mat.Upper, nil)
 	for i := range n {
@@ -137,12 +137,12 @@ func TestJointProposal(t *testing.T) {
 	if err := e.Unconstrain(u, []float64{0.5, 2}); err != nil {
 		t.Fatal(err)
 	}
-	shape := findShape(context.Background(), e, u, blocks)
-	if shape == nil {
-		t.Fatal("no shape")
+	approximation := findGaussian(context.Background(), e, u, blocks)
+	if approximation == nil {
+		t.Fatal("no approximation")
 	}
-	n := len(shape.mean)
-	tri := shape.factor()
+	n := len(approximation.mean)
+	tri := approximation.factor()
 	// log density of (θ, ξ) under the distribution of reversibility.
 	dist := func(u, xi []float64) float64 {
 		x := append([]float64(nil), u...)
@@ -157,7 +157,7 @@ func TestJointProposal(t *testing.T) {
 		}
 		dev := mat.NewVecDense(n, nil)
 		for i, v := range x {
-			dev.SetVec(i, v-shape.mean[i])
+			dev.SetVec(i, v-approximation.mean[i])
 		}
 		var w mat.VecDense
 		w.MulVec(tri, dev)
@@ -170,7 +170,7 @@ func TestJointProposal(t *testing.T) {
 		return lp
 	}
 	rng := probode.Stream(1)
-	j := newJoint(shape)
+	j := newJoint(approximation)
 	xi, next, uNew := make([]float64, e.noise), make([]float64, e.noise), make([]float64, 2)
 	for _, b := range []float64{1, 0.5, 0.01} {
 		normals(xi, rng)

@@ -54,7 +54,7 @@ type PCNWithinGibbs struct {
 	// the posterior of ξ counts where the noise is large.
 	Blocks int
 
-	shape *shape // for joint moves, found by Prepare; nil if there are none
+	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
 }
 
 func (PCNWithinGibbs) String() string         { return "pcn" }
@@ -74,8 +74,8 @@ func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Rew
 func (s PCNWithinGibbs) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
 	k := newPCN(e, rule, burnIn, s.Beta, max(1, s.Moves))
-	if s.shape != nil {
-		k.joint = newJoint(s.shape)
+	if s.gaussian != nil {
+		k.joint = newJoint(s.gaussian)
 	}
 	return k
 }

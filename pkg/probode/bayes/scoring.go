@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/kinks"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // Fisher's scoring goes uphill by the gradient of the log density and its expected
@@ -34,10 +34,9 @@ type scoring struct {
 	step      []float64 // of the differences
 	low, high []float64 // walls of coordinates that are moved on their own scale, else ±∞
 	precision *mat.SymDense
-	gradient  *mat.VecDense // without the kinks, which are in point
-	point     *kinks.Point  // −log density, if it has kinks
-	forward   bool          // differences: half the work, for a rough gradient
-	draws     int           // of each value of the data, for an information that is not in closed form
+	gradient  *mat.VecDense
+	forward   bool // differences: half the work, for a rough gradient
+	draws     int  // of each value of the data, for an information that is not in closed form
 	parts     []part
 	full      []float64
 	which     []int
@@ -118,9 +117,9 @@ func (s *scoring) place(x []float64) float64 {
 	return lp
 }
 
-// density returns the log density at x, and leaves what is expected of the data
-// in the evaluator; −∞ where it cannot be evaluated.
-func (s *scoring) density(x []float64) float64 {
+// Value returns the log density at x, and leaves what is expected of the data in the
+// evaluator; −∞ where it cannot be evaluated.
+func (s *scoring) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {
 		return math.Inf(-1)
@@ -150,16 +149,15 @@ func (r *run) locations(dst []float64) []float64 {
 	return dst
 }
 
-// expand sets gradient and precision at x, by differences, and reports whether it
-// could.
-func (s *scoring) expand(x []float64) bool {
-	s.e.Constrain(s.theta, x[:len(s.theta)])
+// Expand takes derivatives by differences.
+func (s *scoring) Expand(p *shape.Point) bool {
+	s.e.Constrain(s.theta, p.X[:len(s.theta)])
 	defer s.e.Hold(s.theta)()
-	if math.IsInf(s.density(x), 0) {
+	if math.IsInf(s.Value(p.X), 0) {
 		return false
 	}
 	s.locate()
-	return s.differentiate(x, true) && s.assemble(x)
+	return s.differentiate(p.X, true) && s.assemble(p)
 }
 
 // locate takes down the states and locations of the density that was evaluated last,
@@ -248,9 +246,9 @@ func (s *scoring) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// follow takes the expansion from one point to the next, where the density was
-// evaluated last.
-func (s *scoring) follow(from, to []float64) bool {
+// Follow corrects the derivatives by the change of the locations since the point before.
+func (s *scoring) Follow(point *shape.Point, from []float64) bool {
+	to := point.X
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.before, p.was = append(p.before[:0], p.base...), append(p.was[:0], p.jac...)
@@ -267,7 +265,7 @@ func (s *scoring) follow(from, to []float64) bool {
 		var square float64
 		for m, k := range p.cols {
 			if p.solved[m] {
-				weight[m] = (to[k] - from[k]) * (s.precision.At(k, k) + 1e-12)
+				weight[m] = (to[k] - from[k]) * (point.Information.At(k, k) + 1e-12)
 				square += weight[m] * (to[k] - from[k])
 			}
 		}
@@ -285,12 +283,13 @@ func (s *scoring) follow(from, to []float64) bool {
 			}
 		}
 	}
-	return s.assemble(to)
+	return s.assemble(point)
 }
 
-// assemble sets gradient and precision at x from the derivatives of the locations,
-// and reports whether they are finite.
-func (s *scoring) assemble(x []float64) bool {
+// assemble sets the expansion at point from the derivatives of the locations, and reports
+// whether they are finite.
+func (s *scoring) assemble(point *shape.Point) bool {
+	x := point.X
 	s.gradient.Zero()
 	s.precision.Zero()
 	for i := range s.parts {
@@ -351,6 +350,11 @@ func (s *scoring) assemble(x []float64) bool {
 			return false
 		}
 	}
-	s.point = s.bend(priors)
+	if point.Gradient == nil {
+		point.Gradient, point.Information = mat.NewVecDense(len(x), nil), mat.NewSymDense(len(x), nil)
+	}
+	point.Gradient.CopyVec(s.gradient)
+	point.Information.CopySym(s.precision)
+	s.bend(point, priors)
 	return true
 }

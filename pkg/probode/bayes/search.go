@@ -115,7 +115,7 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 			continue
 		}
 		if f, err := e.LogPosterior(u, nil); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			from = append(from, &climb{u: u, f: f, found: 1, from: []int{i}})
+			from = append(from, &climb{Climb: at(u, f), found: 1, from: []int{i}})
 		}
 	}
 	if len(climbs)+len(from) == 0 {

@@ -6,8 +6,68 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
+
+// A climb is a search under way, with what the search for modes knows of it.
+type climb struct {
+	shape.Climb
+	s       *scoring
+	found   int   // searches that have come here
+	from    []int // of ModeSearch.From
+	tested  int   // paths to ends that have been looked at
+	scanned bool  // along the coordinates
+	apart   bool  // it has been parted from all others that are
+}
+
+// at returns a climb that begins at u.
+func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
+
+// with returns the scoring of c, which from now on works with e.
+func (c *climb) with(e *Density) *scoring {
+	if c.s == nil {
+		c.s = newScoring(e, nil)
+		c.s.forward, c.s.draws = true, 48
+		c.Low, c.High = c.s.low, c.s.high
+	}
+	c.s.e = e
+	return c.s
+}
+
+// absorb counts what came to o for c.
+func (c *climb) absorb(o *climb) {
+	c.found += o.found
+	c.from = append(c.from, o.from...)
+	o.s, o.Information = nil, nil
+}
+
+// hopeless reports whether a climb is so far below the highest, and so slow, that it would
+// take very many steps more to come to where an end counts: a hundred steps if it has
+// already made many, and more if it has made few.
+func (c *climb) hopeless(highest float64) bool {
+	if len(c.from) > 0 {
+		return false
+	}
+	share := 0.01
+	switch {
+	case c.Steps < 4:
+		return false
+	case c.Steps < 8:
+		share = 0.001
+	case c.Steps < 15:
+		share = 0.003
+	}
+	return c.Gain < share*(highest-lowest-c.Value)
+}
+
+// polish goes on to the top, with central differences.
+func (c *climb) polish(e *Density) {
+	s := c.with(e)
+	s.forward, s.draws = false, 256
+	was := slices.Clone(c.X)
+	c.Polish(s)
+	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
+}
 
 // What a search costs is bounded by shares of the solves of a run with the default
 // settings, with what it takes to make modes of the ends counted in.
@@ -39,7 +99,7 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	}
 	highest := math.Inf(-1)
 	for _, c := range climbs {
-		highest = max(highest, c.f)
+		highest = max(highest, c.Value)
 	}
 	next, climbs := take(climbs, group)
 	for next = append(next, from...); len(next) > 0; {
@@ -81,12 +141,12 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 func (q *search) left(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
-		highest = max(highest, c.f)
+		highest = max(highest, c.Value)
 	}
 	d := float64(len(q.p.Params))
 	out := share*4*(2000+250*d) - q.work()
 	for _, c := range ends {
-		if c.f > highest-lowest {
+		if c.Value > highest-lowest {
 			out -= 4*d + d*(d+1)
 			if !c.apart {
 				out -= 20 + 5*(d+1)
@@ -135,8 +195,8 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		err := q.each(ctx, len(climbs), nil, func(e *Density, i int) error {
 			c := climbs[i]
 			for k := range each {
-				if !c.done && !(round == 0 && k > 0) {
-					c.step(e, round == 0)
+				if !c.Done && !(round == 0 && k > 0) {
+					c.Step(c.with(e), round == 0)
 				}
 			}
 			return nil
@@ -146,7 +206,7 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		}
 		var active []*climb
 		for _, c := range climbs {
-			if c.done || round == rounds-1 {
+			if c.Done || round == rounds-1 {
 				ends = append(ends, c)
 			} else {
 				active = append(active, c)
@@ -165,7 +225,7 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		}
 		highest := math.Inf(-1)
 		for _, c := range slices.Concat(ends, climbs) {
-			highest = max(highest, c.f)
+			highest = max(highest, c.Value)
 		}
 		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
 	}
@@ -174,12 +234,12 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 
 // near reports whether two searches are together in the metric of both.
 func near(o, c *climb) bool {
-	return o.metric != nil && c.metric != nil && distance(o.u, c.u, o.metric) < together && distance(o.u, c.u, c.metric) < together
+	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
 // unite drops of the searches each that is near a higher one.
 func unite(climbs []*climb) []*climb {
-	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
 	for _, c := range climbs {
 		if k := slices.IndexFunc(out, func(o *climb) bool { return near(o, c) }); k >= 0 {
@@ -199,25 +259,25 @@ func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, err
 	to := make([]*climb, len(active))
 	err := q.each(ctx, len(active), nil, func(e *Density, i int) error {
 		c := active[i]
-		if !c.known || c.failed || c.tested == tests {
+		if !c.Known || c.Failed || c.tested == tests {
 			return nil
 		}
-		step := mat.NewVecDense(len(c.u), nil)
-		if !c.newton(step, 0) {
+		step, _, ok := c.Newton(0)
+		if !ok {
 			return nil
 		}
-		u := make([]float64, len(c.u))
+		u := make([]float64, len(c.X))
 		for k := range u {
-			u[k] = c.u[k] + step.AtVec(k)
+			u[k] = c.X[k] + step.AtVec(k)
 		}
 		best := math.Inf(1)
 		var o *climb
 		for _, end := range ends {
-			if end.metric == nil || end.f < c.f {
+			if end.Information == nil || end.Value < c.Value {
 				continue
 			}
-			away := distance(c.u, end.u, end.metric)
-			if after := distance(u, end.u, end.metric); after < max(contraction*away, together) && after < best {
+			away := shape.Distance(c.X, end.X, end.Information)
+			if after := shape.Distance(u, end.X, end.Information); after < max(contraction*away, together) && after < best {
 				best, o = after, end
 			}
 		}
@@ -225,11 +285,11 @@ func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, err
 			return nil
 		}
 		c.tested++
-		top := c.f
+		top := c.Value
 		for m := 1; m <= points; m++ {
 			t := float64(m) / (points + 1)
 			for k := range u {
-				u[k] = c.u[k] + t*(o.u[k]-c.u[k])
+				u[k] = c.X[k] + t*(o.X[k]-c.X[k])
 			}
 			f, err := e.LogPosterior(u, nil)
 			if err != nil || !(f > top-barrier) {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // finish makes modes of the ends.
@@ -16,17 +18,17 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*Mode, error) {
 	// much, which the metric tells well enough.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
-		if c.metric == nil || !chol.Factorize(c.metric) {
-			return c.f
+		if c.Information == nil || !chol.Factorize(c.Information) {
+			return c.Value
 		}
-		return c.f - chol.LogDet()/2
+		return c.Value - chol.LogDet()/2
 	}
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(rough(b), rough(a)) })
 	best, highest := math.Inf(-1), math.Inf(-1)
 	for _, c := range climbs {
-		best, highest = max(best, rough(c)), max(highest, c.f)
+		best, highest = max(best, rough(c)), max(highest, c.Value)
 	}
-	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.f < highest })
+	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.Value < highest })
 	err := q.each(ctx, len(climbs), q.tell(2, "tops"), func(e *Density, i int) error {
 		climbs[i].polish(e)
 		return nil
@@ -40,24 +42,10 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*Mode, error) {
 	modes := make([]*Mode, len(climbs))
 	tell := q.tell(2, "masses")
 	for i, c := range climbs {
-		m := &Mode{Theta: make([]float64, len(c.u)), U: c.u, LogP: c.f, Found: c.found, from: c.from}
-		q.all[0].Constrain(m.Theta, c.u)
+		m := &Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found, from: c.from}
+		q.all[0].Constrain(m.Theta, c.X)
 		release := q.hold(m.Theta)
-		m.Cov, m.shape = laplace(func(points [][]float64) []float64 {
-			if c.kinks != nil {
-				return parabola(points, c.u, c.metric)
-			}
-			values, failed := q.values(ctx, points)
-			if failed != nil {
-				err = failed
-			}
-			for k, f := range values {
-				if values[k] = -f; math.IsInf(f, 0) {
-					values[k] = 1e300 // a wall
-				}
-			}
-			return values
-		}, c.u, c.metric)
+		m.Cov, m.shape, err = c.Laplace(func(points [][]float64) ([]float64, error) { return q.values(ctx, points) })
 		release()
 		if err != nil {
 			return nil, err
@@ -80,18 +68,6 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]*Mode, error) {
 	return modes, nil
 }
 
-// parabola is ½ (u − at)ᵀ M (u − at), which stands for −log density where that has kinks:
-// by differences they are curvatures without bounds, and over a standard deviation many
-// of them are together what Fisher's information expects.
-func parabola(points [][]float64, at []float64, m *mat.SymDense) []float64 {
-	out := make([]float64, len(points))
-	for i, u := range points {
-		r := distance(u, at, m)
-		out[i] = r * r / 2
-	}
-	return out
-}
-
 // hold has all evaluators on the grids that error control finds at theta.
 func (q *search) hold(theta []float64) (release func()) {
 	var free []func()
@@ -108,13 +84,13 @@ func (q *search) hold(theta []float64) (release func()) {
 // distinct unites the ends between which there is no barrier: along a straight line,
 // or a bent one, the density falls by less than e^−½ below the lower of both.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
-	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
 	group := make([]int, len(climbs)) // of each, an index of out
 	for n, c := range climbs {
 		open := make([]bool, len(out))
 		err := q.each(ctx, len(out), nil, func(e *Density, i int) error {
-			open[i] = !(c.apart && out[i].apart) && straight(e, out[i].u, c.u, min(out[i].f, c.f)-barrier)
+			open[i] = !(c.apart && out[i].apart) && straight(e, out[i].X, c.X, min(out[i].Value, c.Value)-barrier)
 			return nil
 		})
 		if err != nil {
@@ -124,7 +100,7 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 		if near := nearest(climbs[:n], c); k < 0 && near >= 0 && !(c.apart && climbs[near].apart) {
 			err := q.each(ctx, 1, nil, func(e *Density, _ int) error {
 				o := climbs[near]
-				if low := min(o.f, c.f) - barrier; straight(e, o.u, c.u, low) || bent(e, o.u, c.u, low, 3) {
+				if low := min(o.Value, c.Value) - barrier; straight(e, o.X, c.X, low) || bent(e, o.X, c.X, low, 3) {
 					k = group[near]
 				}
 				return nil
@@ -151,11 +127,11 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 // dimension, where there is no way around a barrier, and without a metric.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
-	if len(c.u) < 2 || c.metric == nil {
+	if len(c.X) < 2 || c.Information == nil {
 		return k
 	}
 	for i, o := range climbs {
-		if away := distance(o.u, c.u, c.metric); away < least {
+		if away := shape.Distance(o.X, c.X, c.Information); away < least {
 			k, least = i, away
 		}
 	}
@@ -190,27 +166,28 @@ func straight(e *Density, a, b []float64, low float64) bool {
 // leads through the highest point near the middle of the plane between them, and in
 // the same way, so many times more, through such points between these.
 func bent(e *Density, a, b []float64, low float64, times int) bool {
-	c := &climb{u: slices.Clone(a), normal: make([]float64, len(a)), tolerance: 0.1}
+	c := &climb{Climb: at(slices.Clone(a), 0)}
+	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1
 	var length float64
 	for k := range a {
-		c.u[k] = (a[k] + b[k]) / 2
-		c.normal[k] = b[k] - a[k]
-		length = math.Hypot(length, c.normal[k])
+		c.X[k] = (a[k] + b[k]) / 2
+		c.Normal[k] = b[k] - a[k]
+		length = math.Hypot(length, c.Normal[k])
 	}
 	if !(length > 0) {
 		return false
 	}
-	floats.Scale(1/length, c.normal)
-	if c.f = c.scoring(e, nil).density(c.u); math.IsInf(c.f, 0) {
+	floats.Scale(1/length, c.Normal)
+	if c.Value = c.with(e).Value(c.X); math.IsInf(c.Value, 0) {
 		return false
 	}
-	for n := 0; n < 20 && !c.done && !(c.f > low+barrier); n++ {
-		c.step(e, false)
+	for n := 0; n < 20 && !c.Done && !(c.Value > low+barrier); n++ {
+		c.Step(c.with(e), false)
 	}
-	if !(c.f > low) {
+	if !(c.Value > low) {
 		return false
 	}
-	for _, part := range [2][2][]float64{{a, c.u}, {c.u, b}} {
+	for _, part := range [2][2][]float64{{a, c.X}, {c.X, b}} {
 		if !straight(e, part[0], part[1], low) && (times == 0 || !bent(e, part[0], part[1], low, times-1)) {
 			return false
 		}

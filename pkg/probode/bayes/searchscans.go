@@ -22,7 +22,7 @@ var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
-		if c.metric != nil && (end == nil || c.f > end.f) {
+		if c.Information != nil && (end == nil || c.Value > end.Value) {
 			end = c
 		}
 	}
@@ -42,7 +42,7 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 	var climbs []*climb
 	for _, s := range out[:min(most, len(out))] {
 		if s.f > above {
-			climbs = append(climbs, &climb{u: s.u, f: s.f, found: 1})
+			climbs = append(climbs, &climb{Climb: at(s.u, s.f), found: 1})
 		}
 	}
 	return climbs, err
@@ -86,10 +86,10 @@ func (s *summit) sharpen(e *Density) {
 // along returns the summits along the coordinates through an end.
 func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	var points [][]float64
-	for k := range end.u {
+	for k := range end.X {
 		t := q.all[0].transforms[k]
 		for _, p := range scanned {
-			u := slices.Clone(end.u)
+			u := slices.Clone(end.X)
 			u[k] = t.from(q.p.Params[k].Prior.Quantile(p))
 			points = append(points, u)
 		}
@@ -100,27 +100,27 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 	}
 	var out []*summit
 	n := len(scanned)
-	for k := range end.u {
+	for k := range end.X {
 		line := make([]*climb, n, n+1)
 		for i := range line {
-			line[i] = &climb{u: points[k*n+i], f: values[k*n+i], found: 1}
+			line[i] = &climb{Climb: at(points[k*n+i], values[k*n+i]), found: 1}
 		}
 		line = append(line, end)
-		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.u[k], b.u[k]) })
-		at := slices.Index(line, end)
+		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
+		here := slices.Index(line, end)
 		// From the end outwards, on both sides.
 		for _, way := range [2]int{-1, 1} {
-			low := end.f
-			for i := at + way; i >= 0 && i <= n; i += way {
+			low := end.Value
+			for i := here + way; i >= 0 && i <= n; i += way {
 				c := line[i]
-				next := &climb{u: c.u, f: math.Inf(-1)}
+				next := &climb{Climb: at(c.X, math.Inf(-1))}
 				if j := i + way; j >= 0 && j <= n {
 					next = line[j]
 				}
-				if before := line[i-way].u[k]; c.f > next.f && c.f > low+barrier && !math.IsInf(c.f, 0) {
-					out = append(out, &summit{u: c.u, f: c.f, k: k, low: min(before, next.u[k]), high: max(before, next.u[k])})
+				if before := line[i-way].X[k]; c.Value > next.Value && c.Value > low+barrier && !math.IsInf(c.Value, 0) {
+					out = append(out, &summit{u: c.X, f: c.Value, k: k, low: min(before, next.X[k]), high: max(before, next.X[k])})
 				}
-				low = min(low, c.f)
+				low = min(low, c.Value)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ func (q *search) points(ctx context.Context) (points []*climb, failed []float64,
 		q.tried += q.s.Points
 		points = append(points, some...)
 	}
-	slices.SortStableFunc(points, func(a, b *climb) int { return cmp.Compare(b.f, a.f) })
+	slices.SortStableFunc(points, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	return points, failed, nil
 }
 
@@ -53,7 +53,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		}
 		f, err := e.LogPosterior(u, nil)
 		if err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			all[i] = &climb{u: u, f: f, found: 1}
+			all[i] = &climb{Climb: at(u, f), found: 1}
 		} else {
 			bad[i] = true
 		}
@@ -142,8 +142,8 @@ func (q *search) summits(points []*climb) []int {
 		}
 		for j, b := range points {
 			var r float64
-			for k, v := range a.u {
-				v = (v - b.u[k]) / scale[k]
+			for k, v := range a.X {
+				v = (v - b.X[k]) / scale[k]
 				r += v * v
 			}
 			if j == i || r >= near[neighbours-1] {

@@ -2,16 +2,14 @@ package model
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/optimize"
-
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
@@ -40,17 +38,17 @@ type Optimum struct {
 	Error         float64   // as in Value
 	Theta         []float64 // linear values of all parameters
 
-	// Gradient is the largest derivative on the scale of a parameter, without those
-	// that only bounds stop. Kinks is the number of measurements with Laplace errors
-	// that the model meets; at each the mean of the derivatives of both sides is
-	// taken that makes the gradient least, so that at an optimum it is zero.
-	Gradient float64
-	Kinks    int
+	// Left is the rise in log-likelihood that the expansion at Theta still promises.
+	// Kinks is the number of measurements with Laplace errors that the model meets: the
+	// likelihood has a kink at each, and an optimum usually lies at kinks, as a median
+	// is one of the data.
+	Left  float64
+	Kinks int
 
 	Iterations, Evaluations int
 
-	// Reason is why the search ended, in words of package optimize where there are
-	// no kinks; Converged says that it is a good one.
+	// Reason is why the search ended. Converged says that it is an optimum: Left is
+	// below 10⁻⁶.
 	Reason    string
 	Converged bool
 
@@ -62,16 +60,10 @@ type Optimum struct {
 // on their scales between their bounds. It returns an Optimum for each start,
 // the best first, those that failed last.
 //
-// Each search is BFGS with exact gradients [NW06, §6.1] in z, where
-//
-//	value on scale = lower + (upper − lower)(1 + sin z)/2
-//
-// keeps the bounds, and z is the value on the scale where one bound is missing.
-// With Laplace errors, where the likelihood has kinks, it is sequential quadratic
-// programming for sums of absolute values [Fletcher 1981] on the scales themselves,
-// first with the tolerance of the search and then to the accuracy of the optima. The
-// search has found an optimum if the likelihood with linearised residuals, and the
-// curvature of Fisher's information, promises less than 10⁻⁶ more.
+// Each search is Fisher's scoring with exact gradients, damped as Levenberg and Marquardt
+// do, on the scales of the parameters between their bounds: see shape.Climb. It goes first
+// with the tolerance of the search and then to the accuracy of the optima. Kinks of Laplace
+// errors stay in its expansions as they are.
 //
 // A start where the likelihood cannot be computed is drawn again, at most 20
 // times; during a search such points count as infinitely bad.
@@ -79,9 +71,7 @@ type Optimum struct {
 // Fit stops with what it has when ctx ends: searches that were under way have
 // that for Err.
 //
-// Source: Nocedal & Wright (2006), Numerical Optimization; James & Roos (1975),
-// Comput. Phys. Commun. 10, 343, for the bounds; Fletcher (1981), Numerical methods
-// for nonlinear exact penalty functions.
+// Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
 func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	switch {
 	case s.Starts < 1:
@@ -112,12 +102,12 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 			return nil, err
 		}
 	}
-	kinks := rough.bends() && fine.bends()
+	rough.expands, fine.expands = true, true
 	list := make([]Optimum, s.Starts)
 	// A search that ctx has ended has something to show, and so they all begin.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
 		return func(i int) error {
-			f := search{ctx: ctx, p: p, rough: rough, fine: fine, boxes: boxes, set: s, kinks: kinks}
+			f := search{ctx: ctx, l: rough, fine: fine, boxes: boxes, set: s}
 			list[i] = f.run(i)
 			return nil
 		}
@@ -174,16 +164,7 @@ func newBox(q *Param) (box, error) {
 	return b, nil
 }
 
-// value returns the value on the scale at z, and its derivative.
-func (b *box) value(z float64) (u, slope float64) {
-	if !b.closed {
-		return z, 1
-	}
-	sin, cos := math.Sincos(z)
-	return min(max(b.low+(b.high-b.low)*(1+sin)/2, b.low), b.high), (b.high - b.low) * cos / 2
-}
-
-// draw returns the z of a start.
+// draw returns a start, a little inside the bounds.
 func (b *box) draw(r *rand.Rand) float64 {
 	u, a, c := r.Float64(), b.start.A, b.start.B
 	normal, laplace := r.NormFloat64(), r.ExpFloat64()
@@ -214,61 +195,95 @@ func (b *box) draw(r *rand.Rand) float64 {
 	if !b.closed {
 		return v
 	}
-	// The derivative of sin vanishes at the bounds: begin a little inside.
-	w := (v - b.low) / (b.high - b.low)
-	if w != w {
-		w = 0
+	if v != v {
+		v = b.low
 	}
-	return math.Asin(2*min(max(w, 1e-3), 1-1e-3) - 1)
+	inside := 1e-3 * (b.high - b.low)
+	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// A search is one run of the optimiser.
+// A search is one climb of the log-likelihood, by the values of the parameters that are
+// estimated on their scales.
 type search struct {
 	ctx         context.Context
-	p           *Problem
-	rough, fine *Likelihood
+	l, fine     *Likelihood
 	boxes       []box
 	set         FitSettings
-	kinks       bool // of the likelihood
 	evaluations int
 	failed      error // the last
 }
 
-// worst stands for the negative log-likelihood of what cannot be computed.
-const worst = 1e300
-
-// theta returns all parameters at z, linear.
-func (f *search) theta(z []float64) []float64 {
-	theta := f.rough.Nominal()
-	for i, j := range f.rough.free {
-		u, _ := f.boxes[i].value(z[i])
-		theta[j] = f.boxes[i].scale.linear(u)
+// theta returns the linear values of all parameters.
+func (f *search) theta(x []float64) []float64 {
+	theta := f.l.Nominal()
+	for i, j := range f.l.free {
+		theta[j] = f.boxes[i].scale.linear(x[i])
 	}
 	return theta
 }
 
-func (f *search) at(z []float64, gradient bool) *Value {
+// Value is the log-likelihood, for shape.Function.
+func (f *search) Value(x []float64) float64 {
 	f.evaluations++
-	v, err := f.rough.At(f.ctx, f.theta(z), gradient)
+	v, err := f.l.At(f.ctx, f.theta(x), false)
 	if err != nil {
 		f.failed = err
-		return nil
+		return math.Inf(-1)
 	}
-	return v
+	return v.LogLikelihood
 }
+
+// Expand is the expansion by exact derivatives, for shape.Function.
+func (f *search) Expand(p *shape.Point) bool {
+	f.evaluations++
+	v, err := f.l.At(f.ctx, f.theta(p.X), true)
+	if err != nil {
+		f.failed = err
+		return false
+	}
+	sum := flat(len(p.X))
+	for i := range v.Experiments {
+		o := v.Experiments[i].near
+		sum.Gradient.AddVec(sum.Gradient, o.Gradient)
+		sum.Information.AddSym(sum.Information, o.Information)
+		sum.Curvature.AddSym(sum.Curvature, o.Curvature)
+		sum.U, sum.J = append(sum.U, o.U...), append(sum.J, o.J...)
+	}
+	sum.X, sum.Value = p.X, v.LogLikelihood
+	*p = *sum
+	return true
+}
+
+// Follow asks for new derivatives: the exact ones cost little more than a value.
+func (f *search) Follow(*shape.Point, []float64) bool { return false }
+
+const (
+	// rise is the rise in log-likelihood below which a search ends, first with the
+	// tolerance of the search and then with the accuracy of the optima; short is what an
+	// optimum may be short of.
+	rise, fineRise, short = 1e-6, 1e-8, 1e-6
+	// met is the residual, in units of the noise scale, at which a measurement is met.
+	met = 1e-6
+	// slack is the damping with which a rise is promised: nothing is promised farther
+	// away than ten standard deviations, or a hundred on a scale that nothing determines.
+	slack = 1e-2
+)
 
 func (f *search) run(start int) Optimum {
 	o := Optimum{Start: start}
 	random := rand.New(rand.NewPCG(f.set.Seed, uint64(start)))
-	z := make([]float64, len(f.boxes))
+	var c shape.Climb
+	for _, b := range f.boxes {
+		c.X, c.Low, c.High = append(c.X, 0), append(c.Low, b.low), append(c.High, b.high)
+	}
 	for try := 0; ; try++ {
 		if o.Err = f.ctx.Err(); o.Err != nil {
 			return o
 		}
-		for i := range z {
-			z[i] = f.boxes[i].draw(random)
+		for i := range c.X {
+			c.X[i] = f.boxes[i].draw(random)
 		}
-		if f.at(z, false) != nil {
+		if c.Value = f.Value(c.X); !math.IsInf(c.Value, -1) {
 			break
 		}
 		if try == 20 {
@@ -276,91 +291,57 @@ func (f *search) run(start int) Optimum {
 			return o
 		}
 	}
-	if f.kinks {
-		f.kinked(&o, z)
+	c.Tolerance = 2 * rise
+	f.climb(&c, &o)
+	// The likelihood that is right has its optimum elsewhere, by the error of the other.
+	f.l = f.fine
+	if c.Value = f.Value(c.X); math.IsInf(c.Value, -1) {
+		o.Err = f.failed
 		return o
 	}
-	problem := optimize.Problem{
-		Func: func(z []float64) float64 {
-			if v := f.at(z, false); v != nil {
-				return -v.LogLikelihood
-			}
-			return worst
-		},
-		Grad: func(dst, z []float64) {
-			clear(dst)
-			if v := f.at(z, true); v != nil {
-				for i := range dst {
-					_, slope := f.boxes[i].value(z[i])
-					dst[i] = -v.ScaleGradient[i] * slope
-				}
-			}
-		},
-		Status: func() (optimize.Status, error) {
-			if err := f.ctx.Err(); err != nil {
-				return optimize.Failure, err
-			}
-			return optimize.NotTerminated, nil
-		},
+	c.Tolerance, c.Known, c.Done = 2*fineRise, false, false
+	f.climb(&c, &o)
+	if o.Err = f.ctx.Err(); o.Err == nil && c.Failed {
+		o.Err = f.failed
 	}
-	// At a kink, as a formula with abs or max has, what BFGS has learnt is of no use:
-	// it begins again from there as long as that helps.
-	var result *optimize.Result
-	var err error
-	for left, before := f.set.Iterations, math.Inf(1); left > 0; {
-		result, err = optimize.Minimize(problem, z, &optimize.Settings{
-			GradientThreshold: 1e-5,
-			MajorIterations:   left,
-			Converger:         &optimize.FunctionConverge{Absolute: 1e-7, Relative: 1e-10, Iterations: 10},
-		}, &optimize.BFGS{Linesearcher: &optimize.Bisection{}})
-		if result == nil {
-			break
-		}
-		left -= max(1, result.MajorIterations)
-		o.Iterations += result.MajorIterations
-		z = result.X
-		if err == nil && result.Status != optimize.Failure || !(result.F < before-1e-6) {
-			break
-		}
-		before = result.F
-	}
-	if e := f.ctx.Err(); e != nil {
-		o.Err = e
+	if o.Err != nil {
 		return o
 	}
-	if result == nil {
-		o.Err = err
-		return o
-	}
-	o.Evaluations, o.Reason = f.evaluations, reason(result.Status, err)
-	o.Converged = err == nil && (result.Status == optimize.GradientThreshold || result.Status == optimize.FunctionConvergence ||
-		result.Status == optimize.Success || result.Status == optimize.MethodConverge)
-	o.Theta = f.theta(result.X)
-	v, err := f.fine.At(f.ctx, o.Theta, true)
+	o.Theta = f.theta(c.X)
+	v, err := f.l.At(f.ctx, o.Theta, false)
 	if err != nil {
 		o.Err = err
 		return o
 	}
-	o.LogLikelihood, o.Error = v.LogLikelihood, v.Error
-	for i, g := range v.ScaleGradient {
-		b := &f.boxes[i]
-		u, _ := b.value(result.X[i])
-		near := 1e-3 * (b.high - b.low)
-		if b.closed && (g < 0 && u-b.low < near || g > 0 && b.high-u < near) {
-			continue
+	o.Evaluations, o.LogLikelihood, o.Error, o.Left = f.evaluations, v.LogLikelihood, v.Error, math.Inf(1)
+	if c.Known || f.Expand(&c.Point) {
+		_, gain, _ := c.Newton(slack)
+		o.Left = gain / 2
+	}
+	for _, u := range c.U {
+		if math.Abs(u) < met {
+			o.Kinks++
 		}
-		o.Gradient = max(o.Gradient, math.Abs(g))
+	}
+	o.Converged = o.Left < short
+	switch {
+	case !o.Converged && o.Iterations == f.set.Iterations:
+		o.Reason = "too many iterations: no optimum yet"
+	case !o.Converged:
+		o.Reason = "no progress: no optimum"
+	case o.Kinks == 0:
+		o.Reason = "optimum"
+	case o.Kinks == 1:
+		o.Reason = "optimum at 1 kink"
+	default:
+		o.Reason = fmt.Sprintf("optimum at %d kinks", o.Kinks)
 	}
 	return o
 }
 
-// reason says in words why the optimiser stopped.
-func reason(s optimize.Status, err error) string {
-	switch {
-	case errors.Is(err, optimize.ErrLinesearcherFailure), errors.Is(err, optimize.ErrNoProgress):
-		return "no progress along the line"
-	case err != nil:
-		return text.Clip(err.Error())
+// climb goes on until no step rises, or no iteration is left.
+func (f *search) climb(c *shape.Climb, o *Optimum) {
+	for ; !c.Done && o.Iterations < f.set.Iterations && f.ctx.Err() == nil; o.Iterations++ {
+		c.Step(f, false)
 	}
-	return s.String()
 }

@@ -8,9 +8,12 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
@@ -52,11 +55,12 @@ type LikelihoodSettings struct {
 // constants and without priors, and its gradient. Any number of goroutines may
 // use it.
 type Likelihood struct {
-	p     *Problem
-	set   LikelihoodSettings
-	free  []int // components of Params that are estimated
-	parts []*part
-	aim   float64 // for the error of one part
+	p       *Problem
+	set     LikelihoodSettings
+	free    []int // components of Params that are estimated
+	parts   []*part
+	aim     float64 // for the error of one part
+	expands bool    // an expansion on the scales is wanted beside gradients
 }
 
 // A part is an experiment with its data.
@@ -67,7 +71,6 @@ type part struct {
 	formulas []formula // of each row
 	free     []int     // parameters with a derivative
 	along    []int     // those of free, by number, on which states depend
-	bends    bool      // a bend is wanted beside gradients
 }
 
 // A Value is a log-likelihood at a θ.
@@ -101,8 +104,8 @@ type ExperimentValue struct {
 	// the standard deviations or scales of their distributions.
 	Simulated, Noise []float64
 
-	gradient []float64 // by free parameter
-	bend     *bend     // for these, with the gradient, if there are Laplace rows in the likelihood
+	gradient []float64    // by free parameter
+	near     *shape.Point // the expansion in the values of these on their scales, if Likelihood.expands
 }
 
 // An ObservableValue is what one observable of an experiment adds to a
@@ -281,18 +284,24 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 		first, factor = 1e-7, 16
 		least         = 1e-14
 	)
+	var scales []float64
+	if l.expands && gradient {
+		for _, j := range l.free {
+			scales = append(scales, l.p.Params[j].Scale.slope(theta[j]))
+		}
+	}
 	if l.given() {
-		v, err := q.value(ctx, l.run(l.set.Tolerance), theta, gradient)
+		v, err := q.value(ctx, l.run(l.set.Tolerance), theta, gradient, scales)
 		v.Error = math.NaN()
 		return v, err
 	}
-	last, err := q.value(ctx, l.run(relative(first)), theta, false)
+	last, err := q.value(ctx, l.run(relative(first)), theta, false, nil)
 	if err != nil {
 		return last, err
 	}
 	last.Error = math.Inf(1)
 	for tol := first / factor; tol >= least; tol /= factor {
-		now, err := q.value(ctx, l.run(relative(tol)), theta, false)
+		now, err := q.value(ctx, l.run(relative(tol)), theta, false, nil)
 		if err != nil {
 			if isCancel(err) || math.IsInf(last.Error, 1) {
 				return now, err
@@ -309,14 +318,15 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 	}
 	if gradient {
 		e := last.Error
-		last, err = q.value(ctx, l.run(last.Tolerance), theta, true)
+		last, err = q.value(ctx, l.run(last.Tolerance), theta, true, scales)
 		last.Error = e
 	}
 	return last, err
 }
 
-// value returns what a part adds at a tolerance.
-func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool) (ExperimentValue, error) {
+// value returns what a part adds at a tolerance. scales are the derivatives of the free
+// parameters for their values on the scales, nil if no expansion on these is wanted.
+func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool, scales []float64) (ExperimentValue, error) {
 	d := q.d
 	v := ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
 		Tolerance: r.Tolerance, Simulated: make([]float64, len(q.e.Rows)), Noise: make([]float64, len(q.e.Rows))}
@@ -394,25 +404,24 @@ func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool)
 				}
 			}
 		}
-		if !q.bends {
-			continue
+		if scales != nil {
+			if v.near == nil {
+				v.near = flat(len(q.free))
+			}
+			totals := make([][]float64, n)
+			for k := range totals {
+				totals[k] = q.total(slopes[k*width:][:width], slope, scales)
+			}
+			expand(v.near, row, formula.of, f, own, totals)
 		}
-		if v.bend == nil {
-			v.bend = newBend(len(q.free))
-		}
-		totals := make([][]float64, n)
-		for k := range totals {
-			totals[k] = q.total(slopes[k*width:][:width], slope)
-		}
-		v.bend.add(row, formula.of, f, own, totals)
 	}
 	return v, nil
 }
 
-// total returns the derivatives of a formula in the free parameters from those for the
-// states and for them, and those of the states.
-func (q *part) total(partial, states []float64) []float64 {
-	out := append([]float64(nil), partial[q.d:]...)
+// total returns the derivatives of a formula in the free parameters on their scales, from its
+// partial derivatives in states and parameters, and from the derivatives of the states.
+func (q *part) total(partial, states, scales []float64) []float64 {
+	out := slices.Clone(partial[q.d:])
 	for k := range q.d {
 		if c := partial[k]; c != 0 {
 			for b, j := range q.along {
@@ -420,7 +429,48 @@ func (q *part) total(partial, states []float64) []float64 {
 			}
 		}
 	}
+	floats.Mul(out, scales)
 	return out
+}
+
+// flat returns the expansion of a constant in n parameters.
+func flat(n int) *shape.Point {
+	return &shape.Point{Gradient: mat.NewVecDense(n, nil), Information: mat.NewSymDense(n, nil), Curvature: mat.NewSymDense(n, nil)}
+}
+
+// expand adds the log density of a row to an expansion. derivatives are those of m and of the
+// numbers of its distribution. For Laplace errors r/s is a kink, in whose derivative s stays:
+// what s does is in the gradient and the curvature.
+func expand(p *shape.Point, r *Row, of bayes.Differentiable, m float64, own []float64, derivatives [][]float64) {
+	n := len(derivatives)
+	score, info := make([]float64, n), make([]float64, n*n)
+	of.Slope(score, r.Value, m, own)
+	of.(bayes.Informer).Information(info, m, own)
+	first := 0
+	if r.Distribution == Laplace {
+		d, slope, weight, _ := of.(bayes.Kinked).Kink(r.Value, m, own)
+		first = 1
+		location := slices.Clone(derivatives[0])
+		floats.Scale(slope*weight, location)
+		p.U, p.J = append(p.U, d*weight), append(p.J, location)
+	}
+	for i, x := range derivatives {
+		if i >= first {
+			p.Gradient.AddScaledVec(p.Gradient, score[i], mat.NewVecDense(len(x), x))
+		}
+		for j, y := range derivatives[:i+1] {
+			v := info[i*n+j]
+			for k, to := range []*mat.SymDense{p.Curvature, p.Information} {
+				switch {
+				case v == 0 || k == 0 && j < first:
+				case i == j:
+					to.SymRankOne(to, v, mat.NewVecDense(len(x), x))
+				default:
+					to.RankTwo(to, v, mat.NewVecDense(len(x), x), mat.NewVecDense(len(y), y))
+				}
+			}
+		}
+	}
 }
 
 func (v *ExperimentValue) add(observable string, density float64) {

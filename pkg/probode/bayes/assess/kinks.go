@@ -7,14 +7,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/internal/kinks"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The way to a mode where the log density has kinks: there it has no gradient that is
-// zero, and kinks.Search knows what it has instead.
-
-// A kink is −|u + slope·dm| of the log density of a datum; smooth is the derivative in m
-// of what is left.
+// A kink is the term −|u + slope·dm| of the log density of a datum; smooth is the
+// derivative of the other terms in m.
 type kink struct{ u, slope, smooth float64 }
 
 // kink returns that of a datum, which is bound, if it has one.
@@ -46,7 +43,7 @@ func (l *linearised) bend(precision *mat.SymDense, score []float64) {
 	n := len(l.u)
 	gradient := mat.NewVecDense(n, nil)
 	gradient.CopyVec(l.gradient)
-	p := &kinks.Point{}
+	p := &shape.Point{X: l.u, Value: l.logp, Gradient: gradient, Information: mat.NewSymDense(n, nil)}
 	curvature := mat.NewSymDense(n, nil)
 	curvature.CopySym(precision)
 	for i := range l.data {
@@ -66,9 +63,8 @@ func (l *linearised) bend(precision *mat.SymDense, score []float64) {
 	if p.U == nil {
 		return
 	}
-	gradient.ScaleVec(-1, gradient)
-	p.Gradient, p.Curvature, p.Metric = gradient.RawVector().Data, curvature, mat.NewSymDense(n, nil)
-	p.Metric.CopySym(precision)
+	p.Curvature = curvature
+	p.Information.CopySym(precision)
 	l.kinks = p
 	l.average()
 }
@@ -89,61 +85,4 @@ func (l *linearised) average() {
 			l.curved[i] = 2 * math.Abs(k.slope) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) / tau
 		}
 	}
-}
-
-// A surface is −log density as a kinks.Function.
-type surface struct {
-	x     *expecter
-	by    *bayes.Density
-	l     *linearised // the last expansion
-	theta []float64
-}
-
-// Value is kinks.Function's.
-func (s *surface) Value(u []float64) (float64, []float64) {
-	lp := s.by.Constrain(s.theta, u)
-	if math.IsInf(lp, 0) {
-		return math.Inf(1), nil
-	}
-	m, ll, err := s.x.at(s.theta)
-	if err != nil || math.IsNaN(ll) || math.IsInf(ll, 0) {
-		return math.Inf(1), nil
-	}
-	var out []float64
-	for i := range s.l.data {
-		o := &s.l.data[i]
-		o.bind(s.l.p, s.theta, m)
-		if k, ok := o.kink(m); ok {
-			out = append(out, k.u)
-		}
-	}
-	return -lp - ll, out
-}
-
-// Expand is kinks.Function's.
-func (s *surface) Expand(u []float64) *kinks.Point {
-	l, err := linearise(s.x, s.by, slices.Clone(u), s.l.widths())
-	if err != nil || l.kinks == nil {
-		return nil
-	}
-	s.l = l
-	return l.kinks
-}
-
-// descend goes from l to the mode as climb does.
-func descend(x *expecter, by *bayes.Density, l *linearised) (*linearised, bool, error) {
-	at := &surface{x: x, by: by, l: l, theta: make([]float64, len(l.u))}
-	s := kinks.NewSearch(l.u, -l.logp, l.kinks)
-	// A hundredth of a standard deviation.
-	const enough = 0.01 * 0.01 / 2
-	for range 50 {
-		done := s.Step(at, enough)
-		if x.ctx.Err() != nil {
-			return nil, false, x.ctx.Err()
-		}
-		if done {
-			break
-		}
-	}
-	return at.l, s.Left() < enough, nil
 }

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/internal/kinks"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // A linearised is a posterior near one θ, on the unconstrained scale u, as if the
@@ -36,7 +36,7 @@ type linearised struct {
 	dtheta   []float64 // dθ/du, by parameter
 	chol     mat.Cholesky
 	logp     float64
-	kinks    *kinks.Point // −log density, if it has kinks
+	kinks    *shape.Point // the log density with its kinks, if it has any
 	curved   []float64    // then by datum: the curvature in m, in the mean over the posterior
 }
 
@@ -254,16 +254,18 @@ func climb(x *expecter, by *bayes.Density, u []float64) (l *linearised, found bo
 	if l, err = linearise(x, by, u, nil); err != nil {
 		return nil, false, err
 	}
-	if l.kinks != nil {
-		return descend(x, by, l)
-	}
 	d := len(u)
 	theta, next, step := make([]float64, d), make([]float64, d), mat.NewVecDense(d, nil)
 	for range 50 {
-		if err := l.chol.SolveVecTo(step, l.gradient); err != nil && step.Len() == 0 {
+		var gain float64 // twice what the step promises
+		if l.kinks != nil {
+			step, gain, _ = (&shape.Climb{Point: *l.kinks}).Newton(0)
+		} else if err := l.chol.SolveVecTo(step, l.gradient); err != nil && step.Len() == 0 {
 			return nil, false, err
+		} else {
+			gain = mat.Dot(step, l.gradient)
 		}
-		if math.Sqrt(math.Abs(mat.Dot(step, l.gradient))) < 0.01 {
+		if math.Sqrt(math.Abs(gain)) < 0.01 {
 			// The last stride, unlooked at, is below what is asked for.
 			return l, !l.saddle, nil
 		}

@@ -51,18 +51,18 @@ type Estimate struct {
 	Spread, SpreadSE float64
 }
 
-// A shape is centre and spread of draws, with the influence that a draw has on the
+// A summary is centre and spread of draws, with the influence that a draw has on the
 // centre and on the logarithm of the spread.
-type shape struct {
+type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
 }
 
-// shape returns that of the draws x under weights, nil for equal ones.
-func (by measure) shape(x, weights []float64) shape {
+// shape returns centre and spread of the draws x under weights, nil for equal ones.
+func (by measure) shape(x, weights []float64) summary {
 	if by == byMoments {
 		m, v := stat.PopMeanVariance(x, weights)
-		return shape{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
+		return summary{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
 	}
 	q := newQuantiles(x, weights)
 	low := distuv.UnitNormal.CDF(-1)
@@ -75,7 +75,7 @@ func (by measure) shape(x, weights []float64) shape {
 		return p * slope
 	}
 	s := (hi - lo) / 2
-	return shape{mid, s, func(y float64) (float64, float64) {
+	return summary{mid, s, func(y float64) (float64, float64) {
 		return below(0.5, mid, slopeMid, y), (below(1-low, hi, slopeHi, y) - below(low, lo, slopeLo, y)) / (2 * s)
 	}}
 }
@@ -146,7 +146,7 @@ func (q weightedQuantiles) slope(p float64) float64 {
 
 // part returns the shape of the draws x under weights, nil for equal ones, of those for
 // which in is 1, nil for all; and the influence of a draw of weight 1.
-func (by measure) part(x, w, in [][]float64) (shape, func(c, k int) (center, log float64)) {
+func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
 	case in != nil && w == nil:

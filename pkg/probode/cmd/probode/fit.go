@@ -83,7 +83,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 // writeOptima writes the table of optima, and the parameters of the best.
 func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
-	rows := [][]string{{"log-likelihood", "below the best", "searches", "largest slope", "ended by"}}
+	rows := [][]string{{"log-likelihood", "below the best", "searches", "left", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0
 	var failure error
 	best := optima[0].LogLikelihood
@@ -109,7 +109,7 @@ func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum
 			hidden++
 			continue
 		}
-		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-o.LogLikelihood), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Gradient), o.Reason})
+		rows = append(rows, []string{fmt.Sprintf("%.6f", o.LogLikelihood), fmt.Sprintf("%.2f", best-o.LogLikelihood), strconv.Itoa(n), fmt.Sprintf("%.1g", o.Left), o.Reason})
 	}
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 4 }))
 	if hidden > 0 {

@@ -376,7 +376,7 @@ func TestLikelihoodPEtab(t *testing.T) {
 func TestFitStopped(t *testing.T) {
 	var out bytes.Buffer
 	p := &modelfile.Problem{Params: []modelfile.Param{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
-	writeOptima(&out, p, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "GradientThreshold"},
+	writeOptima(&out, p, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "optimum"},
 		{Err: errors.New("no start")}, {Err: context.Canceled}, {Err: context.Canceled}})
 	if got := out.String(); !strings.Contains(got, "\n1 of 4 searches failed; the first: no start\n2 of 4 searches were stopped before their end\n") {
 		t.Errorf("%s", got)

@@ -1,4 +1,4 @@
-package bayes
+package shape
 
 import (
 	"math"
@@ -7,30 +7,59 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The Hessian at the mode is taken by differences whose steps are laplaceStep
-// standard deviations of the posterior itself, along its own axes. On a ridge
-// the curvatures differ by many powers of ten, and no other steps do: the error
-// of a difference is relative to the largest curvature that its points feel, and
-// must be small against the smallest. The error is O(laplaceStep²) times what
-// makes the density other than Gaussian, and the rounding of the log density
-// over laplaceStep², about 1e-14·|f|/1e-4.
+// The second derivatives at a mode are taken by differences whose steps are laplaceStep
+// standard deviations of the posterior itself, along its own axes. On a ridge the
+// curvatures differ by many powers of ten, and no other steps do: the error of a difference
+// is relative to the largest curvature that its points feel, and must be small against the
+// smallest. The error is O(laplaceStep²) times what makes the density other than Gaussian,
+// and the rounding of the log density over laplaceStep², about 1e-14·|f|/1e-4.
 const laplaceStep = 0.01
 
-// flat is the standard deviation, on the unconstrained scale, beyond which a
-// direction counts as one without curvature.
+// flat is the standard deviation beyond which a direction counts as one without curvature,
+// on the unconstrained scale.
 const flat = 10
 
-// laplace returns the inverse of the Hessian of f at u, nil if that is not
-// positive definite; and a covariance of that shape in any case, with axes of at
-// most flat where there is no curvature, and as long where it is the wrong way
-// round. Both are nil if f is not finite around u.
+// Laplace returns the covariance of the Gaussian approximation at the mode p.X: the inverse
+// of the second derivatives of −log density there, nil if they are not positive definite.
+// shape is that covariance, or the nearest proper one: its axes have a length of at most
+// flat where there is no curvature, and the same length where the curvature has the wrong
+// sign. Both are nil if the density is not finite around the mode.
 //
-// The axes, the columns of w, are not known beforehand. They begin as multiples
-// of the unit vectors and are replaced by the principal axes of what is found,
-// until in their coordinates f looks like ½|z|².
+// values evaluates the log density at many points at once, −∞ where there is none. Where the
+// density has kinks it has no second derivatives, and Fisher's information takes their
+// place: over a standard deviation many kinks together are the curvature that it expects.
+func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
+	if p.U != nil {
+		cov, shape = laplace(func(points [][]float64) []float64 {
+			out := make([]float64, len(points))
+			for i, u := range points {
+				r := Distance(u, p.X, p.Information)
+				out[i] = r * r / 2
+			}
+			return out
+		}, p.X, p.Information)
+		return cov, shape, nil
+	}
+	cov, shape = laplace(func(points [][]float64) []float64 {
+		out, failed := values(points)
+		if failed != nil {
+			err = failed
+		}
+		for k, f := range out {
+			if out[k] = -f; math.IsInf(f, 0) {
+				out[k] = 1e300 // a wall
+			}
+		}
+		return out
+	}, p.X, p.Information)
+	return cov, shape, err
+}
+
+// laplace is Laplace with f = −log density.
 //
-// metric, if not nil, is a first guess at the Hessian, the axes of which the search
-// begins with. f evaluates many points at once.
+// The axes, the columns of w, are not known beforehand. They begin as those of the metric,
+// a first guess at the second derivatives, or else as multiples of the unit vectors, and are
+// replaced by the principal axes of what is found, until in their coordinates f is ½|z|².
 func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]

@@ -1,0 +1,213 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// A Climb goes uphill by Fisher's scoring with the damping of Levenberg and Marquardt.
+// Derivatives are taken where it begins, and again where a step has not risen as they
+// promised; in between each step corrects them.
+//
+// Where the log density has kinks, a step goes to the top of an expansion that keeps them.
+// Modes usually lie at kinks, as a median is one of the data, and no gradient is zero there:
+// such an expansion promises nothing more at a mode all the same.
+type Climb struct {
+	Point
+
+	Low, High []float64 // walls of the coordinates, ±∞ for none; nil if there are none at all
+	Normal    []float64 // of length 1, of the plane that the climb stays in; nil for none
+
+	// Tolerance is the rise at which the climb ends once an expansion promises no more;
+	// zero means 10⁻³, and then by derivatives that were taken at the end itself.
+	Tolerance float64
+
+	Known  bool // the expansion is that at X
+	Done   bool
+	Failed bool    // no derivatives could be taken
+	Gain   float64 // twice the rise that the last step promised
+	Steps  int
+
+	fresh   bool // the derivatives were taken at X
+	damping float64
+}
+
+// expand takes the derivatives at X. Where that is impossible at the beginning, a simplex
+// looks for a place where it is not.
+func (c *Climb) expand(f Function, first bool) bool {
+	ok := f.Expand(&c.Point)
+	if !ok && first {
+		c.simplex(f)
+		ok = f.Expand(&c.Point)
+	}
+	c.Known, c.fresh = ok, ok
+	if !ok {
+		c.Done, c.Failed = true, true
+	}
+	return ok
+}
+
+// Newton returns the step to the top of the damped expansion and twice the rise that the
+// expansion promises, and reports whether there is such a step.
+func (c *Climb) Newton(damping float64) (step *mat.VecDense, gain float64, ok bool) {
+	n := len(c.X)
+	if c.U != nil {
+		p := &c.Point
+		if c.Normal != nil {
+			p = p.within(c.Normal)
+		}
+		d, gain, ok := p.bentStep(max(damping, slack), c.Low, c.High)
+		return mat.NewVecDense(n, d), 2 * gain, ok
+	}
+	damped := mat.NewSymDense(n, nil)
+	damped.CopySym(c.Information)
+	for k := range n {
+		v := c.Information.At(k, k)
+		damped.SetSym(k, k, v+damping*max(v, 1e-2)+1e-12)
+	}
+	gradient := mat.VecDenseCopyOf(c.Gradient)
+	if c.Normal != nil {
+		normal := mat.NewVecDense(n, c.Normal)
+		gradient.AddScaledVec(gradient, -mat.Dot(normal, c.Gradient), normal)
+		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
+	}
+	// A coordinate at a wall stays if uphill is beyond the wall [Bertsekas 1982].
+	for k := range c.Low {
+		if g := gradient.AtVec(k); c.X[k] <= c.Low[k] && g < 0 || c.X[k] >= c.High[k] && g > 0 {
+			for i := range n {
+				damped.SetSym(i, k, 0)
+			}
+			damped.SetSym(k, k, 1)
+			gradient.SetVec(k, 0)
+		}
+	}
+	step = mat.NewVecDense(n, nil)
+	var chol mat.Cholesky
+	if !chol.Factorize(damped) || chol.SolveVecTo(step, gradient) != nil {
+		return step, 0, false
+	}
+	return step, mat.Dot(step, c.Gradient), true
+}
+
+// Step makes one step, as far uphill as it gets. The first step of a climb may begin with a
+// simplex.
+func (c *Climb) Step(f Function, first bool) {
+	if !c.Known && !c.expand(f, first) {
+		return
+	}
+	tolerance := c.Tolerance
+	if tolerance == 0 {
+		tolerance = 1e-3
+	}
+	c.Steps++
+	trial := make([]float64, len(c.X))
+	rejected := false
+	for range 12 {
+		var step *mat.VecDense
+		var ok bool
+		if step, c.Gain, ok = c.Newton(c.damping); !ok {
+			c.damping = max(1e-3, 8*c.damping)
+			continue
+		}
+		if c.Gain < tolerance && c.damping < 0.1 {
+			if c.fresh || c.Tolerance > 0 {
+				c.Done = true
+				return
+			}
+			if !c.expand(f, false) {
+				return
+			}
+			continue
+		}
+		for k := range trial {
+			trial[k] = c.X[k] + step.AtVec(k)
+			if c.Normal == nil {
+				trial[k] = c.clipped(k, trial[k], c.Low, c.High)
+			}
+		}
+		if value := f.Value(trial); value > c.Value {
+			c.move(f, trial, value, rejected)
+			return
+		}
+		if !c.fresh {
+			// It may be the derivatives.
+			if !c.expand(f, false) {
+				return
+			}
+			continue
+		}
+		if c.Gain < 1e-6 {
+			break
+		}
+		c.damping = max(1e-3, 8*c.damping)
+		rejected = true
+	}
+	c.Done = true // as good as rounding and differences allow
+}
+
+// move goes to a point that is higher, where f was evaluated last. rejected tells that
+// other steps from here were too long.
+func (c *Climb) move(f Function, to []float64, value float64, rejected bool) {
+	rose := value - c.Value
+	before := slices.Clone(c.X)
+	copy(c.X, to)
+	c.Value = value
+	// Derivatives that promised much more than this are no good.
+	c.Known = (c.fresh || rose >= 0.1*c.Gain) && f.Follow(&c.Point, before)
+	switch {
+	case !(rose > 0.25*c.Gain):
+		c.damping = max(1e-3, 2*c.damping)
+	case !rejected: // a damping that was just too little is not made less
+		c.damping /= 8
+	}
+	c.fresh = false
+}
+
+// Polish goes on to the top, with new derivatives at every step.
+func (c *Climb) Polish(f Function) {
+	trial := make([]float64, len(c.X))
+	for round := 0; round < 4 || c.U != nil && round < 40; round++ {
+		if !c.expand(f, false) {
+			return
+		}
+		c.damping = 0
+		step, gain, ok := c.Newton(0)
+		if !ok || gain < 1e-7 {
+			return
+		}
+		up := false
+		for t := 1.0; t > 1e-3 && !up; t /= 4 {
+			for k := range trial {
+				trial[k] = c.X[k] + t*step.AtVec(k)
+			}
+			if value := f.Value(trial); value > c.Value {
+				up = true
+				copy(c.X, trial)
+				c.Value = value
+			}
+		}
+		if !up {
+			return
+		}
+	}
+}
+
+// simplex goes uphill by the method of Nelder and Mead.
+func (c *Climb) simplex(f Function) {
+	problem := optimize.Problem{Func: func(x []float64) float64 {
+		if value := f.Value(x); !math.IsInf(value, 0) {
+			return -value
+		}
+		return 1e300
+	}}
+	n := len(c.X)
+	r, _ := optimize.Minimize(problem, slices.Clone(c.X), &optimize.Settings{FuncEvaluations: 20 * (n + 1),
+		Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 20 * n}}, &optimize.NelderMead{})
+	if r != nil && -r.F > c.Value {
+		copy(c.X, r.X)
+		c.Value = -r.F
+	}
+}

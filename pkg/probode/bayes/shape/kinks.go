@@ -1,0 +1,154 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// slack is the least useful damping where the density has kinks. Few kinks leave directions
+// without any curvature, and steps of more than ten standard deviations do not pay.
+const slack = 1e-2
+
+// sharpest is the last width of the hyperbolas that stand for the absolute values; the
+// minimum is found to that much for each kink it lies at.
+const sharpest = 1e-10
+
+// bentStep returns the step d to the top of the expansion with its kinks, with damping times the
+// diagonal of Information added to the curvature, within the walls, and the rise that the
+// expansion promises. ok is false if a number is not finite.
+//
+// The absolute values |r| become √(r² + ε²), and Newton's method follows the top as ε
+// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as unknowns beside
+// d, which converges where the top lies at kinks and Newton's method for d alone does not
+// [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
+func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
+	n := len(p.X)
+	h := mat.NewSymDense(n, nil)
+	h.CopySym(p.Curvature)
+	for i := range n {
+		h.SetSym(i, i, h.At(i, i)+damping*max(p.Information.At(i, i), 1e-6))
+	}
+	down := mat.NewVecDense(n, nil)
+	down.ScaleVec(-1, p.Gradient)
+	us, js := p.walls(down, h, low, high)
+	// value returns the expansion of −log density at d, and leaves the arguments of the
+	// absolute values in r.
+	value := func(d []float64, epsilon float64, r []float64) (f float64) {
+		x := mat.NewVecDense(n, d)
+		f = mat.Dot(x, down) + mat.Inner(x, h, x)/2
+		for i, row := range js {
+			r[i] = us[i] + mat.Dot(x, row)
+			f += math.Hypot(r[i], epsilon)
+		}
+		return f
+	}
+	widest := 1.0
+	for _, u := range us {
+		widest = max(widest, math.Abs(u))
+	}
+	d = make([]float64, n)
+	trial, r, lambda := make([]float64, n), slices.Clone(us), make([]float64, len(us))
+	before := value(d, 0, r)
+	if math.IsNaN(before) || math.IsInf(before, 0) {
+		return d, 0, false
+	}
+	slope, step := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	normal := mat.NewSymDense(n, nil)
+	var chol mat.Cholesky
+	for epsilon := widest; epsilon > sharpest; epsilon /= 4 {
+		for range 20 {
+			f := value(d, epsilon, r)
+			slope.MulVec(h, mat.NewVecDense(n, d))
+			slope.AddVec(slope, down)
+			normal.CopySym(h)
+			for i, row := range js {
+				width := math.Hypot(r[i], epsilon)
+				slope.AddScaledVec(slope, r[i]/width, row)
+				normal.SymRankOne(normal, (1-lambda[i]*r[i]/width)/width, row)
+			}
+			if !chol.Factorize(normal) {
+				break // as sharp as the arithmetic allows
+			}
+			// Kinks make the condition bad by design: a warning of it is no failure.
+			_ = chol.SolveVecTo(step, slope)
+			falls := mat.Dot(step, slope)
+			if !(falls > 0.1*epsilon) {
+				break
+			}
+			length := 1.0
+			for ; length > 1e-6; length /= 2 {
+				for i := range trial {
+					trial[i] = d[i] - length*step.AtVec(i)
+				}
+				if value(trial, epsilon, make([]float64, len(r))) < f-1e-4*length*falls {
+					break
+				}
+			}
+			// The slopes stay between −1 and 1.
+			room, dlambda := 1.0, make([]float64, len(r))
+			for i, row := range js {
+				width := math.Hypot(r[i], epsilon)
+				dlambda[i] = r[i]/width - lambda[i] - (1-lambda[i]*r[i]/width)/width*mat.Dot(step, row)
+				if v := math.Abs(dlambda[i]); v > 0 {
+					room = min(room, 0.99*(1-math.Copysign(1, dlambda[i])*lambda[i])/v)
+				}
+			}
+			for i := range lambda {
+				lambda[i] += room * dlambda[i]
+			}
+			copy(d, trial)
+		}
+	}
+	for i := range d {
+		d[i] = p.clipped(i, p.X[i]+d[i], low, high) - p.X[i]
+	}
+	gain = before - value(d, 0, r)
+	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
+}
+
+// walls returns the kinks, and adds one for each finite wall, a penalty that is steeper than
+// the density can be: K max(0, t) = K|t|/2 + Kt/2, where t is how far a coordinate is beyond.
+func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
+	n := len(p.X)
+	steepest := make([]float64, n)
+	for i := range n {
+		steepest[i] = math.Abs(down.AtVec(i)) + 100*math.Sqrt(h.At(i, i))
+	}
+	for i, row := range p.J {
+		us, js = append(us, p.U[i]), append(js, mat.NewVecDense(n, row))
+		for k, v := range row {
+			steepest[k] += math.Abs(v)
+		}
+	}
+	for i := range low {
+		for side, wall := range [2]float64{low[i], high[i]} {
+			if math.IsInf(wall, 0) {
+				continue
+			}
+			k, row := 2*float64(2*side-1)*steepest[i], mat.NewVecDense(n, nil)
+			row.SetVec(i, k/2)
+			us, js = append(us, k/2*(p.X[i]-wall)), append(js, row)
+			down.SetVec(i, down.AtVec(i)+k/2)
+		}
+	}
+	return us, js
+}
+
+// within returns p on the plane through its point with the given normal of length 1: flat
+// across the plane, and with a curvature that keeps steps in it.
+func (p *Point) within(normal []float64) *Point {
+	n := mat.NewVecDense(len(normal), normal)
+	flat := func(v *mat.VecDense) *mat.VecDense {
+		v.AddScaledVec(v, -mat.Dot(v, n), n)
+		return v
+	}
+	out := *p
+	out.Gradient, out.J, out.Curvature = flat(mat.VecDenseCopyOf(p.Gradient)), nil, mat.NewSymDense(len(normal), nil)
+	for _, row := range p.J {
+		out.J = append(out.J, flat(mat.NewVecDense(len(row), slices.Clone(row))).RawVector().Data)
+	}
+	out.Curvature.SymRankOne(p.Curvature, 1e4*mat.Trace(p.Information), n)
+	return &out
+}
