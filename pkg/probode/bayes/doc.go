@@ -23,7 +23,7 @@
 //	DelayedAcceptance    p(θ | Y) of an accurate    1, and an accurate  by default, with Accurate; else where the fine step is expensive
 //	                     solver, p₀(θ | Y) of a     or fine one where
 //	                     finer step, or p(θ, ξ | Y) the first accepts
-//	Deterministic        p₀(θ | Y), ξ = 0           1                   where assess.Certify says that the solver's error is negligible
+//	Deterministic        p₀(θ | Y), ξ = 0           1                   where certify.Run says that the solver's error is negligible
 //	Reweighted           p₀(θ | Y) of an accurate   1, and an accurate  to check a coarse posterior; k̂ says whether it worked
 //	                     solver                     one for each kept
 //	PCNWithinGibbs       p(θ, ξ | Y)                2                   for the posterior of the paper

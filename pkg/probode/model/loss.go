@@ -17,7 +17,7 @@ type Loss struct {
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
 	// To first order no parameter of the posterior moves by more than D of its
-	// standard deviations, √2 D if noise is estimated: see package assess.
+	// standard deviations, √2 D if noise is estimated: see package certify.
 	D float64
 
 	Seconds float64

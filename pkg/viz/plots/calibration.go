@@ -3,7 +3,7 @@ package plots
 import (
 	"fmt"
 
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -11,9 +11,9 @@ import (
 // for each quantity: for each scheme a row of histograms of the ranks, and below
 // it a row with their distribution function less the uniform one, in which slight
 // deviations show sooner. The grey bands hold all bars of a panel, and all of its
-// curve, with probability 0.95 if the scheme is right; [assess.SBCResult] says what
+// curve, with probability 0.95 if the scheme is right; [sbc.Result] says what
 // a deviation means. The results must be of the same quantities.
-func Calibration(results ...*assess.SBCResult) viz.Figure {
+func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")
 	}

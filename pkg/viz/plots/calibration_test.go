@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/viz"
 )
 
 // Every quantity has its histogram, whose bars are the counts of its ranks, and
 // below it the curve that ends at zero, both in their bands.
 func TestCalibration(t *testing.T) {
-	r := &assess.SBCResult{
+	r := &sbc.Result{
 		Sampler: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
 		Ranks: [][]int{{0, 1, 2, 3, 0, 1, 2, 3}, {3, 3, 3, 3, 3, 3, 3, 0}},
 	}

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/viz"
 )
 
 // LogLikelihoodProfile returns a figure of the log likelihood along a line through
 // one parameter, by several solvers: above, as it is, and below, less that of the
 // last of them, the reference, which shows what is jagged.
-func LogLikelihoodProfile(p *assess.Profile) viz.Figure {
+func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
 	last := len(p.Solvers) - 1

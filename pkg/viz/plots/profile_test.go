@@ -4,15 +4,15 @@ import (
 	"math"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/viz"
 )
 
 // The lower panel holds what each solver differs from the last, zero in the middle;
 // a point that could not be solved is left out.
 func TestLogLikelihoodProfile(t *testing.T) {
-	p := &assess.Profile{
-		Param: "k", X: []float64{1, 2, 3}, Solvers: []assess.Solver{{StepSize: 0.5}, {Accurate: true}},
+	p := &certify.Profile{
+		Param: "k", X: []float64{1, 2, 3}, Solvers: []certify.Solver{{StepSize: 0.5}, {Accurate: true}},
 		LogLikelihood: [][]float64{{-3, -1, math.NaN()}, {-4, -3, -5}},
 	}
 	f := LogLikelihoodProfile(p)

@@ -629,3 +629,39 @@ func ExampleRun() {
 	// h = 0.015625: negligible
 	// small enough: 0.015625
 }
+
+// On the lynx and hare data the shifts are those that sampling finds: within 4
+// standard errors and a tenth of D, what is not linear, of the bias for each of eight
+// parameters; and none is beyond the bound.
+func TestCertificateLynxHare(t *testing.T) {
+	p := caseOf(t, "lynx-hare")
+	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(0.25)
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
+		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
+	st := a.Steps[0]
+	if st.Certificate == nil || len(st.Certificate.Modes) != 1 {
+		t.Fatalf("certificate %+v", st.Certificate)
+	}
+	m := st.Certificate.Modes[0]
+	for k, e := range st.Deterministic.Effects {
+		t.Logf("%s: shift %+.4f, bias %+.4f ± %.4f", a.Params[k].Name, m.Shift[k], e.Bias, e.BiasSE)
+		if math.Abs(m.Shift[k]-e.Bias) > 4*e.BiasSE+0.1*m.D {
+			t.Errorf("%s: shift %g, sampled bias %g ± %g", a.Params[k].Name, m.Shift[k], e.Bias, e.BiasSE)
+		}
+		if math.Abs(e.Bias)-4*e.BiasSE > m.Bound {
+			t.Errorf("%s: sampled bias %g ± %g above the bound %g", a.Params[k].Name, e.Bias, e.BiasSE, m.Bound)
+		}
+	}
+	if !strings.Contains(a.String(), "Without sampling: Not certified") {
+		t.Errorf("report %s", a)
+	}
+}
+
+// A reference that is itself too rough gives no verdict, and says so.
+func TestRoughReferenceGivesNoVerdict(t *testing.T) {
+	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
+		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
+		t.Errorf("%v, D = %g, warnings %q", v, a.Reference.D, a.Warnings)
+	}
+}

@@ -3,39 +3,38 @@ package assess
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// certify makes the certificate of each step, at the modes that the ladder has.
+// certify makes the certificate of each step, at the modes of the reference posterior
+// and those of the step.
 func (a *assessor) certify() error {
 	a.say("certificate")
-	c, err := newCertifier(a.ctx, a.p, a.solver())
+	c, err := certify.New(a.ctx, a.p, a.solver())
 	if err != nil {
 		return err
 	}
 	if a.reference != nil {
 		for _, m := range a.reference.Modes {
 			if m.Mass > spoken {
-				c.climb(m.Theta)
+				c.AddMode(m.Theta)
 			}
 		}
 	}
-	shared := slices.Clone(c.modes)
-	a.certifier = &certifier{ctx: c.ctx, p: c.p, reference: c.reference, by: c.by, fine: c.fine, assessed: c.assessed, modes: shared}
+	a.certifier = c
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
-		// The modes of the step: those that the reference does not have are told
-		// by where the climb from them ends.
-		c.modes = slices.Clone(shared)
+		// A climb by the reference from a phantom of the step ends far away.
+		var own [][]float64
 		for _, m := range st.Modes {
 			if m.Mass > spoken {
-				c.climb(m.Theta)
+				own = append(own, m.Theta)
 			}
 		}
-		if st.Certificate, err = c.certify(st.solver()); err != nil {
+		if st.Certificate, err = c.Compare(st.solver(), own); err != nil {
 			if a.ctx.Err() != nil {
 				return err
 			}
@@ -86,9 +85,9 @@ func (a *Report) nearest(size float64) int {
 }
 
 // solver is the accurate one.
-func (a *assessor) solver() Solver {
+func (a *assessor) solver() certify.Solver {
 	if by := a.s.Accurate; by.StepSize > 0 {
-		return Solver{Method: by.Method, StepSize: by.StepSize}
+		return certify.Solver{Method: by.Method, StepSize: by.StepSize}
 	}
-	return Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: a.s.Accurate.Tolerance}}
+	return certify.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: a.s.Accurate.Tolerance}}
 }

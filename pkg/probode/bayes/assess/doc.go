@@ -1,19 +1,16 @@
-// Package assess answers what the error of a solver does to a posterior, and
-// checks samplers.
+// Package assess says what the error of a solver does to a posterior.
 //
-// Run samples a bayes.Posterior with each of a ladder of steps, or of tolerances,
-// once as if the solver were exact and once with its error in the model, sets both
-// against the reference posterior, that of an accurate solver, and judges: plan,
-// run, weigh, judge, report. Certify bounds the same without sampling, in
-// milliseconds for each mode, and LargestEnough finds the setting that is enough.
-// SBC is simulation-based calibration of a sampler.
+// Run samples a bayes.Posterior with each step size, or tolerance, of a ladder: once as
+// if the solver were exact and once with its error in the model. It compares both with
+// the reference posterior, which an accurate solver defines, and reaches a verdict for
+// each step. Package certify bounds the effect without sampling.
 //
 // # Tolerances
 //
-// With Settings.Tolerances what is judged is a solver that chooses its steps again
-// at every θ, as adaptive solvers inside likelihoods do. Its log likelihood jumps
-// where a step is taken or rejected, which Profile shows. Steps frozen at the mode
-// are smooth, cost less with explicit methods, and are among the remedies.
+// With Settings.Tolerances the solver in question chooses its steps again at every θ, as
+// adaptive solvers inside likelihoods do. Its log likelihood jumps where a step is taken
+// or rejected; Report.Profile shows that. Steps frozen at the mode give a smooth
+// likelihood, cost less with explicit methods, and are among the remedies.
 //
 // # Remedies
 //

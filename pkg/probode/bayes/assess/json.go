@@ -11,8 +11,7 @@ import (
 // Reports and certificates are written for programs as docs/json.md describes. A
 // version may gain names; when a name goes or changes its meaning, the version grows.
 const (
-	reportVersion      = 2
-	certificateVersion = 1
+	reportVersion = 2
 )
 
 // A real is a number that is null where there is none.
@@ -178,9 +177,9 @@ func (a *Report) WriteJSON(w io.Writer) error {
 }
 
 func (a *Report) jsonStep(st *Step) jsonStep {
-	h, tol, atol := st.solver().sizes()
+	h, tol, atol := st.solver().Sizes()
 	out := jsonStep{
-		H: h, Tol: tol, ATol: atol, Method: a.Method.String(), Alpha: real(st.Alpha),
+		H: real(h), Tol: real(tol), ATol: real(atol), Method: a.Method.String(), Alpha: real(st.Alpha),
 		Verdict: a.verdict(st).String(), Modes: a.jsonModes(st.Modes), Parameters: []jsonParameter{},
 		Cost: jsonCosts{cost(st.Deterministic), cost(st.Probabilistic)},
 	}
@@ -244,4 +243,17 @@ func cost(inf *Inference) *jsonCost {
 // lines cuts a text into its lines.
 func lines(text string) []string {
 	return append([]string{}, strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })...)
+}
+
+// named gives numbers the names of their parameters; those that are missing are
+// null.
+func named(names []string, x []float64) map[string]real {
+	out := map[string]real{}
+	for k, name := range names {
+		out[name] = real(math.NaN())
+		if k < len(x) {
+			out[name] = real(x[k])
+		}
+	}
+	return out
 }

@@ -2,7 +2,6 @@ package assess_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"math"
 	"strings"
@@ -185,44 +184,6 @@ func TestReportJSONUnknown(t *testing.T) {
 	var r readReport
 	strictly(t, text.Bytes(), &r)
 	if r.Verdict != "undecided" || r.LargestNegligible != nil || r.Steps[0].Alpha != nil || *r.Steps[0].Error != "it failed" || r.Steps[0].Parameters[0].Classical != nil || r.Reference.Parameters[0].SDSE != nil {
-		t.Errorf("%s", &text)
-	}
-}
-
-func TestCertificatesJSON(t *testing.T) {
-	p := linearModel(bayes.Known(0.2))
-	s := assess.CertifySettings{Modes: [][]float64{{0.5, 1}}, Coarse: assess.Solver{Tolerance: probode.Tolerance{Relative: 1e-3}}}
-	c, err := assess.Certify(context.Background(), p, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var text bytes.Buffer
-	all := assess.Certificates{Model: "m", Threshold: 0.1, All: []*assess.Certificate{c}}
-	if err := all.WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	var r struct {
-		Format, Model, Reference string
-		Version                  int
-		Threshold                float64
-		Steps                    []struct {
-			H, Tol, ATol *float64
-			Method       string
-			Certified    bool
-			Seconds      *float64
-			Modes        []struct {
-				Theta, From, Shift map[string]*float64
-				Moved, D, Bound    *float64
-				TV                 *float64 `json:"total_variation"`
-				KL                 *float64 `json:"kullback_leibler"`
-				ReferenceD         *float64 `json:"reference_D"`
-				Error              *string
-			}
-		}
-		Enough *struct{}
-	}
-	strictly(t, text.Bytes(), &r)
-	if r.Format != "probode certify" || len(r.Steps) != 1 || r.Steps[0].H != nil || *r.Steps[0].Tol != 1e-3 || *r.Steps[0].Modes[0].D != c.Modes[0].D || r.Enough != nil {
 		t.Errorf("%s", &text)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -127,13 +128,13 @@ func TestJSONIsAsDocumented(t *testing.T) {
 	sane(t, two.Bytes())
 	compare(t, "assess", append(texts, two.Bytes())...)
 
-	all := assess.Certificates{Model: "m", Threshold: 0.1}
+	all := certify.Certificates{Model: "m", Threshold: 0.1}
 	var err error
-	ctx, p, c := context.Background(), assessPosterior(0.25), assess.CertifySettings{Modes: [][]float64{{1}}}
-	if all.All, err = assess.CertifyEach(ctx, p, []assess.Solver{{StepSize: 0.25}, {Tolerance: probode.Tolerance{Relative: 1e-3}}}, c); err != nil {
+	ctx, p, c := context.Background(), assessPosterior(0.25), certify.Settings{Modes: [][]float64{{1}}}
+	if all.All, err = certify.Each(ctx, p, []certify.Solver{{StepSize: 0.25}, {Tolerance: probode.Tolerance{Relative: 1e-3}}}, c); err != nil {
 		t.Fatal(err)
 	}
-	if all.Enough, err = assess.LargestEnough(ctx, p, assess.EnoughSettings{CertifySettings: c, Number: 5}); err != nil {
+	if all.Enough, err = certify.LargestEnough(ctx, p, certify.EnoughSettings{Settings: c, Number: 5}); err != nil {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer

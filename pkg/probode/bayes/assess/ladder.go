@@ -7,6 +7,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
 // A ladder is one of step sizes, or one of tolerances. With tolerances classical
@@ -40,8 +41,8 @@ func (st Step) String() string {
 }
 
 // solver is that of classical inference, with the method of the posterior.
-func (st *Step) solver() Solver {
-	return Solver{StepSize: st.StepSize, Tolerance: st.Tolerance}
+func (st *Step) solver() certify.Solver {
+	return certify.Solver{StepSize: st.StepSize, Tolerance: st.Tolerance}
 }
 
 // controlled reports whether the ladder is one of tolerances.
@@ -116,7 +117,7 @@ func (a *assessor) finer() []*bayes.Posterior {
 	f := a.finest()
 	st := &a.out.Steps[f]
 	if h := st.StepSize; h > 0 {
-		for _, by := range []Solver{{Method: dp, StepSize: h}, {Method: dp, StepSize: h / 4}, {Method: a.p.Method, StepSize: h / 4}, {Method: a.p.Method, StepSize: h / 16}} {
+		for _, by := range []certify.Solver{{Method: dp, StepSize: h}, {Method: dp, StepSize: h / 4}, {Method: a.p.Method, StepSize: h / 4}, {Method: a.p.Method, StepSize: h / 16}} {
 			q := a.at(by.StepSize)
 			q.Method = by.Method
 			out = append(out, q)
@@ -125,7 +126,7 @@ func (a *assessor) finer() []*bayes.Posterior {
 	}
 	for _, by := range []float64{1e-2, 1e-4, 1e-6} {
 		q := a.frozen(f)
-		tol := Solver{Tolerance: st.Tolerance}.sized(math.Max(by*st.Size(), 1e-13)).Tolerance
+		tol := certify.Solver{Tolerance: st.Tolerance}.Sized(math.Max(by*st.Size(), 1e-13)).Tolerance
 		q.Mesh = probode.Frozen{Tolerance: tol}
 		out = append(out, q)
 	}

@@ -69,24 +69,6 @@ func TestLadderOfTolerances(t *testing.T) {
 	}
 }
 
-// By a fixed step of an explicit method the dragons have a phantom, and by the same
-// method under error control none: the certificate must not charge one with the
-// other's.
-func TestPhantomsAreTheSolversOwn(t *testing.T) {
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	all, err := assess.CertifyEach(context.Background(), dragons(0.5), []assess.Solver{
-		{Method: dp, StepSize: 0.5}, {Method: dp, Tolerance: probode.Tolerance{Relative: 1e-3}}}, assess.CertifySettings{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all[0].Certified(0.1) || !strings.Contains(all[0].Answer(0.1), "none of the reference's") {
-		t.Errorf("equal steps: %s", all[0].Answer(0.1))
-	}
-	if !all[1].Certified(0.1) {
-		t.Errorf("error control: %s", all[1].Answer(0.1))
-	}
-}
-
 // A second look by the accurate solver gives the accurate posterior, whatever the
 // first one is: equal steps of Euler's method that are off by .78 sd, or an adaptive
 // solver. Mean and log sd lie within 4.5 Monte Carlo standard errors of quadrature:
@@ -115,47 +97,5 @@ func TestNoNoiseOnGridsThatChange(t *testing.T) {
 	p.Mesh, p.Alpha = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.1}}, 0.1
 	if _, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "Frozen") {
 		t.Errorf("error %v, want one that names probode.Frozen", err)
-	}
-}
-
-// A setting that cannot solve the equations, as a step at which Euler's method leaves
-// the numbers, does not take the others with it; if there is no other it is an error.
-func TestCertifyEachFails(t *testing.T) {
-	p := linearModel(bayes.Known(0.2))
-	bad := assess.Solver{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}}}
-	bad.Method = probode.AdamsBashforth{}
-	good := assess.Solver{StepSize: 0.05}
-	for _, modes := range [][][]float64{nil, {{0.5, 1}}} {
-		s := assess.CertifySettings{Modes: modes}
-		all, err := assess.CertifyEach(context.Background(), p, []assess.Solver{bad, good}, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(all) != 2 || all[0].Certified(0.9) || all[0].Modes[0].Err == "" || all[1].Modes[0].Err != "" || !(all[1].Modes[0].D > 0) {
-			t.Errorf("%+v", all)
-		}
-		if text := assess.CertificateTable(all); !strings.Contains(text, "\nexperiment 1: ") {
-			t.Errorf("table %q", text)
-		}
-		if _, err := assess.CertifyEach(context.Background(), p, []assess.Solver{bad, bad}, s); err == nil {
-			t.Error("nothing but failures is no error")
-		}
-	}
-}
-
-// Of many parameters the table has those that are shifted by most.
-func TestCertificateTableWide(t *testing.T) {
-	c := &assess.Certificate{Modes: []assess.Certified{{D: 1}}}
-	for k := range 9 {
-		c.Params = append(c.Params, string(rune('a'+k)))
-		c.Modes[0].Shift = append(c.Modes[0].Shift, float64((k*5)%9)/100)
-	}
-	text := assess.CertificateTable([]*assess.Certificate{c})
-	head, _, _ := strings.Cut(text, "\n")
-	if got, want := strings.Join(strings.Fields(head)[5:], " "), "Δ b/sd Δ d/sd Δ f/sd Δ g/sd Δ h/sd Δ i/sd"; got != want {
-		t.Errorf("%s: want %s", got, want)
-	}
-	if !strings.Contains(text, "3 other parameters are shifted by 0.02 sd at most") {
-		t.Errorf("table %q", text)
 	}
 }

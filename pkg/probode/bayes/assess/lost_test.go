@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -77,7 +78,7 @@ func TestPulseOfTheState(t *testing.T) {
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.Unseen > 1) || a.Largest > 0 || len(a.Remedies) > 0 {
 		t.Errorf("%v, %+v, remedies %+v", v, a.Reference, a.Remedies)
 	}
-	c, err := assess.Certify(context.Background(), p, assess.CertifySettings{})
+	c, err := certify.Run(context.Background(), p, certify.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

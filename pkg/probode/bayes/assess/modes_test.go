@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
@@ -22,6 +23,25 @@ func caseOf(t *testing.T, name string) *bayes.Posterior {
 		t.Fatal(err)
 	}
 	return c.Posterior()
+}
+
+// dragons is y′ = β0 − β1 y from y(0) = 1 by RK4, whose growth factor is not
+// monotone: with h = ½ β1 = 4.911 fits the exact data of β1 = 1 as well
+// (O'Brien et al. 2025).
+func dragons(h float64) *bayes.Posterior {
+	d := &bayes.Data{}
+	for n := 1; n <= 10; n++ {
+		at := float64(n) / 2
+		d.T, d.Y = append(d.T, at), append(d.Y, []float64{10 - 9*math.Exp(-at)})
+	}
+	return &bayes.Posterior{
+		Model: bayes.Model{Params: []bayes.Param{{Name: "b0", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 2}}, {Name: "b1", Prior: distuv.LogNormal{Mu: 0, Sigma: 2}}},
+			Experiments: []bayes.Experiment{{Problem: &probode.Problem{
+				Name: "dragons", X0: []float64{1}, Theta: []float64{10, 1}, Params: []string{"b0", "b1"}, Span: [2]float64{0, 5}, Autonomous: true,
+				F: func(f []float64, _ float64, x, th []float64) { f[0] = th[0] - th[1]*x[0] },
+			}, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}}}}},
+		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(h)},
+	}
 }
 
 // dragonMass returns the share of the posterior of the dragons at step h that lies

@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -95,11 +96,11 @@ type assessor struct {
 	runs             []*draws                           // of classical inference, by step; nil where there are none
 	paired           [][]shift                          // what their weights say of each quantity
 	begin            time.Time
-	notes            [][]string // of the calibrations, by step
-	certifier        *certifier // at the modes of the reference posterior; nil before it is made
-	tried            []trial    // remedies beyond the ladder
-	referenceSeconds float64    // of one accurate solution
-	source           *draws     // that the accurate posterior was had from
+	notes            [][]string         // of the calibrations, by step
+	certifier        *certify.Certifier // at the modes of the reference posterior; nil before it is made
+	tried            []trial            // remedies beyond the ladder
+	referenceSeconds float64            // of one accurate solution
+	source           *draws             // that the accurate posterior was had from
 	done, total      int
 }
 

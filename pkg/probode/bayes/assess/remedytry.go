@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
-	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
 // Remedies beyond the ladder are tried by short runs, which tell what they do and
@@ -110,50 +109,36 @@ func (a *assessor) tryFrozen() error {
 func (a *assessor) tryOthers() error {
 	c := a.certifier
 	fine := a.out.Steps[a.finest()].Deterministic
-	if c == nil || fine == nil || math.IsNaN(fine.thousand()) {
+	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return nil
 	}
-	at := slices.IndexFunc(c.modes, func(m anchor) bool { return m.at != nil && m.Found })
-	if at < 0 {
-		return nil
-	}
-	theta := c.modes[at].at.theta
-	a.referenceSeconds = timed(c.fine, theta)
+	a.referenceSeconds = c.Seconds(a.solver())
 	// Effective draws take as many solves with any solver that is good enough.
-	mode, err := newExpecter(a.ctx, a.p, a.out.Steps[a.finest()].solver())
-	if err != nil {
-		return a.ctx.Err()
-	}
-	solves := fine.cost() / timed(mode, theta) // for 1000 effective draws
-	s := EnoughSettings{CertifySettings: CertifySettings{Seed: a.s.Chains.Seed}, Threshold: a.out.Threshold, Number: 10}
-	points, err := c.points(s, &Enough{})
-	if err != nil {
-		return a.ctx.Err()
-	}
+	solves := fine.cost() / c.Seconds(a.out.Steps[a.finest()].solver()) // for 1000 effective draws
 	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	for n, other := range []Solver{{Method: probode.RungeKutta{}}, {Method: dp}, {Method: probode.AdamsMoulton{Steps: 1}},
+	var others []certify.Solver
+	var seeds []uint64
+	for n, s := range []certify.Solver{{Method: probode.RungeKutta{}}, {Method: dp}, {Method: probode.AdamsMoulton{Steps: 1}},
 		{Method: dp, Tolerance: probode.Tolerance{Relative: 1}}} {
-		if other.Method.String() == a.out.Method.String() && other.controlled() == a.out.controlled() {
+		if s.Method.String() != a.out.Method.String() || s.Controlled() != a.out.controlled() {
+			others, seeds = append(others, s), append(seeds, a.seed(3000, uint64(n)))
+		}
+	}
+	s := certify.EnoughSettings{Settings: certify.Settings{Seed: a.s.Chains.Seed}, Threshold: a.out.Threshold, Number: 10}
+	all, err := c.Enough(s, others...)
+	if err != nil {
+		return a.ctx.Err()
+	}
+	for n, enough := range all {
+		if !enough.Found {
 			continue
 		}
-		s.Coarse = other
-		out := &Enough{}
-		if err := c.largest(s, points, out); err != nil || !out.Found {
-			if a.ctx.Err() != nil {
-				return a.ctx.Err()
-			}
-			continue
-		}
-		x, err := newExpecter(a.ctx, a.p, out.Solver)
-		if err != nil {
-			continue
-		}
-		t := trial{kind: "other solver", name: out.Solver.String(), foretold: Remedy{
-			Kind: "other solver", Name: fmt.Sprintf("%v (foretold)", out.Solver), Bias: out.At.Shift, Ratio: math.NaN(),
-			Seconds: solves * timed(x, theta), Note: "by the certificate, without sampling: assess it before it is relied on",
+		t := trial{kind: "other solver", name: enough.Solver.String(), foretold: Remedy{
+			Kind: "other solver", Name: fmt.Sprintf("%v (foretold)", enough.Solver), Bias: enough.At.Shift, Ratio: math.NaN(),
+			Seconds: solves * c.Seconds(enough.Solver), Note: "by the certificate, without sampling: assess it before it is relied on",
 		}}
 		if t.foretold.Seconds < 2*fine.cost() {
-			a.sampleOther(&t, out.Solver, uint64(n))
+			a.sampleOther(&t, enough.Solver, seeds[n])
 		}
 		a.tried = append(a.tried, t)
 	}
@@ -161,31 +146,17 @@ func (a *assessor) tryOthers() error {
 }
 
 // sampleOther samples with another method. Modes of its own it may have too.
-func (a *assessor) sampleOther(t *trial, by Solver, n uint64) {
+func (a *assessor) sampleOther(t *trial, by certify.Solver, seed uint64) {
 	q := a.at(by.StepSize)
 	q.Method = by.Method
-	if by.controlled() {
+	if by.Controlled() {
 		q.Mesh = probode.Adaptive{Tolerance: by.Tolerance}
 	}
 	var err error
 	if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
 		return // it stays foretold
 	}
-	if d, err := a.sampleBriefly(q, bayes.Deterministic{}, a.seed(3000, n)); err == nil {
+	if d, err := a.sampleBriefly(q, bayes.Deterministic{}, seed); err == nil {
 		t.inf, t.paired = d.summed, a.ownWeights(d)
 	}
-}
-
-// timed returns the seconds of one solution, the median of five.
-func timed(x *expecter, theta []float64) float64 {
-	var all []float64
-	for range 5 {
-		begin := time.Now()
-		if _, _, err := x.at(theta); err != nil {
-			return math.NaN()
-		}
-		all = append(all, time.Since(begin).Seconds())
-	}
-	slices.Sort(all)
-	return all[2]
 }

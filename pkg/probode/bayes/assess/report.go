@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -64,7 +65,7 @@ type Report struct {
 	// Profile is the log likelihood by the largest and the smallest of the steps
 	// and by the reference, along the parameter that the largest shifts most, at
 	// the reference's mode; nil if there is none.
-	Profile *Profile
+	Profile *certify.Profile
 
 	// Warnings say in words what else is to be known, and what to do.
 	Warnings []string
@@ -139,7 +140,7 @@ type Step struct {
 	Unvisited []string
 
 	// Certificate is what can be said without sampling, nil if nothing.
-	Certificate *Certificate
+	Certificate *certify.Certificate
 
 	// Deterministic and Probabilistic are the two inferences, nil if they
 	// were not made.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -88,7 +89,13 @@ func (a *assessor) run() error {
 	if err := a.certify(); err != nil {
 		return err
 	}
-	if err := a.profile(); err != nil {
+	top, last := a.out.Steps[0].solver(), a.out.Steps[a.finest()].solver()
+	solvers := []certify.Solver{top, last}
+	if len(a.out.Steps) == 1 {
+		solvers = solvers[:1]
+	}
+	a.out.Profile = a.certifier.Profile(solvers...)
+	if err := a.ctx.Err(); err != nil {
 		return err
 	}
 	var fine *draws

@@ -12,7 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -94,14 +94,14 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := assess.CertifySettings{Modes: from, Stay: from != nil, Reference: &assess.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: *finest}}, Seed: m.seed}
-	all := assess.Certificates{Model: m.title(), Threshold: *threshold}
-	if all.All, err = assess.CertifyEach(ctx, p, solvers, s); err != nil {
+	s := certify.Settings{Modes: from, NoClimb: from != nil, Reference: &certify.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: *finest}}, Seed: m.seed}
+	all := certify.Certificates{Model: m.title(), Threshold: *threshold}
+	if all.All, err = certify.Each(ctx, p, solvers, s); err != nil {
 		return err
 	}
 	if *enough {
 		s.Coarse = solvers[0]
-		all.Enough, err = assess.LargestEnough(ctx, p, assess.EnoughSettings{CertifySettings: s, Threshold: *threshold, Strict: *strict})
+		all.Enough, err = certify.LargestEnough(ctx, p, certify.EnoughSettings{Settings: s, Threshold: *threshold, Strict: *strict})
 		if err != nil {
 			return err
 		}
@@ -117,8 +117,8 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 
 // drawLine draws the log likelihood along a parameter, to both sides of the first
 // mode.
-func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate, name, path string) error {
-	var at *assess.Certified
+func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificate, name, path string) error {
+	var at *certify.AtMode
 	for _, c := range all {
 		for i := range c.Modes {
 			if m := &c.Modes[i]; m.Found && at == nil {
@@ -133,12 +133,12 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate
 	if k < 0 {
 		return fmt.Errorf("-line %s: want one of %s", clip(name), strings.Join(all[0].Params, ", "))
 	}
-	var solvers []assess.Solver
+	var solvers []certify.Solver
 	for _, c := range all {
 		solvers = append(solvers, c.Coarse)
 	}
 	theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
-	profile, err := assess.NewProfile(ctx, p, append(solvers, all[0].Reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
+	profile, err := certify.NewProfile(ctx, p, append(solvers, all[0].Reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*assess.Certificate
 const lineWidth = 0.5
 
 // certifySolvers are the settings that the flags list.
-func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Solver, error) {
-	var out []assess.Solver
+func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]certify.Solver, error) {
+	var out []certify.Solver
 	if rtol == "" && atol == "" {
 		steps, err := parseSteps(ladder)
 		if err != nil {
@@ -172,13 +172,13 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]assess.Sol
 			steps = []float64{p.StepSize(), p.StepSize() / 2, p.StepSize() / 4, p.StepSize() / 8}
 		}
 		for _, h := range steps {
-			out = append(out, assess.Solver{StepSize: h})
+			out = append(out, certify.Solver{StepSize: h})
 		}
 		return out, nil
 	}
 	tolerances, err := parseTolerances(rtol, atol)
 	for _, t := range tolerances {
-		out = append(out, assess.Solver{Tolerance: t})
+		out = append(out, certify.Solver{Tolerance: t})
 	}
 	return out, err
 }

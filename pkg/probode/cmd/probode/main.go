@@ -38,7 +38,7 @@ var commands = []command{
 	{"sample", "draw from a posterior; the same command again goes on", sample},
 	{"merge", "gather the chains of several directories into one", merge},
 	{"summary", "the table of what a directory holds", summary},
-	{"sbc", "simulation-based calibration of a scheme", sbc},
+	{"sbc", "simulation-based calibration of a scheme", sbcVerb},
 	{"version", "the version of the program", version},
 }
 

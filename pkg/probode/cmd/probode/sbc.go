@@ -17,7 +17,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -43,8 +43,8 @@ curve, of a correct scheme with probability 0.95.
 // maxSets is far more than anybody has the time for.
 const maxSets = 1_000_000
 
-// sbc makes simulation-based calibration of schemes.
-func sbc(ctx context.Context, args []string, out io.Writer) error {
+// sbcVerb makes simulation-based calibration of schemes.
+func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
 	all := append(samplers[:len(samplers):len(samplers)], bayes.Reweighted{})
 	var names []string
@@ -88,17 +88,17 @@ func sbc(ctx context.Context, args []string, out io.Writer) error {
 	}
 
 	p := calibration()
-	var results []*assess.SBCResult
+	var results []*sbc.Result
 	var failed error
 	for _, s := range chosen {
-		settings := assess.SBCSettings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
+		settings := sbc.Settings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
 		erase := func() {}
 		if !*quiet {
 			var line func(int, int, string)
 			line, erase = tell(os.Stderr)
 			settings.Progress = func(done, total int) { line(done, total, s.String()) }
 		}
-		r, err := assess.SBC(ctx, p, s, settings)
+		r, err := sbc.Run(ctx, p, s, settings)
 		erase()
 		if r != nil {
 			results = append(results, r)
@@ -171,7 +171,7 @@ func calibration() *bayes.Posterior {
 }
 
 // writeRanks writes a row for each data set and quantity.
-func writeRanks(w io.Writer, results []*assess.SBCResult) error {
+func writeRanks(w io.Writer, results []*sbc.Result) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"scheme", "quantity", "set", "rank", "ranks"})
 	for _, r := range results {

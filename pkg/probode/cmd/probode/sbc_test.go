@@ -16,7 +16,7 @@ func TestSBC(t *testing.T) {
 	for _, workers := range []string{"1", "2"} {
 		file := filepath.Join(t.TempDir(), "sbc.html")
 		var out strings.Builder
-		err := sbc(context.Background(), []string{"-scheme", "paper", "-sets", "60", "-ranks", "9", "-quiet", "-workers", workers, "-out", file}, &out)
+		err := sbcVerb(context.Background(), []string{"-scheme", "paper", "-sets", "60", "-ranks", "9", "-quiet", "-workers", workers, "-out", file}, &out)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestSBCAndSpeedErrors(t *testing.T) {
 		"-out a.pdf: want a name that ends in":       {"-out", "a.pdf"},
 		`"pcn" is not a flag`:                        {"pcn"},
 	} {
-		err := sbc(context.Background(), args, &strings.Builder{})
+		err := sbcVerb(context.Background(), args, &strings.Builder{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}

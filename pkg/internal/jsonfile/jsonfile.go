@@ -1,0 +1,70 @@
+// Package jsonfile writes results for programs as JSON: names in the order given, and
+// null for a number that is not finite.
+package jsonfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+)
+
+// An Object holds names and values in turn. A value may be a float64, a []float64, an
+// Object, a slice of Objects, nil, or anything that encoding/json writes.
+type Object []any
+
+// MarshalJSON writes the names in their order.
+func (o Object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := 0; i < len(o); i += 2 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:", o[i])
+		v := o[i+1]
+		if x, ok := v.(float64); ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
+			v = nil
+		}
+		var value bytes.Buffer
+		enc := json.NewEncoder(&value)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			return nil, err
+		}
+		b.Write(bytes.TrimSpace(value.Bytes()))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Named returns the numbers x under their names; those that are missing are null.
+func Named(names []string, x []float64) Object {
+	out := Object{}
+	for k, name := range names {
+		v := math.NaN()
+		if k < len(x) {
+			v = x[k]
+		}
+		out = append(out, name, v)
+	}
+	return out
+}
+
+// List returns the objects of n things, an empty list if there are none.
+func List(n int, of func(i int) Object) []Object {
+	out := []Object{}
+	for i := range n {
+		out = append(out, of(i))
+	}
+	return out
+}
+
+// Write writes o with one name in a line.
+func (o Object) Write(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(o)
+}

@@ -1,3 +1,0 @@
-package assess
-
-var Information = information

@@ -1,0 +1,125 @@
+package certify
+
+// A Certificate bounds what the difference between two solvers does to a posterior,
+// without sampling. At a mode of the reference's posterior let δ be the difference
+// between the values of the data that the two solvers expect, and W the Fisher
+// information of the likelihood on these values, 1/σ² for a Gaussian error:
+//
+//	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
+//
+// To first order Δu is the shift of the posterior's mode, and with it of its mean; G is
+// the derivative of the expected values. Since C GᵀWG C ≼ C, no parameter moves by more
+// than D standard deviations, or √2 D if numbers of the likelihood, such as σ, are
+// unknown.
+//
+// Where the log density of the data has kinks, as with Laplace errors, data close to
+// their kinks move the posterior more than their information says, and the others less.
+// Δu then uses the curvatures expected over the posterior in place of W, and the bound
+// is that for an error at the data where it does most, about ¾ (n/p)^¼ D for n data and
+// p parameters.
+//
+// The error of G, times the residuals of the data, also moves the mode. It is zero on
+// average over data, and is included only where the data are farther from the model
+// than their errors allow.
+//
+// Between the distributions of data that the two solvers predict, the total variation
+// is 2Φ(D/2) − 1 and the Kullback–Leibler divergence D²/2, both exact for Gaussian
+// errors.
+//
+// D bounds the shift and not the width, and says nothing about modes other than those
+// that were checked. Above D = ½ the shift is no longer linear, and nothing is
+// certified.
+type Certificate struct {
+	Coarse, Reference Solver
+	Names             []string // of all parameters, as in Theta
+	Params            []string // of the assessed parameters, as in Shift
+
+	// Modes are the modes of the reference's posterior that were checked.
+	Modes []AtMode
+
+	// Unknown says that numbers of the likelihood are parameters.
+	Unknown bool
+
+	Seconds float64
+}
+
+// AtMode is what a Certificate says at one mode.
+type AtMode struct {
+	Theta []float64 // mode of the reference's posterior, all parameters
+	From  []float64 // where the climb to it began
+
+	// Moved is the distance between From and Theta, in standard deviations of the
+	// parameter of which it is largest: a few if the solver's error has moved the
+	// mode, and many if the reference has no mode there.
+	Moved float64
+
+	D     float64
+	Bound float64   // no parameter moves by more standard deviations: D, √2 D, or more with kinks or a Misfit
+	Shift []float64 // of each of Params, coarse minus reference, in posterior sd
+	SD    []float64 // of each of Params, in the Gaussian approximation
+	TV    float64   // total variation between the predictive distributions, at most 1
+	KL    float64   // Kullback–Leibler divergence between them
+
+	// Misfit is the largest further shift, in standard deviations, that the residuals
+	// cause where the model does not explain the data. Otherwise it is zero.
+	Misfit float64
+
+	// OwnD is the reference's own error: D between it and a solver with a tolerance a
+	// thousand times, or a step ten times, smaller, or many equal steps that see a pulse
+	// which the reference steps over. It is NaN if that could not be solved.
+	OwnD float64
+
+	// Found says whether Theta is a mode; it may be a point on the way to one.
+	Found bool
+
+	Err string // why nothing is known here; empty otherwise
+}
+
+const (
+	// limitD is the D above which nothing is certified.
+	limitD = 0.5
+	// vanished is the distance in standard deviations from which a mode of the
+	// reference is not the mode at which the climb began.
+	vanished = 5
+	// minor is the mass up to which a mode is ignored.
+	minor = 0.01
+)
+
+// Worst returns the index of the mode with the largest D; a mode at which nothing is
+// known comes before all others.
+func (c *Certificate) Worst() int {
+	at := 0
+	for i, m := range c.Modes {
+		if m.D != m.D {
+			return i
+		}
+		if m.D > c.Modes[at].D {
+			at = i
+		}
+	}
+	return at
+}
+
+// Certified reports whether every parameter is certified to move by less than threshold
+// standard deviations at each of the modes: the bound is below the threshold, D is at
+// most ½, the reference's own D is at most a tenth of the threshold, and the climb ended
+// at the mode where it began.
+func (c *Certificate) Certified(threshold float64) bool {
+	for _, m := range c.Modes {
+		if !(m.Err == "" && m.Found && m.D <= limitD && m.Bound < threshold && m.OwnD <= threshold/10 && m.Moved < vanished) {
+			return false
+		}
+	}
+	return len(c.Modes) > 0
+}
+
+// phantom returns the first starting point that is far from every mode of the
+// reference's posterior, nil if there is none.
+func (c *Certificate) phantom() *AtMode {
+	for i := range c.Modes {
+		if c.Modes[i].Moved >= vanished {
+			return &c.Modes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package certify_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
+)
+
+// D at the mode is that of the closed form, and the shift that of the means by
+// quadrature to first order, of a model that is not linear: within a third of itself
+// where it is .1 sd.
+func TestCertify(t *testing.T) {
+	const h = 1. / 32
+	all, err := certify.Run(context.Background(), decay(h), certify.Settings{})
+	if err != nil || len(all.Modes) != 1 {
+		t.Fatal(all, err)
+	}
+	c := all.Modes[0]
+	theta := c.Theta[0]
+	var d float64
+	for _, at := range decayTimes {
+		e := (math.Pow(1-h*theta, at/h) - math.Exp(-theta*at)) / decaySigma
+		d += e * e
+	}
+	if d = math.Sqrt(d); math.Abs(c.D-d) > 1e-6*d {
+		t.Errorf("D = %g, want %g", c.D, d)
+	}
+	coarse, _ := decayMoments(h)
+	mean, sd := decayMoments(0)
+	if want := (coarse - mean) / sd; math.Abs(c.Shift[0]-want) > math.Abs(want)/3 {
+		t.Errorf("shift %g sd, want %g", c.Shift[0], want)
+	}
+	if math.Abs(c.Shift[0]) > c.Bound || c.Bound != c.D || c.OwnD > 1e-4 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// By a fixed step of an explicit method the dragons have a phantom, and by the same
+// method under error control none: the certificate must not charge one with the
+// other's.
+func TestPhantomsAreTheSolversOwn(t *testing.T) {
+	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	all, err := certify.Each(context.Background(), dragons(0.5), []certify.Solver{
+		{Method: dp, StepSize: 0.5}, {Method: dp, Tolerance: probode.Tolerance{Relative: 1e-3}}}, certify.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[0].Certified(0.1) || !strings.Contains(all[0].Answer(0.1), "none of the reference's") {
+		t.Errorf("equal steps: %s", all[0].Answer(0.1))
+	}
+	if !all[1].Certified(0.1) {
+		t.Errorf("error control: %s", all[1].Answer(0.1))
+	}
+}
+
+// A setting that cannot solve the equations, as a step at which Euler's method leaves
+// the numbers, does not take the others with it; if there is no other it is an error.
+func TestCertifyEachFails(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	bad := certify.Solver{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}}}
+	bad.Method = probode.AdamsBashforth{}
+	good := certify.Solver{StepSize: 0.05}
+	for _, modes := range [][][]float64{nil, {{0.5, 1}}} {
+		s := certify.Settings{Modes: modes}
+		all, err := certify.Each(context.Background(), p, []certify.Solver{bad, good}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 2 || all[0].Certified(0.9) || all[0].Modes[0].Err == "" || all[1].Modes[0].Err != "" || !(all[1].Modes[0].D > 0) {
+			t.Errorf("%+v", all)
+		}
+		if text := certify.CertificateTable(all); !strings.Contains(text, "\nexperiment 1: ") {
+			t.Errorf("table %q", text)
+		}
+		if _, err := certify.Each(context.Background(), p, []certify.Solver{bad, bad}, s); err == nil {
+			t.Error("nothing but failures is no error")
+		}
+	}
+}
+
+// Of many parameters the table has those that are shifted by most.
+func TestCertificateTableWide(t *testing.T) {
+	c := &certify.Certificate{Modes: []certify.AtMode{{D: 1}}}
+	for k := range 9 {
+		c.Params = append(c.Params, string(rune('a'+k)))
+		c.Modes[0].Shift = append(c.Modes[0].Shift, float64((k*5)%9)/100)
+	}
+	text := certify.CertificateTable([]*certify.Certificate{c})
+	head, _, _ := strings.Cut(text, "\n")
+	if got, want := strings.Join(strings.Fields(head)[5:], " "), "Δ b/sd Δ d/sd Δ f/sd Δ g/sd Δ h/sd Δ i/sd"; got != want {
+		t.Errorf("%s: want %s", got, want)
+	}
+	if !strings.Contains(text, "3 other parameters are shifted by 0.02 sd at most") {
+		t.Errorf("table %q", text)
+	}
+}
+
+func TestCertificatesJSON(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	s := certify.Settings{Modes: [][]float64{{0.5, 1}}, Coarse: certify.Solver{Tolerance: probode.Tolerance{Relative: 1e-3}}}
+	c, err := certify.Run(context.Background(), p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	all := certify.Certificates{Model: "m", Threshold: 0.1, All: []*certify.Certificate{c}}
+	if err := all.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var r struct {
+		Format, Model, Reference string
+		Version                  int
+		Threshold                float64
+		Steps                    []struct {
+			H, Tol, ATol *float64
+			Method       string
+			Certified    bool
+			Seconds      *float64
+			Modes        []struct {
+				Theta, From, Shift map[string]*float64
+				Moved, D, Bound    *float64
+				TV                 *float64 `json:"total_variation"`
+				KL                 *float64 `json:"kullback_leibler"`
+				ReferenceD         *float64 `json:"reference_D"`
+				Error              *string
+			}
+		}
+		Enough *struct{}
+	}
+	strictly(t, text.Bytes(), &r)
+	if r.Format != "probode certify" || len(r.Steps) != 1 || r.Steps[0].H != nil || *r.Steps[0].Tol != 1e-3 || *r.Steps[0].Modes[0].D != c.Modes[0].D || r.Enough != nil {
+		t.Errorf("%s", &text)
+	}
+}
+
+func strictly(t *testing.T, text []byte, into any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+}

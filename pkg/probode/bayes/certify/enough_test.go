@@ -1,0 +1,67 @@
+package certify_test
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
+)
+
+// On the linear model the shifts are the same at every draw, so that the step found
+// is the largest whose certificate holds, to the last factor of the search, 2^(1/8).
+func TestLargestEnoughStep(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	modes := [][]float64{{0.5, 1}}
+	e, err := certify.LargestEnough(context.Background(), p, certify.EnoughSettings{Settings: certify.Settings{Modes: modes}, Number: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !e.Found || e.Draws != 21 || e.Lost != 0 {
+		t.Fatalf("%+v", e)
+	}
+	worst := func(h float64) (w float64) {
+		c, err := certify.Run(context.Background(), p, certify.Settings{Modes: modes, Coarse: certify.Solver{StepSize: h}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range c.Modes[0].Shift {
+			w = max(w, math.Abs(s))
+		}
+		return w
+	}
+	h := e.Solver.StepSize
+	if at := worst(h); math.Abs(at-e.At.Shift) > 1e-4 || at >= 0.1 {
+		t.Errorf("h = %g: shift %g, the certificate says %g", h, e.At.Shift, at)
+	}
+	// A tenth further the error of order one is a tenth larger, but the grid is
+	// a whole number of steps.
+	if at := worst(h * 1.25); at < 0.1 {
+		t.Errorf("h = %g was found, but %g is enough, too: shift %g", h, 1.25*h, at)
+	}
+}
+
+// Tolerances of an explicit and of a stiff driver, whose grids change with θ.
+func TestLargestEnoughTolerance(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
+		e, err := certify.LargestEnough(context.Background(), p, certify.EnoughSettings{
+			Settings:  certify.Settings{Modes: [][]float64{{0.5, 1}}, Coarse: certify.Solver{Method: m, Tolerance: probode.Tolerance{Relative: 1e-3, Absolute: []float64{1e-4}}}},
+			Threshold: 1e-3, Strict: true, Number: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tol := e.Solver.Tolerance
+		if !e.Found || math.Abs(tol.Absolute[0]/tol.Relative-0.1) > 1e-12 || !(e.At.D < 1e-3) {
+			t.Errorf("%v: %+v", m, e)
+		}
+		for _, l := range e.Levels {
+			if l.Size < tol.Relative && !l.Enough {
+				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, tol.Relative, l.Size, l.D)
+			}
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package certify
+
+var Information = information

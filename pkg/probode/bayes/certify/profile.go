@@ -1,0 +1,119 @@
+package certify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// A Profile is the log likelihood by several solvers as a function of one parameter,
+// with the others fixed. A solver that chooses its steps again at every θ makes it
+// jagged: it jumps where a step is taken or rejected, by as much as the tolerance
+// allows, and a chain or an optimiser can be caught between two jumps.
+type Profile struct {
+	Param   string
+	X       []float64
+	Solvers []Solver
+	// LogLikelihood has a row for each solver, with NaN where the equations could not
+	// be solved.
+	LogLikelihood [][]float64
+}
+
+// NewProfile computes a Profile along the named parameter at n points from lo to hi;
+// theta gives the other parameters.
+func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
+	if ctx == nil || p == nil {
+		return nil, errors.New("certify: the context or the Posterior is nil")
+	}
+	k := indexOf(p, name)
+	switch {
+	case k < 0:
+		return nil, fmt.Errorf("certify: there is no parameter %q", name)
+	case len(theta) != len(p.Params):
+		return nil, fmt.Errorf("certify: a point of %d numbers: want %d, one for each parameter", len(theta), len(p.Params))
+	case n < 2 || !(lo < hi):
+		return nil, fmt.Errorf("certify: %d points from %g to %g: want at least 2, and lo < hi", n, lo, hi)
+	}
+	out := &Profile{Param: name, Solvers: slices.Clone(solvers)}
+	for i := range n {
+		out.X = append(out.X, lo+(hi-lo)*float64(i)/float64(n-1))
+	}
+	at := slices.Clone(theta)
+	for i, s := range solvers {
+		x, err := newExpecter(ctx, p, s)
+		if err != nil {
+			return nil, err
+		}
+		if s.Method == nil && !s.Accurate {
+			out.Solvers[i].Method = p.Method
+		}
+		var row []float64
+		for _, v := range out.X {
+			at[k] = v
+			_, ll, err := x.at(at)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				ll = math.NaN()
+			}
+			row = append(row, ll)
+		}
+		out.LogLikelihood = append(out.LogLikelihood, row)
+	}
+	return out, nil
+}
+
+// Profile returns the profile along the parameter that the first of the solvers shifts
+// most, to both sides of the first mode, by the solvers and the reference; nil if no mode
+// was reached or nothing could be solved.
+func (c *Certifier) Profile(solvers ...Solver) *Profile {
+	mode := c.first()
+	if mode == nil {
+		return nil
+	}
+	best, most := c.assessed[0], 0.0
+	if x, err := newExpecter(c.ctx, c.p, solvers[0]); err == nil {
+		if m, _, err := x.at(mode.theta); err == nil {
+			_, shift := mode.shift(m)
+			for _, k := range c.assessed {
+				// The equations do not depend on numbers of the likelihood.
+				if s := math.Abs(shift[k]); s > most && !slices.Contains(mode.own, k) {
+					best, most = k, s
+				}
+			}
+		}
+	}
+	sd := profileWidth * mode.sd[best] * math.Abs(mode.dtheta[best])
+	at := mode.theta[best]
+	p, err := NewProfile(c.ctx, c.p, append(solvers, c.reference), mode.theta, c.p.Params[best].Name, at-sd, at+sd, 201)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// profileWidth is the half width of a Profile in posterior sd, about as far as a sampler
+// moves in one step.
+const profileWidth = 0.5
+
+// Jaggedness returns how far the log likelihoods by solver i lie from a smooth curve:
+// the root mean square of their third differences over √20, the factor by which third
+// differences enlarge independent errors. For a smooth curve it falls like the third
+// power of the distance between the points.
+func (p *Profile) Jaggedness(i int) float64 {
+	y := p.LogLikelihood[i]
+	var sum float64
+	n := 0
+	for k := 3; k < len(y); k++ {
+		if d := y[k] - 3*y[k-1] + 3*y[k-2] - y[k-3]; !math.IsNaN(d) {
+			sum += d * d
+			n++
+		}
+	}
+	return math.Sqrt(sum / float64(n) / 20)
+}

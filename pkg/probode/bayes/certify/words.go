@@ -1,0 +1,211 @@
+package certify
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+)
+
+// What certificates say in words. All sentences are in this file.
+
+// String returns what is certified of each, and the numbers.
+func (c Certificates) String() string {
+	var b strings.Builder
+	if len(c.All) > 0 {
+		// The answer is that of the largest setting that is certified, or else of the last.
+		at := len(c.All) - 1
+		for i, one := range c.All {
+			if one.Certified(c.Threshold) {
+				at = i
+				break
+			}
+		}
+		b.WriteString(c.All[at].Answer(c.Threshold) + "\n" + CertificateTable(c.All))
+		fmt.Fprintf(&b, "reference: %v; modes:\n", c.All[0].Reference)
+		for i, m := range c.All[at].Modes {
+			if m.Moved < vanished {
+				fmt.Fprintf(&b, "  %d  %s\n", i+1, format4(m.Theta))
+			}
+		}
+	}
+	if e := c.Enough; e != nil {
+		b.WriteString("\n" + e.String())
+	}
+	return b.String()
+}
+
+// String returns the answer, and a table of all settings that were tried.
+func (e *Enough) String() string {
+	var b strings.Builder
+	if e.Found {
+		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Solver, e.At.Shift, e.At.D, e.Draws)
+		if e.At.Size == e.Levels[0].Size {
+			b.WriteString("It is the largest that was tried.\n")
+		}
+	} else {
+		b.WriteString("No setting that was tried is enough.\n")
+	}
+	if e.Lost > 0 {
+		fmt.Fprintf(&b, "The reference failed at %d further draws.\n", e.Lost)
+	}
+	rows := [][]string{{"size", "D", "largest shift/sd", "enough"}}
+	for _, l := range e.Levels {
+		rows = append(rows, []string{fmt.Sprintf("%.4g", l.Size), number("%.3g", l.D), number("%.3g", l.Shift), map[bool]string{true: "yes", false: "no"}[l.Enough]})
+	}
+	b.WriteString(text.Table(rows, func(i int) bool { return false }))
+	return b.String()
+}
+
+// Answer returns in a few lines what is certified, and what is not.
+func (c *Certificate) Answer(threshold float64) string {
+	var b strings.Builder
+	if len(c.Modes) == 0 {
+		return "Nothing is certified: no mode was looked at.\n"
+	}
+	m := c.Modes[c.Worst()]
+	switch {
+	case m.Err != "":
+		fmt.Fprintf(&b, "Nothing is certified of %v: %s.\n", c.Coarse, m.Err)
+		return b.String()
+	case !m.Found:
+		fmt.Fprintf(&b, "Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Coarse, format4(m.From), c.Reference)
+		return b.String()
+	case c.Certified(threshold):
+		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Coarse, m.Bound, m.D, threshold)
+	case !(m.OwnD <= threshold/10):
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Coarse, c.Reference, m.OwnD, threshold)
+	case m.D > limitD:
+		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
+	case c.phantom() != nil:
+		g := c.phantom()
+		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's: from there it is %.0f sd to one, at %s. At that one D is %.2g.\n", c.Coarse, format4(g.From), g.Moved, format4(g.Theta), m.D)
+	default:
+		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Coarse, m.Bound, m.D, threshold, c.largest(m))
+	}
+	if m.D <= 2*limitD {
+		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
+	}
+	if m.Misfit > 0 {
+		fmt.Fprintf(&b, "The data are farther from the model than their errors allow: what that makes of the solver's error adds %.2g sd to the bound.\n", m.Misfit)
+	}
+	if d := m.OwnD; d <= threshold/10 {
+		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
+	}
+	modes := "1 mode"
+	if n := len(c.Modes); n > 1 {
+		modes = fmt.Sprintf("%d modes", n)
+	}
+	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; a posterior that is far from Gaussian; what both solvers miss, such as a pulse between their steps.\n", modes)
+	return b.String()
+}
+
+// sound reports whether something is known at each of the modes.
+func (c *Certificate) sound() bool {
+	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
+}
+
+// largest names the largest shift at m.
+func (c *Certificate) largest(m AtMode) string {
+	at := 0
+	for k, s := range m.Shift {
+		if math.Abs(s) > math.Abs(m.Shift[at]) {
+			at = k
+		}
+	}
+	if len(m.Shift) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
+}
+
+// mostShifts is the number of parameters that a line of CertificateTable has room for.
+const mostShifts = 6
+
+// mostShifted returns the indices of the parameters that are shifted by most in any
+// certificate, all if there is room for them, and the largest shift of the others.
+func mostShifted(all []*Certificate) (index []int, others float64) {
+	most := make([]float64, len(all[0].Params))
+	for k := range most {
+		index = append(index, k)
+		for _, c := range all {
+			for _, m := range c.Modes {
+				if m.Shift != nil && m.Moved < vanished {
+					most[k] = math.Max(most[k], math.Abs(m.Shift[k]))
+				}
+			}
+		}
+	}
+	if len(index) <= mostShifts {
+		return index, 0
+	}
+	slices.SortStableFunc(index, func(i, j int) int { return cmp.Compare(most[j], most[i]) })
+	others = most[index[mostShifts]]
+	index = index[:mostShifts]
+	slices.Sort(index)
+	return index, others
+}
+
+// CertificateTable returns the numbers of several certificates of one model, a row
+// each for every mode; of many parameters those that are shifted by most.
+func CertificateTable(all []*Certificate) string {
+	if len(all) == 0 {
+		return ""
+	}
+	rows := [][]string{{"solver", "mode", "D", "bound", "TV"}}
+	index, others := mostShifted(all)
+	for _, k := range index {
+		rows[0] = append(rows[0], "Δ "+all[0].Params[k]+"/sd")
+	}
+	for _, c := range all {
+		head := c.Coarse.String()
+		for i, m := range c.Modes {
+			row := []string{head, fmt.Sprint(i + 1), number("%.3g", m.D), number("%.3g", m.Bound), number("%.2g", m.TV)}
+			if m.Moved >= vanished {
+				m.Shift = nil
+				row = []string{head, "none at " + format4(m.From), "–", "–", "–"}
+			}
+			for _, k := range index {
+				v := math.NaN()
+				if m.Shift != nil {
+					v = m.Shift[k]
+				}
+				row = append(row, number("%+.2g", v))
+			}
+			rows = append(rows, row)
+			head = ""
+		}
+	}
+	table := text.Table(rows, func(i int) bool { return i == 0 })
+	if n := len(all[0].Params) - len(index); n > 0 {
+		table += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
+	}
+	// Answer says what is wrong with all of them.
+	wrong := map[string]bool{}
+	for _, c := range all {
+		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst()].Err] {
+			wrong[m[c.Worst()].Err] = true
+			table += m[c.Worst()].Err + "\n"
+		}
+	}
+	return table
+}
+
+func format4(x []float64) string {
+	var parts []string
+	for _, v := range x {
+		parts = append(parts, fmt.Sprintf("%.4g", v))
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// number writes v, a dash if it is NaN.
+func number(format string, v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return fmt.Sprintf(format, v)
+}

@@ -1,0 +1,195 @@
+package sbc
+
+import (
+	"math"
+)
+
+// Histogram returns how many data sets have each of the L+1 ranks of quantity k,
+// and simultaneous bands: all counts lie between lo and hi with the given
+// probability, or a little more since counts are whole numbers, if the ranks are
+// uniform. A hump in the middle says that draws scatter too widely, high ends
+// that they scatter too little, and a slope that they lie to one side.
+//
+// The bands are pointwise binomial bands of equal tails, as wide as it takes; the
+// joint probability is computed exactly.
+func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
+	counts = make([]int, r.Draws+1)
+	for _, rank := range r.Ranks[k] {
+		counts[rank]++
+	}
+	dist, at := newBinomial(len(r.Ranks[k])), 1/float64(r.Draws+1)
+	level := widest(probability, func(level float64) float64 {
+		lo, hi = dist.bounds(at, level)
+		return dist.joint(r.Draws+1, func(_, c int) (int, int) { return c + lo, c + hi })
+	})
+	lo, hi = dist.bounds(at, level)
+	return counts, lo, hi
+}
+
+// ECDF returns the differences between the empirical distribution function of
+// the ranks of quantity k and that of the uniform distribution, with simultaneous bands,
+// at the L points z = 1/(L+1), …, L/(L+1):
+//
+//	F(z) − z,   F(z) = share of ranks < z (L+1),
+//
+// all of which lie between lo and hi with the given probability, or a little
+// more since ranks are whole numbers, if the ranks are uniform. It sees slight
+// but lasting deviations sooner than a histogram does. An arch says that draws
+// lie too high, a slope that rises in the middle that they scatter too widely,
+// one that falls there that they scatter too little.
+//
+// The bands are those of Säilynoja, Bürkner & Vehtari (2022), found as those of
+// Histogram are.
+func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
+	n, c := len(r.Ranks[k]), r.cumulated(k)
+	dist := newBinomial(n)
+	level := widest(probability, func(level float64) float64 { return dist.inside(r.Draws, level) })
+	for i := range r.Draws {
+		at := float64(i+1) / float64(r.Draws+1)
+		from, to := dist.bounds(at, level)
+		z = append(z, at)
+		diff = append(diff, float64(c[i])/float64(n)-at)
+		lo, hi = append(lo, float64(from)/float64(n)-at), append(hi, float64(to)/float64(n)-at)
+	}
+	return z, diff, lo, hi
+}
+
+// widest returns the largest level of pointwise bands at which all hold at once
+// with the given probability.
+func widest(probability float64, joint func(level float64) float64) float64 {
+	a, b := 0.0, 1-probability
+	for range 20 {
+		if m := (a + b) / 2; joint(m) >= probability {
+			a = m
+		} else {
+			b = m
+		}
+	}
+	return a
+}
+
+// P returns the probability with which ranks of a correct sampler would deviate
+// from the uniform distribution at least as much as those of quantity k do, at the point
+// where that is least likely. It is exact for independent draws. A P below
+// 10⁻⁴ or so says that the sampler is wrong, or that its draws depend too much on
+// each other.
+func (r *Result) P(k int) float64 {
+	n, c := len(r.Ranks[k]), r.cumulated(k)
+	dist := newBinomial(n)
+	least := 1.0
+	for i, v := range c {
+		at := float64(i+1) / float64(r.Draws+1)
+		below, above := dist.tails(at, v)
+		least = min(least, 2*below, 2*above)
+	}
+	if least >= 1 {
+		return 1 // every point is at its median
+	}
+	// What is as unlikely as this is to lie outside, in spite of rounding.
+	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
+}
+
+// cumulated returns the numbers of ranks ≤ i for i = 0, …, L−1.
+func (r *Result) cumulated(k int) []int {
+	c := make([]int, r.Draws+1)
+	for _, rank := range r.Ranks[k] {
+		c[rank]++
+	}
+	for i := 1; i < len(c); i++ {
+		c[i] += c[i-1]
+	}
+	return c[:r.Draws]
+}
+
+// A binomial has the distributions of counts among n; it holds log 0!, …, log n!.
+type binomial []float64
+
+func newBinomial(n int) binomial {
+	l := make(binomial, n+1)
+	for k := 1; k <= n; k++ {
+		l[k] = l[k-1] + math.Log(float64(k))
+	}
+	return l
+}
+
+// prob returns the probability of k among m ≤ n, each with probability p < 1.
+func (l binomial) prob(m, k int, logp, logq float64) float64 {
+	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
+}
+
+// inside returns the probability that for uniform ranks 0 to ranks of n data sets
+// the numbers of ranks ≤ i lie within the pointwise bands of the given level.
+func (l binomial) inside(ranks int, level float64) float64 {
+	n := len(l) - 1
+	los, his := make([]int, ranks+1), make([]int, ranks+1)
+	for i := range ranks {
+		los[i], his[i] = l.bounds(float64(i+1)/float64(ranks+1), level)
+	}
+	los[ranks], his[ranks] = n, n
+	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
+}
+
+// joint returns the probability that, when each of n falls into one of bins with
+// the same probability, the number in bins 0 to i lies within the bounds given
+// that c are in those before i, for each i.
+func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
+	n := len(l) - 1
+	p, next := make([]float64, n+1), make([]float64, n+1)
+	p[0] = 1
+	for i := range bins - 1 {
+		clear(next)
+		// Of those not counted yet, one in bins−i is in this bin.
+		step := 1 / float64(bins-i)
+		logp, logq := math.Log(step), math.Log1p(-step)
+		for c, pc := range p {
+			if pc == 0 {
+				continue
+			}
+			lo, hi := bounds(i, c)
+			for v := max(c, lo); v <= min(n, hi); v++ {
+				next[v] += pc * l.prob(n-c, v-c, logp, logq)
+			}
+		}
+		p, next = next, p
+	}
+	var sum float64 // all the rest is in the last bin
+	for c, pc := range p {
+		if lo, hi := bounds(bins-1, c); lo <= n && n <= hi {
+			sum += pc
+		}
+	}
+	return sum
+}
+
+// bounds returns the smallest and the largest count v with P(V ≤ v) and P(V ≥ v)
+// both at least level/2, for V ~ Binomial(n, at).
+func (l binomial) bounds(at, level float64) (lo, hi int) {
+	n := len(l) - 1
+	logp, logq := math.Log(at), math.Log1p(-at)
+	var sum float64
+	for lo = 0; lo < n; lo++ {
+		if sum += l.prob(n, lo, logp, logq); sum >= level/2 {
+			break
+		}
+	}
+	sum = 0
+	for hi = n; hi > lo; hi-- {
+		if sum += l.prob(n, hi, logp, logq); sum >= level/2 {
+			break
+		}
+	}
+	return lo, hi
+}
+
+// tails returns P(V ≤ v) and P(V ≥ v) for V ~ Binomial(n, at).
+func (l binomial) tails(at float64, v int) (below, above float64) {
+	n := len(l) - 1
+	logp, logq := math.Log(at), math.Log1p(-at)
+	for k := 0; k <= v; k++ {
+		below += l.prob(n, k, logp, logq)
+	}
+	for k := n; k >= v; k-- {
+		above += l.prob(n, k, logp, logq)
+	}
+	return below, above
+}

@@ -1,0 +1,229 @@
+// Package sbc checks samplers by simulation-based calibration.
+//
+// If θ is a draw from the prior and Y a draw from the model given θ, then θ is also a
+// draw from the posterior given Y. Among L independent draws from that posterior its
+// rank is uniform on 0, …, L. So ranks from many data sets show whether a sampler draws
+// from the posterior that it claims to draw from, whatever that posterior looks like.
+package sbc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Settings says how simulation-based calibration is done. The zero value of each field
+// is ready for use.
+type Settings struct {
+	// Sets is the number of data sets. Zero means 200.
+	Sets int
+
+	// Ranks is L, the number of posterior draws among which θ is ranked. Zero
+	// means 19, for 20 ranks.
+	Ranks int
+
+	// BurnIn is the number of iterations that are dropped. Zero means 1000, and 250
+	// more for each parameter.
+	BurnIn int
+
+	// Independent is the bulk effective sample size, as a multiple of L, that
+	// the chain of a data set reaches before it is thinned to L draws. Zero means 4.
+	// Draws that depend on each other give extreme ranks too often.
+	Independent float64
+
+	// Seed determines all random numbers.
+	Seed uint64
+
+	// Workers is the number of data sets in progress at the same time. Zero means the
+	// number of cores. It changes no bit of the result.
+	Workers int
+
+	// Progress, if not nil, is called now and then with the number of data
+	// sets done. Calls do not overlap.
+	Progress func(done, total int)
+}
+
+// An Result holds the ranks that simulation-based calibration found.
+type Result struct {
+	Sampler bayes.Sampler
+
+	// Names are the names of the parameters, and log_lik for the log likelihood
+	// p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
+	// ignores them and draws from the prior would pass [Modrák et al. 2023].
+	Names []string
+
+	// Draws is L, and Ranks[k][i] the rank, from 0 to L, of quantity k of data
+	// set i.
+	Draws int
+	Ranks [][]int
+
+	// Redrawn counts the draws of θ that were replaced because the equations could
+	// not be solved there or gave impossible data. Short counts the data sets whose
+	// chain did not reach the effective sample size.
+	Redrawn, Short int
+}
+
+// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each
+// data set it draws θ from the priors of p and data from the model, with the times and
+// missing values of the data of p, lets the sampler draw from the posterior, and ranks
+// θ among those draws.
+//
+// The data come from the distribution whose posterior the sampler claims to draw from:
+// with the noise of the solver; for Deterministic and DelayedAcceptance without Noise
+// by the classical solution; and for Reweighted by the accurate solution, where draws
+// are resampled in proportion to their weights.
+//
+// Each data set has one chain, which starts at the θ behind the data: the question is
+// whether a chain stays in the right distribution, not whether it finds it. Each data
+// set has random numbers of its own, so that the result does not depend on the number
+// of workers, and the first n data sets do not depend on how many follow.
+//
+// If ctx ends first, the result holds the data sets done by then, and the error
+// is ctx.Err().
+func Run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s Settings) (*Result, error) {
+	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
+		panic("sbc: a count in Settings is negative: want numbers ≥ 0")
+	}
+	if s.Sets == 0 {
+		s.Sets = 200
+	}
+	if s.Ranks == 0 {
+		s.Ranks = 19
+	}
+	if s.Independent == 0 {
+		s.Independent = 4
+	}
+	if ctx == nil || sampler == nil {
+		return nil, errors.New("sbc: the context or the sampler is nil")
+	}
+	if _, err := bayes.NewDensity(p); err != nil {
+		return nil, err
+	}
+	if err := sampler.Check(p); err != nil {
+		return nil, err
+	}
+	out := &Result{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}
+	sets := make([]set, s.Sets)
+	ctx, s.Progress = progress.Counts(ctx, s.Progress, "data sets")
+	done, err := pieces.Each(ctx, s.Workers, s.Sets, s.Progress, func() func(int) error {
+		return func(i int) error { return sets[i].run(ctx, p, sampler, &s, uint64(i)) }
+	})
+	for range out.Names {
+		out.Ranks = append(out.Ranks, nil)
+	}
+	for _, d := range sets[:done] {
+		for k, r := range d.rank {
+			out.Ranks[k] = append(out.Ranks[k], r)
+		}
+		out.Redrawn += d.redrawn
+		if d.short {
+			out.Short++
+		}
+	}
+	if done == 0 {
+		return nil, err
+	}
+	return out, err
+}
+
+// A set is one data set with its ranks.
+type set struct {
+	rank    []int
+	redrawn int
+	short   bool
+}
+
+// redraws is how many draws of θ may fail in a row.
+const redraws = 1000
+
+func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s *Settings, i uint64) error {
+	rng := probode.Stream(s.Seed, 0x736263, i)
+	var q *bayes.Posterior
+	var theta []float64
+	var ll float64
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var err error
+		if q, theta, ll, err = p.Simulate(ctx, sampler.Target(), rng); err == nil {
+			break
+		}
+		if d.redrawn++; d.redrawn == redraws {
+			return fmt.Errorf("sbc: no data from %d draws of the prior; the last error: %w", redraws, err)
+		}
+	}
+	const least = 100 // draws before the effective sample size is looked at
+	chains, err := bayes.Sample(ctx, q, sampler, mcmc.Settings{
+		Chains: 1, Draws: max(least, 2*s.Ranks), MinESS: s.Independent * float64(s.Ranks), BurnIn: s.BurnIn,
+		Seed: rng.Uint64(), Workers: 1,
+		Start: func(int, *rand.Rand) []float64 { return slices.Clone(theta) },
+	})
+	if err != nil {
+		return err
+	}
+	d.short = chains.Capped
+	lik := slices.Index(chains.Quantities, "log_lik.1")
+	d.rank = make([]int, len(theta)+1)
+	for _, n := range bayes.Resample(chains, s.Ranks, rng) {
+		for k, v := range chains.Draws[0][n] {
+			d.rank[k] += below(v, theta[k], rng)
+		}
+		var sum float64
+		for _, l := range chains.Generated[0][n][lik:] {
+			sum += l
+		}
+		d.rank[len(theta)] += below(sum, ll, rng)
+	}
+	return nil
+}
+
+// below returns 1 if a < b and, with probability ½, if they are equal.
+func below(a, b float64, rng *rand.Rand) int {
+	if a < b || a == b && rng.Uint64()&1 == 0 {
+		return 1
+	}
+	return 0
+}
+
+// String returns a table of P and the mean rank of each quantity.
+func (r *Result) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Sampler, len(r.Ranks[0]), r.Draws)
+	if r.Redrawn > 0 {
+		fmt.Fprintf(&b, "; %d draws of the prior replaced", r.Redrawn)
+	}
+	if r.Short > 0 {
+		fmt.Fprintf(&b, "; %d chains below the effective sample size", r.Short)
+	}
+	b.WriteByte('\n')
+	rows := [][]string{{"", "P", fmt.Sprintf("mean rank (uniform: %v)", float64(r.Draws)/2)}}
+	for k, name := range r.Names {
+		var sum int
+		for _, rank := range r.Ranks[k] {
+			sum += rank
+		}
+		rows = append(rows, []string{text.Printable(name), fmt.Sprintf("%.2g", r.P(k)), fmt.Sprintf("%.2f", float64(sum)/float64(len(r.Ranks[k])))})
+	}
+	b.WriteString(text.Table(rows, func(column int) bool { return column != 1 }))
+	return b.String()
+}
+
+// names returns those of the parameters.
+func names(p *bayes.Posterior) []string {
+	var out []string
+	for _, q := range p.Params {
+		out = append(out, q.Name)
+	}
+	return out
+}
