@@ -65,8 +65,9 @@ test-notebooks: ## the notebooks on the real kernel and in a real browser
 # Short, since the seeds and what was found before run in test-go, too.
 FUZZTIME = 10s
 
-fuzz: ## every fuzz target for FUZZTIME each
-	@grep -rl --include='*_test.go' '^func Fuzz' pkg | while read -r file; do \
+fuzz: ## every fuzz target for FUZZTIME each, with at most 16 GB of memory
+	@ulimit -v 16777216 2>/dev/null; \
+	grep -rl --include='*_test.go' '^func Fuzz' pkg | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file"); do \
 			echo "== $$target in $${file%/*}"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "./$${file%/*}" </dev/null || exit 1; \

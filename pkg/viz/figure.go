@@ -51,8 +51,8 @@ type Axis struct {
 //
 // In all of them an empty Name keeps the layer out of the legend; a nil Color
 // takes the next colour of [Palette], the same one for layers of the same name;
-// an Opacity of zero means the usual one of the kind. Values that are NaN or
-// infinite are not drawn.
+// an Opacity of zero means the usual one of the kind. Values that are NaN, or beyond
+// ±1e280, are not drawn, nor values below 1e-280 on a logarithmic axis.
 type Layer interface {
 	check() error
 	visit(func(x, y float64)) // all values that the axes must show
@@ -291,7 +291,7 @@ func (b Band) keep(xlog, ylog bool) (Layer, int) {
 		switch {
 		case !finite(v):
 			v = math.NaN()
-		case ylog && v <= 0:
+		case ylog && v < tiny:
 			v = math.SmallestNonzeroFloat64
 		}
 		lo[i] = v
@@ -301,7 +301,7 @@ func (b Band) keep(xlog, ylog bool) (Layer, int) {
 }
 
 func (r Rule) keep(xlog, ylog bool) (Layer, int) {
-	if r.At <= 0 && (r.Horizontal && ylog || !r.Horizontal && xlog) {
+	if r.At < tiny && (r.Horizontal && ylog || !r.Horizontal && xlog) {
 		return nil, 1
 	}
 	return r, 0
@@ -315,7 +315,7 @@ func keep(x, y []float64, xlog, ylog bool) (kx, ky []float64, dropped int) {
 			kx[i], ky[i] = math.NaN(), math.NaN()
 			continue
 		}
-		if xlog && x[i] <= 0 || ylog && y[i] <= 0 {
+		if xlog && x[i] < tiny || ylog && y[i] < tiny {
 			kx[i], ky[i] = math.NaN(), math.NaN()
 			dropped++
 		}
@@ -340,7 +340,12 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// finite tells whether v can be drawn: with larger values the length of an axis, or its
+// margin, would overflow.
+func finite(v float64) bool { return math.Abs(v) <= 1e280 }
+
+// tiny is the smallest value on a logarithmic axis; the margin below must not vanish.
+const tiny = 1e-280
 
 func or(v, usual float64) float64 {
 	if v == 0 {

@@ -103,6 +103,9 @@ func TestLimits(t *testing.T) {
 		{Axis{}, 0, 0, -1, 1},
 		{Axis{Log: true}, 1, 100, math.Pow(10, -0.08), math.Pow(10, 2.08)},
 		{Axis{Log: true}, 2, 2, 1, 4},
+		{Axis{Log: true}, 1, 1 + 0x1p-51, 0.5, 2}, // equal but for rounding
+		{Axis{}, 1, 1 + 5e-13, 0.9, 1.1},
+		{Axis{Min: 3, Max: 3 + 1e-12}, 1, 2, 2.7, 3.3},
 	} {
 		lo, hi := tt.a.limits(tt.lo, tt.hi)
 		// A few roundings.
@@ -148,6 +151,43 @@ func TestTicks(t *testing.T) {
 			t.Errorf("labels on [%v, %v]: %q, want %q", tt.lo, tt.hi, s, tt.want)
 		}
 	}
+}
+
+// Whatever the values, an axis with room for three ticks has at least one, and no axis
+// has more than some dozen; they are in increasing order and within its limits.
+func FuzzTicks(f *testing.F) {
+	f.Add(1.0, 1+0x1p-51, 6, true)
+	f.Add(1.0, 1+0x1p-51, 6, false)
+	f.Add(0x1p60, 0x1p60+1024, 6, false)
+	f.Add(-1e280, 1e280, 14, false)
+	f.Add(1e-280, 1e280, 1<<40, true)
+	f.Add(5e-324, 1e-323, 3, false)
+	f.Add(1e-280, 2e-300, 3, true)
+	f.Fuzz(func(t *testing.T, lo, hi float64, width int, log bool) {
+		if !finite(lo) || !finite(hi) || lo > hi || log && lo < tiny {
+			return
+		}
+		x, y := []float64{lo, hi}, []float64{1, 2}
+		p := &page{Figure: Figure{Width: width, Height: 300, Panels: []Panel{{X: Axis{Log: log}, Layers: []Layer{Line{X: x, Y: y}}}}}, rows: 1, cols: 1}
+		n, _ := p.counts()
+		a := Axis{Log: log}
+		from, to := a.limits(lo, hi)
+		if !(from <= lo && lo <= hi && hi <= to && from < to) {
+			t.Fatalf("limits of [%v, %v]: [%v, %v]", lo, hi, from, to)
+		}
+		ts := a.ticks(from, to, n)
+		if len(ts) == 0 && n >= 3 || len(ts) > 60 {
+			t.Fatalf("%d ticks on [%v, %v]", len(ts), from, to)
+		}
+		for i, k := range ts {
+			if i > 0 && k.Value <= ts[i-1].Value || k.Value < from-1e-8*(to-from) || k.Value > to+1e-8*(to-from) {
+				t.Fatalf("tick %d of [%v, %v] at %v", i, from, to, k.Value)
+			}
+		}
+		if s := splits(from, to, n); s < 1 || s > 60 {
+			t.Fatalf("the chart divides [%v, %v] into %d", from, to, s)
+		}
+	})
 }
 
 // Layers of one name share a colour and a legend entry; a colour that was given

@@ -122,8 +122,8 @@ func (p Panel) prepared() (Panel, error) {
 		switch {
 		case !finite(a.Min) || !finite(a.Max) || a.Min > a.Max:
 			return p, fmt.Errorf("axis %q from %v to %v", a.Label, a.Min, a.Max)
-		case a.Log && a.Min <= 0 && a.Min != a.Max:
-			return p, fmt.Errorf("logarithmic axis %q starts at %v, must be positive", a.Label, a.Min)
+		case a.Log && a.Min < tiny && (a.Min != 0 || a.Max != 0):
+			return p, fmt.Errorf("logarithmic axis %q starts at %v: want at least %v", a.Label, a.Min, tiny)
 		}
 	}
 	dropped := 0
@@ -194,21 +194,22 @@ func nanOr(v, other float64) float64 {
 // has set, or a margin of 4 % beyond the data. Counts and densities start at
 // zero, and the axis with them.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
-	if a.Min != 0 || a.Max != 0 {
-		if a.Min == a.Max {
-			return widen(a.Min, a.Log)
-		}
-		return a.Min, a.Max
-	}
-	if lo > hi {
+	given := a.Min != 0 || a.Max != 0
+	switch {
+	case given:
+		lo, hi = a.Min, a.Max
+	case lo > hi:
 		lo, hi = 1, 1 // a blank panel
 	}
-	if lo == hi {
+	switch {
+	case hi-lo <= max(sameValue*max(math.Abs(lo), math.Abs(hi)), tiny):
 		return widen(lo, a.Log)
+	case given:
+		return lo, hi
 	}
 	const m = 0.04
 	if a.Log {
-		r := math.Pow(hi/lo, m)
+		r := math.Exp(m * (math.Log(hi) - math.Log(lo)))
 		return lo / r, hi * r
 	}
 	d := m * (hi - lo)
@@ -218,6 +219,10 @@ func (a Axis) limits(lo, hi float64) (float64, float64) {
 	}
 	return from, to
 }
+
+// sameValue is the relative difference below which two values are drawn as one: the
+// labels of an axis would need more than nine digits to distinguish them.
+const sameValue = 1e-9
 
 func widen(v float64, log bool) (float64, float64) {
 	if log {
@@ -333,8 +338,11 @@ func (p *page) place() {
 func (p *page) counts() (nx, ny int) {
 	w := (p.Width - 2*margin) / p.cols
 	h := (p.Height - int(p.header) - p.selector) / p.rows
-	return w / 60, h / 42
+	return min(w/60, maxTicks), min(h/42, maxTicks)
 }
+
+// maxTicks limits the labelled ticks of an axis, however large the figure is.
+const maxTicks = 24
 
 // step returns the distance 1, 2 or 5 · 10ᵏ of at most n ticks over [lo, hi].
 func step(lo, hi float64, n int) float64 {
@@ -348,15 +356,20 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns at most about n labelled ticks for an axis with limits lo, hi.
+// ticks returns at most about n labelled ticks for an axis with limits lo, hi, and at
+// most nine in all for each.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
-	if a.Log {
+	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // for less than 1 to 5 linear ticks do
 		return logTicks(lo, hi, n)
 	}
 	var ts []plot.Tick
 	d := step(lo, hi, n)
-	for i := math.Ceil(lo/d - 1e-9); i*d <= hi+1e-9*d; i++ {
-		ts = append(ts, plot.Tick{Value: i * d, Label: number(i*d, d)})
+	first := math.Ceil(lo/d - 1e-9)
+	for k := range max(n, 1) + 2 { // and no further, whatever rounding does to v
+		v := (first + float64(k)) * d
+		if v <= hi+1e-9*d {
+			ts = append(ts, plot.Tick{Value: v, Label: number(v, d)})
+		}
 	}
 	return ts
 }
@@ -364,10 +377,6 @@ func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 // logTicks labels decades, and 2 and 5 as well if there are few decades.
 func logTicks(lo, hi float64, n int) []plot.Tick {
 	e0, e1 := math.Log10(lo), math.Log10(hi)
-	if e1-e0 < 0.7 {
-		// Less than 1 to 5: a linear axis would do.
-		return Axis{}.ticks(lo, hi, n)
-	}
 	every := max(1, int(math.Ceil((e1-e0)/float64(max(n, 2)))))
 	var ts []plot.Tick
 	for e := int(math.Floor(e0)); e <= int(math.Ceil(e1)); e++ {
@@ -380,7 +389,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 			if m == 1 && e%every == 0 || e1-e0 < 2 && (m == 2 || m == 5) {
 				t.Label = power(m, e)
 			}
-			if t.Label != "" || every == 1 {
+			if t.Label != "" || e1-e0 <= 5 && every == 1 {
 				ts = append(ts, t)
 			}
 		}

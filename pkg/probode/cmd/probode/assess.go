@@ -235,20 +235,7 @@ func assessPage(a *assess.Report, title string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	title = html.EscapeString(title)
-	fmt.Fprintf(&b, `<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Does the solver's error matter? %s</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 940px; margin: 2rem auto; padding: 0 1rem; }
-h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
-.answer { font-weight: 600; font-size: 1.1rem; }
-pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
-</style>
-<h1>Does the error of %s matter for the posterior of %s?</h1>
-`, title, html.EscapeString(fmt.Sprint(a.Method)), title)
+	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(fmt.Sprint(a.Method)), html.EscapeString(title))
 	// The first line of each part is its answer.
 	for _, part := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()+"\n"+a.Advice()), "\n\n") {
 		class := " class=answer"
@@ -272,6 +259,6 @@ pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7;
 		}
 		b.WriteString("</ul>\n")
 	}
-	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n</html>\n", html.EscapeString(a.Tables()))
-	return b.String(), nil
+	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n", html.EscapeString(a.Tables()))
+	return page("Does the solver's error matter? "+title, b.String()), nil
 }

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
 	modelfile "github.com/probode/probode/pkg/probode/model"
@@ -47,8 +45,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	case *starts < 1 || *starts > 1e6:
 		return fmt.Errorf("-starts %d: want a number from 1 to 1000000", *starts)
 	}
-	draw, err := picture(*file)
-	if err != nil {
+	if err := checkEnding("out", *file, ".html", ".png", ".svg"); err != nil {
 		return err
 	}
 	to := outFile{"out", *file}
@@ -69,7 +66,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("no search of %d succeeded; the first: %w", len(optima), optima[0].Err)
 	}
 	if err == nil {
-		if err := to.write(out, func(w io.Writer) error { return draw(w, waterfall(optima, p.Name)) }); err != nil {
+		if err := to.write(out, func(w io.Writer) error { return draw(w, *file, waterfall(optima, p.Name)) }); err != nil {
 			return err
 		}
 	}
@@ -124,7 +121,7 @@ func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum
 	rows = [][]string{{"best", "value", "bounds"}}
 	for i, q := range p.Params {
 		if q.Estimate {
-			bounds := fmt.Sprintf("%g to %g", q.Lower, q.Upper)
+			bounds := between(q.Lower, q.Upper)
 			v := optima[0].Theta[i]
 			if math.Abs(v-q.Lower) <= 1e-3*math.Abs(q.Lower) || math.Abs(v-q.Upper) <= 1e-3*math.Abs(q.Upper) {
 				bounds += ", at the bound"
@@ -135,30 +132,18 @@ func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// picture returns how a figure is written to a file of that name.
-func picture(name string) (func(io.Writer, viz.Figure) error, error) {
-	var draw func(viz.Figure) ([]byte, error)
-	switch ext := strings.ToLower(filepath.Ext(name)); {
-	case name == "":
-	case ext == ".png":
-		draw = func(f viz.Figure) ([]byte, error) { return viz.PNG(f) }
-	case ext == ".svg":
-		draw = func(f viz.Figure) ([]byte, error) { return viz.SVG(f) }
-	case ext == ".html":
-		draw = func(f viz.Figure) ([]byte, error) {
-			s, err := viz.HTML(f)
-			return []byte("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n" + s), err
-		}
-	default:
-		return nil, errors.New("-out: want a name that ends in .png, .svg or .html")
+// between describes bounds, which are NaN or infinite where there is none.
+func between(lower, upper float64) string {
+	above, below := lower > math.Inf(-1), upper < math.Inf(1)
+	switch {
+	case above && below:
+		return fmt.Sprintf("%g to %g", lower, upper)
+	case above:
+		return fmt.Sprintf("at least %g", lower)
+	case below:
+		return fmt.Sprintf("at most %g", upper)
 	}
-	return func(w io.Writer, f viz.Figure) error {
-		b, err := draw(f)
-		if err == nil {
-			_, err = w.Write(b)
-		}
-		return err
-	}, nil
+	return "none"
 }
 
 // waterfall shows how far below the best each search ended, plus one so that

@@ -229,6 +229,36 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// Where all searches end in the same optimum, the picture has an ordinary axis; a
+// parameter without bounds says so.
+func TestFitWhereSearchesAgree(t *testing.T) {
+	dir := t.TempDir()
+	for _, bounds := range []string{"lowerBound: 0.01, upperBound: 10", "lowerBound: 0.01, objectivePriorType: normal, objectivePriorParameters: 1;1", "objectivePriorType: normal, objectivePriorParameters: 1;1"} {
+		model, picture := filepath.Join(dir, "growth.yaml"), filepath.Join(dir, "w.svg")
+		for file, content := range map[string]string{model: `name: growth
+parameters:
+  - {parameterId: rate, nominalValue: 0.8, ` + bounds + `}
+odes:
+  - {stateId: N, rightHandSide: rate * N * (1 - N / 50), initialValue: 1}
+observables:
+  - {observableId: bacteria, observableFormula: N, noiseFormula: 0.5}
+data: counts.csv
+`, filepath.Join(dir, "counts.csv"): "time,bacteria\n0,1.1\n1,2.0\n"} {
+			if err := os.WriteFile(file, []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := output(t, "fit", "-model", model, "-starts", "2", "-out", picture)
+		if strings.Contains(out, "NaN") {
+			t.Errorf("%s:\n%s", bounds, out)
+		}
+		b, err := os.ReadFile(picture)
+		if err != nil || len(b) > 50_000 || strings.Contains(string(b), "1.000000") {
+			t.Errorf("%s: a picture of %d bytes, %v", bounds, len(b), err)
+		}
+	}
+}
+
 // A folder of folders, one of which is refused by name.
 func TestPEtab(t *testing.T) {
 	dir := t.TempDir()

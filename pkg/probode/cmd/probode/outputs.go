@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/atomicfile"
+	"github.com/probode/probode/pkg/viz"
 )
 
 // The files that commands write.
@@ -155,4 +157,41 @@ func whole(path string) string {
 		return filepath.Join(folder, filepath.Base(full))
 	}
 	return full
+}
+
+// draw writes a figure in the format that the ending of a file's name asks for.
+func draw(w io.Writer, file string, f viz.Figure) error {
+	var picture []byte
+	var err error
+	switch filepath.Ext(file) {
+	case ".png":
+		picture, err = viz.PNG(f)
+	case ".svg":
+		picture, err = viz.SVG(f)
+	default:
+		var fragment string
+		fragment, err = viz.HTML(f)
+		picture = []byte(page(f.Title, fragment))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(picture)
+	return err
+}
+
+// page returns a page of HTML, for phones too. The title is plain text.
+func page(title, body string) string {
+	return `<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>` + html.EscapeString(title) + `</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; color: #222; background: #fff; max-width: 940px; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+h1 { line-height: 1.2; font-size: 1.6rem; } p, li { max-width: 50rem; }
+.answer { font-weight: 600; font-size: 1.1rem; }
+pre { font-size: 12px; line-height: 1.35; overflow-x: auto; background: #f7f7f7; padding: .8rem; }
+</style>
+` + body + "\n</html>\n"
 }

@@ -5,10 +5,8 @@ import (
 	"encoding/csv"
 	"flag"
 	"fmt"
-	"html"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -18,7 +16,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
-	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
@@ -132,7 +129,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	table := tableOf(*file)
 	err := outFile{"out", table}.write(out, func(w io.Writer) error { return writeRanks(w, results) })
 	if err == nil {
-		err = outFile{"out", *file}.write(out, func(w io.Writer) error { return draw(w, filepath.Ext(*file), plots.Calibration(results...)) })
+		err = outFile{"out", *file}.write(out, func(w io.Writer) error { return draw(w, *file, plots.Calibration(results...)) })
 	}
 	if err != nil {
 		return err
@@ -183,25 +180,4 @@ func writeRanks(w io.Writer, results []*sbc.Result) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// draw writes a figure in the format of a file name's ending.
-func draw(w io.Writer, ending string, f viz.Figure) error {
-	var picture []byte
-	var err error
-	switch ending {
-	case ".png":
-		picture, err = viz.PNG(f)
-	case ".svg":
-		picture, err = viz.SVG(f)
-	default:
-		var fragment string
-		fragment, err = viz.HTML(f)
-		picture = fmt.Appendf(nil, "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>%s</title>\n%s\n", html.EscapeString(f.Title), fragment)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(picture)
-	return err
 }
