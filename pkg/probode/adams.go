@@ -45,7 +45,7 @@ type past struct {
 	last  int       // the last step that was made
 	f     []float64 // F of grid point i in row i mod 8
 	start *rungeKutta
-	local *doubling // estimates errors where there is too little past
+	local *Doubling // estimates errors where there is too little past
 
 	slopes *slopes // of the derivative of steps
 }
@@ -186,9 +186,9 @@ func (m *past) versus(c *adamsTable, dst []float64, i int, x, next, theta []floa
 func (m *past) doubled(of Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
 		var err error
-		if m.local, err = newDoubling(m.p, of); err != nil {
+		if m.local, err = NewDoubling(m.p, of); err != nil {
 			return err
 		}
 	}
-	return m.local.estimate(dst, m.g.t[i], m.g.t[i+1], x, next, theta)
+	return m.local.LocalError(dst, m.g.t[i], m.g.t[i+1], x, next, theta)
 }

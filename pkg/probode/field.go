@@ -6,26 +6,6 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// What an implicit step needs of a problem: f and J together, and the factors
-// of cI − J. The types are here for those who write a method of their own.
-
-// A Matrix is a Jacobian, dense or banded as the Problem says.
-type Matrix = linalg.Matrix
-
-// An LU holds the factors of cI − J for a Matrix J.
-type LU = linalg.LU
-
-// NewLU returns room for the factors of cI − J.
-func NewLU(j *Matrix) *LU { return linalg.NewLU(j) }
-
-// NewJacobian returns a Jacobian of zeros in the storage that p asks for.
-func (p *Problem) NewJacobian() *Matrix {
-	if p.Band != nil {
-		return linalg.NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
-	}
-	return linalg.NewDense(p.Dim())
-}
-
 // A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by
 // finite differences of F. It owns a workspace: two goroutines need two.
 type Linearizer struct {

@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -9,7 +10,7 @@ import (
 type localizer func(dst []float64, i int, g *Grid, x, next, theta []float64) error
 
 // newLocalizer returns how the local errors of a stepper are estimated: by
-// itself, or by step doubling if it knows nothing of the past.
+// itself, or by step doubling if it has no past.
 func newLocalizer(p *Problem, m Method, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return func(dst []float64, i int, _ *Grid, x, next, theta []float64) error {
@@ -22,44 +23,57 @@ func newLocalizer(p *Problem, m Method, step Stepper) (localizer, error) {
 	return newDoublingLocalizer(p, m)
 }
 
-// newDoublingLocalizer returns the estimate by step doubling. It has the order
-// of the method, where an embedded formula has a lower one: that serves to
-// choose steps, but is no size for noise. On the FitzHugh–Nagumo problem Radau5's
-// is fifty times too large at a tolerance of 10⁻³, and 300 times at 10⁻⁵.
+// newDoublingLocalizer returns the estimate by step doubling. Its order is the
+// order of the method, whereas an embedded formula has a lower one, which serves to
+// choose steps but not to scale noise: on the FitzHugh–Nagumo problem the estimate
+// of Radau5 is fifty times too large at a tolerance of 10⁻³, and 300 times at 10⁻⁵.
 func newDoublingLocalizer(p *Problem, m Method) (localizer, error) {
-	d, err := newDoubling(p, m)
+	d, err := NewDoubling(p, m)
 	if err != nil {
 		return nil, err
 	}
 	return func(dst []float64, i int, g *Grid, x, next, theta []float64) error {
-		return d.estimate(dst, g.t[i], g.t[i+1], x, next, theta)
+		return d.LocalError(dst, g.t[i], g.t[i+1], x, next, theta)
 	}, nil
 }
 
-// remembers reports whether a stepper knows something of the past.
+// remembers reports whether a stepper has a past.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0
 }
 
-// A doubling estimates the local error of a one-step method by two steps of
-// half the length.
-type doubling struct {
+// A Doubling estimates the local errors of a one-step method by step doubling: with
+// next from one step and next₂ from two steps of half the length,
+//
+//	(next − next₂) · 2^q / (2^q − 1),
+//
+// q the order of the method. It serves a Stepper that needs the estimate in some of
+// its steps; Doubled is a method that has it in all.
+type Doubling struct {
 	g    *Grid
 	step Stepper
 	mid  []float64
 	gain float64 // 2^q/(2^q − 1)
 }
 
-func newDoubling(p *Problem, m Method) (*doubling, error) {
+// NewDoubling returns a Doubling for p by m. It is an error if m has a past.
+func NewDoubling(p *Problem, m Method) (*Doubling, error) {
 	two := math.Exp2(float64(m.Order()))
-	d := &doubling{g: &Grid{t: make([]float64, 3)}, mid: make([]float64, p.Dim()), gain: two / (two - 1)}
+	d := &Doubling{g: &Grid{t: make([]float64, 3)}, mid: make([]float64, p.Dim()), gain: two / (two - 1)}
 	var err error
-	d.step, err = m.Stepper(p, d.g)
-	return d, err
+	if d.step, err = m.Stepper(p, d.g); err != nil {
+		return nil, err
+	}
+	if remembers(d.step) {
+		return nil, fmt.Errorf("%v remembers the past: step doubling needs a one-step method", m)
+	}
+	return d, nil
 }
 
-func (d *doubling) estimate(dst []float64, t0, t1 float64, x, next, theta []float64) error {
+// LocalError writes the estimated error of the step from x at t0 to next at t1,
+// which was made without noise, into dst.
+func (d *Doubling) LocalError(dst []float64, t0, t1 float64, x, next, theta []float64) error {
 	mid := t0 + (t1-t0)/2
 	if mid == t0 || mid == t1 { // between events an ulp apart: there is no half of such a step
 		clear(dst)
@@ -79,6 +93,42 @@ func (d *doubling) estimate(dst []float64, t0, t1 float64, x, next, theta []floa
 		dst[k] = d.gain * (next[k] - v)
 	}
 	return nil
+}
+
+// Doubled is a one-step method whose local errors are estimated by step doubling,
+// in place of an estimate of its own: see Doubling. Its paths are those of Method.
+type Doubled struct{ Method }
+
+func (m Doubled) String() string { return m.Method.String() + ", doubled" }
+
+func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	errs, err := NewDoubling(p, m.Method)
+	if err != nil {
+		return nil, err
+	}
+	step, err := m.Method.Stepper(p, g)
+	if err != nil {
+		return nil, err
+	}
+	return &doubled{step, g, errs}, nil
+}
+
+// A doubled is a stepper of Doubled.
+type doubled struct {
+	Stepper
+	g    *Grid
+	errs *Doubling
+}
+
+func (s *doubled) LocalError(dst []float64, i int, x, next, theta []float64) error {
+	return s.errs.LocalError(dst, s.g.t[i], s.g.t[i+1], x, next, theta)
+}
+
+func (s *doubled) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error {
+	if d, ok := s.Stepper.(Differentiable); ok {
+		return d.Differentiate(dnext, i, x, next, theta, xi, scale, t)
+	}
+	return errors.ErrUnsupported
 }
 
 // localErrors returns the size of the local errors of the classical path at

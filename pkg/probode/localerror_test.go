@@ -2,11 +2,13 @@ package probode_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // localErrors returns the sizes of the local errors of a solver on a uniform
@@ -161,5 +163,33 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 	}
 	if z, y := solve(t, b, nil), solve(t, mustSolver(t, coupled(), AdamsBashforth{Steps: 3}, 1./16, 1), nil); maxDiff(z, y) != 0 {
 		t.Errorf("the path differs by %g", maxDiff(z, y))
+	}
+}
+
+// Doubled gives any one-step method the estimate that a method without one has,
+// and leaves its paths and derivatives as they are; a method with a past is refused.
+func TestDoubled(t *testing.T) {
+	p, inner := problems.FitzHughNagumo(), RungeKutta{Tableau: DormandPrince}
+	p.Span[1] = 2
+	g, want := mustFrozen(t, p, Doubled{inner}, 1e-6), mustFrozen(t, p, plain{inner}, 1e-6)
+	if !slices.Equal(g.Times(), want.Times()) || !slices.Equal(g.Local(), want.Local()) {
+		t.Error("the grid is not that of step doubling")
+	}
+	if own := mustFrozen(t, p, inner, 1e-6); slices.Equal(g.Times(), own.Times()) {
+		t.Error("the grid is that of the embedded estimate")
+	}
+	a, b := mustSolverOn(t, p, Doubled{inner}, g, 1), mustSolverOn(t, p, inner, g, 1)
+	tangents := func(s *Solver) []float64 {
+		z, dz := make([]float64, s.PathLen()), make([]float64, s.PathLen())
+		if err := s.SolveTangents(z, dz, p.Theta, []float64{1, 1, 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return append(z, dz...)
+	}
+	if maxDiff(tangents(a), tangents(b)) != 0 {
+		t.Error("the path or its derivative is not that of the method")
+	}
+	if _, err := NewSolver(p, Doubled{AdamsBashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 remembers the past") {
+		t.Errorf("a method with a past: %v", err)
 	}
 }

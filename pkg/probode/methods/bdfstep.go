@@ -12,9 +12,9 @@ import (
 type bdf struct {
 	*implicit // of the present step: its table has γ in it
 	method    BDF
-	start     *implicit // makes the first steps
-	half      *implicit // makes them as two of half the length, for their error
-	first     int       // the number of them
+	start     *implicit         // makes the first steps
+	first     int               // the number of them
+	doubling  *probode.Doubling // estimates their errors
 	uniform   bool
 	ordered   bool // the grid says the orders
 	choosing  bool // an error-controlled run is to choose them
@@ -278,26 +278,17 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// doubled is the error of a step of the start, by two of half the length. That of
+// doubled is the error of a step of the start, by step doubling. The estimate of
 // Radau5's embedded formula, of order 3, would be larger than the errors of all
-// steps that follow, and so would be noise that goes with it.
+// steps that follow, and so would be noise that is scaled by it.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) (err error) {
-	if b.half == nil {
-		if b.half, err = newImplicit(b.p, b.g, radau3()); err != nil {
+	if b.doubling == nil {
+		if b.doubling, err = probode.NewDoubling(b.p, Radau{}); err != nil {
 			return err
 		}
 	}
-	t, h := b.g.Times()[i], b.g.H(i)/2
-	if err := b.half.make(b.other, t, h, x, theta); err != nil {
-		return err
-	}
-	if err := b.half.make(dst, t+h, h, b.other, theta); err != nil {
-		return err
-	}
-	for k, v := range next {
-		dst[k] = 32. / 31 * (v - dst[k])
-	}
-	return nil
+	t := b.g.Times()
+	return b.doubling.LocalError(dst, t[i], t[i+1], x, next, theta)
 }
 
 // estimate writes the error of order k in step i, or of the highest order below

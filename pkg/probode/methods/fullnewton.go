@@ -5,7 +5,6 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // A fullNewton solves the equations of the stages with a Jacobian for each
@@ -13,8 +12,8 @@ import (
 // fails, as in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
-	all  *linalg.Matrix // hA⊗J, stages side by side for each component, so that a band stays one
-	lu   *linalg.LU
+	all  *probode.Matrix // hA⊗J, stages side by side for each component, so that a band stays one
+	lu   *probode.LU
 	sort []float64
 }
 
@@ -29,11 +28,11 @@ func newFullNewton(s *implicit) *fullNewton {
 		e.jac = append(e.jac, s.p.NewJacobian())
 	}
 	if s.jac.Banded {
-		e.all = linalg.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)
+		e.all = probode.NewBanded(n*d, (s.jac.Lower+1)*n-1, (s.jac.Upper+1)*n-1)
 	} else {
-		e.all = linalg.NewDense(n * d)
+		e.all = probode.NewDense(n * d)
 	}
-	e.lu = linalg.NewLU(e.all)
+	e.lu = probode.NewLU(e.all)
 	return e
 }
 

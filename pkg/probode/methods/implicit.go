@@ -6,7 +6,6 @@ import (
 
 	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // An implicit makes the steps of a collocation method. The equations of the
@@ -28,7 +27,7 @@ type implicit struct {
 	jac   *probode.Matrix // that of the factors
 	moved bool            // jac is not that at the beginning of the step
 	real  []*probode.LU   // of modes with a real eigenvalue
-	pair  []*linalg.ComplexLU
+	pair  []*probode.ComplexLU
 
 	t, h    float64 // of the present step
 	z, f    []float64
@@ -51,12 +50,12 @@ func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*impl
 		}
 	}
 	s.eval, s.jac = probode.NewLinearizer(p), p.NewJacobian()
-	s.real, s.pair = make([]*probode.LU, len(table.modes)), make([]*linalg.ComplexLU, len(table.modes))
+	s.real, s.pair = make([]*probode.LU, len(table.modes)), make([]*probode.ComplexLU, len(table.modes))
 	for k, m := range table.modes {
 		if m.im == 0 {
 			s.real[k] = probode.NewLU(s.jac)
 		} else {
-			s.pair[k] = linalg.NewComplexLU(s.jac)
+			s.pair[k] = probode.NewComplexLU(s.jac)
 		}
 	}
 	for _, v := range []*[]float64{&s.f0, &s.w, &s.iw, &s.at} {

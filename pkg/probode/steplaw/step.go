@@ -10,7 +10,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 // A Step is the distribution of one step of an implicit method, Z_{i+1} given
@@ -136,13 +135,13 @@ func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, 
 		unit[k] = 0
 	}
 	s.Cov.SymOuterK(1, columns.T())
-	s.logDet = s.target.study.LogDet()
+	s.logDet = s.target.pivots.logDet
 	for _, v := range scale {
 		s.logDet += math.Log(v)
 	}
-	gamma := linalg.NewStudy(s.moving)
-	gamma.Eliminate(m.Inv, m.J)
-	s.logDet -= gamma.LogDet()
+	gamma := newElimination(s.moving)
+	gamma.eliminate(m.Inv, m.J)
+	s.logDet -= gamma.logDet
 	return s, nil
 }
 

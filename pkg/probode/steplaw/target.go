@@ -33,7 +33,6 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
 var (
@@ -52,11 +51,11 @@ type target struct {
 	theta []float64
 	scale []float64 // the diagonal of S
 
-	mu    []float64
-	jac   *probode.Matrix // J of the noise
-	gamma *probode.LU     // Γ
-	negJ  *probode.LU     // −J, the factors of 0·I − J
-	study *linalg.Study   // of −J
+	mu     []float64
+	jac    *probode.Matrix // J of the noise
+	gamma  *probode.LU     // Γ
+	negJ   *probode.LU     // −J, the factors of 0·I − J
+	pivots *elimination    // of −J
 
 	// Φ is computed from the remainder of the linearisation about base, not
 	// from r: r is a small difference of terms of size z/h, and its rounding
@@ -71,7 +70,7 @@ type target struct {
 
 func newTarget(p *probode.Problem) *target {
 	g := &target{p: p, jac: p.NewJacobian()}
-	g.gamma, g.negJ, g.study = probode.NewLU(g.jac), probode.NewLU(g.jac), linalg.NewStudy(g.jac)
+	g.gamma, g.negJ, g.pivots = probode.NewLU(g.jac), probode.NewLU(g.jac), newElimination(g.jac)
 	for _, v := range []*[]float64{&g.scale, &g.mu, &g.base, &g.fbase, &g.z, &g.u, &g.v} {
 		*v = make([]float64, p.Dim())
 	}
@@ -112,7 +111,7 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	if g.p.FJ == nil {
 		least = 1e-6
 	}
-	if !g.study.Eliminate(0, g.jac) || !(g.study.Cancellation() >= least) || !g.negJ.Factorize(0, g.jac) {
+	if !g.pivots.eliminate(0, g.jac) || !(g.pivots.least >= least) || !g.negJ.Factorize(0, g.jac) {
 		return ErrSingularH
 	}
 	for _, v := range g.scale {

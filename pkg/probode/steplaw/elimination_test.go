@@ -1,4 +1,4 @@
-package linalg_test
+package steplaw
 
 import (
 	"math"
@@ -7,20 +7,20 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	. "github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode"
 )
 
 // The determinant is that of gonum, and the ratio is that of a matrix far
 // from singular.
-func TestStudyLogDet(t *testing.T) {
+func TestEliminationLogDet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, make := range []func() *Matrix{
-		func() *Matrix { return NewDense(1) }, func() *Matrix { return NewDense(2) }, func() *Matrix { return NewDense(3) },
-		func() *Matrix { return NewDense(7) }, func() *Matrix { return NewBanded(2, 1, 1) }, func() *Matrix { return NewBanded(6, 2, 0) },
-		func() *Matrix { return NewBanded(6, 0, 3) }, func() *Matrix { return NewBanded(30, 3, 2) },
+	for _, make := range []func() *probode.Matrix{
+		func() *probode.Matrix { return probode.NewDense(1) }, func() *probode.Matrix { return probode.NewDense(2) }, func() *probode.Matrix { return probode.NewDense(3) },
+		func() *probode.Matrix { return probode.NewDense(7) }, func() *probode.Matrix { return probode.NewBanded(2, 1, 1) }, func() *probode.Matrix { return probode.NewBanded(6, 2, 0) },
+		func() *probode.Matrix { return probode.NewBanded(6, 0, 3) }, func() *probode.Matrix { return probode.NewBanded(30, 3, 2) },
 	} {
 		j := make()
-		s := NewStudy(j)
+		s := newElimination(j)
 		for range 20 {
 			full := mat.NewDense(j.D, j.D, nil)
 			for i := range j.A { // what stands outside of the matrix must not matter
@@ -38,12 +38,12 @@ func TestStudyLogDet(t *testing.T) {
 			}
 			want, _ := mat.LogDet(full)
 			// Both lose the condition number times rounding.
-			if !s.Eliminate(shift, j) || !(math.Abs(s.LogDet()-want) <= 1e-13*float64(j.D)*mat.Cond(full, 2)) {
-				t.Errorf("d = %d, band (%d, %d): log determinant %g: want %g", j.D, j.Lower, j.Upper, s.LogDet(), want)
+			if !s.eliminate(shift, j) || !(math.Abs(s.logDet-want) <= 1e-13*float64(j.D)*mat.Cond(full, 2)) {
+				t.Errorf("d = %d, band (%d, %d): log determinant %g: want %g", j.D, j.Lower, j.Upper, s.logDet, want)
 			}
 			// A pivot that is δ of its terms makes ‖G⁻¹‖ at least of the size of
 			// 1/δ, but for growth factors.
-			if r := s.Cancellation(); !(r > 1e-3/mat.Cond(full, 2) && r <= 1) {
+			if r := s.least; !(r > 1e-3/mat.Cond(full, 2) && r <= 1) {
 				t.Errorf("d = %d, band (%d, %d): ratio %g at a condition number of %g", j.D, j.Lower, j.Upper, r, mat.Cond(full, 2))
 			}
 		}
@@ -53,14 +53,14 @@ func TestStudyLogDet(t *testing.T) {
 // Rows whose sum is zero but for rounding, in units that differ by 10²⁴, have
 // a ratio of the size of rounding; without the zero sum the same units have
 // one far above it.
-func TestStudyCancellation(t *testing.T) {
+func TestEliminationCancellation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, band := range []bool{false, true} {
 		for _, d := range []int{2, 3, 6} {
 			for _, singular := range []bool{true, false} {
-				j := NewDense(d)
+				j := probode.NewDense(d)
 				if band {
-					j = NewBanded(d, d-1, 1)
+					j = probode.NewBanded(d, d-1, 1)
 				}
 				for k := range d { // column k
 					var sum float64
@@ -85,16 +85,16 @@ func TestStudyCancellation(t *testing.T) {
 						j.Set(i, k, j.At(i, k)*unit(i)/unit(k))
 					}
 				}
-				s := NewStudy(j)
-				ok := s.Eliminate(0, j)
-				if r := s.Cancellation(); singular && !(r < 1e-14) || !singular && !(ok && r > 1e-6) {
+				s := newElimination(j)
+				ok := s.eliminate(0, j)
+				if r := s.least; singular && !(r < 1e-14) || !singular && !(ok && r > 1e-6) {
 					t.Errorf("d = %d, band %v, singular %v: ratio %g", d, band, singular, r)
 				}
 			}
 		}
 	}
-	zero := NewDense(3)
-	if s := NewStudy(zero); s.Eliminate(0, zero) || s.Cancellation() != 0 {
+	zero := probode.NewDense(3)
+	if s := newElimination(zero); s.eliminate(0, zero) || s.least != 0 {
 		t.Error("a matrix of zeros has pivots")
 	}
 }

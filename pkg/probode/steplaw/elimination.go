@@ -1,39 +1,40 @@
-package linalg
+package steplaw
 
-import "math"
+import (
+	"math"
 
-// A Study eliminates cI − J for its determinant and for how far that is to be
-// trusted. It is slower than an LU and keeps books of its own: an LU may hold
-// an inverse, or factors in an order that suits a solve.
-type Study struct {
+	"github.com/probode/probode/pkg/probode"
+)
+
+// An elimination brings G = cI − J to triangular form for its determinant, and for
+// how far that is to be trusted. It is slower than a probode.LU, which may hold an
+// inverse instead, or factors in an order that suits a solve.
+type elimination struct {
 	d, low, up, stride int
 	a, terms           []float64 // elements, and the sum of the sizes of what each was computed from
-	logDet, least      float64
+
+	logDet float64 // ln|det G|
+
+	// least is the smallest ratio of a pivot to the sum of the sizes of the terms
+	// g_ii and l_ik·u_ki whose difference it is, in (0, 1]. A singular matrix
+	// rarely has a pivot of zero, but one of rounding errors; its ratio is of the
+	// size of the errors of the elements. Unlike a condition number it does not
+	// depend on the units of the components.
+	least float64
 }
 
-// NewStudy returns room for matrices of the shape of j.
-func NewStudy(j *Matrix) *Study {
-	s := &Study{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
+// newElimination returns room for matrices of the shape of j.
+func newElimination(j *probode.Matrix) *elimination {
+	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1
 	s.a, s.terms = make([]float64, s.d*s.stride), make([]float64, s.d*s.stride)
 	return s
 }
 
-// LogDet returns ln|det(cI − J)|, of the last call of Eliminate.
-func (s *Study) LogDet() float64 { return s.logDet }
-
-// Cancellation returns the least ratio of a pivot to the sum of the sizes of
-// the terms g_ii and l_ik·u_ki whose difference it is, in (0, 1]. A singular
-// matrix rarely has a pivot of zero, but one of rounding errors: its ratio is
-// that of the errors of the elements. Unlike a condition number it does not
-// see the units of the components.
-func (s *Study) Cancellation() float64 { return s.least }
-
-// Eliminate looks at G = cI − J, and reports false if a pivot is zero or not
-// finite. It is Gaussian elimination with partial pivoting in band storage,
-// where element (i, j) stands at i*stride + j−i+low; a dense matrix is one
-// whose band is all of it.
-func (s *Study) Eliminate(c float64, j *Matrix) bool {
+// eliminate factorises G, and reports false if a pivot is zero or not finite. It is
+// Gaussian elimination with partial pivoting in band storage, where element (i, j)
+// is at i*stride + j−i+low; the band of a dense matrix is the whole matrix.
+func (s *elimination) eliminate(c float64, j *probode.Matrix) bool {
 	d, a, terms := s.d, s.a, s.terms
 	clear(a)
 	clear(terms)
