@@ -66,7 +66,7 @@ func FuzzParse(f *testing.F) {
 		"piecewise(0, t < 5 && !(x >= 2), k*exp(-t), t == 7, 1e-3)", "a^-b^c", "max(1, 2, x) % 3", "f(x, f(1, y))", "not a == b or c < d",
 		"`a b` + `pi`", "1e400", "inf - inf", "nan^0", "1e-400*x", "xor(a < b, true, !(false))", "piecewise(x > 1, y > 2, x > 3)", "log(8, 2) + root(3, x)",
 		"((((", "1 2", "a &&", "x = 1", "é", "2x", "sin", "sin()", "factorial(170)", "quotient(x, y) - rem(x, y)", "-2^2*3**-1", "0*x/0", "1e200*1e200*x",
-		"line 1\n+ é\n+ &",
+		"line 1\n+ é\n+ &", "sin(`)`)", "(`)`)", "sin(x `)`", "(x `)`", "max(x `,` y)", "`(`(x)",
 	} {
 		f.Add(s)
 	}
@@ -91,6 +91,7 @@ func FuzzParseMathML(f *testing.F) {
 		`<csymbol definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>`, "<apply><ci>f</ci><ci>x</ci></apply>",
 		app("log", "<logbase><cn>2</cn></logbase>", "<ci>x</ci>"), app("root", "<degree><cn>3</cn></degree>", "<ci>x</ci>"),
 		"<semantics><ci>x</ci><annotation>a</annotation></semantics>", "<ci>x", "<ci>`</ci>", "<ci>&lt;</ci>", "<!DOCTYPE a>", "<apply><foo/></apply>",
+		"<piecewise><piece><ci>)</ci>" + app("lt", "<ci>,</ci>", "<ci>(</ci>") + "</piece></piecewise>", app("plus", "<ci>)</ci>", "<ci>+</ci>"),
 		"<ci>true</ci>", "<ci>e</ci>", "<cn>-0</cn>", "<cn>inf</cn>", "<cn>1e999</cn>", app("minus", "<infinity/>"), app("not", "<ci>x</ci>"),
 	} {
 		f.Add(s)

@@ -16,6 +16,9 @@ type token struct {
 	pos  int // in bytes
 }
 
+// is tells whether t is this operator or bracket, and not a quoted name that reads alike.
+func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
+
 func (t token) String() string {
 	switch t.kind {
 	case 0:

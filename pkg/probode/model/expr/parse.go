@@ -303,7 +303,7 @@ func (p *parser) operand() (*Node, error) {
 		if err := p.next(); err != nil {
 			return nil, err
 		}
-		if p.tok.kind == 'o' && p.tok.text == "(" {
+		if p.tok.is("(") {
 			return p.call(tok)
 		}
 		if tok.kind == 'q' {
@@ -316,7 +316,7 @@ func (p *parser) operand() (*Node, error) {
 			return nil, syntaxError(p.src, tok.pos, "found %q: want a number, a name, a sign or a bracket", tok.text)
 		}
 		return Sym(tok.text), nil
-	case tok.kind == 'o' && tok.text == "(":
+	case tok.is("("):
 		if err := p.enter(); err != nil {
 			return nil, err
 		}
@@ -328,7 +328,7 @@ func (p *parser) operand() (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.tok.text != ")" {
+		if !p.tok.is(")") {
 			return nil, p.errorf(`found %s: want an operator or the ")" that closes the bracket`, p.tok)
 		}
 		return n, p.next()
@@ -352,17 +352,17 @@ func (p *parser) call(name token) (*Node, error) {
 	}
 	var args []*Node
 	var at []int
-	for p.tok.text != ")" || len(args) > 0 {
+	for !p.tok.is(")") || len(args) > 0 {
 		at = append(at, p.tok.pos)
 		a, err := p.binary(0)
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, a)
-		if p.tok.text == ")" {
+		if p.tok.is(")") {
 			break
 		}
-		if p.tok.text != "," {
+		if !p.tok.is(",") {
 			return nil, p.errorf(`found %s: want an operator, "," or the ")" that ends the arguments of %s`, p.tok, name.text)
 		}
 		if err := p.next(); err != nil {
