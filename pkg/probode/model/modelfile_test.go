@@ -370,9 +370,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The model of docs/model-files.md is the one that the command had from flags.
+// The model of docs/from-flags.md is the one that the command had from flags.
 func TestPageOfFlags(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/model-files.md")
+	page, err := os.ReadFile("../../../docs/from-flags.md")
 	if err != nil {
 		t.Fatal(err)
 	}
