@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -130,18 +129,16 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.Steps == nil && s.Tolerances == nil && p.StepSize() == 0 {
 		return errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
 	}
-	line, erase := tell(os.Stderr)
+	show := display("assessment")
 	at := ""
 	s.Progress = func(done, total int, doing string) {
 		at, _, _ = strings.Cut(doing, ": ") // what follows are rates and counts
 		if !*quiet {
-			line(done, total, doing)
+			show(done, total, doing)
 		}
 	}
 	a, failed := assess.Run(ctx, p, s)
-	if !*quiet {
-		erase()
-	}
+	show(1, 1, "") // takes the line away
 	if errors.Is(failed, context.Canceled) && at != "" {
 		failed = stopped("stopped (" + at + ")")
 	}
@@ -214,17 +211,6 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 		}
 	}
 	return draws, within, nil
-}
-
-// tell returns a function that shows the progress of long work: on a terminal in
-// one line, which erase takes away in the end, else in a line every ten seconds.
-func tell(f *os.File) (show func(done, total int, doing string), erase func()) {
-	line, begin := progress.NewLine(f), time.Now()
-	return func(done, total int, doing string) {
-		if elapsed := time.Since(begin); elapsed >= time.Second { // short work needs no line
-			line.Show(elapsed, fmt.Sprintf("%d of %d · %s", done, total, doing))
-		}
-	}, line.Erase
 }
 
 // assessPage returns the page: the answer, the figure, what to beware of, and

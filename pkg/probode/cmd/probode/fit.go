@@ -56,9 +56,9 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	line := newDelayed("searches")
-	optima, err := p.Fit(ctx, modelfile.FitSettings{Starts: *starts, Seed: *seed, Progress: line.show})
-	line.erase()
+	show := display("searches")
+	optima, err := p.Fit(ctx, modelfile.FitSettings{Starts: *starts, Seed: *seed, Progress: func(done, total int) { show(done, total, "") }})
+	show(1, 1, "") // takes the line away
 	if err != nil && (len(optima) == 0 || optima[0].Err != nil) {
 		return err
 	}

@@ -12,9 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -97,14 +95,14 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if set.Method, err = methods.Parse(*method); err != nil {
 		return fmt.Errorf("-method: %w", err)
 	}
-	line := newDelayed("experiments")
-	set.Progress = line.show
+	show := display("experiments")
+	set.Progress = func(done, total int) { show(done, total, "") }
 	l, err := p.Likelihood(set)
 	if err != nil {
 		return err
 	}
 	v, err := l.At(ctx, theta, *gradient)
-	line.erase()
+	show(1, 1, "") // takes the line away
 	if err != nil {
 		return err
 	}
@@ -260,29 +258,4 @@ func some(params []modelfile.Param) string {
 		names = append(names[:most], fmt.Sprintf("… (%d)", len(names)))
 	}
 	return strings.Join(names, ", ")
-}
-
-// A delayed shows progress of what takes more than two seconds.
-type delayed struct {
-	line  *progress.Line
-	what  string
-	begin time.Time
-	shown bool
-}
-
-func newDelayed(what string) *delayed {
-	return &delayed{line: progress.NewLine(os.Stderr), what: what, begin: time.Now()}
-}
-
-func (d *delayed) show(done, total int) {
-	if elapsed := time.Since(d.begin); elapsed > 2*time.Second {
-		d.line.Show(elapsed, fmt.Sprintf("%d of %d %s, %s", done, total, d.what, progress.Span(elapsed)))
-		d.shown = true
-	}
-}
-
-func (d *delayed) erase() {
-	if d.shown {
-		d.line.Erase()
-	}
 }

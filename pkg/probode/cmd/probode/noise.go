@@ -29,7 +29,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	if g, err := (probode.Measured{Mesh: to.Mesh}).Grid(ctx, p, m, nil, to.Times); s.noise == "" && err == nil {
 		to.Mesh = g
 	}
-	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed, Progress: s.progress("ensembles of the calibration")})
+	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed})
 	if err != nil {
 		return fmt.Errorf("-alpha auto: %w", err)
 	}

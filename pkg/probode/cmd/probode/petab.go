@@ -56,7 +56,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 		files = append(files, found...)
 	}
 	rows := [][]string{{"problem", "states", "estimated", "conditions", "points", "log-likelihood", "error", "seconds", "refused"}}
-	line, loaded, computed := newDelayed("problems"), 0, 0
+	show, loaded, computed := display("problems"), 0, 0
 	for i, f := range files {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -72,9 +72,8 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 			return ctx.Err()
 		}
 		rows = append(rows, row)
-		line.show(i+1, len(files))
+		show(i+1, len(files), "")
 	}
-	line.erase()
 	fmt.Fprint(out, text.Table(rows, func(c int) bool { return c == 0 || c == 8 }))
 	_, err := fmt.Fprintf(out, "\n%d of %d load, %d have a log-likelihood\n", loaded, len(files), computed)
 	return err

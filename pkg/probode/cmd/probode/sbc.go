@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -89,14 +88,14 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	var failed error
 	for _, s := range chosen {
 		settings := sbc.Settings{Sets: *sets, Ranks: *ranks, Seed: *seed, Workers: *workers}
-		erase := func() {}
-		if !*quiet {
-			var line func(int, int, string)
-			line, erase = tell(os.Stderr)
-			settings.Progress = func(done, total int) { line(done, total, s.String()) }
+		show := display(s.String())
+		settings.Progress = func(done, total int) {
+			if !*quiet {
+				show(done, total, "")
+			}
 		}
 		r, err := sbc.Run(ctx, p, s, settings)
-		erase()
+		show(1, 1, "") // takes the line away
 		if r != nil {
 			results = append(results, r)
 			fmt.Fprintln(out, r)

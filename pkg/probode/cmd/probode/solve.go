@@ -91,10 +91,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if s.model != "" && !given(flags, "method") {
 		s.method = "radau5"
 	}
-	show, erase := tell(os.Stderr)
-	s.show = show
-	header, rows, err := s.table(ctx)
-	erase()
+	header, rows, err := s.table(watch(ctx, false))
 	if err != nil {
 		return err
 	}
@@ -126,19 +123,9 @@ type solution struct {
 	paths                      int
 	alpha, noise               string
 	seed                       uint64
-	show                       func(done, total int, doing string)
 
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
-}
-
-// progress returns what shows how far the work of the given name is.
-func (s *solution) progress(doing string) func(done, total int) {
-	return func(done, total int) {
-		if s.show != nil {
-			s.show(done, total, doing)
-		}
-	}
 }
 
 // table computes the header and the rows.
@@ -180,7 +167,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := probode.Settings{Seed: s.seed, Progress: s.progress("paths")}
+	settings := probode.Settings{Seed: s.seed}
 	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
 	if settings.Mesh, err = s.mesh(ctx, p, m, sorted); err != nil {
 		return nil, nil, err
