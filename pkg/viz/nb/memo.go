@@ -28,7 +28,7 @@ import (
 )
 
 func init() {
-	// What a figure, and an assessment, hold behind interfaces.
+	// The types that figures and assessments hold behind interfaces.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Rule{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		probode.AdamsBashforth{}, probode.AdamsMoulton{}, probode.RungeKutta{}} {
@@ -36,37 +36,36 @@ func init() {
 	}
 }
 
-// Memo returns the result of compute, which it keeps on disk: when the cell is
-// run again, or another cell asks for the same, the result is read back, and a
-// line below the cell says so. An error ends the cell as [Check] does, and an
+// Memo returns the result of compute, which it keeps on disk: when the cell runs
+// again, or another cell asks for the same, Memo reads the result back, and a line
+// below the cell says so. An error ends the cell as [Check] does; the result of an
 // interrupted computation is not kept.
 //
-// A result belongs to its name, the value of inputs, the source of compute and
-// of the declarations in the notebook that it uses, and the source of this
-// library; if any of them changes it is computed again. Variables of the cell
-// that compute uses must be among the inputs, since their values are not seen
-// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are told apart by
-// their text, written out in full, so a function among them counts by its name
-// alone. Where there is no source, as in a program built with -trimpath, the
-// program itself takes its place: a result is then read back only by the program
-// that computed it.
+// A result belongs to its name, to the value of inputs, to the source of compute and of
+// the declarations in the notebook that compute uses, and to the source of this
+// library. If any of them changes, it is computed again. Variables of the cell that
+// compute uses must be among the inputs, since Memo does not see their values
+// otherwise: Memo("fan", []any{h, alpha}, func() …). Inputs are compared by their
+// text, written out in full, so a function among them counts by its name alone. Where
+// there is no source, as in a program built with -trimpath, the program itself stands
+// for it: only the same program reads a result back.
 //
-// Compute is a function literal or a declared function of the notebook. Memo
-// panics, before it computes, at a method value such as m.Run and at an instance
-// of a generic function, because neither tells for which receiver or type it
-// stands: func() … { return m.Run() }, with m among the inputs, does.
+// Compute is a function literal or a declared function of the notebook. Memo panics,
+// before it computes, at a method value such as m.Run and at an instance of a generic
+// function, because neither says for which receiver or type it stands. Write func() …
+// { return m.Run() }, with m among the inputs.
 //
-// T must be plain data or a figure: what encoding/gob stores without loss, so
-// no functions and no unexported fields; Memo panics at others before it
-// computes. Some values of a T that passes do not come back as they were all the
-// same, such as a pointer to a zero in a struct. Those are not kept, nor is
-// anything if the folder cannot be written: the line below the cell then says
-// why, and the cell goes on with what was computed. Empty and nil slices and
-// maps count as equal.
+// T must be plain data or a figure: what encoding/gob stores without loss, so no
+// functions and no unexported fields. Memo panics at other types before it computes. A
+// few values change on the way all the same, such as a pointer to a zero in a struct,
+// and a type behind an interface has to be registered with gob. Such results are not
+// kept, nor is anything if the folder cannot be written: the line below the cell says
+// why, and the cell continues with the computed result. Empty and nil slices and maps
+// count as equal.
 //
-// The files are in the folder .memo beside the notebook, or in that named by the
-// environment variable PROBODE_MEMO. A damaged file is as good as none. [Forget]
-// removes them.
+// The files are in the folder .memo beside the notebook, or in the folder that the
+// environment variable PROBODE_MEMO names. A damaged file counts as missing. [Forget]
+// removes files.
 func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	t := reflect.TypeFor[T]()
 	if why := lossy(t, "", map[reflect.Type]bool{}); why != "" {
@@ -98,9 +97,8 @@ func Memo[T any](name string, inputs any, compute func() (T, error)) T {
 	return v
 }
 
-// Forget removes the results kept under these names, so that they are computed
-// again. Without names it removes all, and what an interrupted Memo left half
-// written.
+// Forget removes the results of these names, so that they are computed again. Without
+// names it removes all results, and the unfinished files of interrupted cells.
 func Forget(names ...string) {
 	patterns := []string{"*.gob", "*.tmp"}
 	if len(names) > 0 {
@@ -128,9 +126,9 @@ func memoDir() string {
 	return ".memo"
 }
 
-// fileName keeps letters, digits and hyphens. An underscore stands for anything
-// else, and a name with one ends in its hash, so that no two names share files:
-// Forget goes by the file name.
+// fileName keeps letters, digits and hyphens and replaces the rest by underscores. A name
+// with underscores ends in its hash, so that no two names share a file: Forget finds the
+// files by their names.
 func fileName(name string) string {
 	file := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {
@@ -145,23 +143,25 @@ func fileName(name string) string {
 	return file
 }
 
-// encode returns what restore reads: the SHA-256 of the rest, and v as gob
-// writes it. It decodes v again, since gob changes some values without a word,
-// and since only so does an error come before the value is needed.
+// encode returns what restore reads: a SHA-256, and v in the form of gob of which it is
+// the hash. It decodes v again, because gob changes some values without an error, and
+// because errors of decoding have to come now and not in the next cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
-		// The value took long to compute: whatever its own encoder does, it
-		// must not get lost.
+		// The value took long to compute: a panic of its own encoder must not lose it.
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("%v", r)
 		}
 	}()
 	was := literal.Of(v)
-	if strings.Contains(was, "&…") { // gob would follow it until the stack is full
-		return nil, errors.New("its pointers go round in a circle")
+	if strings.Contains(was, "&…") { // gob would follow it until the stack overflows
+		return nil, errors.New("its pointers form a cycle")
 	}
 	var b bytes.Buffer
 	if err := gob.NewEncoder(&b).Encode(&v); err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "gob: type not registered for interface: "); ok {
+			return nil, fmt.Errorf("it holds a %s behind an interface: want plain data, or gob.Register(%[1]s{}) in the cell", name)
+		}
 		return nil, err
 	}
 	var again T
@@ -204,7 +204,7 @@ func restore[T any](file string) (T, error) {
 		return zero, err
 	}
 	if len(data) < sha256.Size || sha256.Sum256(data[sha256.Size:]) != [sha256.Size]byte(data) {
-		return zero, errors.New("nb: a damaged memo") // gob would read most of them as other numbers
+		return zero, errors.New("nb: a damaged memo") // gob would read most damage as other numbers
 	}
 	if err := gob.NewDecoder(bytes.NewReader(data[sha256.Size:])).Decode(&v); err != nil {
 		return zero, err
@@ -212,9 +212,8 @@ func restore[T any](file string) (T, error) {
 	return v, nil
 }
 
-// store writes the file under another name first, so that nobody reads half of
-// it. The folder keeps itself out of git. Its errors are shown below the cell, so
-// they name no path of the machine.
+// store writes the file, and a .gitignore that keeps the folder out of git. Errors are
+// shown below the cell, so they name no path of the machine.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError
@@ -242,7 +241,7 @@ func store(file string, data []byte) (err error) {
 	})
 }
 
-// lossy tells what encoding/gob would leave out of a T in silence.
+// lossy names the part of a T that encoding/gob would silently leave out, or "".
 func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	if seen[t] {
 		return ""
@@ -286,9 +285,9 @@ func lossy(t reflect.Type, path string, seen map[reflect.Type]bool) string {
 	return ""
 }
 
-// sourced tells whether the source of a function says what it does. That of a
-// method value is without its receiver, that of an instance of a generic function
-// without its types, and those made by reflection have none.
+// sourced reports whether the source of a function determines what it does. The source
+// of a method value lacks the receiver, the source of an instance of a generic function
+// lacks the types, and a function made by reflection has none.
 func sourced(f *runtime.Func) bool {
 	name := f.Name()
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
@@ -300,15 +299,15 @@ func key(name string, inputs any, compute *runtime.Func, t string) string {
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
 	file, line := compute.FileLine(compute.Entry())
 	text := source(file, line)
-	if len(text) == 0 { // not the name, which is another where compute is inlined
+	if len(text) == 0 { // by the place and not by the name, which changes with inlining
 		text = fmt.Appendf(nil, "%s:%d of %s", file, line, program())
 	}
 	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// library is the hash of the source of this module, or of the program where the
-// source is not at hand.
+// library is the hash of the source of this module, or of the running program where
+// there is no source.
 var library = sync.OnceValue(func() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Join(filepath.Dir(file), "..", "..") // from pkg/viz/nb
@@ -343,7 +342,7 @@ var program = sync.OnceValue(func() string {
 			f.Close()
 		}
 	}
-	if err != nil { // nothing tells this program from another: share with none
+	if err != nil { // without a hash, share results with no other program
 		return rand.Text()
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -1,16 +1,15 @@
-// Package nb is what a cell of a GoNB notebook needs around a computation: to
-// show figures and tables, to say how far long work has come, to stop when the
-// reader interrupts it, and to keep what took long.
+// Package nb is what a cell of a GoNB notebook needs around a computation: it shows
+// figures and tables, shows the progress of long work and stops it when the reader
+// interrupts the cell, and keeps results that take long.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
-//		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1, Progress: nb.Progress("paths")}))
+//		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1}))
 //	nb.Show(plots.Bands(ens, nil))
 //
 // Each cell is a process of its own, so values do not reach the next cell; see
-// [Memo]. Whatever is shown is a function of what was computed: it contains no
-// times and no paths of the machine, and running a notebook again gives the same
-// bytes. Outside a notebook everything is printed as plain text.
+// [Memo]. Outputs contain no times and no paths of the machine: a notebook that runs
+// again gives the same bytes. Outside a notebook everything is printed as plain text.
 package nb
 
 import (
@@ -30,15 +29,15 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// echarts is the path, from the root of the Jupyter server, at which the set-up
-// of this repository puts a copy of ECharts. Where there is none the charts look
-// for the library elsewhere.
+// echarts is where this repository's environment puts a copy of ECharts, as a path from
+// the root of the Jupyter server. Without the copy, charts load the library from the
+// network.
 const echarts = "environment/echarts/echarts.min.js"
 
-// Context returns the context of the cell. It ends when the reader interrupts
-// the cell. Five seconds later the kernel kills what is still running. Calls of
-// this library under it that take longer than a second or two, and are given no
-// hook of their own, show a bar until they are done.
+// Context returns the context of the cell. It ends when the reader interrupts the
+// cell; five seconds later the kernel kills what is still running. Calls of this
+// library under it that take longer than a second, and have no Progress hook of their
+// own, show a bar until they are done.
 func Context() context.Context { return cell() }
 
 var cell = sync.OnceValue(func() context.Context {
@@ -47,10 +46,9 @@ var cell = sync.OnceValue(func() context.Context {
 	return progress.With(ctx, watched)
 })
 
-// Check ends the cell if err is not nil, with err as its message. After an
-// interrupt, the error with which long work then returns does not end the cell:
-// a line says that what follows is incomplete, and the cell goes on with what
-// there is.
+// Check ends the cell if err is not nil, with err as its message. The error that long
+// work returns after an interrupt does not end the cell: a line says that what follows
+// is incomplete, and the cell goes on with the partial result.
 func Check(err error) {
 	closeBars()
 	if err == nil {
@@ -86,8 +84,7 @@ func fail(message string) {
 
 type bundle = map[protocol.MIMEType]any
 
-// send hands a bundle to the kernel. Those with the same id take each other's
-// place.
+// send hands a bundle to the kernel. A bundle replaces an earlier one of the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {
@@ -108,18 +105,18 @@ func note(text string) {
 	synchronise()
 }
 
-// pause lets the kernel take what was printed so far: standard output reaches
-// it on another way than displays, and one could overtake the other. (Show
-// needs none, since drawing takes longer.)
+// pause lets the kernel read what was printed so far: standard output and displays
+// reach it on two ways, and one could overtake the other. (Show needs no pause, since
+// drawing takes longer.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// synchronise waits until the kernel has passed on everything sent to it: it
-// drops what is on its way when the process ends. With the pipe broken there
-// is nothing to wait for, but gonbui would.
+// synchronise waits until the kernel has passed on everything sent to it: when the
+// process ends the kernel drops what is still on its way. gonbui would wait even if the
+// pipe is broken.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return
