@@ -88,6 +88,7 @@ var cells = map[string]func(){
 	},
 	"interrupt nothing": func() {
 		Context()
+		note("begun")
 		Must(func() (*int, error) {
 			<-Context().Done()
 			return nil, Context().Err()
