@@ -1,13 +1,15 @@
 package model
 
 import (
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // check stops at names that are defined twice, or used and not defined, where
 // writing the model out would not find it.
 func (p *Problem) check() {
-	params := map[string]Where{}
+	params := map[string]source.Where{}
 	for _, q := range p.Params {
 		params[q.ID] = q.Where
 	}
@@ -18,16 +20,16 @@ func (p *Problem) check() {
 	}
 	for _, q := range p.Params {
 		if q.Estimate && !used[q.ID] {
-			q.Where.failf("parameter %s is estimated, yet nothing uses it", q.ID)
+			q.Where.Failf("parameter %s is estimated, yet nothing uses it", q.ID)
 		}
 	}
 }
 
-func (m *Model) check(params map[string]Where) {
+func (m *Model) check(params map[string]source.Where) {
 	known := map[string]string{} // what an ID of the model is
-	name := func(id, kind string, w Where) {
+	name := func(id, kind string, w source.Where) {
 		if other, twice := known[id]; twice {
-			w.failf("%s %s has the ID of a %s", kind, id, other)
+			w.Failf("%s %s has the ID of a %s", kind, id, other)
 		}
 		known[id] = kind
 	}
@@ -42,36 +44,36 @@ func (m *Model) check(params map[string]Where) {
 	}
 	for id, w := range params {
 		if kind := known[id]; kind != "" && kind != "constant" {
-			w.failf("parameter %s is a %s of the model: want a constant, or an ID of its own", id, kind)
+			w.Failf("parameter %s is a %s of the model: want a constant, or an ID of its own", id, kind)
 		}
 	}
-	observables := map[string]Where{}
+	observables := map[string]source.Where{}
 	for _, o := range m.Observables {
 		if at, twice := observables[o.ID]; twice {
-			o.Where.failf("observable %s appears twice: first in line %d of %s", o.ID, at.Line, at.File)
+			o.Where.Failf("observable %s appears twice: first in line %d of %s", o.ID, at.Line, at.File)
 		}
 		observables[o.ID] = o.Where
 		for _, s := range o.symbols() {
 			_, param := params[s]
 			if known[s] == "" && !param && !isPlaceholder(s, o.ID) && !builtIn(s) && s != o.ID {
-				o.Where.failf("observable %s uses %s, which is not defined", o.ID, s)
+				o.Where.Failf("observable %s uses %s, which is not defined", o.ID, s)
 			}
 		}
 	}
-	conditions := map[string]Where{}
+	conditions := map[string]source.Where{}
 	for _, c := range m.Conditions {
 		if at, twice := conditions[c.ID]; twice {
-			c.Where.failf("condition %s appears twice: first in line %d of %s", c.ID, at.Line, at.File)
+			c.Where.Failf("condition %s appears twice: first in line %d of %s", c.ID, at.Line, at.File)
 		}
 		conditions[c.ID] = c.Where
 		for _, s := range c.Set {
 			_, param := params[s.ID]
 			if known[s.ID] == "" && !param {
-				c.Where.failf("condition %s sets %s, which is not defined", c.ID, s.ID)
+				c.Where.Failf("condition %s sets %s, which is not defined", c.ID, s.ID)
 			}
 			if v, ok := s.Value.Symbol(); ok {
 				if _, param := params[v]; !param && known[v] == "" {
-					c.Where.failf("condition %s sets %s to %s, which is not defined", c.ID, s.ID, v)
+					c.Where.Failf("condition %s sets %s to %s, which is not defined", c.ID, s.ID, v)
 				}
 			}
 		}
@@ -80,14 +82,14 @@ func (m *Model) check(params map[string]Where) {
 		d := &m.Data[i]
 		for _, id := range []string{d.Condition, d.Preequilibration} {
 			if _, ok := conditions[id]; !ok && id != "" {
-				d.Where.failf("condition %s is not defined", id)
+				d.Where.Failf("condition %s is not defined", id)
 			}
 		}
 		for _, list := range [][]*expr.Node{d.ObservableParams, d.NoiseParams} {
 			for _, n := range list {
 				if v, ok := n.Symbol(); ok {
 					if _, param := params[v]; !param && known[v] == "" {
-						d.Where.failf("%s is not defined: want a number or the ID of a parameter", v)
+						d.Where.Failf("%s is not defined: want a number or the ID of a parameter", v)
 					}
 				}
 			}
@@ -139,5 +141,5 @@ func (m *Model) uses(used map[string]bool) {
 // builtIn says whether a name has a meaning without a definition.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
-	return ok || name == TimeSymbol
+	return ok || name == equations.Time
 }

@@ -6,21 +6,23 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // WithData returns p with the measurements of a file in place of its own. The file is a table
 // such as model files name; time is the name of its column of times, "" for what the model
 // calls the time. It is an error if p has several models.
 //
-// The error about the file is an [*Error].
+// The error about the file is an [*source.Error].
 func (p *Problem) WithData(file, time string) (q *Problem, err error) {
-	defer catch(&err)
+	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
-	f := dirFiles(dir)
-	f.warnings, f.opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
+	f := &files{source.Dir(dir)}
+	f.Warnings, f.Opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
 	if len(p.Models) != 1 {
-		(&source{name: text.Clip(base)}).failf(0, "data for a problem of %d models: want one model", len(p.Models))
+		(&source.File{Name: text.Clip(base)}).Failf(0, "data for a problem of %d models: want one model", len(p.Models))
 	}
 	m := *p.Models[0]
 	if time != "" {
@@ -28,7 +30,7 @@ func (p *Problem) WithData(file, time string) (q *Problem, err error) {
 	}
 	m.Data = f.data(filepath.ToSlash(base), &m)
 	c := *p
-	c.Models, c.Warnings, c.Files = []*Model{&m}, f.warnings, f.opened
+	c.Models, c.Warnings, c.Files = []*Model{&m}, f.Warnings, f.Opened
 	c.check()
 	_, err = c.Experiments()
 	return &c, err
@@ -40,57 +42,57 @@ func (p *Problem) WithData(file, time string) (q *Problem, err error) {
 // time. An empty cell, NA or NaN is a measurement that was not made; lines that begin with #
 // are comments.
 func (f *files) data(name string, m *Model) []Measurement {
-	t := f.read(name, maxTable).table('#')
-	if t.has("observableId") {
-		return f.measurementTable(t, m, len(m.Conditions) > 0)
+	t := f.Read(name, source.MaxTable).Table('#')
+	if t.Has("observableId") {
+		return measurementTable(t, m, len(m.Conditions) > 0)
 	}
 	times := m.timeName
-	if times == "" || !t.has(times) && t.has(TimeSymbol) {
-		times = TimeSymbol
+	if times == "" || !t.Has(times) && t.Has(equations.Time) {
+		times = equations.Time
 	}
-	t.need(times)
+	t.Need(times)
 	observables := map[string]*Observable{}
 	for i := range m.Observables {
 		observables[m.Observables[i].ID] = &m.Observables[i]
 	}
 	found := false
-	for _, c := range t.columns {
+	for _, c := range t.Columns {
 		switch {
 		case c == times || c == "conditionId":
 		case observables[c] != nil:
 			found = true
 			for _, s := range observables[c].symbols() {
 				if isPlaceholder(s, c) {
-					t.failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
+					t.Failf(1, "observable %s has %s: want the data as a PEtab measurement table", c, s)
 				}
 			}
 		default:
-			t.failf(1, "column %s is no observable: want %s, conditionId and observables", c, times)
+			t.Failf(1, "column %s is no observable: want %s, conditionId and observables", c, times)
 		}
 	}
 	if !found {
-		t.failf(1, "no column of an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
+		t.Failf(1, "no column of an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
 	}
 	if len(m.Conditions) > 0 {
-		t.need("conditionId")
+		t.Need("conditionId")
 	}
 	var list []Measurement
-	for _, r := range t.rows {
-		time := t.time(r.line, r.must(times), m.Start)
-		condition := r.get("conditionId")
+	for _, r := range t.Rows {
+		time := readTime(t.File, r.Line, r.Must(times), m.Start)
+		condition := r.Get("conditionId")
 		if len(m.Conditions) > 0 {
-			r.must("conditionId")
+			r.Must("conditionId")
 		}
-		for _, c := range t.columns[:len(r.cells)] {
-			if o := observables[c]; o != nil && r.get(c) != "" {
-				d := Measurement{Observable: c, Condition: condition, Time: time, Value: r.number(c), Where: t.at(r.line)}
+		for _, c := range t.Columns[:len(r.Cells)] {
+			if o := observables[c]; o != nil && r.Get(c) != "" {
+				d := Measurement{Observable: c, Condition: condition, Time: time, Value: r.Number(c), Where: t.At(r.Line)}
 				checkValue(d, o)
 				list = append(list, d)
 			}
 		}
 	}
 	if len(list) == 0 {
-		t.failf(0, "no measurements")
+		t.Failf(0, "no measurements")
 	}
 	return list
 }

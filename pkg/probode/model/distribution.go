@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // A Distribution is that of a measurement around the formula of its observable, both
@@ -160,7 +161,7 @@ func (s Scale) slope(v float64) float64 {
 }
 
 // distribution reads the word for a distribution, one of those given.
-func (s *source) distribution(line int, v string, among ...Distribution) Distribution {
+func readDistribution(s *source.File, line int, v string, among ...Distribution) Distribution {
 	if v == "" {
 		return Normal
 	}
@@ -172,13 +173,13 @@ func (s *source) distribution(line int, v string, among ...Distribution) Distrib
 		words = append(words, string(d))
 	}
 	last := len(words) - 1
-	s.failf(line, "noiseDistribution is %q: want %s or %s", v, strings.Join(words[:last], ", "), words[last])
+	s.Failf(line, "noiseDistribution is %q: want %s or %s", v, strings.Join(words[:last], ", "), words[last])
 	return ""
 }
 
 // checkValue stops at a value that its distribution cannot have.
 func checkValue(d Measurement, o *Observable) {
 	if o.Scale != Lin && !(d.Value > 0) || o.Distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
-		d.Where.failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)
+		d.Where.Failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // An Experiment is everything that one condition makes of a model, after
 // preequilibration at another condition where the data ask for it.
 //
-// Its expressions are over the time ([TimeSymbol]), the IDs of the states of
+// Its expressions are over the time ([equations.Time]), the IDs of the states of
 // System, and those of the problem's parameters.
 type Experiment struct {
 	Model            *Model
@@ -33,7 +35,7 @@ type System struct {
 	// over the states, too, whose values are then those of the steady state.
 	Initial []*expr.Node
 	Rates   []*expr.Node
-	Events  []Event // over parameters (Time) and time, states, parameters (Jumps)
+	Events  []equations.Event // over parameters (Time) and time, states, parameters (Jumps)
 
 	// Switches are the times over parameters at which a condition of the
 	// right-hand sides changes: a step should not cross them. Unlocated are
@@ -62,15 +64,12 @@ func (r *Row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.Formula}, numbers(r.Freedom, r.Noise)...)
 }
 
-// TimeSymbol is the name of the time in all expressions of a model.
-const TimeSymbol = "time"
-
 // Experiments writes the models of p out for every pair of preequilibration and
 // condition of the data, in the order in which they first appear. A model
 // without data gives one experiment for each of its conditions; without
 // conditions, one whose Condition is "".
 func (p *Problem) Experiments() (list []*Experiment, err error) {
-	defer catch(&err)
+	defer source.Catch(&err)
 	params := map[string]bool{}
 	for _, q := range p.Params {
 		params[q.ID] = true

@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"math"
@@ -11,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/petab"
+	"github.com/probode/probode/pkg/probode/model/sbml"
 )
 
 // WritePEtab writes the problem as PEtab 1 into a folder, which it makes if
@@ -47,7 +49,7 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 		}
 	}
 	for _, e := range list {
-		if a, b := entangled(e.Events); a != nil {
+		if a, b := equations.Entangled(e.Events); a != nil {
 			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot say in which order", a.ID, b.ID)
 		}
 	}
@@ -63,7 +65,7 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 		if err != nil {
 			return "", err
 		}
-		write("model"+suffix+".xml", m.sbml(m.modelParams(p.Params)))
+		write("model"+suffix+".xml", sbml.Write(&m.Equations, m.modelParams(p.Params)))
 		write("observables"+suffix+".tsv", m.observableRows())
 		write("conditions"+suffix+".tsv", conditions)
 		var data bytes.Buffer
@@ -134,15 +136,15 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 		}, true},
 		{column, func(i int) string {
 			if values != nil {
-				return number(values[i])
+				return petab.Number(values[i])
 			}
-			return number(m.Data[i].Value)
+			return petab.Number(m.Data[i].Value)
 		}, true},
 		{"time", func(i int) string {
 			if math.IsInf(m.Data[i].Time, 1) {
 				return "inf"
 			}
-			return number(m.Data[i].Time)
+			return petab.Number(m.Data[i].Time)
 		}, true},
 		{"observableParameters", func(i int) string { return overrideText(m.Data[i].ObservableParams) }, false},
 		{"noiseParameters", func(i int) string { return overrideText(m.Data[i].NoiseParams) }, false},
@@ -157,18 +159,18 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 		}
 		return !c.all
 	})
-	t := newTSV(w)
+	t := petab.NewTable(w)
 	for _, c := range cols {
-		t.cell(c.name)
+		t.Cell(c.name)
 	}
-	t.end()
+	t.End()
 	for i := range m.Data {
 		for _, c := range cols {
-			t.cell(c.get(i))
+			t.Cell(c.get(i))
 		}
-		t.end()
+		t.End()
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // onlyCondition is the condition of a model that has none.
@@ -185,7 +187,7 @@ func overrideText(list []*expr.Node) string {
 // settingText is a number or an ID.
 func settingText(n *expr.Node) string {
 	if v, ok := n.Const(); ok {
-		return number(v)
+		return petab.Number(v)
 	}
 	id, _ := n.Symbol()
 	return id
@@ -221,7 +223,7 @@ func (p *Problem) tableParams() (map[string]bool, error) {
 
 // modelParams are the parameters that the model needs: those that its formulas
 // use or its conditions set.
-func (m *Model) modelParams(params []Param) []Param {
+func (m *Model) modelParams(params []Param) (list []sbml.Parameter) {
 	bare := *m
 	bare.Observables, bare.Data = nil, nil
 	used := map[string]bool{}
@@ -231,13 +233,23 @@ func (m *Model) modelParams(params []Param) []Param {
 			used[s.ID] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(params), func(q Param) bool { return !used[q.ID] })
+	for _, q := range params {
+		if !used[q.ID] {
+			continue
+		}
+		to := sbml.Parameter{ID: q.ID, Name: q.Name}
+		if !math.IsNaN(q.Nominal) {
+			to.Value = expr.Num(q.Nominal)
+		}
+		list = append(list, to)
+	}
+	return list
 }
 
 func parameterRows(params []Param, in map[string]bool) []byte {
 	var b bytes.Buffer
-	t := newTSV(&b)
-	t.row("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
+	t := petab.NewTable(&b)
+	t.Row("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
 	for _, q := range params {
 		if !in[q.ID] {
@@ -247,10 +259,10 @@ func parameterRows(params []Param, in map[string]bool) []byte {
 		if q.Estimate {
 			estimate = "1"
 		}
-		t.row(q.ID, q.Name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
+		t.Row(q.ID, q.Name, string(q.Scale), optional(q.Lower), optional(q.Upper), optional(q.Nominal), estimate,
 			q.Prior.Type, q.Prior.text(), q.Start.Type, q.Start.text())
 	}
-	t.flush()
+	t.Flush()
 	return b.Bytes()
 }
 
@@ -258,24 +270,24 @@ func optional(v float64) string {
 	if math.IsNaN(v) {
 		return ""
 	}
-	return number(v)
+	return petab.Number(v)
 }
 
 func (q Prior) text() string {
 	if q.Type == "" {
 		return ""
 	}
-	return number(q.A) + ";" + number(q.B)
+	return petab.Number(q.A) + ";" + petab.Number(q.B)
 }
 
 func (m *Model) observableRows() []byte {
 	var b bytes.Buffer
-	t := newTSV(&b)
-	t.row("observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
+	t := petab.NewTable(&b)
+	t.Row("observableId", "observableName", "observableFormula", "observableTransformation", "noiseFormula", "noiseDistribution")
 	for _, o := range m.Observables {
-		t.row(o.ID, o.Name, o.Formula.String(), string(o.Scale), o.Noise.String(), string(o.Distribution))
+		t.Row(o.ID, o.Name, o.Formula.String(), string(o.Scale), o.Noise.String(), string(o.Distribution))
 	}
-	t.flush()
+	t.Flush()
 	return b.Bytes()
 }
 
@@ -298,55 +310,24 @@ func (m *Model) conditionRows() ([]byte, error) {
 		}
 	}
 	var b bytes.Buffer
-	t := newTSV(&b)
-	t.row(append([]string{"conditionId", "conditionName"}, columns...)...)
+	t := petab.NewTable(&b)
+	t.Row(append([]string{"conditionId", "conditionName"}, columns...)...)
 	for _, c := range m.Conditions {
-		t.cell(c.ID)
-		t.cell(c.Name)
+		t.Cell(c.ID)
+		t.Cell(c.Name)
 		for _, col := range columns {
 			i := slices.IndexFunc(c.Set, func(s Setting) bool { return s.ID == col })
 			if i < 0 {
-				t.cell("")
+				t.Cell("")
 			} else {
-				t.cell(settingText(c.Set[i].Value))
+				t.Cell(settingText(c.Set[i].Value))
 			}
 		}
-		t.end()
+		t.End()
 	}
 	if len(m.Conditions) == 0 {
-		t.row(onlyCondition, "")
+		t.Row(onlyCondition, "")
 	}
-	t.flush()
+	t.Flush()
 	return b.Bytes(), nil
-}
-
-// A tsv writes a table row by row.
-type tsv struct {
-	w     *csv.Writer
-	cells []string
-}
-
-func newTSV(w io.Writer) *tsv {
-	c := csv.NewWriter(w)
-	c.Comma = '\t'
-	return &tsv{w: c}
-}
-
-func (t *tsv) cell(s string) { t.cells = append(t.cells, oneLine(s)) }
-
-func (t *tsv) end() {
-	t.w.Write(t.cells) // kept, and returned by flush
-	t.cells = t.cells[:0]
-}
-
-func (t *tsv) row(cells ...string) {
-	for _, c := range cells {
-		t.cell(c)
-	}
-	t.end()
-}
-
-func (t *tsv) flush() error {
-	t.w.Flush()
-	return t.w.Error()
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // A problem that is written as PEtab and read back is the same.
@@ -30,11 +32,11 @@ func TestWritePEtab(t *testing.T) {
 		sameExperiments(t, p, q)
 		params := map[string]Param{}
 		for _, x := range p.Params {
-			x.Where = Where{}
+			x.Where = source.Where{}
 			params[x.ID] = x
 		}
 		for _, x := range q.Params {
-			x.Where = Where{}
+			x.Where = source.Where{}
 			if want := params[x.ID]; x.Estimate && !reflect.DeepEqual(x, want) {
 				t.Errorf("%s: parameter %+v: want %+v", w.file, x, want)
 			}

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
 // level is a constant state with normal errors: the likelihood is largest at
 // the mean and the standard deviation of the data.
 func level() *Problem {
-	m := &Model{Name: "level", States: []State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}},
+	m := &Model{Equations: equations.Equations{Name: "level", States: []equations.State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}}},
 		Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Sym("s"), Scale: Lin, Distribution: Normal}}}
 	for i, y := range []float64{2.1, 1.7, 2.9, 2.4, 1.9} {
 		m.Data = append(m.Data, Measurement{Observable: "y", Time: float64(i), Value: y})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -18,7 +19,7 @@ func line(t, y, scale []float64, slope bool) *Problem {
 	if slope {
 		rate = expr.Sym("b")
 	}
-	m := &Model{Name: "line", States: []State{{ID: "x", Init: expr.Sym("a"), Rate: rate}}}
+	m := &Model{Equations: equations.Equations{Name: "line", States: []equations.State{{ID: "x", Init: expr.Sym("a"), Rate: rate}}}}
 	for i := range y {
 		id := "y" + string(rune('a'+i))
 		m.Observables = append(m.Observables, Observable{ID: id, Formula: expr.Sym("x"),
@@ -99,7 +100,7 @@ func TestFitKinks(t *testing.T) {
 		-0.5: {3, 2, "optimum at 2 kinks"}, // twice
 		-4:   {2.5, 0, "optimum"},
 	} {
-		m := &Model{Name: "level", States: []State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}},
+		m := &Model{Equations: equations.Equations{Name: "level", States: []equations.State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}}},
 			Observables: []Observable{
 				{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal},
 				{ID: "z", Formula: expr.Sym("x"), Noise: expr.Num(math.Abs(s)), Scale: Lin, Distribution: Laplace}},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // loads loads and looks at what comes of it: a problem that can be written out,
@@ -17,7 +19,7 @@ func loads(t *testing.T, files map[string]string, main string) *Problem {
 	}
 	p, err := LoadFS(fsys, main)
 	if err != nil {
-		var e *Error
+		var e *source.Error
 		if !errors.As(err, &e) || e.File == "" || e.Msg == "" || strings.ContainsAny(err.Error(), "\n\r") {
 			t.Fatalf("error %q of type %T", err, err)
 		}

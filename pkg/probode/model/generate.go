@@ -11,6 +11,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -125,7 +126,7 @@ func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: true", e.Name)
 	var time *expr.Node
-	var jumps []Jump
+	var jumps []equations.Jump
 	fit := "if math.IsNaN(at) {\nreturn math.Inf(1)\n}\nreturn at"
 	if n := len(g.e.Switches); k < n {
 		time = g.e.Switches[k]
@@ -133,9 +134,9 @@ func (g *generator) event(b *strings.Builder, k int) {
 		event := &g.e.Events[k-n]
 		time, jumps = event.Time, event.Jumps
 		switch event.Early {
-		case AtStart:
+		case equations.AtStart:
 			fit = "return at"
-		case Late:
+		case equations.Late:
 			fit = fmt.Sprintf("return max(at, %v)", g.q.Span[0])
 		default:
 			fit = fmt.Sprintf("if at <= %v {\nreturn math.Inf(-1)\n}\nreturn at", g.q.Span[0])
@@ -178,7 +179,7 @@ func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assig
 
 func (g *generator) statements(list []expr.Assignment) string {
 	s, err := expr.GoStatements(list, func(id string) (string, bool) {
-		if id == TimeSymbol {
+		if id == equations.Time {
 			return "t", true
 		}
 		if k := slices.Index(g.e.States, id); k >= 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -94,7 +95,7 @@ func init() {
 // latexName writes an ID: what stands behind the first _ is an index, and a
 // placeholder of a row is one of its observable.
 func latexName(id string) string {
-	if id == TimeSymbol {
+	if id == equations.Time {
 		return "t"
 	}
 	if at := placeholderRE.FindStringIndex(id); at != nil {

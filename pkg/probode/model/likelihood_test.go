@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -309,8 +311,7 @@ func decay(t *testing.T) *Problem {
 		}
 		return e
 	}
-	m := &Model{Name: "decay", States: []State{{ID: "x", Init: n("x0"), Rate: n("-k*x")}},
-		Events:      []Event{{ID: "dose", Time: n("2*tau"), Jumps: []Jump{{"x", n("x + 10*x0")}}}},
+	m := &Model{Equations: equations.Equations{Name: "decay", States: []equations.State{{ID: "x", Init: n("x0"), Rate: n("-k*x")}}, Events: []equations.Event{{ID: "dose", Time: n("2*tau"), Jumps: []equations.Jump{{State: "x", Value: n("x + 10*x0")}}}}},
 		Observables: []Observable{{ID: "y", Formula: n("x"), Noise: n("s"), Scale: Lin, Distribution: Normal}}}
 	for _, row := range [][2]float64{{1, 0.7}, {3, 9}, {7, 0.4}} {
 		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1]})
@@ -386,8 +387,7 @@ func resting(t *testing.T) *Problem {
 		}
 		return e
 	}
-	m := &Model{Name: "steady", States: []State{{ID: "x", Init: n("0"), Rate: n("u - k*x")}, {ID: "z", Init: n("3"), Rate: n("1e4*(x - z)")}},
-		Constants:   []Constant{{ID: "u"}},
+	m := &Model{Equations: equations.Equations{Name: "steady", States: []equations.State{{ID: "x", Init: n("0"), Rate: n("u - k*x")}, {ID: "z", Init: n("3"), Rate: n("1e4*(x - z)")}}, Constants: []equations.Constant{{ID: "u"}}},
 		Observables: []Observable{{ID: "y", Formula: n("z"), Noise: n("0.1"), Scale: Lin, Distribution: Normal}},
 		Conditions:  []Condition{{ID: "before", Set: []Setting{{"u", n("a")}}}, {ID: "after", Set: []Setting{{"u", n("b")}}}}}
 	for _, row := range [][2]float64{{0, 5}, {1, 4}, {20, 3}, {math.Inf(1), 1}} {
@@ -485,13 +485,13 @@ func TestImpossible(t *testing.T) {
 // A switch that a condition on the state makes cannot be told beforehand, and
 // a chain whose Jacobian is a band has one.
 func TestBand(t *testing.T) {
-	m := &Model{Name: "chain"}
+	m := &Model{Equations: equations.Equations{Name: "chain"}}
 	const d = 40
 	for i := range d {
-		s := State{ID: "x" + itoa(i), Init: expr.Num(float64(i % 3))}
+		s := equations.State{ID: "x" + strconv.Itoa(i), Init: expr.Num(float64(i % 3))}
 		s.Rate = expr.Call("times", expr.Num(-1), expr.Sym(s.ID))
 		if i > 0 {
-			s.Rate = expr.Call("plus", s.Rate, expr.Call("times", expr.Sym("k"), expr.Sym("x"+itoa(i-1))))
+			s.Rate = expr.Call("plus", s.Rate, expr.Call("times", expr.Sym("k"), expr.Sym("x"+strconv.Itoa(i-1))))
 		}
 		m.States = append(m.States, s)
 	}
@@ -542,7 +542,7 @@ func TestOddEquations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &Model{Name: "odd", States: []State{{ID: "x", Init: initial, Rate: rate}},
+		m := &Model{Equations: equations.Equations{Name: "odd", States: []equations.State{{ID: "x", Init: initial, Rate: rate}}},
 			Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal}},
 			Data:        []Measurement{{Observable: "y", Time: 5}}}
 		p := &Problem{Name: "odd", Models: []*Model{m}, Params: []Param{{ID: "k", Nominal: 1, Scale: Lin, Estimate: true}}}

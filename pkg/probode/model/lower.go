@@ -6,23 +6,25 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // An index finds what an ID stands for.
 type index struct {
 	m           *Model
 	params      map[string]bool
-	states      map[string]*State
-	amounts     map[string]*State // by State.Of
-	constants   map[string]*Constant
-	assignments map[string]*Assignment
+	states      map[string]*equations.State
+	amounts     map[string]*equations.State // by State.Of
+	constants   map[string]*equations.Constant
+	assignments map[string]*equations.Assignment
 	observables map[string]*Observable
 }
 
 func (m *Model) newIndex(params map[string]bool) *index {
-	ix := &index{m: m, params: params, states: map[string]*State{}, amounts: map[string]*State{},
-		constants: map[string]*Constant{}, assignments: map[string]*Assignment{}, observables: map[string]*Observable{}}
+	ix := &index{m: m, params: params, states: map[string]*equations.State{}, amounts: map[string]*equations.State{},
+		constants: map[string]*equations.Constant{}, assignments: map[string]*equations.Assignment{}, observables: map[string]*Observable{}}
 	for i := range m.States {
 		s := &m.States[i]
 		ix.states[s.ID] = s
@@ -69,7 +71,7 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	}
 	for _, s := range c.Set {
 		if ix.assignments[s.ID] != nil && ix.amounts[s.ID] == nil {
-			c.Where.failf("condition %s sets %s, which an assignment rule determines", c.ID, s.ID)
+			c.Where.Failf("condition %s sets %s, which an assignment rule determines", c.ID, s.ID)
 		}
 		l.set[s.ID] = s.Value
 	}
@@ -99,8 +101,8 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	for _, e := range ix.m.Events {
 		l.Events = append(l.Events, l.event(e))
 	}
-	if a, b := entangled(l.Events); l.m.unordered && a != nil {
-		b.Where.refuse("events at the same time that depend on each other", "%s and %s: their order is not said", a.ID, b.ID)
+	if a, b := equations.Entangled(l.Events); l.m.Unordered && a != nil {
+		b.Where.Refuse("events at the same time that depend on each other", "%s and %s: their order is not said", a.ID, b.ID)
 	}
 	l.switches()
 	return l
@@ -115,18 +117,18 @@ func (ix *index) sameSizes(pre, c *Condition) {
 	}
 	for _, s := range c.Set {
 		if k := ix.constants[s.ID]; k != nil && k.Size && (sizes[s.ID] == nil || !sizes[s.ID].Equal(s.Value)) {
-			c.Where.refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.ID, c.ID, s.ID)
+			c.Where.Refuse("compartment that changes after preequilibration", "conditions %s and %s set %s to different sizes", pre.ID, c.ID, s.ID)
 		}
 	}
 }
 
 // at0 is what an ID is at time 0.
-func (l *lowering) at0(id string, from Where) *expr.Node {
+func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n
 	}
 	if l.open[id] {
-		from.failf("the initial value of %s depends on itself, by way of %s", id, l.cycle())
+		from.Failf("the initial value of %s depends on itself, by way of %s", id, l.cycle())
 	}
 	l.open[id] = true
 	n := l.work0(id, from)
@@ -144,7 +146,7 @@ func (l *lowering) cycle() string {
 	return strings.Join(ids, ", ")
 }
 
-func (l *lowering) work0(id string, from Where) *expr.Node {
+func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	set, isSet := l.set[id]
 	if isSet {
 		if name, ok := set.Symbol(); ok && name == id {
@@ -161,7 +163,7 @@ func (l *lowering) work0(id string, from Where) *expr.Node {
 		case l.after:
 			return expr.Sym(id) // the steady state
 		case s.Init == nil:
-			s.Where.failf("state %s has no initial value", id)
+			s.Where.Failf("state %s has no initial value", id)
 		}
 		return l.start0(s.Init, s.Where)
 	}
@@ -173,13 +175,13 @@ func (l *lowering) work0(id string, from Where) *expr.Node {
 	}
 	if k := l.constants[id]; k != nil {
 		if k.Value == nil {
-			k.Where.failf("%s has no value: want one in the model, the parameter table or the conditions", id)
+			k.Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", id)
 		}
 		v := l.start0(k.Value, k.Where)
 		if l.after {
 			for _, name := range v.Symbols() {
 				if l.index.states[name] != nil {
-					k.Where.refuse("initialAssignment after preequilibration", "%s, a constant, has an initial value that depends on the state %s", id, name)
+					k.Where.Refuse("initialAssignment after preequilibration", "%s, a constant, has an initial value that depends on the state %s", id, name)
 				}
 			}
 		}
@@ -188,21 +190,21 @@ func (l *lowering) work0(id string, from Where) *expr.Node {
 	if a := l.assignments[id]; a != nil {
 		return l.start0(a.Formula, a.Where)
 	}
-	if id == TimeSymbol {
+	if id == equations.Time {
 		return expr.Num(l.m.Start)
 	}
 	if v, ok := expr.Constant(id); ok {
 		return expr.Num(v)
 	}
 	if o := l.observables[id]; o != nil {
-		from.failf("%s is an observable: want states, parameters and constants", id)
+		from.Failf("%s is an observable: want states, parameters and constants", id)
 	}
-	from.failf("%s is not defined", id)
+	from.Failf("%s is not defined", id)
 	return nil
 }
 
 // start0 writes a formula out as it is at time 0.
-func (l *lowering) start0(n *expr.Node, from Where) *expr.Node {
+func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
 		by[name] = l.at0(name, from)
@@ -211,70 +213,41 @@ func (l *lowering) start0(n *expr.Node, from Where) *expr.Node {
 }
 
 // at writes a formula out as it is at any time.
-func (l *lowering) at(n *expr.Node, from Where, what string) *expr.Node {
+func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
 		switch v := l.now[name]; {
 		case v != nil:
 			by[name] = v
-		case name == TimeSymbol, l.index.states[name] != nil, l.params[name]:
+		case name == equations.Time, l.index.states[name] != nil, l.params[name]:
 		case l.constants[name] != nil:
-			l.constants[name].Where.failf("%s has no value: want one in the model, the parameter table or the conditions", name)
+			l.constants[name].Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", name)
 		case l.observables[name] != nil:
-			from.failf("%s uses the observable %s: want states, parameters and constants", what, name)
+			from.Failf("%s uses the observable %s: want states, parameters and constants", what, name)
 		case builtIn(name):
 			v, _ := expr.Constant(name)
 			by[name] = expr.Num(v)
 		default:
-			from.failf("%s uses %s, which is not defined", what, name)
+			from.Failf("%s uses %s, which is not defined", what, name)
 		}
 	}
 	return n.Substitute(by)
 }
 
 // event writes an event out.
-func (l *lowering) event(e Event) Event {
+func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
-		if name == TimeSymbol || l.index.states[name] != nil {
-			e.Where.refuse("event that depends on the state", "the time of event %s depends on %s", e.ID, name)
+		if name == equations.Time || l.index.states[name] != nil {
+			e.Where.Refuse("event that depends on the state", "the time of event %s depends on %s", e.ID, name)
 		}
 	}
-	jumps := make([]Jump, len(e.Jumps))
+	jumps := make([]equations.Jump, len(e.Jumps))
 	for i, j := range e.Jumps {
-		jumps[i] = Jump{j.State, l.at(j.Value, e.Where, "event "+e.ID).Simplify()}
+		jumps[i] = equations.Jump{State: j.State, Value: l.at(j.Value, e.Where, "event "+e.ID).Simplify()}
 	}
 	e.Time, e.Jumps = t, jumps
 	return e
-}
-
-// entangled finds two events at the same time of which one sets what the other
-// sets or uses, so that their order matters; nil if there are none.
-func entangled(events []Event) (a, b *Event) {
-	at := map[string][]*Event{} // by time
-	for i := range events {
-		y := &events[i]
-		key := y.Time.String()
-		for _, x := range at[key] {
-			if x.touches(y) || y.touches(x) {
-				return x, y
-			}
-		}
-		at[key] = append(at[key], y)
-	}
-	return nil, nil
-}
-
-// touches says whether e sets a state that f sets or uses.
-func (e *Event) touches(f *Event) bool {
-	for _, x := range e.Jumps {
-		for _, y := range f.Jumps {
-			if x.State == y.State || slices.Contains(y.Value.Symbols(), x.State) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // row writes a measurement out; rows of one observable with the same
@@ -293,7 +266,7 @@ func (l *lowering) row(index int) Row {
 	if r == nil {
 		o := l.observables[d.Observable]
 		if o == nil {
-			d.Where.failf("%s is not an observable", d.Observable)
+			d.Where.Failf("%s is not an observable", d.Observable)
 		}
 		by := map[string]*expr.Node{}
 		placeholders(by, "observableParameter", o.ID, d.ObservableParams)
@@ -312,7 +285,7 @@ func (l *lowering) row(index int) Row {
 			}
 			n = l.at(n.Substitute(by), o.Where, what+" of "+o.ID).Simplify()
 			if v, ok := n.Const(); ok && !(v > 0 && v <= math.MaxFloat64) {
-				d.Where.failf("the %s of %s is %v: want a positive number", what, o.ID, v)
+				d.Where.Failf("the %s of %s is %v: want a positive number", what, o.ID, v)
 			}
 			return n
 		}
@@ -342,13 +315,13 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 		if isPlaceholder(name, o.ID) {
 			asked[name] = true
 			if by[name] == nil {
-				d.Where.failf("no value for %s: want one in the row", name)
+				d.Where.Failf("no value for %s: want one in the row", name)
 			}
 		}
 	}
 	for name := range by {
 		if !asked[name] {
-			d.Where.failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
+			d.Where.Failf("the row gives %s, which the formulas of %s do not have", name, o.ID)
 		}
 	}
 }
@@ -357,8 +330,8 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 // begins: PEtab does not say.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
-		if slices.Contains(r.Symbols(), TimeSymbol) {
-			l.m.States[i].Where.refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
+		if slices.Contains(r.Symbols(), equations.Time) {
+			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
 		}
 	}
 }
@@ -366,8 +339,8 @@ func (l *lowering) autonomous(condition string) {
 // timeless stops at an observable of the steady state that depends on time.
 func (l *lowering) timeless(r Row, d *Measurement) {
 	for _, n := range r.formulas() {
-		if slices.Contains(n.Symbols(), TimeSymbol) {
-			d.Where.failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
+		if slices.Contains(n.Symbols(), equations.Time) {
+			d.Where.Failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
 		}
 	}
 }
@@ -379,6 +352,6 @@ func (l *lowering) steady(condition string) {
 	}
 	l.steadyAsked = true
 	if len(l.Events) > 0 {
-		l.Events[0].Where.refuse("event before a steady state", "event %s", l.Events[0].ID)
+		l.Events[0].Where.Refuse("event before a steady state", "event %s", l.Events[0].ID)
 	}
 }

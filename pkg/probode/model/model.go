@@ -1,6 +1,10 @@
 package model
 
-import "github.com/probode/probode/pkg/probode/model/expr"
+import (
+	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+)
 
 // A Problem is what a model file holds: parameters, and one or several models
 // with their data, which share them.
@@ -19,23 +23,14 @@ type Problem struct {
 // of parameters of the problem, and the time. Experiments writes all of them
 // out for each condition.
 type Model struct {
-	Name     string
-	TimeUnit string  // may be empty
-	Start    float64 // the time of the initial values
-	timeName string  // what the model file calls the time
-
-	States      []State
-	Constants   []Constant
-	Assignments []Assignment // each after those it uses
-	Events      []Event      // simultaneous ones happen in this order
+	equations.Equations
+	Start float64 // the time of the initial values
 
 	Observables []Observable
 	Conditions  []Condition
 	Data        []Measurement
 
-	// unordered says that Events has no order, as in SBML, where events at
-	// the same time all use the values before the first of them.
-	unordered bool
+	timeName string // what the model file calls the time
 }
 
 // A Param is a parameter of the problem: what may be estimated, and what else
@@ -48,7 +43,7 @@ type Param struct {
 	Estimate     bool
 	Prior        Prior // of the posterior
 	Start        Prior // where a search begins
-	Where        Where
+	Where        source.Where
 }
 
 // A Scale says how a parameter or a measurement is transformed.
@@ -58,69 +53,6 @@ const (
 	Lin   Scale = "lin"
 	Log   Scale = "log" // the natural logarithm
 	Log10 Scale = "log10"
-)
-
-// A State is a component of x with its derivative and its value at the start.
-type State struct {
-	ID, Name string
-	Unit     string // may be empty
-	Init     *expr.Node
-	Rate     *expr.Node
-	Where    Where
-
-	// Of and Volume are set for the amount of a species whose formulas
-	// speak of its concentration, in a compartment that changes its size.
-	// The ID of the concentration is Of, an assignment of ID/Volume, and
-	// conditions that set Of set this state to the value times Volume.
-	Of     string
-	Volume *expr.Node
-}
-
-// A Constant has a value that only conditions change.
-type Constant struct {
-	ID    string
-	Value *expr.Node // nil if conditions or the parameter table must give it
-	Where Where
-
-	// Kept says that preequilibration hands the value on, as it does for
-	// species that nothing changes: a condition sets it once.
-	Kept bool
-
-	// Size says that it is the size of a compartment: preequilibration and
-	// what follows must agree on it.
-	Size bool
-}
-
-// An Assignment names a formula.
-type Assignment struct {
-	ID      string
-	Formula *expr.Node
-	Where   Where
-}
-
-// An Event changes states at a time that depends on nothing but parameters and
-// constants. What is measured at that very time is measured after it.
-type Event struct {
-	ID    string
-	Time  *expr.Node
-	Early Early
-	Jumps []Jump // of the values just before the event, all at once
-	Where Where
-}
-
-// A Jump sets a state.
-type Jump struct {
-	State string
-	Value *expr.Node
-}
-
-// Early says what becomes of an event whose time is not after the start.
-type Early int
-
-const (
-	Missed  Early = iota // it does not happen
-	AtStart              // it happens at the start, if its time is the start
-	Late                 // it happens at the start
 )
 
 // An Observable is what can be measured of a model, with its noise.
@@ -134,14 +66,14 @@ type Observable struct {
 	// transformed formula.
 	Scale        Scale // Lin for counts
 	Distribution Distribution
-	Where        Where
+	Where        source.Where
 }
 
 // A Condition sets constants, parameters and initial values.
 type Condition struct {
 	ID, Name string
 	Set      []Setting
-	Where    Where
+	Where    source.Where
 }
 
 // A Setting is a number or the ID of a parameter or constant.
@@ -162,23 +94,5 @@ type Measurement struct {
 	ObservableParams, NoiseParams []*expr.Node
 
 	Dataset, Replicate string // may be empty
-	Where              Where
-}
-
-// Where is the place in a file that something was read from; its zero value is
-// nowhere.
-type Where struct {
-	File string
-	Line int
-}
-
-func (s *source) at(line int) Where { return Where{File: s.name, Line: line} }
-
-// failf stops with an error about what was read there.
-func (w Where) failf(format string, args ...any) {
-	(&source{name: w.File}).failf(w.Line, format, args...)
-}
-
-func (w Where) refuse(feature, format string, args ...any) {
-	(&source{name: w.File}).refuse(w.Line, feature, format, args...)
+	Where              source.Where
 }

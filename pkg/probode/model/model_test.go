@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -122,9 +123,9 @@ func TestTwins(t *testing.T) {
 					x[i] = rng.Float64()
 					at[s] = x[i]
 				}
-				at[TimeSymbol] = 40 * rng.Float64()
+				at[equations.Time] = 40 * rng.Float64()
 				want := make([]float64, len(x))
-				w.rates(want, at[TimeSymbol], x, at)
+				w.rates(want, at[equations.Time], x, at)
 				for i := range want {
 					if got := value(t, e.Rates[i], at); !near(got, want[i]) {
 						t.Errorf("%s %s: %s' = %v: want %v", w.file, e.Condition, e.States[i], got, want[i])
@@ -178,7 +179,7 @@ func TestDoses(t *testing.T) {
 			if got := value(t, v.Time, nil); got != want[e.Condition][i] {
 				t.Errorf("%s: event %d at %v", e.Condition, i, got)
 			}
-			if v.Early != AtStart {
+			if v.Early != equations.AtStart {
 				t.Errorf("%s: an event at the start does not happen", e.Condition)
 			}
 			if len(v.Jumps) != 1 || v.Jumps[0].State != "gut" {
@@ -227,7 +228,7 @@ func sameExperiments(t *testing.T, a, b *Problem) {
 				for _, id := range s.States {
 					at[id] = rng.Float64()
 				}
-				at[TimeSymbol] = 50 * rng.Float64()
+				at[equations.Time] = 50 * rng.Float64()
 				for i, id := range s.States {
 					j, ok := order[id]
 					if !ok {
@@ -264,7 +265,7 @@ func sameExperiments(t *testing.T, a, b *Problem) {
 		}
 		for i, r := range e.Rows {
 			s := f.Rows[i]
-			at[TimeSymbol] = r.Time
+			at[equations.Time] = r.Time
 			if r.Observable != s.Observable || r.Time != s.Time || r.Value != s.Value || r.Scale != s.Scale || r.Distribution != s.Distribution ||
 				!near(value(t, r.Formula, at), value(t, s.Formula, at)) || !near(value(t, r.Noise, at), value(t, s.Noise, at)) {
 				t.Fatalf("rows %+v and %+v", r, s)

@@ -4,67 +4,71 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/expr"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // modelFile reads our own format: the words of yaml2sbml with name, data and
 // events added. The page MODELFILE.md beside this file describes it.
-func (f *files) modelFile(s *source, y *node) *Problem {
-	y.mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
-	r := &modelReader{source: s, time: TimeSymbol, lambdas: map[string]*expr.Node{}}
-	p := &Problem{Name: y.word("name")}
+func (f *files) modelFile(s *source.File, y *source.Node) *Problem {
+	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
+	r := &modelReader{File: s, time: equations.Time, lambdas: map[string]*expr.Node{}}
+	p := &Problem{Name: y.Word("name")}
 	if p.Name == "" {
-		p.Name = strings.TrimSuffix(path.Base(s.name), path.Ext(s.name))
+		p.Name = strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))
 	}
-	m := &Model{Name: p.Name}
+	m := &Model{Equations: equations.Equations{Name: p.Name}}
 	p.Models = []*Model{m}
-	if t := y.get("time"); t != nil {
-		t.mapping("time", "variable", "unit", "start")
-		if v := t.word("variable"); v != "" {
-			r.time = r.id(t.lineOf("variable"), "time variable", v)
+	if t := y.Get("time"); t != nil {
+		t.Mapping("time", "variable", "unit", "start")
+		if v := t.Word("variable"); v != "" {
+			r.time = r.id(t.LineOf("variable"), "time variable", v)
 		}
-		m.TimeUnit, m.Start, m.timeName = t.word("unit"), t.number("start", 0), r.time
+		m.TimeUnit, m.Start, m.timeName = t.Word("unit"), t.Number("start", 0), r.time
 	}
-	r.functions(y.list("functions"))
-	for _, n := range y.list("parameters") {
+	r.functions(y.List("functions"))
+	for _, n := range y.List("parameters") {
 		p.Params = append(p.Params, r.parameter(n))
 	}
 	f.checkParams(p.Params)
-	for _, n := range y.list("odes") {
-		n.mapping("an ODE", "stateId", "stateName", "rightHandSide", "initialValue", "unit")
-		m.States = append(m.States, State{ID: r.name(n, "stateId"), Name: n.word("stateName"), Unit: n.word("unit"),
-			Init: r.formula(n, "initialValue"), Rate: r.formula(n, "rightHandSide"), Where: s.at(n.line)})
+	for _, n := range y.List("odes") {
+		n.Mapping("an ODE", "stateId", "stateName", "rightHandSide", "initialValue", "unit")
+		m.States = append(m.States, equations.State{ID: r.name(n, "stateId"), Name: n.Word("stateName"), Unit: n.Word("unit"),
+			Init: r.formula(n, "initialValue"), Rate: r.formula(n, "rightHandSide"), Where: s.At(n.Line)})
 	}
 	if len(m.States) == 0 {
-		s.failf(y.lineOf("odes"), "no odes: want one at least")
+		s.Failf(y.LineOf("odes"), "no odes: want one at least")
 	}
-	for _, n := range y.list("assignments") {
-		n.mapping("an assignment", "assignmentId", "formula")
-		m.Assignments = append(m.Assignments, Assignment{ID: r.name(n, "assignmentId"), Formula: r.formula(n, "formula"), Where: s.at(n.line)})
+	for _, n := range y.List("assignments") {
+		n.Mapping("an assignment", "assignmentId", "formula")
+		m.Assignments = append(m.Assignments, equations.Assignment{ID: r.name(n, "assignmentId"), Formula: r.formula(n, "formula"), Where: s.At(n.Line)})
 	}
-	for _, n := range y.list("observables") {
+	for _, n := range y.List("observables") {
 		m.Observables = append(m.Observables, r.observable(n))
 	}
-	for _, n := range y.list("conditions") {
-		n.mapping("a condition")
-		c := Condition{ID: r.id(n.lineOf("conditionId"), "conditionId", n.must("a condition", "conditionId")), Name: n.word("conditionName"), Where: s.at(n.line)}
-		for _, k := range n.keys {
-			if k == "conditionId" || k == "conditionName" || n.byKey[k].null {
+	for _, n := range y.List("conditions") {
+		n.Mapping("a condition")
+		c := Condition{ID: r.id(n.LineOf("conditionId"), "conditionId", n.Must("a condition", "conditionId")), Name: n.Word("conditionName"), Where: s.At(n.Line)}
+		for _, k := range n.Keys {
+			if k == "conditionId" || k == "conditionName" || n.ByKey[k].Null {
 				continue
 			}
-			c.Set = append(c.Set, Setting{k, s.numberOrID(n.lineOf(k), k, n.word(k))})
+			c.Set = append(c.Set, Setting{k, s.NumberOrID(n.LineOf(k), k, n.Word(k))})
 		}
 		m.Conditions = append(m.Conditions, c)
 	}
-	for _, n := range y.list("events") {
+	for _, n := range y.List("events") {
 		m.Events = append(m.Events, r.events(n)...)
 	}
 	r.checkNames(p, m)
-	m.Assignments = sortAssignments(m.Assignments)
-	for _, name := range y.measurements("data") {
+	m.Assignments = equations.Sort(m.Assignments)
+	for _, name := range y.FileNames("data") {
 		m.Data = append(m.Data, f.data(name, m)...)
 	}
 	return p
@@ -72,7 +76,7 @@ func (f *files) modelFile(s *source, y *node) *Problem {
 
 // A modelReader reads the formulas of one model file.
 type modelReader struct {
-	*source
+	*source.File
 	time      string // what formulas call the time
 	lambdas   map[string]*expr.Node
 	callables []string
@@ -80,110 +84,110 @@ type modelReader struct {
 
 // id stops unless v can be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
-	if !isID(v) || expr.Reserved(v) {
-		r.failf(line, "%s is %q: want letters, digits and _, no digit first, and not a word such as inf or and", what, v)
+	if !source.IsID(v) || expr.Reserved(v) {
+		r.Failf(line, "%s is %q: want letters, digits and _, no digit first, and not a word such as inf or and", what, v)
 	}
 	return v
 }
 
 // name returns the ID under a key.
-func (r *modelReader) name(n *node, key string) string {
-	v := r.id(n.lineOf(key), key, n.must("an entry", key))
-	if v == r.time || v == TimeSymbol {
-		r.failf(n.lineOf(key), "%s is %s, which is the time: want another", key, v)
+func (r *modelReader) name(n *source.Node, key string) string {
+	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
+	if v == r.time || v == equations.Time {
+		r.Failf(n.LineOf(key), "%s is %s, which is the time: want another", key, v)
 	}
 	return v
 }
 
 // formula reads the formula under a key that may not be absent.
-func (r *modelReader) formula(n *node, key string) *expr.Node {
-	return r.finish(n.lineOf(key), key, r.source.formula(n.lineOf(key), key, n.must("an entry", key), r.callables...))
+func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
+	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
 // finish puts functions in and gives the time the name that it has everywhere.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {
-		r.failMathOf(line, key, err)
+		r.FailMath(line, key, err)
 	}
 	if e.Boolean() {
-		r.failf(line, "%s is a condition: want a number", key)
+		r.Failf(line, "%s is a condition: want a number", key)
 	}
-	if r.time != TimeSymbol {
-		if slices.Contains(e.Symbols(), TimeSymbol) {
-			r.failf(line, "%s uses %s: the time is called %s in this file", key, TimeSymbol, r.time)
+	if r.time != equations.Time {
+		if slices.Contains(e.Symbols(), equations.Time) {
+			r.Failf(line, "%s uses %s: the time is called %s in this file", key, equations.Time, r.time)
 		}
-		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(TimeSymbol)})
+		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(equations.Time)})
 	}
 	return e
 }
 
 // functions reads what formulas may call.
-func (r *modelReader) functions(list []*node) {
+func (r *modelReader) functions(list []*source.Node) {
 	for _, n := range list {
-		n.mapping("a function", "functionId", "arguments", "formula")
-		id := r.id(n.lineOf("functionId"), "functionId", n.must("a function", "functionId"))
+		n.Mapping("a function", "functionId", "arguments", "formula")
+		id := r.id(n.LineOf("functionId"), "functionId", n.Must("a function", "functionId"))
 		if slices.Contains(r.callables, id) {
-			r.failf(n.line, "function %s appears twice", id)
+			r.Failf(n.Line, "function %s appears twice", id)
 		}
 		r.callables = append(r.callables, id)
 	}
 	for _, n := range list {
 		var args []string
-		if a := n.get("arguments"); a != nil && a.kind == yaml.SequenceNode {
-			for _, v := range a.items {
-				args = append(args, v.text)
+		if a := n.Get("arguments"); a != nil && a.Kind == yaml.SequenceNode {
+			for _, v := range a.Items {
+				args = append(args, v.Text)
 			}
 		} else {
-			args = strings.FieldsFunc(n.word("arguments"), func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
+			args = strings.FieldsFunc(n.Word("arguments"), func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
 		}
 		for _, a := range args {
-			r.id(n.lineOf("arguments"), "an argument", a)
+			r.id(n.LineOf("arguments"), "an argument", a)
 		}
-		body := r.source.formula(n.lineOf("formula"), "formula", n.must("a function", "formula"), r.callables...)
+		body := r.File.Formula(n.LineOf("formula"), "formula", n.Must("a function", "formula"), r.callables...)
 		l, err := expr.Lambda(args, body)
 		if err != nil {
-			r.failf(n.lineOf("arguments"), "%v", err)
+			r.Failf(n.LineOf("arguments"), "%v", err)
 		}
-		r.lambdas[n.word("functionId")] = l
+		r.lambdas[n.Word("functionId")] = l
 	}
 }
 
 // parameter reads a parameter. It is estimated if the file says so or, where it
 // says nothing, if it has bounds or a prior.
-func (r *modelReader) parameter(n *node) Param {
-	n.mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
+func (r *modelReader) parameter(n *source.Node) Param {
+	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
 	nan := math.NaN()
-	p := Param{ID: r.name(n, "parameterId"), Name: n.word("parameterName"), Where: r.at(n.line),
-		Nominal: n.number("nominalValue", nan), Lower: n.number("lowerBound", nan), Upper: n.number("upperBound", nan),
-		Scale: r.scale(n.lineOf("parameterScale"), "parameterScale", n.word("parameterScale"))}
-	p.Prior = r.prior(n.line, n.word("objectivePriorType"), n.word("objectivePriorParameters"), &p, false)
-	p.Start = r.prior(n.line, n.word("initializationPriorType"), n.word("initializationPriorParameters"), &p, true)
-	switch e := n.word("estimate"); e {
+	p := Param{ID: r.name(n, "parameterId"), Name: n.Word("parameterName"), Where: r.At(n.Line),
+		Nominal: n.Number("nominalValue", nan), Lower: n.Number("lowerBound", nan), Upper: n.Number("upperBound", nan),
+		Scale: readScale(r.File, n.LineOf("parameterScale"), "parameterScale", n.Word("parameterScale"))}
+	p.Prior = readPrior(r.File, n.Line, n.Word("objectivePriorType"), n.Word("objectivePriorParameters"), &p, false)
+	p.Start = readPrior(r.File, n.Line, n.Word("initializationPriorType"), n.Word("initializationPriorParameters"), &p, true)
+	switch e := n.Word("estimate"); e {
 	case "":
 		p.Estimate = !math.IsNaN(p.Lower) || !math.IsNaN(p.Upper) || p.Prior.Type != ""
 	case "1", "true":
 		p.Estimate = true
 	case "0", "false":
 	default:
-		r.failf(n.lineOf("estimate"), "estimate is %q: want 1 or 0", e)
+		r.Failf(n.LineOf("estimate"), "estimate is %q: want 1 or 0", e)
 	}
 	return p
 }
 
 // observable reads an observable.
-func (r *modelReader) observable(n *node) Observable {
-	n.mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
+func (r *modelReader) observable(n *source.Node) Observable {
+	n.Mapping("an observable", "observableId", "observableName", "observableFormula", "observableTransformation",
 		"noiseFormula", "degreesOfFreedom", "noiseDistribution")
-	o := Observable{ID: r.name(n, "observableId"), Name: n.word("observableName"), Formula: r.formula(n, "observableFormula"),
-		Scale: r.scale(n.lineOf("observableTransformation"), "observableTransformation", n.word("observableTransformation")),
-		Distribution: r.distribution(n.lineOf("noiseDistribution"), n.word("noiseDistribution"),
-			Normal, Laplace, Student, Poisson, NegativeBinomial), Where: r.at(n.line)}
+	o := Observable{ID: r.name(n, "observableId"), Name: n.Word("observableName"), Formula: r.formula(n, "observableFormula"),
+		Scale: readScale(r.File, n.LineOf("observableTransformation"), "observableTransformation", n.Word("observableTransformation")),
+		Distribution: readDistribution(r.File, n.LineOf("noiseDistribution"), n.Word("noiseDistribution"),
+			Normal, Laplace, Student, Poisson, NegativeBinomial), Where: r.At(n.Line)}
 	number := func(key string, wanted bool) *expr.Node {
 		if !wanted {
-			if n.get(key) != nil {
-				r.failf(n.lineOf(key), "observable %s has a %s, which the distribution %s does not have", o.ID, key, o.Distribution)
+			if n.Get(key) != nil {
+				r.Failf(n.LineOf(key), "observable %s has a %s, which the distribution %s does not have", o.ID, key, o.Distribution)
 			}
 			return nil
 		}
@@ -192,7 +196,7 @@ func (r *modelReader) observable(n *node) Observable {
 	o.Noise = number("noiseFormula", o.Distribution != Poisson)
 	o.Freedom = number("degreesOfFreedom", o.Distribution == Student)
 	if o.Distribution.counts() && o.Scale != Lin {
-		r.failf(n.lineOf("observableTransformation"), "observable %s has counts on the scale %s: want lin", o.ID, o.Scale)
+		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts on the scale %s: want lin", o.ID, o.Scale)
 	}
 	return o
 }
@@ -201,37 +205,37 @@ func (r *modelReader) observable(n *node) Observable {
 const maxEvents = 10000
 
 // events reads an event, once for each time that it happens.
-func (r *modelReader) events(n *node) []Event {
-	n.mapping("an event", "eventId", "time", "every", "count", "assignments")
+func (r *modelReader) events(n *source.Node) []equations.Event {
+	n.Mapping("an event", "eventId", "time", "every", "count", "assignments")
 	id := r.name(n, "eventId")
 	at := r.formula(n, "time")
-	list := n.get("assignments")
+	list := n.Get("assignments")
 	if list == nil {
-		r.failf(n.line, "event %s has no assignments", id)
+		r.Failf(n.Line, "event %s has no assignments", id)
 	}
-	list.mapping("assignments")
-	var jumps []Jump
-	for _, k := range list.keys {
-		jumps = append(jumps, Jump{k, r.formula(list, k)})
+	list.Mapping("assignments")
+	var jumps []equations.Jump
+	for _, k := range list.Keys {
+		jumps = append(jumps, equations.Jump{State: k, Value: r.formula(list, k)})
 	}
 	count := 1
 	var every *expr.Node
-	if n.get("every") != nil || n.get("count") != nil {
+	if n.Get("every") != nil || n.Get("count") != nil {
 		every = r.formula(n, "every")
 		if v, ok := every.Const(); ok && !(v > 0) {
-			r.failf(n.lineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
+			r.Failf(n.LineOf("every"), "every is %v: want a positive number or a formula of parameters", v)
 		}
-		c := n.number("count", math.NaN())
+		c := n.Number("count", math.NaN())
 		if !(c >= 1 && c <= maxEvents) || c != math.Trunc(c) {
-			r.failf(n.lineOf("count"), "count is %q: want a whole number from 1 to %d", n.word("count"), maxEvents)
+			r.Failf(n.LineOf("count"), "count is %q: want a whole number from 1 to %d", n.Word("count"), maxEvents)
 		}
 		count = int(c)
 	}
-	events := make([]Event, count)
+	events := make([]equations.Event, count)
 	for i := range events {
-		e := Event{ID: id, Time: at, Jumps: jumps, Early: AtStart, Where: r.at(n.line)}
+		e := equations.Event{ID: id, Time: at, Jumps: jumps, Early: equations.AtStart, Where: r.At(n.Line)}
 		if count > 1 {
-			e.ID += "_" + itoa(i+1)
+			e.ID += "_" + strconv.Itoa(i+1)
 		}
 		if i > 0 {
 			e.Time = expr.Call("plus", at, expr.Call("times", expr.Num(float64(i)), every))
@@ -244,13 +248,13 @@ func (r *modelReader) events(n *node) []Event {
 // checkNames stops at an ID that means two things, and at an event that sets
 // what is no state.
 func (r *modelReader) checkNames(p *Problem, m *Model) {
-	seen := map[string]Where{}
-	name := func(id string, w Where) {
+	seen := map[string]source.Where{}
+	name := func(id string, w source.Where) {
 		if at, twice := seen[id]; twice {
-			w.failf("%s appears twice: first in line %d", id, at.Line)
+			w.Failf("%s appears twice: first in line %d", id, at.Line)
 		}
 		if slices.Contains(r.callables, id) {
-			w.failf("%s is a function, too: want another name", id)
+			w.Failf("%s is a function, too: want another name", id)
 		}
 		seen[id] = w
 	}
@@ -272,7 +276,7 @@ func (r *modelReader) checkNames(p *Problem, m *Model) {
 		name(e.ID, e.Where)
 		for _, j := range e.Jumps {
 			if !states[j.State] {
-				e.Where.failf("event %s sets %s, which is no state", e.ID, j.State)
+				e.Where.Failf("event %s sets %s, which is no state", e.ID, j.State)
 			}
 		}
 	}

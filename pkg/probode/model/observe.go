@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // Observables returns what is observed in an experiment of p: the formulas of
@@ -35,7 +37,7 @@ func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []floa
 			return nil, nil, err
 		}
 	}
-	inputs := append(append([]string{TimeSymbol}, e.States...), p.paramNames()...)
+	inputs := append(append([]string{equations.Time}, e.States...), p.paramNames()...)
 	f, err := newProgram(inputs, formulas)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +49,7 @@ func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []floa
 // unmeasured adds the formulas of the observables of a model without data, by
 // writing out a row for each.
 func (p *Problem) unmeasured(e *Experiment, add func(id string, n *expr.Node)) (err error) {
-	defer catch(&err)
+	defer source.Catch(&err)
 	m := *e.Model
 	m.Data = nil
 	for _, o := range m.Observables {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -165,7 +166,7 @@ func (p *Problem) compile(e *Experiment) (*compiled, error) {
 func uses(s *System, id string) bool {
 	in := func(n *expr.Node) bool { return slices.Contains(n.Symbols(), id) }
 	for _, e := range s.Events {
-		if in(e.Time) || slices.ContainsFunc(e.Jumps, func(j Jump) bool { return in(j.Value) }) {
+		if in(e.Time) || slices.ContainsFunc(e.Jumps, func(j equations.Jump) bool { return in(j.Value) }) {
 			return true
 		}
 	}
@@ -177,7 +178,7 @@ func uses(s *System, id string) bool {
 // of the times of its events.
 func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, error) {
 	d, n, start := c.d, c.n, c.e.Model.Start
-	inputs := append(append([]string{TimeSymbol}, s.States...), c.params...)
+	inputs := append(append([]string{equations.Time}, s.States...), c.params...)
 	fail := func(err error) (*probode.Problem, []*program, error) {
 		return nil, nil, fmt.Errorf("%s: %w", c.title, err)
 	}
@@ -187,7 +188,7 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 		q.Theta = make([]float64, n+d)
 	}
 	for _, r := range s.Rates {
-		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), TimeSymbol)
+		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), equations.Time)
 	}
 
 	rates, err := newProgram(inputs, s.Rates)
@@ -336,9 +337,9 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (movin
 		early, start := e.Early, q.Span[0]
 		fit := func(t float64) float64 {
 			switch {
-			case t > start || t != t || early == AtStart:
+			case t > start || t != t || early == equations.AtStart:
 				return t
-			case early == Late:
+			case early == equations.Late:
 				return start
 			}
 			return math.Inf(-1) // missed
@@ -351,7 +352,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (movin
 }
 
 // jump returns the Jump of an event.
-func (c *compiled) jump(s *System, jumps []Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
+func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
 		values[k], index[k] = j.Value, slices.Index(s.States, j.State)

@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // Two problems in one file share the table of parameters.
@@ -167,7 +170,7 @@ func TestEventsAtOnce(t *testing.T) {
 		}
 		files["m.xml"] = xml
 		_, err := loadMap(t, files, "p.yaml", "a\tc0\tc1\t0.4\tinf", "a\t\tc1\t0.4\t3", "a\tc0\tc1", "a\t\tc1")
-		var e *Error
+		var e *source.Error
 		if c.refused != (errors.As(err, &e) && e.Feature == "events at the same time that depend on each other") || !c.refused && err != nil {
 			t.Errorf("%s: %v", c.events, err)
 		}
@@ -201,7 +204,7 @@ func TestNamesOfConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, TimeSymbol: 2})
+	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, equations.Time: 2})
 	if !near(got, 20+math.Pi) {
 		t.Errorf("rate %v: want %v", got, 20+math.Pi)
 	}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -146,7 +147,7 @@ func TestNoiseFormula(t *testing.T) {
 	p.Params[2].Lower, p.Params[2].Upper = 0.1, 3
 	p.Params[3].Lower, p.Params[3].Upper = 0.1, 10
 	m := p.Models[0]
-	m.States = append(m.States, State{ID: "z", Init: n("1"), Rate: n("-z")})
+	m.States = append(m.States, equations.State{ID: "z", Init: n("1"), Rate: n("-z")})
 	m.Observables[0].Formula, m.Observables[0].Noise = n("2*x + z"), n("0.1 + s*(2*x + z)")
 	b, err := p.Posterior()
 	if err != nil {
@@ -192,7 +193,7 @@ func TestPosteriorColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.States = append(m.States, State{ID: "v", Init: expr.Num(0), Rate: rate})
+		m.States = append(m.States, equations.State{ID: "v", Init: expr.Num(0), Rate: rate})
 		noise, err := expr.Parse("0.05 + 0.1*x + 0.01*time*k")
 		if err != nil {
 			t.Fatal(err)

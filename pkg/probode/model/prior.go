@@ -10,6 +10,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // A Prior is a distribution of a parameter: Type is "" for none, or one of the words that
@@ -91,7 +92,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		return q, fmt.Errorf("%q: want %s", strings.Join(params, ";"), f.form)
 	}
 	for i, to := range []*float64{&q.A, &q.B}[:want] {
-		v, err := parseNumber(strings.TrimSpace(params[i]))
+		v, err := source.ParseNumber(strings.TrimSpace(params[i]))
 		if err != nil || math.IsInf(v, 0) {
 			return q, fmt.Errorf("%q is not a finite number: want %s", params[i], f.form)
 		}
@@ -136,10 +137,10 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 }
 
 // prior reads the prior of a parameter; uniform ones default to the bounds.
-func (s *source) prior(line int, typ, params string, p *Param, petab bool) Prior {
+func readPrior(s *source.File, line int, typ, params string, p *Param, petab bool) Prior {
 	if typ == "" {
 		if params != "" {
-			s.failf(line, "parameters of a prior %q without its type", params)
+			s.Failf(line, "parameters of a prior %q without its type", params)
 		}
 		return Prior{}
 	}
@@ -152,13 +153,13 @@ func (s *source) prior(line int, typ, params string, p *Param, petab bool) Prior
 			}
 		}
 		last := len(names) - 1
-		s.failf(line, "prior %q: want %s or %s", typ, strings.Join(names[:last], ", "), names[last])
+		s.Failf(line, "prior %q: want %s or %s", typ, strings.Join(names[:last], ", "), names[last])
 	}
 	f := &families[i]
 	if params != "" {
 		q, err := f.prior(strings.Split(params, ";"))
 		if err != nil {
-			s.failf(line, "prior %s: %v", typ, err)
+			s.Failf(line, "prior %s: %v", typ, err)
 		}
 		return q
 	}
@@ -168,7 +169,7 @@ func (s *source) prior(line int, typ, params string, p *Param, petab bool) Prior
 	case "parameterScaleUniform":
 		return Prior{typ, p.Scale.Of(p.Lower), p.Scale.Of(p.Upper)}
 	}
-	s.failf(line, "prior %s without parameters: want %s", typ, f.form)
+	s.Failf(line, "prior %s without parameters: want %s", typ, f.form)
 	return Prior{}
 }
 

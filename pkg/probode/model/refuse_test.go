@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // tiny is a PEtab problem of one reaction, to spoil in every way.
@@ -113,7 +115,7 @@ func TestRefused(t *testing.T) {
 	}{
 		// YAML
 		{[]string{"format_version: 1", "format_version: 2.0.0"}, "p.yaml:1: PEtab 2.0.0 is not supported", "PEtab 2.0.0"},
-		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.tsv:2: parameter k appears twice", ""},
+		{[]string{"parameter_file: p.tsv", "parameter_file: [p.tsv, p.tsv]"}, "p.yaml:2: parameter_file has p.tsv twice: want each file once", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [m.xml, m.xml]"}, "p.yaml:4: 2 sbml_files: want one", ""},
 		{[]string{"sbml_files: [m.xml]", "sbml_files: [http://x/m.xml]"}, "p.yaml:4: file at a URL", "file at a URL"},
 		{[]string{"[m.xml]", "[absent.xml]"}, "absent.xml: cannot be opened", ""},
@@ -233,7 +235,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%.60q: no error: %+v", c.replace, p)
 			continue
 		}
-		var e *Error
+		var e *source.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%.60q: error of type %T", c.replace, err)
 			continue
@@ -301,7 +303,7 @@ func TestBombs(t *testing.T) {
 		t.Errorf("short rows: %v", err)
 	}
 	files["c.tsv"] = tiny["c.tsv"]
-	files["m.xml"] = strings.Replace(tiny["m.xml"], "<listOfReactions>", strings.Repeat("<x/>", maxElements)+"<listOfReactions>", 1)
+	files["m.xml"] = strings.Replace(tiny["m.xml"], "<listOfReactions>", strings.Repeat("<x/>", source.MaxElements)+"<listOfReactions>", 1)
 	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: more than 1048576 elements") {
 		t.Errorf("many elements: %v", err)
 	}

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/model/sbml"
 )
 
 const (
@@ -34,13 +37,13 @@ func withMath(t testing.TB, sbml string) string {
 }
 
 // lowerSBML reads a model and writes it out under a condition.
-func lowerSBML(t testing.TB, sbml string, set map[string]string) (x *Experiment, err error) {
-	defer catch(&err)
-	f := fsFiles(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, sbml))}}, ".")
-	m := f.readSBML("m.xml")
+func lowerSBML(t testing.TB, text string, set map[string]string) (x *Experiment, err error) {
+	defer source.Catch(&err)
+	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, ".")
+	m := &Model{Equations: *sbml.Read(f, "m.xml")}
 	c := Condition{ID: "c"}
 	for id, v := range set {
-		c.Set = append(c.Set, Setting{id, (&source{name: "condition"}).numberOrID(1, id, v)})
+		c.Set = append(c.Set, Setting{id, (&source.File{Name: "condition"}).NumberOrID(1, id, v)})
 	}
 	m.Conditions = []Condition{c}
 	p := &Problem{Models: []*Model{m}}
@@ -193,7 +196,7 @@ func TestSBML(t *testing.T) {
 			t.Errorf("%s: states %v", c.name, e.States)
 		}
 		for range 5 {
-			at := map[string]float64{TimeSymbol: rng.Float64()}
+			at := map[string]float64{equations.Time: rng.Float64()}
 			for _, s := range e.States {
 				at[s] = 1 + rng.Float64()
 			}
@@ -226,14 +229,14 @@ func TestSBMLEvents(t *testing.T) {
 	for _, c := range []struct {
 		trigger, attrs, more, assign string
 		time                         float64
-		early                        Early
+		early                        equations.Early
 		amount, volume               float64 // after it, from an amount 6 and a volume 2
 	}{
-		{"{time >= T}", `initialValue="true"`, "", double, 5, Missed, 6, 4},
-		{"{time > T}", `initialValue="true"`, "", set, 5, AtStart, 4 * 2, 2},
-		{"{time >= T}", `initialValue="false"`, "", set + double, 5, Late, 4 * 2, 4},
-		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, AtStart, 4 * 2, 4},
-		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, Missed, 14, 2},
+		{"{time >= T}", `initialValue="true"`, "", double, 5, equations.Missed, 6, 4},
+		{"{time > T}", `initialValue="true"`, "", set, 5, equations.AtStart, 4 * 2, 2},
+		{"{time >= T}", `initialValue="false"`, "", set + double, 5, equations.Late, 4 * 2, 4},
+		{"{2*time - 4 > T - time}", `initialValue="true"`, "", double + set, 3, equations.AtStart, 4 * 2, 4},
+		{"{T <= time}", `initialValue="true"`, "<priority>{2}</priority>", `<eventAssignment variable="A">{7}</eventAssignment>`, 5, equations.Missed, 14, 2},
 	} {
 		e, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
 		if err != nil {
@@ -263,7 +266,7 @@ func TestSBMLEvents(t *testing.T) {
 		{"{time < T}", `initialValue="false"`, "", set, "event that starts false"},
 	} {
 		_, err := lowerSBML(t, model(c.trigger, c.attrs, c.more, c.assign), nil)
-		var e *Error
+		var e *source.Error
 		if !errors.As(err, &e) || e.Feature != c.feature {
 			t.Errorf("%s %s: %v: want %s", c.trigger, c.assign, err, c.feature)
 		}

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -39,8 +40,8 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
 	}
-	slope := g.Diff(TimeSymbol).Simplify()
-	at0 := g.Substitute(map[string]*expr.Node{TimeSymbol: expr.Num(0)}).Simplify()
+	slope := g.Diff(equations.Time).Simplify()
+	at0 := g.Substitute(map[string]*expr.Node{equations.Time: expr.Num(0)}).Simplify()
 	if !l.fixed(slope) || !l.fixed(at0) {
 		return nil, false
 	}
@@ -50,7 +51,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 // fixed says that n depends on parameters at most.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
-		if name == TimeSymbol || l.index.states[name] != nil {
+		if name == equations.Time || l.index.states[name] != nil {
 			return false
 		}
 	}

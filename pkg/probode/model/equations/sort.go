@@ -1,14 +1,11 @@
-package model
+package equations
 
 import (
-	"strconv"
 	"strings"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// sortAssignments puts each after those it uses, and stops at a cycle.
-func sortAssignments(list []Assignment) []Assignment {
+// Sort puts each after those it uses, and stops at a cycle.
+func Sort(list []Assignment) []Assignment {
 	byID := map[string]int{}
 	for i, a := range list {
 		byID[a.ID] = i
@@ -47,7 +44,7 @@ func sortAssignments(list []Assignment) []Assignment {
 						break
 					}
 				}
-				list[next].Where.failf("the assignment of %s depends on itself, by way of %s", list[next].ID, strings.Join(path, ", "))
+				list[next].Where.Failf("the assignment of %s depends on itself, by way of %s", list[next].ID, strings.Join(path, ", "))
 			default:
 				state[next] = open
 				stack = append(stack, frame{next, list[next].Formula.Symbols()})

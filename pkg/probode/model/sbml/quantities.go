@@ -1,14 +1,16 @@
-package model
+package sbml
 
 import (
 	"slices"
+	"strconv"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
 // model writes the elements as equations.
-func (s *sbml) model() *Model {
-	m := &Model{Name: s.root.get("name"), TimeUnit: s.timeUnit(), unordered: true}
+func (s *reader) model() *equations.Equations {
+	m := &equations.Equations{Name: s.root.get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
 		m.Name = s.root.get("id")
 	}
@@ -22,20 +24,20 @@ func (s *sbml) model() *Model {
 	for _, e := range s.core("listOfEvents") {
 		s.event(e)
 	}
-	m.Assignments = sortAssignments(m.Assignments)
+	m.Assignments = equations.Sort(m.Assignments)
 	return m
 }
 
 // reaction makes its rate an assignment and adds it to what flows into its
 // species: extent per time, with the sign of the side.
-func (s *sbml) reaction(e *element) {
+func (s *reader) reaction(e *element) {
 	id := e.get("id")
 	if s.flag(e, "fast", false) {
-		s.refuse(e.line, "fast reaction", "reaction %s is fast", id)
+		s.Refuse(e.line, "fast reaction", "reaction %s is fast", id)
 	}
 	kinetics := e.first("kineticLaw")
 	if kinetics == nil {
-		s.refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
+		s.Refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
 	}
 	rate := s.mathOf(kinetics)
 	local := map[string]*expr.Node{}
@@ -43,27 +45,27 @@ func (s *sbml) reaction(e *element) {
 		for _, p := range kinetics.list(list) {
 			v := s.number(p, "value")
 			if v == nil {
-				s.failf(p.line, "local parameter %s has no value", p.get("id"))
+				s.Failf(p.line, "local parameter %s has no value", p.get("id"))
 			}
 			if local[p.get("id")] != nil {
-				s.failf(p.line, "local parameter %s appears twice", p.get("id"))
+				s.Failf(p.line, "local parameter %s appears twice", p.get("id"))
 			}
 			local[p.get("id")] = v
 		}
 	}
 	s.out.Assignments = append(s.out.Assignments,
-		Assignment{ID: id, Formula: rate.Substitute(local), Where: s.at(e.line)})
+		equations.Assignment{ID: id, Formula: rate.Substitute(local), Where: s.At(e.line)})
 	for _, side := range []struct {
 		list string
 		sign float64
 	}{{"listOfReactants", -1}, {"listOfProducts", 1}} {
 		for _, r := range e.list(side.list) {
 			if r.name != "speciesReference" {
-				s.failf(r.line, "<%s> in reaction %s: want speciesReference", r.name, id)
+				s.Failf(r.line, "<%s> in reaction %s: want speciesReference", r.name, id)
 			}
 			sp := r.get("species")
 			if s.species[sp] == nil {
-				s.failf(r.line, "reaction %s has the species %q, which is not defined", id, sp)
+				s.Failf(r.line, "reaction %s has the species %q, which is not defined", id, sp)
 			}
 			flow := expr.Call("times", s.stoichiometry(r, side.sign), expr.Sym(id))
 			if s.flow[sp] != nil {
@@ -75,7 +77,7 @@ func (s *sbml) reaction(e *element) {
 }
 
 // stoichiometry of a reactant or product, times sign.
-func (s *sbml) stoichiometry(r *element, sign float64) *expr.Node {
+func (s *reader) stoichiometry(r *element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
 			return expr.Num(sign * v)
@@ -89,26 +91,26 @@ func (s *sbml) stoichiometry(r *element, sign float64) *expr.Node {
 		return signed(s.mathOf(m))
 	}
 	if d := r.get("denominator"); d != "" && d != "1" {
-		s.refuse(r.line, "denominator of a stoichiometry", "want Level 2 or 3")
+		s.Refuse(r.line, "denominator of a stoichiometry", "want Level 2 or 3")
 	}
 	if v := s.number(r, "stoichiometry"); v != nil {
 		return signed(v)
 	}
 	if s.level == "3" {
-		s.failf(r.line, "no stoichiometry of %s", r.get("species"))
+		s.Failf(r.line, "no stoichiometry of %s", r.get("species"))
 	}
 	return expr.Num(sign)
 }
 
 // quantity makes a compartment, species, parameter or stoichiometry a state,
 // a constant or an assignment.
-func (s *sbml) quantity(e *element) {
-	id, at := e.get("id"), s.at(e.line)
+func (s *reader) quantity(e *element) {
+	id, at := e.get("id"), s.At(e.line)
 	if rule := s.assign[id]; rule != nil {
 		if e.name == "species" && s.flow[id] != nil && !s.flag(e, "boundaryCondition", false) {
-			s.failf(rule.line, "a rule sets the species %s, which reactions change", id)
+			s.Failf(rule.line, "a rule sets the species %s, which reactions change", id)
 		}
-		s.out.Assignments = append(s.out.Assignments, Assignment{ID: id, Formula: s.mathOf(rule), Where: s.at(rule.line)})
+		s.out.Assignments = append(s.out.Assignments, equations.Assignment{ID: id, Formula: s.mathOf(rule), Where: s.At(rule.line)})
 		return
 	}
 	if e.name == "species" {
@@ -124,26 +126,26 @@ func (s *sbml) quantity(e *element) {
 	}
 	value := s.number(e, attr)
 	if ia := s.init[id]; ia != nil {
-		value, at = s.mathOf(ia), s.at(ia.line)
+		value, at = s.mathOf(ia), s.At(ia.line)
 	}
 	switch {
 	case s.rate[id] != nil:
-		s.state(State{ID: id, Name: e.get("name"), Init: value, Rate: s.mathOf(s.rate[id]), Where: s.at(e.line)})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: value, Rate: s.mathOf(s.rate[id]), Where: s.At(e.line)})
 	case s.jumped[id]:
-		s.state(State{ID: id, Name: e.get("name"), Init: value, Rate: expr.Num(0), Where: s.at(e.line)})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: value, Rate: expr.Num(0), Where: s.At(e.line)})
 	default:
-		s.out.Constants = append(s.out.Constants, Constant{ID: id, Value: value, Where: at, Size: e.name == "compartment"})
+		s.out.Constants = append(s.out.Constants, equations.Constant{ID: id, Value: value, Where: at, Size: e.name == "compartment"})
 	}
 }
 
-func (s *sbml) state(x State) { s.out.States = append(s.out.States, x) }
+func (s *reader) state(x equations.State) { s.out.States = append(s.out.States, x) }
 
 // speciesState makes a species without an assignment rule a state or a constant.
-func (s *sbml) speciesState(e *element) {
-	id, at := e.get("id"), s.at(e.line)
+func (s *reader) speciesState(e *element) {
+	id, at := e.get("id"), s.At(e.line)
 	comp := e.get("compartment")
 	if s.compartments[comp] == nil {
-		s.failf(e.line, "species %s is in the compartment %q, which is not defined", id, comp)
+		s.Failf(e.line, "species %s is in the compartment %q, which is not defined", id, comp)
 	}
 	amountOnly := s.flag(e, "hasOnlySubstanceUnits", false)
 	if s.compartments[comp].get("spatialDimensions") == "0" {
@@ -152,7 +154,7 @@ func (s *sbml) speciesState(e *element) {
 	volume := expr.Sym(comp)
 	amount, conc := s.number(e, "initialAmount"), s.number(e, "initialConcentration")
 	if amount != nil && conc != nil {
-		s.failf(e.line, "species %s has both initialAmount and initialConcentration", id)
+		s.Failf(e.line, "species %s has both initialAmount and initialConcentration", id)
 	}
 	init := amount // of what the ID stands for
 	switch {
@@ -172,16 +174,16 @@ func (s *sbml) speciesState(e *element) {
 		flow = nil
 	}
 	if flow != nil && s.flag(e, "constant", false) {
-		s.failf(e.line, "species %s is constant, yet reactions change it", id)
+		s.Failf(e.line, "species %s is constant, yet reactions change it", id)
 	}
 	if rule := s.rate[id]; rule != nil {
 		if flow != nil {
-			s.failf(rule.line, "a rate rule sets the species %s, which reactions change", id)
+			s.Failf(rule.line, "a rate rule sets the species %s, which reactions change", id)
 		}
 		if !amountOnly && s.jumped[comp] {
-			s.refuse(rule.line, "event that changes a compartment", "species %s in it has a rate rule", id)
+			s.Refuse(rule.line, "event that changes a compartment", "species %s in it has a rate rule", id)
 		}
-		s.state(State{ID: id, Name: e.get("name"), Init: init, Rate: s.mathOf(rule), Where: at})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: s.mathOf(rule), Where: at})
 		return
 	}
 	if flow != nil {
@@ -191,7 +193,7 @@ func (s *sbml) speciesState(e *element) {
 		}
 		if cf != "" {
 			if s.parameters[cf] == nil {
-				s.failf(e.line, "conversionFactor %q of species %s is not defined", cf, id)
+				s.Failf(e.line, "conversionFactor %q of species %s is not defined", cf, id)
 			}
 			flow = expr.Call("times", expr.Sym(cf), flow)
 		}
@@ -199,7 +201,7 @@ func (s *sbml) speciesState(e *element) {
 	varying := s.assign[comp] != nil || s.rate[comp] != nil || s.jumped[comp]
 	switch {
 	case !amountOnly && varying:
-		x := State{ID: s.amountID(id), Name: e.get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
+		x := equations.State{ID: s.amountID(id), Name: e.get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
 		switch {
 		case amount != nil:
 			x.Init = amount
@@ -211,20 +213,20 @@ func (s *sbml) speciesState(e *element) {
 		}
 		s.state(x)
 		s.out.Assignments = append(s.out.Assignments,
-			Assignment{ID: id, Formula: expr.Call("divide", expr.Sym(x.ID), volume), Where: at})
+			equations.Assignment{ID: id, Formula: expr.Call("divide", expr.Sym(x.ID), volume), Where: at})
 	case flow != nil && amountOnly:
-		s.state(State{ID: id, Name: e.get("name"), Init: init, Rate: flow, Where: at})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: flow, Where: at})
 	case flow != nil:
-		s.state(State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Call("divide", flow, volume), Where: at})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Call("divide", flow, volume), Where: at})
 	case s.jumped[id]:
-		s.state(State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Num(0), Where: at})
+		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Num(0), Where: at})
 	default:
-		s.out.Constants = append(s.out.Constants, Constant{ID: id, Value: init, Where: at, Kept: true})
+		s.out.Constants = append(s.out.Constants, equations.Constant{ID: id, Value: init, Where: at, Kept: true})
 	}
 }
 
 // amountID is a name for the amount of a species.
-func (s *sbml) amountID(id string) string {
+func (s *reader) amountID(id string) string {
 	for id += "_amount"; s.ids[id] != 0; {
 		id += "_"
 	}
@@ -232,33 +234,33 @@ func (s *sbml) amountID(id string) string {
 }
 
 // event makes an event with a trigger such as time >= 5.
-func (s *sbml) event(e *element) {
+func (s *reader) event(e *element) {
 	id := e.get("id")
 	if id == "" {
-		id = "in line " + itoa(e.line)
+		id = "in line " + strconv.Itoa(e.line)
 	}
 	trigger := e.first("trigger")
 	if trigger == nil {
-		s.failf(e.line, "event %s has no trigger", id)
+		s.Failf(e.line, "event %s has no trigger", id)
 	}
 	if d := e.first("delay"); d != nil {
-		s.refuse(d.line, "delay of an event", "event %s has one: want the later time in the trigger", id)
+		s.Refuse(d.line, "delay of an event", "event %s has one: want the later time in the trigger", id)
 	}
 	if p := e.first("priority"); p != nil && len(s.core("listOfEvents")) > 1 {
-		s.refuse(p.line, "priority of an event", "event %s has one", id)
+		s.Refuse(p.line, "priority of an event", "event %s has one", id)
 	}
 	at, rising, strict := s.triggerTime(trigger, id)
-	early := Missed
+	early := equations.Missed
 	switch {
 	case !s.flag(trigger, "initialValue", true) && !rising:
-		s.refuse(trigger.line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
+		s.Refuse(trigger.line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
 	case !rising:
-		s.warnf(e.line, "event %s never happens: its trigger ends and does not begin", id)
+		s.Warnf(e.line, "event %s never happens: its trigger ends and does not begin", id)
 		return
 	case !s.flag(trigger, "initialValue", true):
-		early = Late
+		early = equations.Late
 	case strict:
-		early = AtStart
+		early = equations.AtStart
 	}
 	// Values are those just before the event, and so is the size that makes a
 	// concentration an amount: case 01780 of the SBML test suite.
@@ -267,24 +269,24 @@ func (s *sbml) event(e *element) {
 	for _, a := range e.list("listOfEventAssignments") {
 		v := a.get("variable")
 		if set[v] != nil {
-			s.failf(a.line, "event %s sets %s twice", id, v)
+			s.Failf(a.line, "event %s sets %s twice", id, v)
 		}
 		set[v] = s.mathOf(a)
 		order = append(order, a)
 	}
-	ev := Event{ID: id, Time: at, Early: early, Where: s.at(e.line)}
+	ev := equations.Event{ID: id, Time: at, Early: early, Where: s.At(e.line)}
 	for _, a := range order {
 		v := a.get("variable")
-		i := slices.IndexFunc(s.out.States, func(x State) bool { return x.ID == v || x.Of == v })
+		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
 		if i < 0 {
-			s.failf(a.line, "event %s sets %s, which is no state", id, v)
+			s.Failf(a.line, "event %s sets %s, which is no state", id, v)
 		}
 		x := s.out.States[i]
 		value := set[v]
 		if x.Of != "" {
 			value = expr.Call("times", value, x.Volume)
 		}
-		ev.Jumps = append(ev.Jumps, Jump{x.ID, value})
+		ev.Jumps = append(ev.Jumps, equations.Jump{State: x.ID, Value: value})
 	}
 	s.out.Events = append(s.out.Events, ev)
 }
@@ -292,7 +294,7 @@ func (s *sbml) event(e *element) {
 // triggerTime returns when a trigger of the kind a ≥ b, linear in time, is
 // crossed, whether it is true after that, and whether it is false at the very
 // time.
-func (s *sbml) triggerTime(trigger *element, id string) (at *expr.Node, rising, strict bool) {
+func (s *reader) triggerTime(trigger *element, id string) (at *expr.Node, rising, strict bool) {
 	op, args := s.mathOf(trigger).Operator()
 	var sign float64
 	switch op {
@@ -301,13 +303,13 @@ func (s *sbml) triggerTime(trigger *element, id string) (at *expr.Node, rising, 
 	case "lt", "leq":
 		sign = -1
 	default:
-		s.refuse(trigger.line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
+		s.Refuse(trigger.line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
 	}
 	g := expr.Call("minus", args[0], args[1])
-	slope, ok := g.Diff(TimeSymbol).Const()
-	g0 := g.Substitute(map[string]*expr.Node{TimeSymbol: expr.Num(0)})
+	slope, ok := g.Diff(equations.Time).Const()
+	g0 := g.Substitute(map[string]*expr.Node{equations.Time: expr.Num(0)})
 	if !ok || slope == 0 {
-		s.refuse(trigger.line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, s.mathOf(trigger))
+		s.Refuse(trigger.line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, s.mathOf(trigger))
 	}
 	at = expr.Call("divide", g0, expr.Num(-slope)).Simplify()
 	return at, sign*slope > 0, op == "gt" || op == "lt"

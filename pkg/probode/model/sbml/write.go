@@ -1,4 +1,4 @@
-package model
+package sbml
 
 import (
 	"bytes"
@@ -7,13 +7,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// sbml writes the model as SBML Level 3 Version 2: states as species of a
-// compartment of size 1 with rate rules, constants and the given parameters
-// (those that its formulas or conditions name) as parameters.
-func (m *Model) sbml(params []Param) []byte {
+// A Parameter is a constant that something else than the equations gives.
+type Parameter struct {
+	ID, Name string
+	Value    *expr.Node // nil if there is none
+}
+
+// Write writes equations and the parameters that they need as SBML Level 3 Version 2:
+// states as species of a compartment of size 1 with rate rules, constants and parameters
+// as parameters.
+func Write(m *equations.Equations, params []Parameter) []byte {
 	ids := map[string]bool{}
 	for _, q := range params {
 		ids[q.ID] = true
@@ -32,7 +40,7 @@ func (m *Model) sbml(params []Param) []byte {
 		compartment += "_"
 	}
 
-	w := &sbmlWriter{defined: func(s string) bool { return ids[s] }}
+	w := &writer{defined: func(s string) bool { return ids[s] }}
 	w.line(`<?xml version="1.0" encoding="UTF-8"?>`)
 	w.line(`<sbml xmlns="http://www.sbml.org/sbml/level3/version2/core" level="3" version="2">`)
 	w.line(`<model id="model" name="%s">`, escape(m.Name))
@@ -46,7 +54,7 @@ func (m *Model) sbml(params []Param) []byte {
 			return ""
 		}
 		if v, ok := n.Const(); ok && v-v == 0 {
-			return fmt.Sprintf(` %s="%s"`, attr, number(v))
+			return fmt.Sprintf(` %s="%s"`, attr, strconv.FormatFloat(v, 'g', -1, 64))
 		}
 		initial.add(`<initialAssignment symbol="%s">%s</initialAssignment>`, id, w.math(n))
 		return ""
@@ -59,7 +67,7 @@ func (m *Model) sbml(params []Param) []byte {
 	given := map[string]bool{}
 	for _, q := range params {
 		given[q.ID] = true
-		parameters.add(`<parameter id="%s"%s%s constant="true"/>`, q.ID, nameAttr(q.Name), init(q.ID, "value", nominal(q)))
+		parameters.add(`<parameter id="%s"%s%s constant="true"/>`, q.ID, nameAttr(q.Name), init(q.ID, "value", q.Value))
 	}
 	for _, k := range m.Constants {
 		switch {
@@ -85,7 +93,7 @@ func (m *Model) sbml(params []Param) []byte {
 	return w.Bytes()
 }
 
-type sbmlWriter struct {
+type writer struct {
 	bytes.Buffer
 	defined func(string) bool
 }
@@ -94,9 +102,9 @@ type list []string
 
 func (l *list) add(format string, args ...any) { *l = append(*l, fmt.Sprintf(format, args...)) }
 
-func (w *sbmlWriter) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-func (w *sbmlWriter) list(name string, l list) {
+func (w *writer) list(name string, l list) {
 	if len(l) == 0 {
 		return
 	}
@@ -109,7 +117,7 @@ func (w *sbmlWriter) list(name string, l list) {
 
 // math writes a formula. A name that the model does not define is one of a
 // constant such as pi.
-func (w *sbmlWriter) math(n *expr.Node) string {
+func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
 		if v, ok := expr.Constant(name); ok && !w.defined(name) {
@@ -120,20 +128,20 @@ func (w *sbmlWriter) math(n *expr.Node) string {
 }
 
 // events writes events with the triggers that triggerTime reads as they are.
-func (w *sbmlWriter) events(events []Event) list {
+func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
 		op, initial := "geq", true
 		t, fixed := e.Time.Const()
 		switch {
-		case e.Early == Late, e.Early == AtStart && fixed && t == 0:
+		case e.Early == equations.Late, e.Early == equations.AtStart && fixed && t == 0:
 			initial = false
-		case e.Early == AtStart && !fixed:
+		case e.Early == equations.AtStart && !fixed:
 			op = "gt"
 		}
-		trigger := expr.Call(op, expr.Sym(TimeSymbol), e.Time)
+		trigger := expr.Call(op, expr.Sym(equations.Time), e.Time)
 		id := e.ID
-		if !isID(id) {
+		if !source.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)
 		}
 		s := fmt.Sprintf(`<event id="%s" useValuesFromTriggerTime="true"><trigger initialValue="%v" persistent="true">%s</trigger><listOfEventAssignments>`,
@@ -152,17 +160,6 @@ func nameAttr(name string) string {
 	}
 	return fmt.Sprintf(` name="%s"`, escape(name))
 }
-
-// nominal is the nominal value of a parameter, nil if it has none.
-func nominal(q Param) *expr.Node {
-	if q.Nominal != q.Nominal {
-		return nil
-	}
-	return expr.Num(q.Nominal)
-}
-
-// number writes a number with as many digits as it takes to read it back.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func escape(s string) string {
 	var b strings.Builder

@@ -1,14 +1,14 @@
-package model
+package sbml
 
 import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
 // An element is an XML element with its line; <math> is read at once.
@@ -25,8 +25,8 @@ const mathML = "http://www.w3.org/1998/Math/MathML"
 // readXML reads the tree of elements, without notes and annotations, which
 // say nothing that is computed. A document type is refused: it is where
 // entities that expand to gigabytes are declared.
-func (s *source) readXML() *element {
-	d := xml.NewDecoder(bytes.NewReader(s.text))
+func readXML(s *source.File) *element {
+	d := xml.NewDecoder(bytes.NewReader(s.Text))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
 		switch strings.ToLower(charset) {
 		case "us-ascii", "ascii":
@@ -46,27 +46,27 @@ func (s *source) readXML() *element {
 			return root
 		}
 		if err == io.EOF {
-			s.failf(0, "no XML element: want SBML")
+			s.Failf(0, "no XML element: want SBML")
 		}
 		if err != nil {
-			s.failXML(line, err)
+			failXML(s, line, err)
 		}
 		switch tok := tok.(type) {
 		case xml.Directive:
-			s.failf(line, "<!%.20s …>: want SBML without a document type", tok)
+			s.Failf(line, "<!%.20s …>: want SBML without a document type", tok)
 		case xml.StartElement:
 			if root != nil && len(open) == 0 {
-				s.failf(line, "a second root element <%s>", tok.Name.Local)
+				s.Failf(line, "a second root element <%s>", tok.Name.Local)
 			}
-			if len(open) >= maxDepth {
-				s.failf(line, "elements nested more than %d deep", maxDepth)
+			if len(open) >= source.MaxDepth {
+				s.Failf(line, "elements nested more than %d deep", source.MaxDepth)
 			}
-			if elements++; elements > maxElements {
-				s.failf(line, "more than %d elements: want a smaller file", maxElements)
+			if elements++; elements > source.MaxElements {
+				s.Failf(line, "more than %d elements: want a smaller file", source.MaxElements)
 			}
 			if tok.Name.Local == "annotation" || tok.Name.Local == "notes" {
 				if err := d.Skip(); err != nil {
-					s.failXML(line, err)
+					failXML(s, line, err)
 				}
 				continue
 			}
@@ -80,7 +80,7 @@ func (s *source) readXML() *element {
 			if e.name == "math" && e.space == mathML {
 				if e.math, err = expr.ParseMathML(d, tok); err != nil {
 					line, _ = d.InputPos()
-					s.failMath(line, err)
+					s.FailMath(line, "", err)
 				}
 				continue
 			}
@@ -91,38 +91,18 @@ func (s *source) readXML() *element {
 			if len(open) > 0 && len(bytes.TrimSpace(tok)) > 0 && open[len(open)-1].space != mathML {
 				// SBML keeps everything in attributes.
 				if p := open[len(open)-1]; p.name != "message" {
-					s.failf(line, "text %.20q inside <%s>", bytes.TrimSpace(tok), p.name)
+					s.Failf(line, "text %.20q inside <%s>", bytes.TrimSpace(tok), p.name)
 				}
 			}
 		}
 	}
 }
 
-func (s *source) failXML(line int, err error) {
+func failXML(s *source.File, line int, err error) {
 	if se, ok := err.(*xml.SyntaxError); ok {
-		s.failf(se.Line, "XML: %s", se.Msg)
+		s.Failf(se.Line, "XML: %s", se.Msg)
 	}
-	s.failf(line, "XML: %v", err)
-}
-
-// atLine is the place that errors of MathML begin with: the line is said already.
-var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
-
-// failMath stops at a formula that cannot be read, by the name of what it uses
-// where that is known and not supported.
-func (s *source) failMath(line int, err error) { s.failMathOf(line, "", err) }
-
-func (s *source) failMathOf(line int, what string, err error) {
-	msg := atLine.ReplaceAllString(err.Error(), "$1")
-	if what != "" {
-		what += ": "
-	}
-	for _, feature := range []string{"delay", "rateOf"} {
-		if strings.Contains(msg, feature) {
-			panic(&Error{File: s.name, Line: line, Feature: feature, Msg: oneLine(what + msg)})
-		}
-	}
-	s.failf(line, "%s%s", what, msg)
+	s.Failf(line, "XML: %v", err)
 }
 
 // get returns an attribute without a prefix, "" if it is absent.

@@ -1,45 +1,48 @@
-package model
+// Package sbml reads models of SBML Level 2 and 3 as equations, and writes equations as SBML.
+package sbml
 
 import (
 	"math"
 	"strings"
 
+	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// readSBML reads a model of SBML Level 2 or 3: compartments, species and
+// Read reads a model of SBML Level 2 or 3: compartments, species and
 // parameters become states, constants and assignments, reactions their rates.
 //
 // A species stands in formulas for its concentration, or for its amount if it
 // hasOnlySubstanceUnits, and that is what its state is. Only where a
 // compartment changes its size is the state of the former an amount, which
 // mixing and dilution leave alone, and the concentration an assignment.
-func (f *files) readSBML(name string) *Model {
-	s := f.read(name, maxXML)
-	root := s.readXML()
+func Read(f *source.Files, name string) *equations.Equations {
+	s := f.Read(name, source.MaxXML)
+	root := readXML(s)
 	if root.name != "sbml" || !strings.HasPrefix(root.space, "http://www.sbml.org/sbml/level") {
-		s.failf(root.line, "root element <%s>: want <sbml>", root.name)
+		s.Failf(root.line, "root element <%s>: want <sbml>", root.name)
 	}
-	b := &sbml{source: s, level: root.get("level"), ids: map[string]int{},
+	b := &reader{File: s, level: root.get("level"), ids: map[string]int{},
 		functions: map[string]*expr.Node{}, species: map[string]*element{}, compartments: map[string]*element{},
 		parameters: map[string]*element{}, reactions: map[string]*element{}, factors: map[string]*element{},
 		init: map[string]*element{}, assign: map[string]*element{}, rate: map[string]*element{},
 		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*element]*expr.Node{}}
 	if b.level != "2" && b.level != "3" {
-		s.refuse(root.line, "SBML Level "+b.level, "want Level 2 or 3")
+		s.Refuse(root.line, "SBML Level "+b.level, "want Level 2 or 3")
 	}
 	b.packages(root)
 	b.root = root.first("model")
 	if b.root == nil {
-		s.failf(root.line, "<sbml> without a <model>")
+		s.Failf(root.line, "<sbml> without a <model>")
 	}
 	b.collect()
 	return b.model()
 }
 
-// sbml holds the elements of a model by ID while it is written as equations.
-type sbml struct {
-	*source
+// A reader holds the elements of a model by ID while it is written as equations.
+type reader struct {
+	*source.File
 	level string
 	root  *element
 	ids   map[string]int // line of each ID
@@ -52,12 +55,12 @@ type sbml struct {
 	flow                                                  map[string]*expr.Node
 	maths                                                 map[*element]*expr.Node
 
-	out *Model
+	out *equations.Equations
 }
 
 // packages refuses packages of Level 3 that change the meaning of the model, if
 // it uses them.
-func (s *sbml) packages(root *element) {
+func (s *reader) packages(root *element) {
 	required := map[string]bool{}
 	for _, a := range root.attr {
 		if a.Name.Local == "required" && a.Name.Space != "" {
@@ -68,7 +71,7 @@ func (s *sbml) packages(root *element) {
 	visit = func(e *element) {
 		if e.space != root.space && e.space != mathML {
 			if required[e.space] {
-				s.refuse(e.line, "SBML package "+packageName(e.space), "<%s> changes what the model means", e.name)
+				s.Refuse(e.line, "SBML package "+packageName(e.space), "<%s> changes what the model means", e.name)
 			}
 			return // layout, render, groups: nothing that is computed
 		}
@@ -89,7 +92,7 @@ func packageName(space string) string {
 }
 
 // core are the elements of a list of the model, without those of packages.
-func (s *sbml) core(list string) []*element {
+func (s *reader) core(list string) []*element {
 	var out []*element
 	for _, e := range s.root.list(list) {
 		if e.space == s.root.space {
@@ -100,7 +103,7 @@ func (s *sbml) core(list string) []*element {
 }
 
 // collect reads what has an ID, and what sets it.
-func (s *sbml) collect() {
+func (s *reader) collect() {
 	for _, e := range s.core("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
 	}
@@ -127,7 +130,7 @@ func (s *sbml) collect() {
 		}
 	}
 	for _, e := range s.core("listOfConstraints") {
-		s.refuse(e.line, "constraint", "a model that stops where a constraint fails")
+		s.Refuse(e.line, "constraint", "a model that stops where a constraint fails")
 	}
 	for _, e := range s.core("listOfInitialAssignments") {
 		s.setBy(s.init, e, "symbol")
@@ -139,28 +142,28 @@ func (s *sbml) collect() {
 		case "rateRule":
 			s.setBy(s.rate, e, "variable")
 		case "algebraicRule":
-			s.refuse(e.line, "algebraicRule", "want assignment and rate rules")
+			s.Refuse(e.line, "algebraicRule", "want assignment and rate rules")
 		default:
-			s.failf(e.line, "a rule <%s>: want assignmentRule or rateRule", e.name)
+			s.Failf(e.line, "a rule <%s>: want assignmentRule or rateRule", e.name)
 		}
 	}
 	for _, e := range s.core("listOfRules") {
 		id := e.get("variable")
 		if s.assign[id] != nil && s.rate[id] != nil {
-			s.failf(e.line, "%s has an assignment and a rate rule", id)
+			s.Failf(e.line, "%s has an assignment and a rate rule", id)
 		}
 		if other := s.init[id]; other != nil && s.assign[id] != nil {
-			s.failf(other.line, "%s has an initial assignment and an assignment rule", id)
+			s.Failf(other.line, "%s has an initial assignment and an assignment rule", id)
 		}
 	}
 	for _, e := range s.core("listOfEvents") {
 		for _, a := range e.list("listOfEventAssignments") {
 			v := a.get("variable")
 			if s.entity(v) == nil {
-				s.failf(a.line, "an event sets %q, which is no compartment, species or parameter", v)
+				s.Failf(a.line, "an event sets %q, which is no compartment, species or parameter", v)
 			}
 			if s.assign[v] != nil {
-				s.failf(a.line, "an event sets %s, which has an assignment rule", v)
+				s.Failf(a.line, "an event sets %s, which has an assignment rule", v)
 			}
 			s.changeable(a.line, "an event", v)
 			s.jumped[v] = true
@@ -169,73 +172,60 @@ func (s *sbml) collect() {
 }
 
 // id returns the ID of an element, which no other may have.
-func (s *sbml) id(e *element) string {
+func (s *reader) id(e *element) string {
 	id := e.get("id")
 	switch {
 	case id == "":
-		s.failf(e.line, "<%s> without an id", e.name)
-	case !isID(id):
-		s.failf(e.line, "id %q: want letters, digits and _, no digit first", id)
-	case id == TimeSymbol:
-		s.failf(e.line, "<%s> with the id %s, which is the time here: want another", e.name, id)
+		s.Failf(e.line, "<%s> without an id", e.name)
+	case !source.IsID(id):
+		s.Failf(e.line, "id %q: want letters, digits and _, no digit first", id)
+	case id == equations.Time:
+		s.Failf(e.line, "<%s> with the id %s, which is the time here: want another", e.name, id)
 	}
 	if line, twice := s.ids[id]; twice {
-		s.failf(e.line, "id %s appears twice: first in line %d", id, line)
+		s.Failf(e.line, "id %s appears twice: first in line %d", id, line)
 	}
 	s.ids[id] = e.line
 	return id
 }
 
 // mathOf returns the formula of an element, the model's functions put in.
-func (s *sbml) mathOf(e *element) *expr.Node {
+func (s *reader) mathOf(e *element) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
 	}
 	m := e.first("math")
 	if m == nil || m.math == nil {
-		s.failf(e.line, "<%s> without <math>", e.name)
+		s.Failf(e.line, "<%s> without <math>", e.name)
 	}
 	n, err := m.math.Expand(s.functions)
 	if err != nil {
-		s.failMath(m.line, err)
+		s.FailMath(m.line, "", err)
 	}
 	if _, _, ok := n.Lambda(); ok {
-		s.failf(m.line, "<%s> holds a lambda: want an expression", e.name)
+		s.Failf(m.line, "<%s> holds a lambda: want an expression", e.name)
 	}
 	if n.Boolean() != (e.name == "trigger") {
-		s.failf(m.line, "<%s> holds a condition where a number is wanted, or the other way round", e.name)
+		s.Failf(m.line, "<%s> holds a condition where a number is wanted, or the other way round", e.name)
 	}
 	s.maths[e] = n
 	return n
 }
 
 // lambda returns a function definition as it stands.
-func (s *sbml) lambda(e *element) *expr.Node {
+func (s *reader) lambda(e *element) *expr.Node {
 	m := e.first("math")
 	if m == nil || m.math == nil {
-		s.failf(e.line, "function %s has no <math>", e.get("id"))
+		s.Failf(e.line, "function %s has no <math>", e.get("id"))
 	}
 	if _, _, ok := m.math.Lambda(); !ok {
-		s.failf(m.line, "function %s is no lambda", e.get("id"))
+		s.Failf(m.line, "function %s is no lambda", e.get("id"))
 	}
 	return m.math
 }
 
-// isID says whether s is letters, digits and _, with no digit first.
-func isID(s string) bool {
-	for i, c := range s {
-		switch {
-		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
-		case '0' <= c && c <= '9' && i > 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
-
 // entity returns what has a value that can be set.
-func (s *sbml) entity(id string) *element {
+func (s *reader) entity(id string) *element {
 	for _, in := range []map[string]*element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
 			return e
@@ -245,13 +235,13 @@ func (s *sbml) entity(id string) *element {
 }
 
 // setBy notes what a rule or initial assignment sets, once for each ID.
-func (s *sbml) setBy(into map[string]*element, e *element, attr string) {
+func (s *reader) setBy(into map[string]*element, e *element, attr string) {
 	id := e.get(attr)
 	if s.entity(id) == nil {
-		s.failf(e.line, "%s of %q, which is no compartment, species or parameter", e.name, id)
+		s.Failf(e.line, "%s of %q, which is no compartment, species or parameter", e.name, id)
 	}
 	if first := into[id]; first != nil {
-		s.failf(e.line, "a second %s of %s: the first is in line %d", e.name, id, first.line)
+		s.Failf(e.line, "a second %s of %s: the first is in line %d", e.name, id, first.line)
 	}
 	if attr == "variable" {
 		s.changeable(e.line, "a rule", id)
@@ -260,16 +250,16 @@ func (s *sbml) setBy(into map[string]*element, e *element, attr string) {
 }
 
 // changeable stops if something is constant and yet set.
-func (s *sbml) changeable(line int, by, id string) {
+func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.name != "species" // the default of Level 2
 	if s.flag(e, "constant", def) {
-		s.failf(line, "%s sets %s, which is constant", by, id)
+		s.Failf(line, "%s sets %s, which is constant", by, id)
 	}
 }
 
 // flag returns a boolean attribute.
-func (s *sbml) flag(e *element, name string, def bool) bool {
+func (s *reader) flag(e *element, name string, def bool) bool {
 	switch v := e.get(name); v {
 	case "":
 		return def
@@ -278,21 +268,21 @@ func (s *sbml) flag(e *element, name string, def bool) bool {
 	case "false", "0":
 		return false
 	default:
-		s.failf(e.line, "%s is %q: want true or false", name, v)
+		s.Failf(e.line, "%s is %q: want true or false", name, v)
 		return false
 	}
 }
 
 // number returns the value of an attribute, nil if it is absent or NaN, with
 // which SBML says that there is none.
-func (s *sbml) number(e *element, name string) *expr.Node {
+func (s *reader) number(e *element, name string) *expr.Node {
 	v := e.get(name)
 	if v == "" || v == "NaN" {
 		return nil
 	}
-	x, err := parseNumber(v)
+	x, err := source.ParseNumber(v)
 	if err != nil || math.IsInf(x, 0) {
-		s.failf(e.line, "%s is %q: want a finite number", name, v)
+		s.Failf(e.line, "%s is %q: want a finite number", name, v)
 	}
 	return expr.Num(x)
 }
@@ -311,17 +301,17 @@ var unitKinds = func() map[string]bool {
 
 // checkUnits warns of units that do not exist. Formulas are computed with the
 // numbers as they stand, so units change nothing.
-func (s *sbml) checkUnits() {
+func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.core("listOfUnitDefinitions") {
 		id := e.get("id")
 		if defined[id] {
-			s.failf(e.line, "unit %s is defined twice", id)
+			s.Failf(e.line, "unit %s is defined twice", id)
 		}
 		defined[id] = true
 		for _, u := range e.list("listOfUnits") {
 			if !unitKinds[u.get("kind")] {
-				s.warnf(u.line, "unit %s is made of %q, which is no base unit", id, u.get("kind"))
+				s.Warnf(u.line, "unit %s is made of %q, which is no base unit", id, u.get("kind"))
 			}
 		}
 	}
@@ -329,7 +319,7 @@ func (s *sbml) checkUnits() {
 		for _, e := range s.core(list) {
 			for _, a := range []string{"units", "substanceUnits", "spatialSizeUnits"} {
 				if u := e.get(a); u != "" && !defined[u] && !unitKinds[u] {
-					s.warnf(e.line, "%s of %s is %s, which is not defined", a, e.get("id"), u)
+					s.Warnf(e.line, "%s of %s is %s, which is not defined", a, e.get("id"), u)
 				}
 			}
 		}
@@ -337,7 +327,7 @@ func (s *sbml) checkUnits() {
 }
 
 // timeUnit is the unit of time, if the model names one.
-func (s *sbml) timeUnit() string {
+func (s *reader) timeUnit() string {
 	id := s.root.get("timeUnits")
 	if id == "" {
 		id = "time"

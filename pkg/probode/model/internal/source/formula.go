@@ -1,0 +1,63 @@
+package source
+
+import (
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/expr"
+)
+
+// Formula parses a formula.
+func (s *File) Formula(line int, what, text string, functions ...string) *expr.Node {
+	n, err := expr.Parse(text, functions...)
+	if err != nil {
+		s.FailMath(line, what, err)
+	}
+	if n.Boolean() {
+		s.Failf(line, "%s %q is a condition: want a number", what, text)
+	}
+	return n
+}
+
+// NumberOrID reads a finite number or an ID.
+func (s *File) NumberOrID(line int, what, v string) *expr.Node {
+	if x, err := ParseNumber(v); err == nil && !math.IsInf(x, 0) {
+		return expr.Num(x)
+	}
+	if !IsID(v) || expr.Reserved(v) {
+		s.Failf(line, "%s is %q: want a finite number or the ID of a parameter", what, v)
+	}
+	return expr.Sym(v)
+}
+
+// IsID says whether s is letters, digits and _, with no digit first.
+func IsID(s string) bool {
+	for i, c := range s {
+		switch {
+		case c == '_', 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z':
+		case '0' <= c && c <= '9' && i > 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// atLine is the place that errors of MathML begin with: the line is said already.
+var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
+
+// FailMath stops at a formula that cannot be read, by the name of what it uses where that is
+// known and not supported. what names the formula; it may be empty.
+func (s *File) FailMath(line int, what string, err error) {
+	msg := atLine.ReplaceAllString(err.Error(), "$1")
+	if what != "" {
+		what += ": "
+	}
+	for _, feature := range []string{"delay", "rateOf"} {
+		if strings.Contains(msg, feature) {
+			panic(&Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(what + msg)})
+		}
+	}
+	s.Failf(line, "%s%s", what, msg)
+}

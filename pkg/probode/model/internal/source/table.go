@@ -1,0 +1,226 @@
+package source
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Table is a TSV or CSV file with a header: cells by the name of their
+// column, each row with its line.
+type Table struct {
+	*File
+	Columns []string
+	Rows    []Row
+
+	index map[string]int
+}
+
+// A Row is a line of a table.
+type Row struct {
+	Line  int
+	Cells []string // fewer than columns if the line ends early
+
+	t *Table
+}
+
+// More than any table needs.
+const (
+	maxColumns = 10000
+	maxCells   = 1 << 23
+)
+
+// ReadTable reads a table with tabs between its cells, or commas if the header has no
+// tab. Blanks around a cell are cut off, and empty rows are left out.
+func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
+
+// Table reads a table; lines that begin with the rune comment, if it is not 0,
+// are left out.
+func (s *File) Table(comment rune) *Table {
+	s.utf8()
+	t := &Table{File: s, index: map[string]int{}}
+
+	header, rest, _ := bytes.Cut(s.Text, []byte("\n"))
+	for comment != 0 && len(rest) > 0 && (len(bytes.TrimSpace(header)) == 0 || rune(header[0]) == comment) {
+		header, rest, _ = bytes.Cut(rest, []byte("\n"))
+	}
+	// The reader takes \r\n as \n but not a lone \r, the line end of old
+	// spreadsheets, which would make one long header.
+	if i := bytes.IndexByte(header, '\r'); i >= 0 && i < len(header)-1 {
+		s.Failf(1, "lines end with a carriage return alone: want \\n or \\r\\n")
+	}
+	r := csv.NewReader(bytes.NewReader(s.Text))
+	r.FieldsPerRecord = -1
+	r.Comment = comment
+	if bytes.IndexByte(header, '\t') >= 0 || bytes.IndexByte(header, ',') < 0 {
+		// PEtab's tables know no quoting rules of their own; pandas, which
+		// reads them elsewhere, understands quotes as CSV does.
+		r.Comma = '\t'
+	}
+	total := 0
+	for {
+		cells, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if pe := (*csv.ParseError)(nil); errors.As(err, &pe) {
+				s.Failf(pe.StartLine, "a table row that cannot be read: %v", pe.Err)
+			}
+			s.Failf(0, "%v", err)
+		}
+		line, _ := r.FieldPos(0)
+		empty := true
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+			empty = empty && cells[i] == ""
+		}
+		if empty {
+			continue
+		}
+		if t.Columns == nil {
+			t.header(line, cells)
+			continue
+		}
+		// Spreadsheets leave empty cells behind the last column.
+		for len(cells) > len(t.Columns) && cells[len(cells)-1] == "" {
+			cells = cells[:len(cells)-1]
+		}
+		if len(cells) > len(t.Columns) {
+			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
+		}
+		// Rows that end early are not filled up: a header of many columns
+		// would make them large.
+		if total += len(cells); total > maxCells {
+			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
+		}
+		t.Rows = append(t.Rows, Row{t: t, Line: line, Cells: cells})
+	}
+	if t.Columns == nil {
+		s.Failf(0, "empty: want a table with a header")
+	}
+	return t
+}
+
+func (t *Table) header(line int, cells []string) {
+	for len(cells) > 0 && cells[len(cells)-1] == "" {
+		cells = cells[:len(cells)-1]
+	}
+	if len(cells) > maxColumns {
+		t.Failf(line, "%d columns: want at most %d", len(cells), maxColumns)
+	}
+	for i, c := range cells {
+		if c == "" {
+			t.Failf(line, "column %d has no name", i+1)
+		}
+		if _, twice := t.index[c]; twice {
+			t.Failf(line, "column %s appears twice", c)
+		}
+		t.index[c] = i
+	}
+	t.Columns = slices.Clone(cells)
+}
+
+// Has says whether there is such a column.
+func (t *Table) Has(column string) bool {
+	_, ok := t.index[column]
+	return ok
+}
+
+// Need stops unless all of the columns exist.
+func (t *Table) Need(columns ...string) {
+	for _, c := range columns {
+		if !t.Has(c) {
+			has := "it has " + strings.Join(t.Columns, ", ")
+			if len(t.Columns) == 1 && strings.Contains(has, ";") {
+				has += ", which seem to be parted by semicolons: want commas or tabs"
+			}
+			t.Failf(1, "no column %s: want %s: %s", c, strings.Join(columns, ", "), has)
+		}
+	}
+}
+
+// Get returns a cell, "" if it is empty, not a number in the words of pandas
+// (a missing value), or if there is no such column.
+func (r Row) Get(column string) string {
+	i, ok := r.t.index[column]
+	if !ok || i >= len(r.Cells) {
+		return ""
+	}
+	switch c := r.Cells[i]; c {
+	case "NaN", "nan", "NA", "N/A", "NULL", "null", "<NA>":
+		return ""
+	default:
+		return c
+	}
+}
+
+// Must returns a cell that may not be empty.
+func (r Row) Must(column string) string {
+	c := r.Get(column)
+	if c == "" {
+		r.t.Failf(r.Line, "%s is empty", column)
+	}
+	return c
+}
+
+// Number returns a finite number of a cell that may not be empty.
+func (r Row) Number(column string) float64 {
+	c := r.Must(column)
+	v, err := ParseNumber(c)
+	if err != nil || math.IsInf(v, 0) {
+		r.t.Failf(r.Line, "%s is %q: want a finite number", column, c)
+	}
+	return v
+}
+
+// ParseNumber reads a decimal number: a hexadecimal one, or one with
+// underscores, is a word that Go alone takes for a number.
+func ParseNumber(s string) (float64, error) {
+	if strings.ContainsAny(s, "_xXpP") {
+		return 0, strconv.ErrSyntax
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil && math.IsInf(v, 0) { // a finite number beyond the range
+		return v, err
+	}
+	if math.IsNaN(v) {
+		return v, strconv.ErrSyntax
+	}
+	return v, err
+}
+
+// ExtraColumns warns of columns that PEtab does not know.
+func (t *Table) ExtraColumns(known ...string) {
+	is := map[string]bool{}
+	for _, k := range known {
+		is[k] = true
+	}
+	for _, c := range t.Columns {
+		if !is[c] {
+			t.Warnf(1, "column %s is not one of PEtab's and is not read", c)
+		}
+	}
+}
+
+// NumberOr returns the finite number of a cell, NaN if it is empty.
+func (r Row) NumberOr(column string) float64 {
+	if r.Get(column) == "" {
+		return math.NaN()
+	}
+	return r.Number(column)
+}
+
+// ID returns a cell that is an ID.
+func (r Row) ID(column string) string {
+	id := r.Must(column)
+	if !IsID(id) {
+		r.t.Failf(r.Line, "%s is %q: want letters, digits and _, no digit first", column, id)
+	}
+	return id
+}

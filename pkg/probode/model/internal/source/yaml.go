@@ -1,0 +1,203 @@
+package source
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// A Node is a value of a YAML file with its line, aliases written out. Scalars
+// keep the text of the file: whether y, no or 1e5 are words or numbers is for
+// the reader of the field to say, not for YAML.
+type Node struct {
+	File *File
+	Line int
+	Kind yaml.Kind
+
+	Text  string // of a scalar
+	Items []*Node
+	Keys  []string // of a mapping, in the order of the file
+	ByKey map[string]*Node
+	Null  bool
+}
+
+// YAML reads the one document of a file.
+func (s *File) YAML() *Node {
+	s.utf8()
+	d := yaml.NewDecoder(bytes.NewReader(s.Text))
+	var doc, second yaml.Node
+	if err := d.Decode(&doc); err == io.EOF {
+		s.Failf(0, "empty: want a YAML mapping")
+	} else if err != nil {
+		s.Failf(0, "%s", yamlMessage(err))
+	}
+	if err := d.Decode(&second); err == nil {
+		s.Failf(second.Line, "a second YAML document: want one")
+	} else if err != io.EOF {
+		s.Failf(0, "%s", yamlMessage(err))
+	}
+	if len(doc.Content) != 1 {
+		s.Failf(0, "empty: want a YAML mapping")
+	}
+	left := maxNodes
+	return s.node(doc.Content[0], 0, &left)
+}
+
+func yamlMessage(err error) string {
+	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+}
+
+// node copies y with its aliases written out; left counts down over the whole
+// file, so that aliases of aliases end in an error and not in gigabytes.
+func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
+	if *left--; *left < 0 {
+		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)
+	}
+	if depth > MaxDepth {
+		s.Failf(y.Line, "values nested more than %d deep", MaxDepth)
+	}
+	if y.Kind == yaml.AliasNode {
+		return s.node(y.Alias, depth+1, left)
+	}
+	n := &Node{File: s, Line: y.Line, Kind: y.Kind}
+	switch y.Kind {
+	case yaml.ScalarNode:
+		switch y.ShortTag() {
+		case "!!str", "!!int", "!!float", "!!bool", "!!timestamp":
+			n.Text = strings.TrimSpace(y.Value)
+		case "!!null":
+			n.Null = true
+		default:
+			s.Failf(y.Line, "tag %s: want a word or a number", y.ShortTag())
+		}
+	case yaml.SequenceNode:
+		for _, c := range y.Content {
+			n.Items = append(n.Items, s.node(c, depth+1, left))
+		}
+	case yaml.MappingNode:
+		n.ByKey = map[string]*Node{}
+		for i := 0; i+1 < len(y.Content); i += 2 {
+			k := y.Content[i]
+			if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" {
+				s.Failf(k.Line, "a key that is not a word")
+			}
+			if _, twice := n.ByKey[k.Value]; twice {
+				s.Failf(k.Line, "%s appears twice", k.Value)
+			}
+			n.Keys = append(n.Keys, k.Value)
+			n.ByKey[k.Value] = s.node(y.Content[i+1], depth+1, left)
+		}
+	default:
+		s.Failf(y.Line, "a YAML value that is neither word, list nor mapping")
+	}
+	return n
+}
+
+// Mapping stops unless n is a mapping with keys among those given; what names
+// it in the message.
+func (n *Node) Mapping(what string, keys ...string) {
+	if n.Kind != yaml.MappingNode {
+		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
+	}
+	for _, k := range n.Keys {
+		if len(keys) > 0 && !slices.Contains(keys, k) {
+			n.File.Failf(n.ByKey[k].Line, "%s has a key %s: want %s", what, k, strings.Join(keys, ", "))
+		}
+	}
+}
+
+// Get returns the value of a key, nil if it is absent or null.
+func (n *Node) Get(key string) *Node {
+	v := n.ByKey[key]
+	if v == nil || v.Null {
+		return nil
+	}
+	return v
+}
+
+// Word returns the scalar of a key, "" if it is absent.
+func (n *Node) Word(key string) string {
+	v := n.Get(key)
+	if v == nil {
+		return ""
+	}
+	if v.Kind != yaml.ScalarNode {
+		n.File.Failf(v.Line, "%s is not a word or a number", key)
+	}
+	return v.Text
+}
+
+// Must returns the scalar of a key that may not be absent or empty.
+func (n *Node) Must(what, key string) string {
+	w := n.Word(key)
+	if w == "" {
+		n.File.Failf(n.Line, "%s has no %s", what, key)
+	}
+	return w
+}
+
+// Number returns the number of a key, def if it is absent. It is finite.
+func (n *Node) Number(key string, def float64) float64 {
+	w := n.Word(key)
+	if w == "" {
+		return def
+	}
+	v, err := ParseNumber(w)
+	if err != nil || math.IsInf(v, 0) {
+		n.File.Failf(n.ByKey[key].Line, "%s is %q: want a finite number", key, w)
+	}
+	return v
+}
+
+// List returns the items of a key; a scalar stands for a list of one.
+func (n *Node) List(key string) []*Node {
+	v := n.Get(key)
+	switch {
+	case v == nil:
+		return nil
+	case v.Kind == yaml.SequenceNode:
+		return v.Items
+	case v.Kind == yaml.ScalarNode:
+		return []*Node{v}
+	}
+	n.File.Failf(v.Line, "%s is not a list", key)
+	return nil
+}
+
+// LineOf returns the line of a key's value, or of n if it is absent.
+func (n *Node) LineOf(key string) int {
+	if v := n.ByKey[key]; v != nil {
+		return v.Line
+	}
+	return n.Line
+}
+
+// FileName is the name of a file that a YAML file refers to.
+func (n *Node) FileName() string {
+	switch {
+	case n.Text == "":
+		n.File.Failf(n.Line, "a file name is empty")
+	case strings.Contains(n.Text, "://"):
+		n.File.Refuse(n.Line, "file at a URL", "%s: want a file beside this one", n.Text)
+	}
+	return n.Text
+}
+
+// FileNames returns the files of a key, each of which may be there once: it would
+// count twice as evidence.
+func (n *Node) FileNames(key string) []string {
+	var names []string
+	for _, one := range n.List(key) {
+		name := path.Clean(one.FileName())
+		if slices.Contains(names, name) {
+			n.File.Failf(one.Line, "%s has %s twice: want each file once", key, name)
+		}
+		names = append(names, name)
+	}
+	return names
+}

@@ -1,0 +1,251 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/model/petab"
+	"github.com/probode/probode/pkg/probode/model/sbml"
+)
+
+// petab reads a problem of PEtab 1 from its YAML file.
+func (f *files) petab(s *source.File, y *source.Node) *Problem {
+	p := &Problem{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
+	tables := petab.Read(s, y)
+	for _, t := range tables.Parameters {
+		p.Params = append(p.Params, parameterTable(t)...)
+	}
+	f.checkParams(p.Params)
+	for _, q := range tables.Models {
+		m := &Model{Equations: *sbml.Read(f.Files, q.SBML)}
+		for _, t := range q.Observables {
+			m.Observables = append(m.Observables, observableTable(t)...)
+		}
+		for _, t := range q.Conditions {
+			m.Conditions = append(m.Conditions, conditionTable(t)...)
+		}
+		for _, t := range q.Measurements {
+			m.Data = append(m.Data, measurementTable(t, m, true)...)
+		}
+		notInBoth(p.Params, m.Conditions)
+		p.Models = append(p.Models, m)
+	}
+	return p
+}
+
+// notInBoth stops at a parameter that the parameter table and a condition give.
+func notInBoth(params []Param, conditions []Condition) {
+	in := map[string]bool{}
+	for _, q := range params {
+		in[q.ID] = true
+	}
+	for _, c := range conditions {
+		for _, s := range c.Set {
+			if in[s.ID] {
+				c.Where.Failf("condition %s sets %s, which is in the parameter table: want it in one of them", c.ID, s.ID)
+			}
+		}
+	}
+}
+
+// parameterTable reads a table of parameters.
+func parameterTable(t *source.Table) []Param {
+	t.Need("parameterId", "parameterScale", "lowerBound", "upperBound", "estimate")
+	t.ExtraColumns("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
+		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "priorType", "priorParameters")
+	var list []Param
+	for _, r := range t.Rows {
+		p := Param{ID: r.Must("parameterId"), Name: r.Get("parameterName"), Where: t.At(r.Line),
+			Lower: r.NumberOr("lowerBound"), Upper: r.NumberOr("upperBound"), Nominal: r.NumberOr("nominalValue"),
+			Scale: readScale(t.File, r.Line, "parameterScale", r.Must("parameterScale"))}
+		switch e := r.Must("estimate"); e {
+		case "1", "1.0", "true", "True", "TRUE":
+			p.Estimate = true
+		case "0", "0.0", "false", "False", "FALSE":
+		default:
+			t.Failf(r.Line, "estimate is %q: want 1 or 0", e)
+		}
+		for _, old := range []string{"priorType", "priorParameters"} {
+			if r.Get(old) != "" {
+				t.Failf(r.Line, "column %s is of a draft of PEtab: want objectivePriorType and objectivePriorParameters", old)
+			}
+		}
+		p.Prior = readPrior(t.File, r.Line, r.Get("objectivePriorType"), r.Get("objectivePriorParameters"), &p, true)
+		p.Start = readPrior(t.File, r.Line, r.Get("initializationPriorType"), r.Get("initializationPriorParameters"), &p, true)
+		list = append(list, p)
+	}
+	return list
+}
+
+func readScale(s *source.File, line int, what, v string) Scale {
+	switch sc := Scale(v); sc {
+	case Lin, Log, Log10:
+		return sc
+	case "":
+		return Lin
+	}
+	s.Failf(line, "%s is %q: want lin, log or log10", what, v)
+	return ""
+}
+
+// checkParams stops at parameters that cannot be estimated or used.
+func (f *files) checkParams(list []Param) {
+	first := map[string]source.Where{}
+	for _, p := range list {
+		w := p.Where
+		if !source.IsID(p.ID) {
+			w.Failf("parameter id %q: want letters, digits and _, no digit first", p.ID)
+		}
+		if p.ID == equations.Time || expr.Reserved(p.ID) {
+			w.Failf("parameter id %s has a meaning of its own in formulas: want another", p.ID)
+		}
+		if at, twice := first[p.ID]; twice {
+			w.Failf("parameter %s appears twice: first in line %d of %s", p.ID, at.Line, at.File)
+		}
+		first[p.ID] = w
+		if !p.Estimate {
+			if math.IsNaN(p.Nominal) {
+				w.Failf("parameter %s is not estimated and has no nominalValue", p.ID)
+			}
+			continue
+		}
+		switch {
+		case math.IsNaN(p.Lower) || math.IsNaN(p.Upper):
+			if p.Prior.Type == "" {
+				w.Failf("parameter %s is estimated and lacks a bound: want lowerBound and upperBound, or a prior", p.ID)
+			}
+		case !(p.Lower < p.Upper):
+			w.Failf("parameter %s has the bounds %v and %v: want the lower one first", p.ID, p.Lower, p.Upper)
+		case p.Scale != Lin && p.Lower < 0:
+			w.Failf("parameter %s has the lower bound %v on a logarithmic scale: want it positive", p.ID, p.Lower)
+		}
+		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is not one that can be estimated", w.File, w.Line, p.Nominal, p.ID))
+		}
+	}
+}
+
+// observableTable reads a table of observables.
+func observableTable(t *source.Table) []Observable {
+	t.Need("observableId", "observableFormula", "noiseFormula")
+	t.ExtraColumns("observableId", "observableName", "observableFormula", "noiseFormula", "observableTransformation", "noiseDistribution")
+	var list []Observable
+	for _, r := range t.Rows {
+		list = append(list, Observable{ID: r.ID("observableId"), Name: r.Get("observableName"), Where: t.At(r.Line),
+			Formula:      t.Formula(r.Line, "observableFormula", r.Must("observableFormula")),
+			Noise:        t.Formula(r.Line, "noiseFormula", r.Must("noiseFormula")),
+			Scale:        readScale(t.File, r.Line, "observableTransformation", r.Get("observableTransformation")),
+			Distribution: readDistribution(t.File, r.Line, r.Get("noiseDistribution"), Normal, Laplace)})
+	}
+	return list
+}
+
+// conditionTable reads a table of conditions; empty cells set nothing.
+func conditionTable(t *source.Table) []Condition {
+	t.Need("conditionId")
+	var list []Condition
+	for _, r := range t.Rows {
+		c := Condition{ID: r.Must("conditionId"), Name: r.Get("conditionName"), Where: t.At(r.Line)}
+		for _, col := range t.Columns[:len(r.Cells)] {
+			if col == "conditionId" || col == "conditionName" {
+				continue
+			}
+			if v := r.Get(col); v != "" {
+				c.Set = append(c.Set, Setting{col, t.NumberOrID(r.Line, col, v)})
+			}
+		}
+		list = append(list, c)
+	}
+	if len(list) == 0 {
+		t.Failf(0, "no conditions: want one row at least")
+	}
+	return list
+}
+
+// measurementTable reads a table of measurements. Conditions are named in it
+// unless the problem has none.
+func measurementTable(t *source.Table, m *Model, conditions bool) []Measurement {
+	t.Need("observableId", "measurement", "time")
+	if conditions {
+		t.Need("simulationConditionId")
+	}
+	for _, c := range t.Columns {
+		switch c {
+		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
+			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
+		default:
+			t.Warnf(1, "column %s is not one of PEtab's and is not read", c)
+		}
+	}
+	byID := map[string]*Observable{}
+	for i := range m.Observables {
+		byID[m.Observables[i].ID] = &m.Observables[i]
+	}
+	var list []Measurement
+	for _, r := range t.Rows {
+		d := Measurement{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
+			Preequilibration: r.Get("preequilibrationConditionId"), Dataset: r.Get("datasetId"), Replicate: r.Get("replicateId"),
+			Value: r.Number("measurement"), Where: t.At(r.Line)}
+		if conditions {
+			r.Must("simulationConditionId")
+		}
+		o := byID[d.Observable]
+		if o == nil {
+			t.Failf(r.Line, "observable %s is not defined", d.Observable)
+		}
+		d.Time = readTime(t.File, r.Line, r.Must("time"), m.Start)
+		checkValue(d, o)
+		// Drafts of PEtab had these columns here. They may repeat what the
+		// table of observables says, not contradict it.
+		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
+			t.Failf(r.Line, "observableTransformation is %s here and %s in the table of observables", v, o.Scale)
+		}
+		if v := r.Get("noiseDistribution"); v != "" && Distribution(v) != o.Distribution {
+			t.Failf(r.Line, "noiseDistribution is %s here and %s in the table of observables", v, o.Distribution)
+		}
+		d.ObservableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
+		d.NoiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))
+		list = append(list, d)
+	}
+	return list
+}
+
+// time reads the time of a measurement: not before the start, or inf for the steady state.
+func readTime(s *source.File, line int, text string, start float64) float64 {
+	v, err := source.ParseNumber(text)
+	if err != nil || v < start {
+		s.Failf(line, "time is %q: want a number ≥ %v, where the model starts, or inf", text, start)
+	}
+	return v
+}
+
+// overrides reads numbers and IDs with ; between them.
+func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
+	if text == "" {
+		return nil
+	}
+	var list []*expr.Node
+	for _, v := range strings.Split(text, ";") {
+		list = append(list, s.NumberOrID(line, what, strings.TrimSpace(v)))
+	}
+	return list
+}
+
+var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
+
+// isPlaceholder says whether a name stands for what the rows of an observable
+// give; that of another observable is a name like any other.
+func isPlaceholder(name, observable string) bool {
+	at := placeholderRE.FindStringIndex(name)
+	return at != nil && name[at[1]:] == observable
+}
+
+// placeholder is the name that the n-th parameter of a row has in a formula.
+func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }
