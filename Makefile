@@ -9,12 +9,12 @@ help: ## this list
 lab: ## set up what is missing and open the notebooks in JupyterLab
 	environment/lab $(ARGS)
 
-# Go says nothing while it compiles.
+# Go prints nothing while it compiles.
 reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
 	@echo 'compiling what has changed (one or two minutes the first time)'
 	go run ./reproduce $(ARGS)
 
-observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; goes on where it was stopped
+observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; continues where it was stopped
 	@echo 'compiling what has changed (one or two minutes the first time)'
 	go run ./reproduce/observatory $(ARGS)
 
@@ -41,17 +41,17 @@ test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
 test-race: ## the tests in which goroutines share memory once more with the race detector
 	environment/races
 
-test-release: ## archives for three systems; the one for this machine, and go install, in an empty folder
+test-release: ## build archives for three systems; try the one for this machine, and go install, in an empty folder
 	python3 environment/release/test.py
 
-test-slurm: ## one study split over processes and over the tasks of a real Slurm, if there is one
+test-slurm: ## one study, split between processes and between the tasks of a real Slurm, if there is one
 	python3 environment/slurm/test.py
 
-test-kubernetes: ## the manifests by Kubernetes' schemas, and what their pods do, one of which is killed
+test-kubernetes: ## check the manifests with the schemas of Kubernetes, and run their pods, one of which is killed
 	environment/lab setup-test
 	environment/lab run python environment/kubernetes/test.py
 
-test-draws: ## drawn studies opened with ArviZ 0.2x and 1.x, pandas and R's posterior, models with PEtab's library
+test-draws: ## open studies with ArviZ 0.2x and 1.x, pandas and R's posterior, and models with PEtab's library
 	environment/lab setup-test
 	environment/lab run python environment/test_draws.py
 	environment/lab run python environment/test_petab.py
@@ -62,10 +62,10 @@ test-notebooks: ## the notebooks on the real kernel and in a real browser
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05
 	environment/lab run python environment/test_browser.py 00 05
 
-# Short, since the seeds and what was found before run in test-go, too.
+# Short, because test-go runs the stored inputs, too.
 FUZZTIME = 10s
 
-fuzz: ## every fuzz target for FUZZTIME each, with at most 16 GB of memory
+fuzz: ## run every fuzz target for FUZZTIME, with at most 16 GB of memory
 	@ulimit -v 16777216 2>/dev/null; \
 	grep -rl --include='*_test.go' '^func Fuzz' pkg | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file"); do \
@@ -92,19 +92,20 @@ lint: ## gofmt, go vet, staticcheck and govulncheck
 	go tool staticcheck ./...
 	@$(MAKE) --no-print-directory vulnerabilities
 
-# Its database is a server's; where that is out of reach this says so and fails nothing.
-vulnerabilities: ## known vulnerabilities of what is compiled in, by govulncheck, if its database can be reached
+# govulncheck asks a server. If the server cannot be reached, this target says so and does
+# not fail.
+vulnerabilities: ## look for known vulnerabilities with govulncheck, if its database can be reached
 	@out=$$(go tool govulncheck $(VULNFLAGS) ./... 2>&1) && status=0 || status=$$?; \
 	case $$out in \
-		*"govulncheck: fetching vulnerabilities: "*) echo "govulncheck left out: its database cannot be reached ($${out##*fetching vulnerabilities: })" ;; \
+		*"govulncheck: fetching vulnerabilities: "*) echo "govulncheck skipped: its database cannot be reached ($${out##*fetching vulnerabilities: })" ;; \
 		*) printf '%s\n' "$$out"; exit $$status ;; \
 	esac
 
-bench: ## steps, ensembles and calibration as ratios to C, if there is a compiler, then all benchmarks
+bench: ## compare steps, ensembles and calibration with C, if there is a compiler, then run all benchmarks
 	go test -run '^$$' -bench . ./pkg/probode/internal/cbench
 	go test -run '^$$' -bench . $$(go list ./pkg/... | grep -v /cbench)
 
-expected: ## replace reproduce/expected by the results of a full run
+expected: ## replace reproduce/expected with the results of a full run
 	go run ./reproduce -update
 
 release: ## archives for Linux, macOS and Windows, with checksums, in environment/out/release

@@ -1,18 +1,17 @@
-"""Executes the notebooks on the kernel that a reader has.
+"""Executes the notebooks on the kernel that readers use.
 
     environment/lab run python environment/notebooks.py run [NOTEBOOK...]
     environment/lab run python environment/notebooks.py [--twice NAME]... check [NOTEBOOK...]
 
-run executes notebooks/*.ipynb in place. A notebook with an error is left as it was.
+run executes notebooks/*.ipynb in place. A notebook with an error remains as it was.
 
-check executes them as well, writes nothing, and fails on what a reader should
-not meet: an error, something on stderr, a figure without its static or its
-interactive form, a cell or notebook over its time, a path of this machine, a
-notebook that was committed without its outputs. Those that --twice names, by the
-beginning of their names, are executed once more and must give the same bytes.
+check executes them without writing, and fails if a reader would meet a defect: an
+error, output on stderr, a figure without its static or interactive form, a cell or
+notebook that takes too long, a path of this machine, a notebook without outputs.
+--twice NAME executes a notebook whose name begins with NAME a second time; it must give
+the same bytes.
 
-Both begin without memos, so that what is written does not depend on what was run
-before.
+Both begin without memos, so the result does not depend on earlier runs.
 """
 
 import argparse
@@ -37,12 +36,11 @@ MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
 NOTEBOOK_SECONDS = 60
 GIVE_UP_SECONDS = 120
 NOTEBOOK_BYTES = 400_000
-METHODS = {"String", "Order", "Noise", "Stepper", "Start", "Step", "Own", "LogProb", "Rand"}  # names that interfaces ask for
-CODE_LINES = 180  # that are not blank
+METHODS = {"String", "Order", "Noise", "Stepper", "Start", "Step", "Own", "LogProb", "Rand"}  # names that interfaces require
+CODE_LINES = 180  # without blank lines
 
-# What the first code cell begins with, for those who open a notebook under some
-# other GoNB: its kernel does not know this checkout, and its error does not say
-# what to do.
+# The first line of the first code cell, for readers who open a notebook with another
+# GoNB. Its kernel does not know this checkout, and its error does not say what to do.
 ELSEWHERE = '// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."'
 
 
@@ -53,7 +51,7 @@ def main():
     parser.add_argument("notebooks", nargs="*", type=pathlib.Path)
     args = parser.parse_args()
 
-    # A name alone is one of the course.
+    # A name without a folder is a notebook of the course.
     paths = [p if p.exists() else NOTEBOOKS / p for p in args.notebooks] or sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
     for p in paths:
         if not p.is_file():
@@ -75,8 +73,8 @@ def main():
 
 
 def twice_named(paths):
-    """A reader who goes from one notebook to the next should not meet two functions
-    of one name, in cells or in solutions."""
+    """No two notebooks may define a function with the same name, in cells or in solutions:
+    it would confuse a reader who goes from one to the next."""
     where = {}
     for path in paths:
         text = "\n".join(c.source for c in read(path).cells)
@@ -86,7 +84,7 @@ def twice_named(paths):
 
 
 def unlisted(paths):
-    """The index of the course, here and on the site, is notebooks/README.md."""
+    """Every notebook must be listed in notebooks/README.md, which is also the index of the site."""
     index = (NOTEBOOKS / "README.md").read_text()
     return [f"{path.stem}: not in notebooks/README.md" for path in paths
             if path.parent == NOTEBOOKS and f"]({path.name})" not in index]
@@ -109,7 +107,7 @@ def check(path, args):
     if not findings:
         findings = inspect(notebook, seconds) + unexecuted(committed)
     if findings and all(re.search(r"\btakes \d", f) for f in findings):
-        # The machine may be busy: too slow is what is too slow twice.
+        # The machine may be busy, so only a notebook that is too slow twice counts as too slow.
         again, more, findings = execute(path)
         line += ", again " + timing(more)
         findings = findings or inspect(again, [min(pair) for pair in zip(seconds, more)])
@@ -127,7 +125,7 @@ def read(path):
 
 
 def code(notebook):
-    """The code cells with their numbers, which count from 1 as the kernel does."""
+    """Returns the code cells with their numbers, which begin at 1 as in the kernel."""
     return enumerate((c for c in notebook.cells if c.cell_type == "code"), 1)
 
 
@@ -159,24 +157,24 @@ def execute(path):
 
 
 def failure(cell):
-    """What a cell printed to stderr, or the message of its error."""
+    """Returns what a cell printed to stderr, or the message of its error."""
     text = "".join(o.text for o in cell.outputs if o.output_type == "stream" and o.name == "stderr")
     text += "".join(o.evalue for o in cell.outputs if o.output_type == "error" and o.evalue not in text)
     return text.strip()
 
 
 def normalise(notebook):
-    """Leaves out what depends on the machine or the moment and not on the cells."""
-    # Without it exporters colour the cells as Python; the kernel's own has a version.
+    """Removes everything that depends on the machine or on the time of the run."""
+    # Without this entry exporters colour the cells as Python. The kernel's own entry contains a version.
     notebook.metadata["language_info"] = {
         "name": "go", "file_extension": ".go", "mimetype": "text/x-go", "pygments_lexer": "go"}
     for _, cell in code(notebook):
         for key in ("execution", "trusted"):
             cell.metadata.pop(key, None)
-        # The kernel passes on text in pieces of whatever length it read.
+        # The kernel sends text in pieces of any length, so they are joined here.
         outputs = []
         for o in cell.outputs:
-            # What a bar of progress leaves behind, where a machine was slow enough.
+            # A progress bar leaves an empty output on a slow machine.
             if "data" in o and not any(o.data.values()):
                 continue
             last = outputs[-1] if outputs else None
@@ -202,33 +200,33 @@ def inspect(notebook, seconds):
         if re.search(r"^(%%|%main|%exec|func main\(\))", source, re.M):
             shown, has = len(re.findall(r"\bnb\.(?:Show|Table)\(", source)), len(data)
             if shown > has:
-                found.append(f"shows {shown} things and has {has}")
+                found.append(f"calls nb.Show or nb.Table {shown} times and has {has} outputs")
         charts += len(figures)
         for d in figures:
-            # One copy of the picture, in the HTML, where the chart takes its place.
+            # The HTML contains the picture, which the chart replaces; a second copy is not needed.
             if d["text/html"].count("data:image/png") != 1 or d["text/html"].count("<div data-probode=") != 1 or "image/png" in d:
                 found.append("has a figure that is not one picture and one chart")
         memo = any("kept on disk for the next time" in d.get("text/plain", "") for d in data)
         limit = MEMO_SECONDS if memo else CELL_SECONDS
         if s > limit:
-            found.append(f"takes {s:.1f} s, allowed are {limit}")
+            found.append(f"takes {s:.1f} s: want at most {limit}")
         found += [f"has “{m}” in its output" for m in machine(cell)]
         findings += [f"cell {number} {f}" for f in found]
     if not charts:
         findings.append("shows no chart")
     size = len(nbformat.writes(notebook))
     if size > NOTEBOOK_BYTES:
-        findings.append(f"takes {size // 1000} kB, allowed are {NOTEBOOK_BYTES // 1000}")
+        findings.append(f"takes {size // 1000} kB: want at most {NOTEBOOK_BYTES // 1000}")
     lines = sum(1 for _, c in cells for line in c.source.splitlines() if line.strip())
     if lines > CODE_LINES:
-        findings.append(f"has {lines} lines of code, allowed are {CODE_LINES}")
+        findings.append(f"has {lines} lines of code: want at most {CODE_LINES}")
     if sum(seconds) > NOTEBOOK_SECONDS:
-        findings.append(f"takes {sum(seconds):.0f} s, allowed are {NOTEBOOK_SECONDS}")
+        findings.append(f"takes {sum(seconds):.0f} s: want at most {NOTEBOOK_SECONDS}")
     return findings
 
 
 def machine(cell):
-    """Names that exist on this machine only, where they occur in outputs."""
+    """Returns the names of this machine that occur in the outputs of a cell."""
     text = "\n".join(
         o.get("text", "") + "".join(v for v in o.get("data", {}).values() if isinstance(v, str))
         for o in cell.outputs)
@@ -238,7 +236,7 @@ def machine(cell):
 
 
 def unexecuted(committed):
-    return [f"cell {n} was committed unexecuted: make notebooks"
+    return [f"cell {n} was committed without being executed: run make notebooks"
             for n, cell in code(committed) if cell.execution_count != n][:1]
 
 
@@ -254,8 +252,8 @@ def differences(a, b):
 
 @contextlib.contextmanager
 def replacing(path):
-    """Gives the path of a file beside, which takes the place of this one when it has
-    been written: what stops the writing leaves the old one."""
+    """Gives the path of a temporary file, which replaces this one when it is complete. If
+    writing is interrupted, the old file remains."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield beside

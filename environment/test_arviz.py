@@ -1,9 +1,9 @@
-"""Studies that probode sample has drawn, opened with ArviZ and pandas as a user would.
+"""Opens studies of probode sample with ArviZ and pandas, as a user would.
 
     python environment/test_arviz.py FOLDER
 
-FOLDER is made by environment/test_draws.py, which runs this under ArviZ 0.2x and 1.x.
-Both open the Zarr store; the older one opens the files of the study as well.
+environment/test_draws.py makes FOLDER, and runs this with ArviZ 0.2x and 1.x. Both open
+the Zarr store; the older one opens the files of the study as well.
 """
 
 import csv
@@ -26,7 +26,7 @@ PARAMETERS = ["theta1", "theta2", "theta3", "theta4", "hare0", "lynx0", "sigma_h
 
 
 def from_zarr(name):
-    """As docs/long-runs.md has it: with the newer Zarr the older ArviZ goes by way of xarray."""
+    """Opens a store as docs/long-runs.md says. With the newer Zarr the older ArviZ needs xarray."""
     if OLD:
         return arviz.InferenceData.from_datatree(xarray.open_datatree(FOLDER / name, engine="zarr").load())
     return arviz.from_zarr(str(FOLDER / name))
@@ -37,7 +37,7 @@ def groups(data):
 
 
 class Opened:
-    """What holds however the study was opened."""
+    """Properties that hold however the study was opened."""
 
     def test_draws(self):
         posterior = self.data.posterior
@@ -48,13 +48,13 @@ class Opened:
         # 21 years of two species, by row and column.
         self.assertEqual(self.data.log_likelihood["log_lik"].shape, (4, 500, 42))
         self.assertEqual(posterior["y_hat"].shape, (4, 500, 42))
-        # What is expected of the data has no error of observation: it is no group
-        # from which plot_ppc would draw bands for them.
+        # The expected data have no error of observation, so they must not be in the group
+        # from which plot_ppc would draw predictive bands.
         self.assertEqual(groups(self.data), ["log_likelihood", "posterior", "sample_stats"])
         self.assertEqual(list(self.data.sample_stats.data_vars), ["lp"])
 
     def test_numbers(self):
-        """All of them, in every group, are those of the files."""
+        """The draws of every group are those of the files."""
         for k in range(4):
             table = pandas.read_csv(FOLDER / "lynx" / f"chain-{k + 1}.csv", comment="#", float_precision="round_trip")
             self.assertEqual(len(table), 500)
@@ -75,7 +75,7 @@ class Opened:
         self.assertEqual([r["parameter"] for r in rows], PARAMETERS)
         theirs = arviz.summary(self.data, var_names=["~y_hat"], round_to="none")
         self.assertEqual(sorted(theirs.index), sorted(PARAMETERS))
-        if not OLD:  # its summary takes the tails beyond 89 %, ours and the older one those beyond 90 %
+        if not OLD:  # its summary uses the central 89 %, ours and the older one use 90 %
             tails = arviz.ess(self.data, method="tail", prob=(0.05, 0.95))
             tails = tails.posterior if hasattr(tails, "posterior") else tails
             theirs["ess_tail"] = [float(tails[name]) for name in theirs.index]
@@ -85,15 +85,15 @@ class Opened:
                                               err_msg=f"{name} of {r['parameter']}")
 
     def test_loo(self):
-        """Every one of the 42 values has a log density, and the estimates are usable."""
+        """Each of the 42 values has a log density, and loo can use them."""
         loo = arviz.loo(self.data, pointwise=True)
         self.assertEqual(loo.n_data_points, 42)
         self.assertTrue(numpy.isfinite(loo.elpd_loo if OLD else loo.elpd))
         self.assertLess(numpy.max(loo.pareto_k), 1)
 
     def test_missing(self):
-        """A value that is missing has an expectation and no log density, which loo
-        would otherwise make nan of."""
+        """A missing value has an expectation and no log density; a log density of NaN would
+        make the result of loo NaN."""
         self.assertEqual(self.gap.posterior["y_hat"].shape, (4, 200, 42))
         loo = arviz.loo(self.gap)
         self.assertEqual(loo.n_data_points, 41)
@@ -116,11 +116,11 @@ class FromZarr(Opened, unittest.TestCase):
 class FromFiles(Opened, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # As probode sample -help has it.
+        # As probode sample -help shows.
         cls.data, cls.gap = (arviz.from_cmdstan(posterior=f"{FOLDER}/{study}/chain-*.csv", log_likelihood="log_lik") for study in ("lynx", "gap"))
 
     def test_metadata(self):
-        """What the draws were made with, as attributes and as comments."""
+        """The settings of the run are stored as attributes and as comments."""
         attributes = self.data.posterior.attrs
         self.assertIn("probode", attributes)
         for key, value in {"scheme": "pcn,PCNWithinGibbs", "method": "AM1", "step": "0.25", "alpha": "0.05", "model": "lynx_and_hare",
@@ -142,8 +142,8 @@ class FromFiles(Opened, unittest.TestCase):
 
 class Diagnostics(unittest.TestCase):
     def test_two_values(self):
-        """For draws that are 0 or 1 the tail's effective sample size is a number: the one that
-        TestTailESSOfTwoValues of package diag wants, of the same draws."""
+        """For draws that are 0 or 1 the tail ESS is the number that TestTailESSOfTwoValues of
+        package diag expects for the same draws."""
         x = numpy.array([[float((i * i + 3 * c * i + c) % 7 < 3) for i in range(40)] for c in range(4)])
         got = arviz.ess(x, method="tail", prob=(0.05, 0.95))
         numpy.testing.assert_allclose(float(got), 26.348821075615007, rtol=1e-9)
@@ -152,6 +152,6 @@ class Diagnostics(unittest.TestCase):
 if __name__ == "__main__":
     if not OLD:
         del FromFiles  # since 1.0 there is no from_cmdstan
-    # float_precision, which pandas needs before version 3 and not later; Pareto
-    # shapes of single years above 0.7.
+    # float_precision is needed by pandas before version 3 only; some years have Pareto
+    # shapes above 0.7.
     unittest.main(warnings="ignore")

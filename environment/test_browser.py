@@ -1,14 +1,14 @@
-"""JupyterLab as a reader sees it, in Chromium: the notebooks run, the charts are
-drawn, their sliders move them; and without ECharts the static pictures stay. Then
-the static site of make html, without a network, from files and from a web server:
-charts are drawn, the search finds, no link is dead.
+"""Tests what a reader sees in Chromium. In JupyterLab the notebooks run, charts are
+drawn and follow their sliders, and without ECharts the static pictures remain. The
+site of make html works without a network, from files and from a web server: charts are
+drawn, the search finds pages, and no link is dead.
 
     environment/lab run python environment/test_browser.py [NAME...]
 
-NAME is the beginning of a notebook's name, at first 00 and 05; "site" stands for the
-site, which is tested too if no name is given. Screenshots go to
-environment/out/browser. Without Chromium nothing is tested, which is an error
-where the environment variable CI is set. Notebooks are not saved.
+NAME is the beginning of a notebook's name, or "site" for the site. Without a name the
+notebooks 00 and 05 and the site are tested. Screenshots go to environment/out/browser.
+Without Chromium nothing is tested; that is an error if the environment variable CI is
+set. Notebooks are not saved.
 """
 
 import functools
@@ -34,10 +34,10 @@ ROOT = HERE.parent
 OUT = HERE / "out" / "browser"
 
 CHART = "[data-probode]"
-SECONDS = 180  # for everything a notebook may take to run
+SECONDS = 180  # the longest time that a notebook may take
 
-# The pixels of a chart above its slider: how many colours, how many pixels that
-# are not the background, and all of them.
+# The part of a chart above its slider: the number of colours, the number of pixels that
+# are not background, and all pixels.
 PIXELS = """(box) => {
     const canvas = box.querySelector("canvas");
     if (!canvas) return null;
@@ -84,7 +84,7 @@ def main():
         ("a local copy of ECharts (install npm, then environment/lab setup)", (HERE / "echarts" / "echarts.min.js").exists()),
     ] if not there]
     if missing:
-        print("browser tests left out: there is no " + " and no ".join(missing))
+        print("browser tests skipped: there is no " + " and no ".join(missing))
         sys.exit(1 if os.environ.get("CI") else 0)
     with_site, names = "site" in names, [n for n in names if n != "site"]
     notebooks = [p for n in names for p in sorted((ROOT / "notebooks").glob(n + "*.ipynb"))]
@@ -199,14 +199,14 @@ def pixels(box):
 
 
 def interactive(browser, server, path):
-    """Returns the number of sliders tested. The window is that of a small screen: charts
-    must shrink to what the list of files leaves them."""
+    """Returns the number of sliders tested. The window is small, so charts must shrink to
+    the width that the list of files leaves."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     asked = []
     context.on("request", lambda r: asked.append(r.url) if "echarts" in r.url else None)
     page = opened(context, server, path)
     if any("data-probode" in json.dumps(c.get("outputs", [])) for c in json.loads(path.read_text())["cells"]):
-        # As committed, before anything runs: the launcher has made it trusted.
+        # The notebook as committed, before a cell runs. The launcher has marked it as trusted.
         page.locator(CHART).first.scroll_into_view_if_needed()
         page.locator(f"{CHART} canvas").first.wait_for()
     seconds = execute(page, path)
@@ -247,10 +247,10 @@ def static(browser, server, path):
     blocked = []
     context.route("**/*echarts*", lambda route: (blocked.append(route.request.url), route.abort()))
     page = opened(context, server, path, wait=False)
-    execute(page, path)  # at once: cells wait for a kernel that is about to start
+    execute(page, path)  # at once: the cells wait for the kernel to start
     counts = page.evaluate("""() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
         .filter(c => c.cell_type === "code").map(c => c.execution_count)""")
-    assert counts and all(counts), f"{path.name}: cells that were run before the kernel was there did not run: {counts}"
+    assert counts and all(counts), f"{path.name}: cells that were started before the kernel did not run: {counts}"
     boxes = page.locator(CHART)
     for i in range(boxes.count()):
         box, name = boxes.nth(i), f"{path.stem}-{i + 1}-static"
@@ -267,8 +267,8 @@ def static(browser, server, path):
 
 
 def hashed(browser):
-    """A page of its own takes ECharts from the CDN if it is the file that is known, and
-    stays a static picture if it is not, with RequireJS in the page and without."""
+    """A single page loads ECharts from the CDN if the file has the known hash. Otherwise it
+    shows the static picture. Both hold with and without RequireJS in the page."""
     path = OUT / "ranks.html"
     subprocess.run(["go", "run", "./pkg/probode/cmd/probode", "sbc", "-scheme", "deterministic", "-sets", "20", "-quiet", "-out", path],
                    cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -287,7 +287,7 @@ def hashed(browser):
                 page.locator(f"{CHART} canvas").first.wait_for()
             else:
                 page.wait_for_timeout(1500)
-                assert page.locator(f"{CHART} canvas").count() == 0, f"{what}: another file than the known one was run"
+                assert page.locator(f"{CHART} canvas").count() == 0, f"{what}: a file with another hash was run"
                 assert page.locator(f"{CHART} img").first.is_visible(), f"{what}: no picture"
             assert len(asked) == 1, f"{what}: asked for {asked}"
             context.close()
@@ -314,7 +314,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def visit(browser, base, notebooks, width):
-    """Opens the notebooks of the site with nothing else to be reached, and searches."""
+    """Opens the notebooks of the site without access to anything else, and searches."""
     context = browser.new_context(viewport={"width": width, "height": 1000})
     outside = []
     context.route(lambda url: not url.startswith((base, "data:", "blob:")), lambda route: (outside.append(route.request.url), route.abort()))
@@ -340,16 +340,16 @@ def visit(browser, base, notebooks, width):
         page.screenshot(path=OUT / f"site-{pathlib.Path(name).stem}-{width}.png")
     page.goto(base + "index.html")
     page.screenshot(path=OUT / f"site-index-{width}.png")
-    for words, want in [("Calibrate", "package-probode.html#Calibrate"), ("stiff feedback", "02_backward_euler.html"), ("zqxj", None)]:
+    for words, want in [("Integrate", "package-probode.html#Integrate"), ("stiff feedback", "02_backward_euler.html"), ("zqxj", None)]:
         page.fill("#search", words)
         page.locator("#found li").first.wait_for()
         page.wait_for_timeout(200)
         found = page.locator("#found a").evaluate_all("links => links.map(a => a.getAttribute('href'))")
         assert (want is None) == (not found) and (not found or any(f.startswith(want) for f in found[:5])), f"search for {words}: {found[:5]}"
-    page.fill("#search", "Calibrate")
+    page.fill("#search", "Integrate")
     page.locator("#found a").first.wait_for()
     page.press("#search", "Enter")
-    page.wait_for_url("**/package-probode.html#Calibrate")
+    page.wait_for_url("**/package-probode.html#Integrate")
     assert not outside and not wrong, f"{base}: {outside[:3]} {wrong[:3]}"
     context.close()
     return charts
@@ -369,7 +369,7 @@ class Links(html.parser.HTMLParser):
 
 
 def linked(folder):
-    """Returns how many links the site has within itself; all must lead somewhere."""
+    """Returns the number of internal links of the site; each must have a target."""
     pages = {}
     for path in folder.glob("*.html"):
         pages[path.name] = Links()

@@ -1,13 +1,13 @@
-"""Studies that probode sample has drawn, opened with what people use: ArviZ before 1.0 and
-since, pandas, and R's posterior.
+"""Opens studies of probode sample with the packages that people use: ArviZ before and
+after 1.0, pandas, and the R package posterior.
 
     environment/lab setup-test
     environment/lab run python environment/test_draws.py
 
-ArviZ since 1.0 needs Python 3.12, and is put in an environment of its own, from
-environment/requirements-arviz.txt; R's package is Debian's r-cran-posterior. What is
-missing is left out with a line that says so, which is an error where the
-environment variable CI is set.
+ArviZ 1.0 and later needs Python 3.12 and gets its own environment, from
+environment/requirements-arviz.txt. The R package is Debian's r-cran-posterior. A package
+that is missing is skipped with a message; that is an error if the environment variable
+CI is set.
 """
 
 import glob
@@ -53,12 +53,12 @@ def main():
             done, seconds = run(*command)
             print(f"{what}: {(done.stdout + done.stderr).strip().splitlines()[-1]}, {seconds:.0f} s", flush=True)
     for what in left_out:
-        print(f"left out: {what}; it runs in continuous integration")
+        print(f"skipped: {what}; it runs in continuous integration")
     sys.exit(1 if left_out and os.environ.get("CI") else 0)
 
 
 def draw(work):
-    """Draws a study, one with a value missing, and both as Zarr stores."""
+    """Draws two studies, one of them with a missing value, and writes both as Zarr stores."""
     probode = work / "probode"
     run("go", "build", "-o", probode, "./pkg/probode/cmd/probode")
     lines = (ROOT / "notebooks" / "data" / "lynx_hare.csv").read_text().splitlines()
@@ -73,8 +73,8 @@ def draw(work):
 
 
 def arviz():
-    """Returns the Python of an environment with ArviZ 1, which is made if need be; None if there is
-    no Python new enough."""
+    """Returns the Python of an environment with ArviZ 1, and makes the environment if
+    necessary. Returns None if there is no recent Python."""
     names = [shutil.which(f"python3.{minor}") for minor in range(19, 11, -1)]
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     for python in [sys.executable, *filter(None, names), *sorted(glob.glob(f"{pyenv}/versions/3.*/bin/python3"))]:

@@ -1,4 +1,4 @@
-"""Tests of the kernel, of pkg/viz/nb on it, and of what notebooks.py finds.
+"""Tests the kernel, pkg/viz/nb on it, and the findings of notebooks.py.
 
     environment/lab run python environment/test_kernel.py
 """
@@ -31,7 +31,7 @@ DRAW = """func figure(title string) viz.Figure {
 
 class Kernel(unittest.TestCase):
     def setUp(self):
-        # A notebook's folder may lie anywhere and have any name.
+        # The folder of a notebook may be anywhere and have any name.
         self.folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
         self.addCleanup(shutil.rmtree, self.folder)
 
@@ -106,14 +106,14 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
 
     def test_hints(self):
         text = self.findings("%%\ncal := 1\nfmt.Println(cal)", "%%\nfmt.Println(cal)")
-        self.assertRegex(text, r"undefined: cal\n +Hint: .* Declare cal above a %%")
+        self.assertRegex(text, r"undefined: cal\n +Hint: .* Declare cal above the %%")
         self.assertEqual(text.count("Hint"), 1)
-        self.assertRegex(self.findings("fmt.Println(1)"), r"expected declaration, found fmt[^$]*Hint: .* Is that line missing")
+        self.assertRegex(self.findings("fmt.Println(1)"), r"expected declaration, found fmt[^$]*Hint: .* Is this line missing")
         self.assertNotIn("Hint", self.findings("%%\nnb.NoSuch()"))
         self.assertNotIn("Hint", self.findings('%%\nnb.Check(errors.New("undefined: cal"))'))
 
     def test_state_is_known(self):
-        # Whoever connects and asks is told that the kernel is idle, before any cell.
+        # A client that connects and asks learns that the kernel is idle, before any cell runs.
         manager, client = start_new_kernel(kernel_name="gonb", cwd=str(self.folder))
         try:
             asked, states = client.kernel_info(), []
@@ -137,7 +137,7 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
             text = message["content"].get("text", "")
         cell = pathlib.Path("/proc", text.strip())
         self.assertTrue(cell.exists())
-        # As when it is killed for its memory, or by a server that has lost patience.
+        # As if it were killed because of its memory, or by an impatient server.
         manager.provisioner.process.kill()
         until = time.monotonic() + 10
         while cell.exists() and time.monotonic() < until:
@@ -149,10 +149,10 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertIn("cell 2 fails:\n        no convergence", self.findings('%%\nnb.Check(errors.New("no convergence"))'))
         self.assertIn("undefined: nosuch", self.findings("%%\nnosuch()"))
         self.assertIn("cell 2 prints to stderr", self.findings('%%\nfmt.Fprintln(os.Stderr, "x")'))
-        self.assertIn("shows 2 things and has 1",
+        self.assertIn("calls nb.Show or nb.Table 2 times and has 1 outputs",
                       self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))
         self.assertIn("in its output", self.findings("%%\nd, _ := os.Executable()\nfmt.Println(d)"))
-        self.assertIn("allowed are 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))
+        self.assertIn("want at most 10", self.findings("%%\ntime.Sleep(10 * time.Second)"))
         kept = "%%\n_ = nb.Memo(\"slow\", nil, func() (int, error) { time.Sleep(10 * time.Second); return 1, nil })"
         self.assertEqual(self.findings(kept), "shows no chart")
 

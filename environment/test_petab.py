@@ -1,6 +1,6 @@
-"""Models that probode writes as PEtab, opened with PEtab's own library: petablint has
-nothing to say of them, and the log-likelihood that the library computes from the
-simulations is the one that probode states.
+"""Opens models that probode writes as PEtab with PEtab's own library. petablint must not
+complain, and the log-likelihood that the library computes from the simulations must be
+that of probode.
 
     environment/lab setup-test
     environment/lab run python environment/test_petab.py
@@ -23,7 +23,7 @@ MODELS = ROOT / "pkg" / "probode" / "model" / "testdata"
 
 class PEtab(unittest.TestCase):
     def test_models(self):
-        warnings.simplefilter("ignore", DeprecationWarning)  # those of the library
+        warnings.simplefilter("ignore", DeprecationWarning)  # warnings of the library
         warnings.simplefilter("ignore", FutureWarning)
         with tempfile.TemporaryDirectory(prefix="probode-") as name:
             work = pathlib.Path(name)

@@ -1,11 +1,11 @@
-"""The manifests for Kubernetes against its own schemas, and what they have each pod do,
-done here: one pod is killed and replaced, and the files are those of one machine.
+"""Checks the manifests for Kubernetes with its own schemas, and runs here what each pod
+would run. One pod is killed and replaced; the files must be those of a single machine.
 
     environment/lab setup-test
     environment/lab run python environment/kubernetes/test.py
 
-There is no cluster: a pod's command runs in the environment that the Job's controller
-would give it, with a folder here in the place of the volume.
+There is no cluster. The command of a pod runs in the environment that the controller of
+the Job would give it, with a local folder as the volume.
 """
 
 import os
@@ -21,9 +21,9 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
-VERSIONS = [f"1.{minor}" for minor in range(29, 38)]  # from the first that counts failures by index
+VERSIONS = [f"1.{minor}" for minor in range(29, 38)]  # the first one counts failures for each index
 
-# In the place of the manifest's own number, so that it takes seconds: the last of two flags counts.
+# Replaces the number in the manifest, so that the test takes seconds: the last of two equal flags counts.
 QUICK = ["-draws", "2000", "-burn-in", "1000", "-thin", "25", "-checkpoint", "0.1s"]
 KILLED = 2  # the index
 
@@ -33,13 +33,13 @@ def main():
     for name, manifest in manifests.items():
         for version in VERSIONS:
             kubernetes_validate.validate(manifest, version, strict=True)
-        # A wrong key must be found, or the validator does nothing.
+        # The validator must find a wrong key; otherwise it checks nothing.
         wrong = dict(manifest, spec=dict(manifest["spec"], compleetions=8))
         try:
             kubernetes_validate.validate(wrong, VERSIONS[-1], strict=True)
         except kubernetes_validate.ValidationError:
             continue
-        sys.exit(f"{name}: a key that Kubernetes does not have passes")
+        sys.exit(f"{name}: a key that Kubernetes does not know is accepted")
     print(f"job.yaml and merge.yaml: valid for Kubernetes {VERSIONS[0]} to {VERSIONS[-1]}", flush=True)
 
     spec = manifests["job.yaml"]["spec"]
@@ -56,12 +56,12 @@ def main():
         finish(subprocess.Popen([work / "probode", "sample", *study, *QUICK, "-dir", work / "one", "-quiet"], stdout=subprocess.DEVNULL))
         size = (work / "one" / f"chain-{KILLED + 1}.csv").stat().st_size
 
-        # Killed in the middle, as with its node, and replaced.
+        # Killed in the middle, as if its node had failed, and replaced.
         killed = pod(manifests["job.yaml"], work, KILLED)
         part = work / "runs" / "parts" / str(KILLED + 1) / f"chain-{KILLED + 1}.csv.part"
         while not (part.exists() and part.stat().st_size > 0.4 * size):
             if killed.poll() is not None:
-                sys.exit("the pod that was to be killed has ended before")
+                sys.exit("the pod ended before it could be killed")
             time.sleep(0.01)
         killed.kill()
         killed.wait()
@@ -82,7 +82,7 @@ def container(manifest):
 
 
 def pod(manifest, work, index=None):
-    """Starts what a pod runs, with nothing else in its environment than the index."""
+    """Starts the command of a pod, with only the index in its environment."""
     c = container(manifest)
     mount, = (m["mountPath"] for m in c["volumeMounts"])
     (work / "runs").mkdir(exist_ok=True)

@@ -3,10 +3,9 @@
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
-// The version is that of the first heading of CHANGELOG.md, which is the one place
-// where it stands; a release is the commit with a tag of that name. The archives
-// depend on nothing but the sources and the version of Go: not on the folder, the
-// time, or the machine.
+// The version is the first heading of CHANGELOG.md, and stands nowhere else. A release is
+// the commit with a tag of that name. The archives depend only on the sources and the
+// version of Go, and not on the folder, the time or the machine.
 package main
 
 import (
@@ -34,7 +33,7 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// everywhere are the systems that a release is for.
+// everywhere lists the systems of a release.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 func main() {

@@ -1,12 +1,11 @@
-"""The archives of a release, and go install, as somebody without a checkout has them.
+"""Tests the archives of a release and go install, as used without a checkout.
 
     python3 environment/release/test.py
 
-One archive for each operating system is built. That of this machine must be the same to the
-last byte when it is built in another folder; unpacked in an empty folder, the
-program says its version and answers from the data in it. Then the module is served
-as a proxy would, and go install, in an empty folder, must give a command that knows
-the version it was asked for.
+It builds one archive for each operating system. The archive for this machine must have the
+same bytes if it is built in another folder. Unpacked in an empty folder, the program must
+print its version and answer from its embedded data. Then the module is served like a
+proxy, and go install in an empty folder must give a command of the requested version.
 """
 
 import hashlib
@@ -36,7 +35,7 @@ def main():
     here = f"{run('go', 'env', 'GOOS')}/{run('go', 'env', 'GOARCH')}"
     targets = [here] + [t for t in ("linux/amd64", "darwin/arm64", "windows/amd64") if t.split("/")[0] != here.split("/")[0]]
     sources = run("git", "ls-files", "-z").strip("\0").split("\0")
-    sources = [s for s in sources if (ROOT / s).exists()]  # some may be removed and not yet committed
+    sources = [s for s in sources if (ROOT / s).exists()]  # some may be removed but not committed
     with tempfile.TemporaryDirectory(prefix="probode-") as name:
         work = pathlib.Path(name)
         print(run("go", "run", "./environment/release", "-out", work / "out", "-targets", ",".join(targets)), flush=True)
@@ -49,7 +48,7 @@ def main():
         run("go", "run", "./environment/release", "-out", work / "again", "-targets", here, cwd=copy)
         mine = archive(version, here)
         if (work / "out" / mine).read_bytes() != (work / "again" / mine).read_bytes():
-            sys.exit(f"{mine} is another one when it is built in another folder")
+            sys.exit(f"{mine} has other bytes when it is built in another folder")
         print("built in another folder: the same bytes", flush=True)
 
         installed(work, version, sources)
@@ -60,11 +59,11 @@ def archive(version, target):
 
 
 def archives(work, version, here, targets):
-    """Each holds what it should, under its checksum; that of this machine runs."""
+    """Each archive has the right files and checksum; the one for this machine runs."""
     sums = dict(reversed(line.split("  ")) for line in (work / "out" / "SHA256SUMS").read_text().splitlines())
     if sorted(sums) != sorted(archive(version, t) for t in targets):
         sys.exit(f"SHA256SUMS has {sorted(sums)}")
-    # The first bytes of a program of each system.
+    # The first bytes of a program on each system.
     magic = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe", "windows": b"MZ"}
     for t in targets:
         path, system = work / "out" / archive(version, t), t.split("/")[0]
@@ -78,7 +77,7 @@ def archives(work, version, here, targets):
             sys.exit(f"{path.name} holds {sorted(p.name for p in folder.iterdir())}")
         data = program.read_bytes()
         if not data.startswith(magic[system]):
-            sys.exit(f"{path.name}: the program is not one for {system}")
+            sys.exit(f"{path.name}: the program is not for {system}")
         if str(ROOT).encode() in data:
             sys.exit(f"{path.name}: the program names the folder it was built in")
         if t == here:
@@ -86,7 +85,7 @@ def archives(work, version, here, targets):
 
 
 def says(program, work, version):
-    """The program knows its version and its cases, in a folder where there is nothing else."""
+    """The program knows its version and its cases in an empty folder."""
     with tempfile.TemporaryDirectory(dir=work) as empty:
         alone = {"HOME": empty, "PATH": ""}
         got = run(program, "version", cwd=empty, **alone)
@@ -96,13 +95,13 @@ def says(program, work, version):
         if not re.search(r"h = 0\.125", got):
             sys.exit(f"{program.name} certify says {got!r}")
         if os.listdir(empty):
-            sys.exit(f"{program.name} has left {os.listdir(empty)}")
+            sys.exit(f"{program.name} has left files behind: {os.listdir(empty)}")
     print(f"{program.parent.name}/{program.name}: {version}, certifies lynx and hare", flush=True)
 
 
 def installed(work, version, sources):
-    """go install takes the module from a folder that is laid out as a proxy, and the others
-    from what has been downloaded already."""
+    """go install takes this module from a folder with the layout of a proxy, and the others
+    from the module cache."""
     proxy = work / "proxy" / MODULE / "@v"
     proxy.mkdir(parents=True)
     (proxy / "list").write_text(version + "\n")

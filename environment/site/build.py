@@ -2,12 +2,12 @@
 
     environment/lab run python environment/site/build.py [FOLDER]
 
-The site, in notebooks/html unless another folder is named, holds the notebooks as
-they were executed last, with their charts; the pages of docs; the documentation of
-the packages; and a search over all of it. It needs no kernel, no server and no
-network: the charts are drawn by the copy of ECharts that environment/lab fetched,
-formulas are MathML, and every link is relative. A link to something that is not on
-the site is an error, as is a formula that cannot be converted.
+The site is in notebooks/html unless another folder is named. It contains the notebooks
+with their stored outputs and charts, the documents, the documentation of the packages,
+and a search over all of them. It needs no kernel, no server and no network: the copy of
+ECharts from environment/lab draws the charts, formulas are MathML, and every link is
+relative. A link to something that is not on the site is an error, and so is a formula
+that cannot be converted.
 
 The order of the notebooks, their two levels and the question of each come from
 notebooks/README.md; the kinds of documents and the line of each from docs/README.md.
@@ -39,8 +39,8 @@ class Page:
     file: str  # its name on the site
     name: str  # in lists
     group: str  # under which it stands in the index
-    line: str = ""  # one line in the index
-    title: str = ""  # as the page has it, where that is not its name
+    line: str = ""  # its description in the index
+    title: str = ""  # its heading, if that is not the name
     body: str = ""
     sections: list = dataclasses.field(default_factory=list)  # text.Section
     picture: str = ""
@@ -198,7 +198,7 @@ def fill(template, page, beside, before, after):
         current = ' aria-current="page"' if p is page else ""
         item = f'<li><a href="{p.file}"{current}>{html.escape(p.name)}</a>'
         if p is page:
-            # The names of a package stand under its own.
+            # The exported names of a package are listed without its own name.
             package = p.title.removeprefix("package ") + "."
             item += "<ul>" + "".join(f'<li><a href="#{s.anchor}">{html.escape(s.heading.removeprefix(package))}</a></li>'
                                      for s in page.sections if s.anchor and s.level == 2) + "</ul>"
@@ -217,7 +217,7 @@ def fill(template, page, beside, before, after):
 
 
 def searchable(pages):
-    """What the search looks through: title of the page, heading, address, text."""
+    """Returns the entries of the search: title of the page, heading, address, text."""
     entries = [[p.title or p.name, s.heading, p.file + ("#" + s.anchor if s.anchor else ""), s.words()]
                for p in pages for s in p.sections]
     return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")

@@ -2,8 +2,8 @@
 (function () {
   "use strict";
 
-  // The texts are fetched when the search is first used: as a script, which is
-  // what works from a file too.
+  // The texts are loaded when the search is first used. They are a script, because that
+  // also works for a site that is opened from a file.
   var texts;
   function load() {
     if (!texts) {
@@ -23,8 +23,8 @@
     return texts;
   }
 
-  // Every word must occur. One in a heading or in the name of a page counts more,
-  // a whole name most.
+  // Every word must occur. A word in a heading or in the name of a page counts more than
+  // one in the text, and a whole name counts most.
   function score(entry, words) {
     var sum = 0;
     for (var i = 0; i < words.length; i++) {

@@ -23,12 +23,12 @@ class Section:
 
 
 class Site:
-    """Which files are on the site under which names, and which names of the packages
-    are documented where. What is found wrong is kept in findings."""
+    """The addresses of the files and of the documented names on the site, and a list of
+    findings, which are errors."""
 
     def __init__(self, files, packages):
         self.files, self.findings = files, []
-        self.names = {}  # "probode.Calibrate" → where it is documented
+        self.names = {}  # from "probode.Integrate" to its address
         for p in packages:
             if p["Name"] == "main" or "internal/" in p["Path"]:
                 continue
@@ -38,7 +38,7 @@ class Site:
 
 
 class Writer:
-    """Writes one page, in parts, and gathers its sections."""
+    """Writes one page, in parts, and collects its sections."""
 
     def __init__(self, site, path):
         self.site, self.path = site, path
@@ -54,7 +54,7 @@ class Writer:
         return f'<pre class="go">{self.go(source)}</pre>\n'
 
     def go(self, source):
-        """Highlighted Go. A documented name behind the name of its package is a link."""
+        """Returns highlighted Go. A documented name after the name of its package is a link."""
         tokens = [(t, v) for t, v in GoLexer().get_tokens(source)]
         out, i = [], 0
         while i < len(tokens):
@@ -137,7 +137,7 @@ class Renderer(IPythonRenderer):
         return self.block_math(rf"\begin{{{name}}}{body}\end{{{name}}}")
 
     def math(self, tex, display):
-        # The converter knows arrays and not aligned.
+        # The converter knows array, but not aligned.
         tex = tex.replace(r"\begin{aligned}", r"\begin{array}{rlrl}").replace(r"\end{aligned}", r"\end{array}")
         try:
             mathml = convert(tex, display=display)

@@ -1,13 +1,12 @@
-"""One study on one machine, by xargs, and as a Slurm job array of which one task is
-killed and requeued: the files must be the same to the last byte.
+"""Runs one study on one machine, with xargs, and as a Slurm job array of which one task is
+killed and requeued. The files must be the same, byte for byte.
 
     python3 environment/slurm/test.py
 
-Slurm is a real one of a single node, made for the test and ended with it; it needs
-slurmctld, slurmd, Slurm's commands and munge (Debian, Ubuntu: apt install slurmctld
-slurmd slurm-client munge), but neither root nor a system service. Where they are
-missing its part is left out, which is an error where the environment variable CI
-is set.
+The test starts a real Slurm of a single node and ends it. That needs slurmctld, slurmd,
+Slurm's commands and munge (Debian, Ubuntu: apt install slurmctld slurmd slurm-client
+munge), but neither root nor a system service. If they are missing this part is skipped;
+that is an error if the environment variable CI is set.
 """
 
 import os
@@ -25,12 +24,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 CHAINS = 4
-KILLED = 2  # the task
+KILLED = 2  # the task that is killed
 STUDY = ["-case", "fitzhugh-nagumo", "-data", str(ROOT / "reproduce" / "data.csv"), "-scheme", "pcn", "-chains", str(CHAINS),
          "-burn-in", "2000", "-draws", "200", "-thin", "60", "-seed", "7", "-checkpoint", "0.2s", "-quiet"]
 
 DAEMONS = ["munged", "slurmctld", "slurmd"]
-SECONDS = 60  # for anything that Slurm is waited for
+SECONDS = 60  # the longest time to wait for Slurm
 
 
 def main():
@@ -66,7 +65,7 @@ def main():
                 sys.exit(f"array.sbatch with {args} ended with {done.returncode}: {done.stderr}")
 
         if missing:
-            print(f"Slurm test left out: there is no {' and no '.join(missing)}; it runs in continuous integration")
+            print(f"Slurm test skipped: there is no {' and no '.join(missing)}; it runs in continuous integration")
             sys.exit(1 if os.environ.get("CI") else 0)
         with Slurm(work, run):
             job = run("sbatch", "--parsable", f"--array=1-{CHAINS}", HERE / "array.sbatch", "slurm.parts", *STUDY)
@@ -81,15 +80,15 @@ def main():
 
 
 def kill(work, run, task):
-    """Kills a task in the middle and requeues it. Returns where it went on, and how
-    many times Slurm has restarted it, when it is under way again."""
+    """Kills a task in the middle, requeues it, and waits until it runs again. Returns the
+    progress at which it continued, and how many times Slurm has restarted it."""
     part = work / "slurm.parts" / str(KILLED) / f"chain-{KILLED}.csv.part"
     size = (work / "one" / f"chain-{KILLED}.csv").stat().st_size
     log = work / f"slurm-{task}.out"
 
     wait("the task to be in the middle", lambda: part.exists() and part.stat().st_size > 0.4 * size)
-    # As the system does where memory runs out. A task that scancel kills counts as
-    # cancelled, and is not requeued.
+    # As the system does when memory runs out. A task that scancel kills counts as cancelled
+    # and is not requeued.
     for line in run("scontrol", "listpids", field(run, task, "JobId")).splitlines()[1:]:
         os.kill(int(line.split()[0]), signal.SIGKILL)
     state = wait("the task to be dead", lambda: ended(run, task))
@@ -126,14 +125,14 @@ def wait(what, ready):
 
 def compare(work, a, b):
     files = [{p.name: p.read_bytes() for p in (work / d).iterdir()} for d in (a, b)]
-    chains = sum(name.endswith(".csv") for name in files[0])  # beside each is the state from which it can be extended
+    chains = sum(name.endswith(".csv") for name in files[0])  # beside each is the state from which the chain can be extended
     if files[0] != files[1] or chains != CHAINS:
         differ = sorted(n for n in files[0].keys() | files[1].keys() if files[0].get(n) != files[1].get(n))
         sys.exit(f"{a} and {b} are not the same: {', '.join(differ) or 'files are missing'}")
 
 
 class Slurm:
-    """A cluster of this machine alone, all files of which are in work."""
+    """A cluster that consists of this machine, with all its files in work."""
 
     def __init__(self, work, run):
         self.work, self.run = work, run
@@ -151,7 +150,7 @@ class Slurm:
     def start(self):
         work, host = self.work, socket.gethostname().split(".")[0]
         user = self.run("id", "-un")
-        work.chmod(0o711)  # munged wants others to reach its socket
+        work.chmod(0o711)  # other users must be able to reach the socket of munged
         for name in ("state", "spool"):
             (work / name).mkdir()
         (work / "munge.key").write_bytes(os.urandom(128))

@@ -1,18 +1,17 @@
-"""Stands between Jupyter and GoNB, and adds a line to errors that newcomers meet.
+"""Passes messages between Jupyter and GoNB, and adds hints to common errors.
 
     python relay.py CONNECTION_FILE KERNELS_FILE
 
-Jupyter talks to the relay by the connection file that it made, and the kernel, which
-is the relay's parent, by KERNELS_FILE, which the relay writes. Messages are passed on
-until the kernel has ended. Two things happen meanwhile:
+Jupyter connects to the relay through CONNECTION_FILE. The kernel, which is the parent of
+the relay, connects through KERNELS_FILE, which the relay writes. The relay passes messages
+on until the kernel ends, and does three more things:
 
-- The error of a cell that does not compile gets a hint below it, where HINTS has one:
-  what Go says is right, and says nothing of cells.
-- Nothing is passed on before what the kernel broadcasts arrives: what is said before
-  somebody listens is lost.
-
-When the kernel has ended, so does a cell that is still running: killed, the kernel
-cannot see to that itself.
+- If a cell does not compile and HINTS has a hint for the error, it adds the hint. The
+  message of Go is right, but does not mention cells.
+- It passes nothing on before the first broadcast of the kernel arrives, because messages
+  that are sent before both sides listen are lost.
+- When the kernel has ended, it ends a cell that is still running. A kernel that was
+  killed cannot do that itself.
 """
 
 import hashlib
@@ -32,17 +31,17 @@ import zmq
 
 HINTS = [
     (re.compile(r"expected declaration, found|non-declaration statement outside function body"),
-     "Hint: statements stand below a line with %% and declarations above it. Is that line missing in this cell?"),
+     "Hint: statements belong below a line with %%, declarations above it. Is this line missing?"),
     (re.compile(r"\bundefined: (\w+)(?![\w.])"),
-     "Hint: each cell is a program of its own, and what it sets below its %% ends with it. "
-     "Declare {0} above a %%, as a function for example, and run that cell first."),
+     "Hint: each cell is a program of its own, and values from below its %% end with it. "
+     "Declare {0} above the %% of a cell, for example as a function, and run that cell first."),
 ]
 CHANNELS = ["shell", "control", "stdin"]
 MARK, SELF = b"<IDS|MSG>", b"relay"
 
 
 def hint(message):
-    """The line for a message of the compiler, or None."""
+    """Returns the hint for a message of the compiler, or None."""
     for pattern, line in HINTS:
         if m := pattern.search(message):
             return line.format(*m.groups())
@@ -75,14 +74,14 @@ def main():
         awaken(key, kernels["shell"], heard, kernel)
         relay(key, towards, kernels, broadcast, heard, kernel)
     except BaseException:
-        # Without the relay the kernel cannot be reached any more.
+        # Without the relay nothing can reach the kernel.
         if os.getppid() == kernel:
             os.kill(kernel, signal.SIGTERM)
         raise
     finally:
         path.unlink(missing_ok=True)
         path.parent.rmdir()
-        if os.getpgrp() == kernel:  # as Jupyter starts it: the rest of the group are its cells
+        if os.getpgrp() == kernel:  # as started by Jupyter: the other processes of the group are cells
             os.killpg(kernel, signal.SIGKILL)
 
 
@@ -95,10 +94,10 @@ def opened(context, kind, connection, channel):
         s.bind(at)
         return s
     if kind == zmq.DEALER:
-        s.identity = SELF  # the same on all channels: the kernel asks for input by it
+        s.identity = SELF  # the same on all channels: the kernel uses it to ask for input
     else:
         s.subscribe(b"")
-    s.reconnect_ivl = 10  # milliseconds: the kernel is just about to listen
+    s.reconnect_ivl = 10  # milliseconds: the kernel will listen soon
     s.connect(at)
     return s
 
@@ -109,13 +108,13 @@ def beat(heart):
 
 
 def signed(key, parts):
-    """The four parts of a message behind the mark and their signature."""
+    """Returns a message: the mark, the signature, and its four parts."""
     digest = hmac.new(key, b"".join(parts), hashlib.sha256).hexdigest().encode() if key else b""
     return [MARK, digest, *parts]
 
 
 def awaken(key, shell, heard, kernel):
-    """Asks the kernel for its state until an answer is broadcast."""
+    """Asks the kernel for its state until it broadcasts an answer."""
     while os.getppid() == kernel:
         header = {"msg_id": uuid.uuid4().hex, "msg_type": "kernel_info_request", "session": SELF.decode(),
                   "username": "", "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "version": "5.3"}
@@ -139,7 +138,7 @@ def relay(key, towards, kernels, broadcast, heard, kernel):
 
 
 def hinted(key, parts):
-    """The broadcast, with a hint if it is an error that has one."""
+    """Returns the broadcast message, with a hint if it is an error for which there is one."""
     at = parts.index(MARK) if MARK in parts else len(parts)
     if len(parts) < at + 6 or json.loads(parts[at + 2]).get("msg_type") != "error":
         return parts

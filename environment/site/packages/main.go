@@ -3,9 +3,9 @@
 //
 //	go run ./environment/site/packages
 //
-// For each package it gives the doc comment, every exported declaration with its
-// comment, and the examples of the tests, as HTML, and the same as plain text for
-// searching. Names that the module exports are links to where they are documented.
+// For each package it writes the doc comment, every exported declaration with its
+// comment, and the examples of the tests, as HTML and as plain text for the search. Names
+// that the module exports are links to their documentation.
 package main
 
 import (
@@ -36,12 +36,12 @@ type page struct {
 	Symbols    []symbol
 }
 
-// A symbol is an exported name and where on the page it is.
+// A symbol is an exported name with its place on the page.
 type symbol struct {
 	Name, Anchor, Text string
 }
 
-// listed is what go list says of a package.
+// listed is the part of the output of go list that is needed here.
 type listed struct {
 	Dir, ImportPath, Name              string
 	GoFiles, TestGoFiles, XTestGoFiles []string

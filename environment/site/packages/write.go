@@ -45,8 +45,8 @@ func newWriter(fset *token.FileSet, p *doc.Package, files map[string]string) *wr
 	return w
 }
 
-// url is where a name is documented: on a page of this site, or at the public home
-// of Go's documentation.
+// url returns the address of the documentation of a name: on this site, or on the public
+// site of Go packages.
 func (w *writer) url(importPath, anchor string) string {
 	to, ours := w.files[importPath]
 	switch {
@@ -208,7 +208,7 @@ func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// A whole file shows declarations beside the function, which it cannot do without.
+		// An example that is a whole file has declarations beside the function, and needs them.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false
@@ -241,8 +241,8 @@ func (w *writer) declaration(d ast.Decl) {
 	w.code(b.String())
 }
 
-// code writes Go with its keywords, comments and strings marked and the names that
-// are documented as links.
+// code writes Go with marked keywords, comments and strings, and with links for names
+// that are documented.
 func (w *writer) code(source string) {
 	file := token.NewFileSet().AddFile("", -1, len(source))
 	var s scanner.Scanner
