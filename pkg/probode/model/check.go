@@ -1,7 +1,6 @@
 package model
 
 import (
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -141,5 +140,5 @@ func (m *Model) uses(used map[string]bool) {
 // builtIn says whether a name has a meaning without a definition.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
-	return ok || name == equations.Time
+	return ok || name == expr.Time
 }

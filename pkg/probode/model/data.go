@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -47,8 +46,8 @@ func (f *files) data(name string, m *Model) []Measurement {
 		return measurementTable(t, m, len(m.Conditions) > 0)
 	}
 	times := m.timeName
-	if times == "" || !t.Has(times) && t.Has(equations.Time) {
-		times = equations.Time
+	if times == "" || !t.Has(times) && t.Has(expr.Time) {
+		times = expr.Time
 	}
 	t.Need(times)
 	observables := map[string]*Observable{}

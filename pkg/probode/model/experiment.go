@@ -12,7 +12,7 @@ import (
 // An Experiment is everything that one condition makes of a model, after
 // preequilibration at another condition where the data ask for it.
 //
-// Its expressions are over the time ([equations.Time]), the IDs of the states of
+// Its expressions are over the time ([expr.Time]), the IDs of the states of
 // System, and those of the problem's parameters.
 type Experiment struct {
 	Model            *Model

@@ -179,7 +179,7 @@ func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assig
 
 func (g *generator) statements(list []expr.Assignment) string {
 	s, err := expr.GoStatements(list, func(id string) (string, bool) {
-		if id == equations.Time {
+		if id == expr.Time {
 			return "t", true
 		}
 		if k := slices.Index(g.e.States, id); k >= 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -95,7 +94,7 @@ func init() {
 // latexName writes an ID: what stands behind the first _ is an index, and a
 // placeholder of a row is one of its observable.
 func latexName(id string) string {
-	if id == equations.Time {
+	if id == expr.Time {
 		return "t"
 	}
 	if at := placeholderRE.FindStringIndex(id); at != nil {

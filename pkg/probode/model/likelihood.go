@@ -15,7 +15,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -174,7 +173,7 @@ func (p *Problem) part(e *Experiment, free []int) (*part, error) {
 			q.along = append(q.along, i)
 		}
 	}
-	inputs := append(append([]string{equations.Time}, e.States...), c.params...)
+	inputs := append(append([]string{expr.Time}, e.States...), c.params...)
 	ids := make([]string, len(free))
 	for i, j := range free {
 		ids[i] = c.params[j]

@@ -190,7 +190,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	if a := l.assignments[id]; a != nil {
 		return l.start0(a.Formula, a.Where)
 	}
-	if id == equations.Time {
+	if id == expr.Time {
 		return expr.Num(l.m.Start)
 	}
 	if v, ok := expr.Constant(id); ok {
@@ -219,7 +219,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 		switch v := l.now[name]; {
 		case v != nil:
 			by[name] = v
-		case name == equations.Time, l.index.states[name] != nil, l.params[name]:
+		case name == expr.Time, l.index.states[name] != nil, l.params[name]:
 		case l.constants[name] != nil:
 			l.constants[name].Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", name)
 		case l.observables[name] != nil:
@@ -238,7 +238,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
-		if name == equations.Time || l.index.states[name] != nil {
+		if name == expr.Time || l.index.states[name] != nil {
 			e.Where.Refuse("event that depends on the state", "the time of event %s depends on %s", e.ID, name)
 		}
 	}
@@ -330,7 +330,7 @@ func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]
 // begins: PEtab does not say.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
-		if slices.Contains(r.Symbols(), equations.Time) {
+		if slices.Contains(r.Symbols(), expr.Time) {
 			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
 		}
 	}
@@ -339,7 +339,7 @@ func (l *lowering) autonomous(condition string) {
 // timeless stops at an observable of the steady state that depends on time.
 func (l *lowering) timeless(r Row, d *Measurement) {
 	for _, n := range r.formulas() {
-		if slices.Contains(n.Symbols(), equations.Time) {
+		if slices.Contains(n.Symbols(), expr.Time) {
 			d.Where.Failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)
 		}
 	}

@@ -123,9 +123,9 @@ func TestTwins(t *testing.T) {
 					x[i] = rng.Float64()
 					at[s] = x[i]
 				}
-				at[equations.Time] = 40 * rng.Float64()
+				at[expr.Time] = 40 * rng.Float64()
 				want := make([]float64, len(x))
-				w.rates(want, at[equations.Time], x, at)
+				w.rates(want, at[expr.Time], x, at)
 				for i := range want {
 					if got := value(t, e.Rates[i], at); !near(got, want[i]) {
 						t.Errorf("%s %s: %s' = %v: want %v", w.file, e.Condition, e.States[i], got, want[i])
@@ -228,7 +228,7 @@ func sameExperiments(t *testing.T, a, b *Problem) {
 				for _, id := range s.States {
 					at[id] = rng.Float64()
 				}
-				at[equations.Time] = 50 * rng.Float64()
+				at[expr.Time] = 50 * rng.Float64()
 				for i, id := range s.States {
 					j, ok := order[id]
 					if !ok {
@@ -265,7 +265,7 @@ func sameExperiments(t *testing.T, a, b *Problem) {
 		}
 		for i, r := range e.Rows {
 			s := f.Rows[i]
-			at[equations.Time] = r.Time
+			at[expr.Time] = r.Time
 			if r.Observable != s.Observable || r.Time != s.Time || r.Value != s.Value || r.Scale != s.Scale || r.Distribution != s.Distribution ||
 				!near(value(t, r.Formula, at), value(t, s.Formula, at)) || !near(value(t, r.Noise, at), value(t, s.Noise, at)) {
 				t.Fatalf("rows %+v and %+v", r, s)

@@ -18,7 +18,7 @@ import (
 // events added. The page MODELFILE.md beside this file describes it.
 func (f *files) modelFile(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
-	r := &modelReader{File: s, time: equations.Time, lambdas: map[string]*expr.Node{}}
+	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
 	p := &Problem{Name: y.Word("name")}
 	if p.Name == "" {
 		p.Name = strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))
@@ -93,7 +93,7 @@ func (r *modelReader) id(line int, what, v string) string {
 // name returns the ID under a key.
 func (r *modelReader) name(n *source.Node, key string) string {
 	v := r.id(n.LineOf(key), key, n.Must("an entry", key))
-	if v == r.time || v == equations.Time {
+	if v == r.time || v == expr.Time {
 		r.Failf(n.LineOf(key), "%s is %s, which is the time: want another", key, v)
 	}
 	return v
@@ -113,11 +113,11 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	if e.Boolean() {
 		r.Failf(line, "%s is a condition: want a number", key)
 	}
-	if r.time != equations.Time {
-		if slices.Contains(e.Symbols(), equations.Time) {
-			r.Failf(line, "%s uses %s: the time is called %s in this file", key, equations.Time, r.time)
+	if r.time != expr.Time {
+		if slices.Contains(e.Symbols(), expr.Time) {
+			r.Failf(line, "%s uses %s: the time is called %s in this file", key, expr.Time, r.time)
 		}
-		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(equations.Time)})
+		e = e.Substitute(map[string]*expr.Node{r.time: expr.Sym(expr.Time)})
 	}
 	return e
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
@@ -59,7 +59,7 @@ func TestModelFile(t *testing.T) {
 	if len(list) != 2 || list[0].Condition != "one" || list[1].Condition != "two" {
 		t.Fatalf("%+v", list)
 	}
-	at := map[string]float64{"k": 2, "A": 5, "n": 3, equations.Time: 0.5}
+	at := map[string]float64{"k": 2, "A": 5, "n": 3, expr.Time: 0.5}
 	for i, want := range []struct{ rate, start, jump float64 }{
 		{2*0.5 - (5*1+1)*5, 1, 6},
 		{2*0.5 - (5*3+1)*5, 7, 8},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
@@ -37,7 +36,7 @@ func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []floa
 			return nil, nil, err
 		}
 	}
-	inputs := append(append([]string{equations.Time}, e.States...), p.paramNames()...)
+	inputs := append(append([]string{expr.Time}, e.States...), p.paramNames()...)
 	f, err := newProgram(inputs, formulas)
 	if err != nil {
 		return nil, nil, err

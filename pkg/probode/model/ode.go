@@ -178,7 +178,7 @@ func uses(s *System, id string) bool {
 // of the times of its events.
 func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, error) {
 	d, n, start := c.d, c.n, c.e.Model.Start
-	inputs := append(append([]string{equations.Time}, s.States...), c.params...)
+	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
 	fail := func(err error) (*probode.Problem, []*program, error) {
 		return nil, nil, fmt.Errorf("%s: %w", c.title, err)
 	}
@@ -188,7 +188,7 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 		q.Theta = make([]float64, n+d)
 	}
 	for _, r := range s.Rates {
-		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), equations.Time)
+		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), expr.Time)
 	}
 
 	rates, err := newProgram(inputs, s.Rates)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
+	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
@@ -204,7 +204,7 @@ func TestNamesOfConstants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, equations.Time: 2})
+	got := value(t, experiments(t, p)[0].Rates[0], map[string]float64{"e": 10, "A": 0, expr.Time: 2})
 	if !near(got, 20+math.Pi) {
 		t.Errorf("rate %v: want %v", got, 20+math.Pi)
 	}

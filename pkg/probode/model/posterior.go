@@ -10,7 +10,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -196,7 +195,7 @@ func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, para
 	for _, c := range columns {
 		x.Errors = append(x.Errors, c.errors)
 	}
-	inputs := append([]string{equations.Time}, e.States...)
+	inputs := append([]string{expr.Time}, e.States...)
 	for _, v := range params {
 		inputs = append(inputs, v.Name)
 	}

@@ -196,7 +196,7 @@ func TestSBML(t *testing.T) {
 			t.Errorf("%s: states %v", c.name, e.States)
 		}
 		for range 5 {
-			at := map[string]float64{equations.Time: rng.Float64()}
+			at := map[string]float64{expr.Time: rng.Float64()}
 			for _, s := range e.States {
 				at[s] = 1 + rng.Float64()
 			}

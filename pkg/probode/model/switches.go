@@ -3,7 +3,6 @@ package model
 import (
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 )
 
@@ -40,8 +39,8 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
 	}
-	slope := g.Diff(equations.Time).Simplify()
-	at0 := g.Substitute(map[string]*expr.Node{equations.Time: expr.Num(0)}).Simplify()
+	slope := g.Diff(expr.Time).Simplify()
+	at0 := g.Substitute(map[string]*expr.Node{expr.Time: expr.Num(0)}).Simplify()
 	if !l.fixed(slope) || !l.fixed(at0) {
 		return nil, false
 	}
@@ -51,7 +50,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 // fixed says that n depends on parameters at most.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
-		if name == equations.Time || l.index.states[name] != nil {
+		if name == expr.Time || l.index.states[name] != nil {
 			return false
 		}
 	}

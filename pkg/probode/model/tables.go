@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
 	"github.com/probode/probode/pkg/probode/model/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 	"github.com/probode/probode/pkg/probode/model/petab"
@@ -103,7 +102,7 @@ func (f *files) checkParams(list []Param) {
 		if !source.IsID(p.ID) {
 			w.Failf("parameter id %q: want letters, digits and _, no digit first", p.ID)
 		}
-		if p.ID == equations.Time || expr.Reserved(p.ID) {
+		if p.ID == expr.Time || expr.Reserved(p.ID) {
 			w.Failf("parameter id %s has a meaning of its own in formulas: want another", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {

@@ -8,9 +8,6 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Time is the name of the time in all formulas.
-const Time = "time"
-
 // Equations are a system of ordinary differential equations. Its formulas are over the IDs
 // of states, constants and assignments, names that something else defines, such as parameters,
 // and the time.

@@ -306,8 +306,8 @@ func (s *reader) triggerTime(trigger *element, id string) (at *expr.Node, rising
 		s.Refuse(trigger.line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
 	}
 	g := expr.Call("minus", args[0], args[1])
-	slope, ok := g.Diff(equations.Time).Const()
-	g0 := g.Substitute(map[string]*expr.Node{equations.Time: expr.Num(0)})
+	slope, ok := g.Diff(expr.Time).Const()
+	g0 := g.Substitute(map[string]*expr.Node{expr.Time: expr.Num(0)})
 	if !ok || slope == 0 {
 		s.Refuse(trigger.line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, s.mathOf(trigger))
 	}

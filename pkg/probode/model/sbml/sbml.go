@@ -179,7 +179,7 @@ func (s *reader) id(e *element) string {
 		s.Failf(e.line, "<%s> without an id", e.name)
 	case !source.IsID(id):
 		s.Failf(e.line, "id %q: want letters, digits and _, no digit first", id)
-	case id == equations.Time:
+	case id == expr.Time:
 		s.Failf(e.line, "<%s> with the id %s, which is the time here: want another", e.name, id)
 	}
 	if line, twice := s.ids[id]; twice {

@@ -139,7 +139,7 @@ func (w *writer) events(events []equations.Event) list {
 		case e.Early == equations.AtStart && !fixed:
 			op = "gt"
 		}
-		trigger := expr.Call(op, expr.Sym(equations.Time), e.Time)
+		trigger := expr.Call(op, expr.Sym(expr.Time), e.Time)
 		id := e.ID
 		if !source.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)
