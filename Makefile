@@ -38,7 +38,7 @@ test-lint: lint ## gofmt, go vet, staticcheck and govulncheck
 test-go: ## the tests of the Go packages, with the corpora of the fuzz targets
 	go test -timeout 40m ./...
 
-test-race: ## the tests in which goroutines share memory once more with the race detector
+test-race: ## the tests in which goroutines share memory, with the race detector
 	environment/races
 
 test-release: ## build archives for three systems; try the one for this machine, and go install, in an empty folder

@@ -22,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import nbformat
 
@@ -61,7 +62,7 @@ def main():
         notebook(page, site, assets)
     for path, page in documents.items():
         document(path, page, site)
-    pages = course + list(documents.values()) + [package(p) for p in packages]
+    pages = course + list(documents.values()) + [command()] + [package(p) for p in packages]
     if site.findings:
         sys.exit("\n".join(["the site is not complete:", *site.findings]))
 
@@ -82,7 +83,7 @@ def main():
     else:
         print("there is no copy of ECharts (install npm, then environment/lab setup): charts are static pictures where there is no network")
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    print(f"{len(course)} notebooks, {len(documents)} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
+    print(f"{len(course)} notebooks, {len(documents) + 1} pages and {len(packages)} packages, {size / 1e6:.1f} MB: open {folder / 'index.html'}")
 
 
 def documented():
@@ -156,6 +157,23 @@ def document(path, page, site):
     writer = text.Writer(site, path)
     page.body, page.sections = writer.markdown(path.read_text()), writer.sections
     page.title = writer.title
+
+
+def command():
+    """The page with the help of the command and of each of its verbs."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "probode"
+        subprocess.run(["go", "build", "-o", program, "./pkg/probode/cmd/probode"], cwd=ROOT, check=True)
+
+        def says(*args):
+            return subprocess.run([program, *args], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.strip()
+
+        sections = [text.Section("", "", says("help"), level=1)]
+        sections += [text.Section("probode " + verb, verb, says(verb, "-help"))
+                     for verb in re.findall(r"^  probode (\w+)", sections[0].text, re.M)]
+    body = "<h1>The command</h1>\n" + "\n".join(
+        (f'<h2 id="{s.anchor}">{s.heading}</h2>\n' if s.anchor else "") + f"<pre>{html.escape(s.text)}</pre>" for s in sections)
+    return Page("command.html", "The command", "Reference", "Every verb with its flags.", "The command", body, sections)
 
 
 def package(p):
