@@ -249,7 +249,7 @@ func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])
 	}
-	ll := k.coarse.likelihoodOf(k.fitRight, theta)
+	ll := k.coarse.LogLikelihoodOf(k.fitRight, theta)
 	if math.IsNaN(ll) || math.IsInf(ll, 1) {
 		return math.Inf(-1)
 	}

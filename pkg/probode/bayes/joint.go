@@ -92,9 +92,9 @@ func findGaussian(ctx context.Context, e *Density, u []float64, blocks []block) 
 	c := at(x, 0)
 	c.Tolerance = 0.02 // the mode is 0.2 standard deviations away
 	ctx, hook := progress.Begin(ctx, "joint moves")
-	f := newScoring(e, blocks)
-	f.forward = true
-	c.Low, c.High = f.low, f.high
+	f := newSurface(e, blocks)
+	f.Forward = true
+	c.Low, c.High = f.Low, f.High
 	if hook != nil {
 		f.tell = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
 		defer hook(1, 1, "")

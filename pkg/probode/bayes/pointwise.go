@@ -33,9 +33,9 @@ func (e *Density) failure(theta, xi []float64) error {
 	return nil
 }
 
-// likelihoodOf returns the log probability of the data given what fit expects of
-// them.
-func (e *Density) likelihoodOf(fit, theta []float64) float64 {
+// LogLikelihoodOf returns the log probability of the data where the values fit are expected,
+// in the order of Expected, with the own numbers of the likelihoods from theta.
+func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	var sum float64
 	for _, r := range e.runs {
 		e.bind(r, theta)

@@ -151,6 +151,15 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	return t.hi - (t.hi-t.lo)*share, logJacobian
 }
 
+// slope returns dθ/du.
+func (t transform) slope(u float64) float64 {
+	_, log := t.to(u)
+	if math.IsInf(t.lo, -1) && !math.IsInf(t.hi, 1) {
+		return -math.Exp(log)
+	}
+	return math.Exp(log)
+}
+
 // from is the inverse of to. It is not finite at or beyond the ends.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)

@@ -12,7 +12,7 @@ import (
 // A climb is a search under way, with what the search for modes knows of it.
 type climb struct {
 	shape.Climb
-	s       *scoring
+	s       *Surface
 	found   int   // searches that have come here
 	from    []int // of ModeSearch.From
 	tested  int   // paths to ends that have been looked at
@@ -24,11 +24,11 @@ type climb struct {
 func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
 
 // with returns the scoring of c, which from now on works with e.
-func (c *climb) with(e *Density) *scoring {
+func (c *climb) with(e *Density) *Surface {
 	if c.s == nil {
-		c.s = newScoring(e, nil)
-		c.s.forward, c.s.draws = true, 48
-		c.Low, c.High = c.s.low, c.s.high
+		c.s = newSurface(e, nil)
+		c.s.Forward, c.s.Draws = true, 48
+		c.Low, c.High = c.s.Low, c.s.High
 	}
 	c.s.e = e
 	return c.s
@@ -63,7 +63,7 @@ func (c *climb) hopeless(highest float64) bool {
 // polish goes on to the top, with central differences.
 func (c *climb) polish(e *Density) {
 	s := c.with(e)
-	s.forward, s.draws = false, 256
+	s.Forward, s.Draws = false, 256
 	was := slices.Clone(c.X)
 	c.Polish(s)
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together

@@ -15,6 +15,17 @@ type Differentiable interface {
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
+// A Kinked is a Likelihood whose log density has a kink, as Laplace's distribution has one
+// at m = y: the log density is −weight·|r| plus a smooth function, and r depends on y and m
+// alone. Modes usually lie at such kinks, where the density has no gradient. A likelihood
+// that embeds a Kinked one needs a Kink method of its own.
+type Kinked interface {
+	Likelihood
+	// Kink returns r, its derivative in m, and weight; ok is false where there is no
+	// kink at these values.
+	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
+}
+
 var _ = []Differentiable{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, Poisson{}, NegativeBinomial{}}
 
 // Slope implements Differentiable.

@@ -234,8 +234,7 @@ func (c *Certifier) header(coarse Solver) *Certificate {
 	for _, q := range c.p.Params {
 		out.Names = append(out.Names, q.Name)
 	}
-	_, own := observed(c.p)
-	out.Unknown = own != nil
+	out.Unknown = ownParams(c.p) != nil
 	return out
 }
 

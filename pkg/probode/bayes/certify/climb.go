@@ -85,7 +85,7 @@ func (c *Certifier) climb(from []float64) {
 	}
 	m.Theta, m.Moved = m.at.theta, 0
 	for k := range u {
-		m.Moved = max(m.Moved, math.Abs(u[k]-m.at.u[k])/m.at.sd[k])
+		m.Moved = max(m.Moved, math.Abs(u[k]-m.at.X[k])/m.at.sd[k])
 	}
 	for _, known := range c.modes {
 		if known.at == nil {
@@ -93,7 +93,7 @@ func (c *Certifier) climb(from []float64) {
 		}
 		far := 0.0
 		for k := range u {
-			far = max(far, math.Abs(known.at.u[k]-m.at.u[k])/m.at.sd[k])
+			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
 		}
 		if far < 0.1 && m.Moved < vanished {
 			return // a climb from afar is kept: its start is a phantom

@@ -210,7 +210,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 	for i, m := range c.modes {
 		if m.at != nil && m.Found {
 			var chol mat.Cholesky
-			log := m.at.logp
+			log := m.at.Value
 			if chol.Factorize(m.at.cov) {
 				log += chol.LogDet() / 2
 			}
@@ -225,7 +225,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 	near := func(u []float64, at *linearised) float64 {
 		v := mat.NewVecDense(len(u), nil)
 		for k := range u {
-			v.SetVec(k, (u[k]-at.u[k])/at.sd[k])
+			v.SetVec(k, (u[k]-at.X[k])/at.sd[k])
 		}
 		return mat.Norm(v, 2)
 	}
@@ -284,7 +284,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 		for k := range z {
 			z[k] = rng.NormFloat64()
 		}
-		u := slices.Clone(at.u)
+		u := slices.Clone(at.X)
 		for i := range u {
 			for k := 0; k <= i; k++ {
 				u[i] += l.At(i, k) * z[k]

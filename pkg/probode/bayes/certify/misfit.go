@@ -22,11 +22,9 @@ import (
 // errors allow, by more than four standard deviations of χ².
 func (l *linearised) misfits() bool {
 	var sum, n float64
-	for i := range l.data {
-		o := &l.data[i]
-		if o.bind(l.p, l.theta, l.m); l.weight[i] > 0 {
-			s := slope(o.l, o.y, l.m[o.at], o.own, 1e-4/math.Sqrt(l.weight[i]))
-			sum += s * s / l.weight[i]
+	for _, o := range l.data {
+		if o.Information > 0 {
+			sum += o.Score * o.Score / o.Information
 			n++
 		}
 	}
@@ -37,13 +35,13 @@ func (l *linearised) misfits() bool {
 // posterior by x at the mode l of the reference makes beside the given one.
 func (l *linearised) pull(x *expecter, by *bayes.Density, shift []float64) (float64, error) {
 	defer x.e.Hold(l.theta)() // differences by a solver that adapts
-	n := len(l.u)
-	theta, u := make([]float64, n), slices.Clone(l.u)
+	n := len(l.X)
+	theta, u := make([]float64, n), slices.Clone(l.X)
 	gradient := mat.NewVecDense(n, nil)
 	for k, h := range l.widths() {
 		var f [2]float64
 		for i, sign := range []float64{-1, 1} {
-			u[k] = l.u[k] + sign*h
+			u[k] = l.X[k] + sign*h
 			lp := by.Constrain(theta, u)
 			_, ll, err := x.at(theta)
 			if err != nil {
@@ -51,8 +49,8 @@ func (l *linearised) pull(x *expecter, by *bayes.Density, shift []float64) (floa
 			}
 			f[i] = lp + ll
 		}
-		u[k] = l.u[k]
-		gradient.SetVec(k, (f[1]-f[0])/(2*h)-l.gradient.AtVec(k))
+		u[k] = l.X[k]
+		gradient.SetVec(k, (f[1]-f[0])/(2*h)-l.slope.AtVec(k))
 	}
 	moved := mat.NewVecDense(n, nil)
 	moved.MulVec(l.cov, gradient)

@@ -29,7 +29,7 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta
 	if ctx == nil || p == nil {
 		return nil, errors.New("certify: the context or the Posterior is nil")
 	}
-	k := indexOf(p, name)
+	k := slices.IndexFunc(p.Params, func(q bayes.Param) bool { return q.Name == name })
 	switch {
 	case k < 0:
 		return nil, fmt.Errorf("certify: there is no parameter %q", name)

@@ -131,7 +131,6 @@ func distances(ctx context.Context, p *bayes.Posterior, points [][]float64, s, f
 	_, err := pieces.Each(ctx, workers, len(points), nil, func() func(int) error {
 		x, err1 := newExpecter(ctx, p, s)
 		y, err2 := newExpecter(ctx, p, finer)
-		data, _ := observed(p)
 		return func(i int) error {
 			out[i] = math.NaN()
 			if err1 != nil || err2 != nil {
@@ -146,12 +145,13 @@ func distances(ctx context.Context, p *bayes.Posterior, points [][]float64, s, f
 				return ctx.Err()
 			}
 			var d float64
-			for k := range data {
-				o := &data[k]
-				o.bind(p, points[i], better)
-				// A value that both expect alike may be certain, with infinite information.
-				if delta := m[o.at] - better[o.at]; math.Abs(delta) > rounding*math.Abs(better[o.at]) {
-					d += information(o.l, better[o.at], o.own) * delta * delta
+			for _, o := range y.surface.DataAt(better, points[i]) {
+				// A value that both expect alike may be certain.
+				if delta := m[o.At] - better[o.At]; math.Abs(delta) > rounding*math.Abs(better[o.At]) {
+					if o.Certain {
+						o.Information = math.Inf(1)
+					}
+					d += o.Information * delta * delta
 				}
 			}
 			out[i] = math.Sqrt(d)

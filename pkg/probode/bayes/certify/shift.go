@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -20,19 +21,15 @@ import (
 // tell of expected values and the likelihood's own parameters together, as of σ, leaves
 // a direction in which next to nothing is known.
 func (l *linearised) focus(params []int) float64 {
-	sums, along := make([]float64, len(l.u)), mat.NewVecDense(len(l.u), nil)
-	for i, w := range l.weight {
-		if w == 0 {
+	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
+	for i, o := range l.data {
+		if o.Information == 0 {
 			continue
 		}
-		c := w
-		if l.curved != nil {
-			c = l.curved[i]
-		}
-		along.MulVec(l.cov, l.jac.RowView(i))
+		along.MulVec(l.cov, mat.NewVecDense(len(l.X), o.Jacobian))
 		for k := range sums {
-			a := c * along.AtVec(k) / l.sd[k]
-			sums[k] += a * a / w
+			a := l.curved[i] * along.AtVec(k) / l.sd[k]
+			sums[k] += a * a / o.Information
 		}
 	}
 	most := 1.0
@@ -45,24 +42,19 @@ func (l *linearised) focus(params []int) float64 {
 // shift returns D of the expected values of another solver, and the shift of each
 // parameter in standard deviations.
 func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
-	n := len(l.u)
+	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
 	for i, o := range l.data {
-		delta := expected[o.at] - l.m[o.at]
-		if l.sure[i] && delta != 0 {
-			// Nothing but this datum can be by the reference; by the other it can.
-			w := information(o.l, expected[o.at], o.own)
-			if math.IsNaN(w) {
+		delta := expected[o.At] - l.m[o.At]
+		w := o.Information
+		if o.Certain && delta != 0 {
+			// By the reference nothing but this datum can be; by the other solver it can.
+			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
-			d += w * delta * delta
 		}
-		d += l.weight[i] * delta * delta
-		w := l.weight[i]
-		if l.curved != nil {
-			w = l.curved[i]
-		}
-		score.AddScaledVec(score, -w*delta, l.jac.RowView(i))
+		d += w * delta * delta
+		score.AddScaledVec(score, -l.curved[i]*delta, mat.NewVecDense(n, o.Jacobian))
 	}
 	delta := mat.NewVecDense(n, nil)
 	delta.MulVec(l.cov, score)
@@ -84,24 +76,22 @@ func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
 // for a Gaussian error Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³ with the residuals r. What that has of GΔu
 // to first order is in C already, where C knows of σ and the others together.
 func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
-	taken := mat.NewVecDense(len(l.data), nil) // GΔu
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // what is expected, of parameters that change that, too
 	for range 2 {                        // at first without what the own parameters do
-		taken.MulVec(l.jac, delta)
-		for i, o := range l.data {
-			shifted[o.at] = expected[o.at] + taken.AtVec(i)
+		for _, o := range l.data {
+			shifted[o.At] = expected[o.At] + floats.Dot(o.Jacobian, delta.RawVector().Data)
 		}
 		for _, k := range l.own {
 			h := 1e-5 * max(math.Abs(l.theta[k]), 1e-3)
 			var f [2]float64
 			for i, sign := range []float64{-1, 1} {
 				theta[k] = l.theta[k] + sign*h
-				f[i] = l.logLikelihood(shifted, theta) - l.logLikelihood(l.m, theta)
+				f[i] = l.x.e.LogLikelihoodOf(shifted, theta) - l.x.e.LogLikelihoodOf(l.m, theta)
 			}
 			theta[k] = l.theta[k]
 			s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]
-			for j := 0; j < len(l.u) && l.crossed != nil; j++ {
+			for j := 0; j < len(l.X) && l.crossed != nil; j++ {
 				s += l.crossed.At(k, j) * delta.AtVec(j)
 			}
 			if !math.IsNaN(s) && !math.IsInf(s, 0) {
@@ -109,8 +99,5 @@ func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 			}
 		}
 		delta.MulVec(l.cov, score)
-	}
-	for i := range l.data {
-		l.data[i].bind(l.p, l.theta, l.m)
 	}
 }

@@ -91,19 +91,22 @@ func shortest(p *bayes.Posterior) float64 {
 
 // An expecter computes what a solver expects of the data. It serves one goroutine.
 type expecter struct {
-	ctx    context.Context
-	p      *bayes.Posterior
-	s      Solver
-	e      *bayes.Density
-	solves int
+	ctx context.Context
+	p   *bayes.Posterior
+	s   Solver
+	e   *bayes.Density
 
-	stand *bayes.Density // for derivatives, see standIn
-	stood bool
+	surface *bayes.Surface // of e
 }
 
 func newExpecter(ctx context.Context, p *bayes.Posterior, s Solver) (*expecter, error) {
 	e, err := s.density(p)
-	return &expecter{ctx: ctx, p: p, s: s, e: e}, err
+	if err != nil {
+		return nil, err
+	}
+	x := &expecter{ctx: ctx, p: p, s: s, e: e, surface: bayes.NewSurface(e)}
+	x.surface.Exact, x.surface.Draws = true, 2000
+	return x, nil
 }
 
 // at returns the expected values of the data at theta, by experiment, row and
@@ -114,7 +117,6 @@ func (x *expecter) at(theta []float64) (expected []float64, ll float64, err erro
 	}
 	e := x.e
 	defer e.Bind(x.ctx)()
-	x.solves++
 	if ll, err = e.LogLikelihood(theta, nil); err != nil {
 		return nil, ll, err
 	}

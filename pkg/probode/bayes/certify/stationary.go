@@ -53,7 +53,7 @@ func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, nea
 	for k := range u {
 		if full.At(k, k) >= 1 {
 			known = append(known, k)
-		} else if !(math.Abs(l.gradient.AtVec(k)) <= edgeSlope) {
+		} else if !(math.Abs(l.slope.AtVec(k)) <= edgeSlope) {
 			return l, false, nil
 		}
 	}
@@ -71,7 +71,7 @@ func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, nea
 	}
 	precision, gradient := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
 	for i, k := range known {
-		gradient.SetVec(i, l.gradient.AtVec(k))
+		gradient.SetVec(i, l.slope.AtVec(k))
 		for j, m := range known[:i+1] {
 			precision.SetSym(i, j, full.At(k, m))
 		}
@@ -93,7 +93,7 @@ func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, nea
 // coordinate k alone is in the bulk of its scale; of one coordinate, one draw in seventy
 // is as far below its mode.
 func (l *linearised) betterInside(x *expecter, by *bayes.Density, k int) (bool, error) {
-	u, theta := slices.Clone(l.u), make([]float64, len(l.u))
+	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
 	by.Constrain(theta, u)
 	_, here, err := x.at(theta)
 	if err != nil {
@@ -122,9 +122,9 @@ func (l *linearised) top(x *expecter, by *bayes.Density, known []int, precision 
 	}
 	var axes mat.Dense
 	eigen.VectorsTo(&axes)
-	u, theta := make([]float64, len(l.u)), make([]float64, len(l.u))
+	u, theta := make([]float64, len(l.X)), make([]float64, len(l.X))
 	fall := func(axis int, step float64) (float64, error) {
-		copy(u, l.u)
+		copy(u, l.X)
 		for j, k := range known {
 			u[k] += step * axes.At(j, axis)
 		}
@@ -136,7 +136,7 @@ func (l *linearised) top(x *expecter, by *bayes.Density, known []int, precision 
 		if err != nil || math.IsNaN(lp+ll) {
 			return math.Inf(1), nil
 		}
-		return l.logp - lp - ll, nil
+		return l.Value - lp - ll, nil
 	}
 	for i, value := range eigen.Values(nil) {
 		falls := false

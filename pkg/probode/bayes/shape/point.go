@@ -27,6 +27,17 @@ type Point struct {
 	Curvature   *mat.SymDense // the part of Information that is not at kinks; nil without kinks
 }
 
+// Slope returns the gradient with that of the kinks, at a kink the mean of both sides.
+func (p *Point) Slope() *mat.VecDense {
+	out := mat.VecDenseCopyOf(p.Gradient)
+	for i, u := range p.U {
+		if u != 0 {
+			out.AddScaledVec(out, -math.Copysign(1, u), mat.NewVecDense(len(p.J[i]), p.J[i]))
+		}
+	}
+	return out
+}
+
 // A Function is a log density that can be expanded.
 type Function interface {
 	// Value returns the log density at x, −∞ where it cannot be computed.

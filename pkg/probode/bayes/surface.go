@@ -11,39 +11,56 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// Fisher's scoring goes uphill by the gradient of the log density and its expected
-// curvature. Both come from the derivative J of the locations, which the
-// distributions of the data depend on: what is expected of a value, and own
-// parameters that are unknown. With the score s and Fisher's information I of the
-// locations they are Jᵀs and JᵀIJ, to which the priors are added.
+// A Surface is the log posterior density of a Density as a function that can be expanded
+// about a point: the one place where derivatives of a posterior are taken. It is a
+// shape.Function of the unconstrained parameters.
 //
-// J is taken by differences of solves. Derivatives that are carried along with a path
-// would be exact, but for explicit methods a direction costs five solves and more
-// where a difference costs one. Of a model of many experiments only those are solved
-// again that a coordinate is used in, and none for the size of the errors. From one
-// point of a search to the next J is corrected by the change of the locations that
-// the step has made [Broyden 1965], each experiment for itself in the coordinates
-// that it depends on [Schubert 1970]: that takes no solve at all.
+// The distribution of each value of the data depends on locations: the expected value, and
+// the own numbers of its likelihood that are unknown. With the derivative J of the
+// locations, their score s and Fisher's information I, the gradient is Jᵀs and the
+// information JᵀIJ, to which the priors are added.
+//
+// J is taken by differences of solves, or along the path (see Exact). Of a model of many
+// experiments only those are solved again that depend on a coordinate, and none for the
+// size of the errors. From one point of a climb to the next J is corrected by the change of
+// the locations that the step has made [Broyden 1965], each experiment for itself in the
+// coordinates that it depends on [Schubert 1970]: that takes no solve at all.
+type Surface struct {
+	// Low and High are the walls of coordinates that are moved on their own scale (see
+	// Param.Natural), else ±∞.
+	Low, High []float64
 
-// A scoring holds the gradient of the log density of (θ, v) and its expected curvature,
-// with v the sums of ξ over blocks; without blocks, of θ.
-type scoring struct {
+	// Steps are the half widths of the differences. NewSurface makes them 10⁻⁵ of the
+	// width of the priors, for posteriors that are much narrower.
+	Steps []float64
+
+	// Forward takes differences to one side: half the work, for a rough gradient.
+	Forward bool
+
+	// Exact takes derivatives along the path where the method has them. For explicit methods
+	// a direction costs some five solves, where a difference costs one or two. A solver
+	// without such derivatives, as the accurate one, lends them from a Dormand–Prince
+	// method on steps chosen at the point, if that expects the same of the data there.
+	Exact bool
+
+	// Draws is the number of draws by which Fisher's information of a value of the data is
+	// estimated if it has no closed form: 256 if NewSurface made it.
+	Draws int
+
 	e         *Density
 	blocks    []block
 	theta, xi []float64
-	step      []float64 // of the differences
-	low, high []float64 // walls of coordinates that are moved on their own scale, else ±∞
 	precision *mat.SymDense
 	gradient  *mat.VecDense
-	forward   bool // differences: half the work, for a rough gradient
-	draws     int  // of each value of the data, for an information that is not in closed form
 	parts     []part
+	lent      *Density // whose derivatives stand in, nil if there is none
+	asked     bool     // lent was looked for
 	full      []float64
 	which     []int
 	tell      func(done, total int) // of the coordinates of a differentiation; may be nil
 }
 
-// A part is one experiment in a scoring.
+// A part is one experiment in a Surface.
 type part struct {
 	cols   []int  // coordinates that it depends on
 	solved []bool // whether these are in its equations
@@ -57,30 +74,34 @@ type part struct {
 	before, was []float64 // base and jac, of the point before
 }
 
-func newScoring(e *Density, blocks []block) *scoring {
+// NewSurface returns the surface of e, which it works with.
+func NewSurface(e *Density) *Surface { return newSurface(e, nil) }
+
+// newSurface returns the surface of (θ, v), with v the sums of ξ over blocks, which are N(0, 1).
+func newSurface(e *Density, blocks []block) *Surface {
 	d := len(e.p.Params)
 	n := d + len(blocks)
-	s := &scoring{e: e, blocks: blocks, draws: 256,
-		theta: make([]float64, d), step: make([]float64, n), low: make([]float64, n), high: make([]float64, n),
+	s := &Surface{e: e, blocks: blocks, Draws: 256,
+		theta: make([]float64, d), Steps: make([]float64, n), Low: make([]float64, n), High: make([]float64, n),
 		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
 	if len(blocks) > 0 {
 		s.xi = make([]float64, e.noise)
 	}
-	for k := range s.step {
-		s.step[k] = 1e-3 // of a N(0, 1)
-		s.low[k], s.high[k] = math.Inf(-1), math.Inf(1)
+	for k := range s.Steps {
+		s.Steps[k] = 1e-3 // of a N(0, 1)
+		s.Low[k], s.High[k] = math.Inf(-1), math.Inf(1)
 	}
 	for k, t := range e.transforms {
 		// The posterior may be much narrower than the prior.
 		prior := e.p.Params[k].Prior
-		s.step[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
-		if !(s.step[k] > 0) || math.IsInf(s.step[k], 1) {
-			s.step[k] = 1e-5
+		s.Steps[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
+		if !(s.Steps[k] > 0) || math.IsInf(s.Steps[k], 1) {
+			s.Steps[k] = 1e-5
 		}
 		if e.p.Params[k].Natural {
 			// The wall itself is outside.
 			const inside = 1e-3
-			s.low[k], s.high[k] = prior.Quantile(0)+inside*s.step[k], prior.Quantile(1)-inside*s.step[k]
+			s.Low[k], s.High[k] = prior.Quantile(0)+inside*s.Steps[k], prior.Quantile(1)-inside*s.Steps[k]
 		}
 	}
 	at := 0
@@ -105,7 +126,7 @@ func newScoring(e *Density, blocks []block) *scoring {
 }
 
 // place sets θ and ξ to those of x, and returns the log density of the prior.
-func (s *scoring) place(x []float64) float64 {
+func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])
 	clear(s.xi)
@@ -119,7 +140,7 @@ func (s *scoring) place(x []float64) float64 {
 
 // Value returns the log density at x, and leaves what is expected of the data in the
 // evaluator; −∞ where it cannot be evaluated.
-func (s *scoring) Value(x []float64) float64 {
+func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {
 		return math.Inf(-1)
@@ -149,20 +170,26 @@ func (r *run) locations(dst []float64) []float64 {
 	return dst
 }
 
-// Expand takes derivatives by differences.
-func (s *scoring) Expand(p *shape.Point) bool {
+// Expand takes the derivatives at p.X. The value of a density that jumps, as one whose steps
+// are chosen again at every θ, is that of the steps at p.X.
+func (s *Surface) Expand(p *shape.Point) bool {
 	s.e.Constrain(s.theta, p.X[:len(s.theta)])
 	defer s.e.Hold(s.theta)()
 	if math.IsInf(s.Value(p.X), 0) {
 		return false
 	}
 	s.locate()
-	return s.differentiate(p.X, true) && s.assemble(p)
+	if !s.Exact || !s.along(p.X) {
+		if !s.differentiate(p.X, true) {
+			return false
+		}
+	}
+	return s.assemble(p)
 }
 
 // locate takes down the states and locations of the density that was evaluated last,
 // and what the data tell of the locations.
-func (s *scoring) locate() {
+func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
 	for i, r := range s.e.runs {
 		p := &s.parts[i]
@@ -174,13 +201,13 @@ func (s *scoring) locate() {
 
 // differentiate sets the derivatives of the locations at x, where the density was
 // evaluated last: all of them, or those in coordinates that no equation has.
-func (s *scoring) differentiate(x []float64, all bool) bool {
+func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
 		if s.tell != nil && all {
 			s.tell(k, len(x))
 		}
-		h := s.step[k]
+		h := s.Steps[k]
 		// look moves coordinate k by h, and returns the locations of the parts that
 		// depend on it one behind the other, and false over an edge.
 		look := func(dst []float64, h float64) ([]float64, bool) {
@@ -210,7 +237,7 @@ func (s *scoring) differentiate(x []float64, all bool) bool {
 		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
 			continue // nothing depends on it, or nothing that is wanted
 		}
-		if minus = minus[:0]; !s.forward || !up {
+		if minus = minus[:0]; !s.Forward || !up {
 			if minus, down = look(minus, -h); !down && !up {
 				return false
 			}
@@ -247,7 +274,7 @@ func (s *scoring) differentiate(x []float64, all bool) bool {
 }
 
 // Follow corrects the derivatives by the change of the locations since the point before.
-func (s *scoring) Follow(point *shape.Point, from []float64) bool {
+func (s *Surface) Follow(point *shape.Point, from []float64) bool {
 	to := point.X
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -288,7 +315,7 @@ func (s *scoring) Follow(point *shape.Point, from []float64) bool {
 
 // assemble sets the expansion at point from the derivatives of the locations, and reports
 // whether they are finite.
-func (s *scoring) assemble(point *shape.Point) bool {
+func (s *Surface) assemble(point *shape.Point) bool {
 	x := point.X
 	s.gradient.Zero()
 	s.precision.Zero()
@@ -332,7 +359,7 @@ func (s *scoring) assemble(point *shape.Point) bool {
 		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
 	}
 	for k := range d {
-		at, h := x[k], 100*s.step[k]
+		at, h := x[k], 100*s.Steps[k]
 		prior := func(u float64) float64 {
 			theta, jacobian := s.e.transforms[k].to(u)
 			return jacobian + s.e.p.Params[k].Prior.LogProb(theta)

@@ -1,0 +1,214 @@
+package bayes
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+const (
+	// lentTolerance is that of the steps of a method that lends its derivatives, and
+	// lentSteps the most of them: beyond, a problem is stiff.
+	lentTolerance, lentSteps = 1e-6, 20000
+	// lentError is the D up to which what it expects of the data is the same.
+	lentError = 0.01
+)
+
+// along sets the derivatives of the locations from those along the path, and reports
+// whether it could. The density was evaluated at x last.
+func (s *Surface) along(x []float64) bool {
+	d := len(x)
+	if d != len(s.theta) {
+		return false // there are none along ξ
+	}
+	s.place(x)
+	slopes, directions := make([]float64, d), make([]float64, d*d)
+	for k, t := range s.e.transforms {
+		slopes[k] = t.slope(x[k])
+		directions[k*d+k] = slopes[k]
+	}
+	dst := make([]float64, len(s.e.fit)*d)
+	if !s.e.along(dst, s.theta, directions) && !s.lend(dst, directions) {
+		return false
+	}
+	for _, v := range dst {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	at := 0 // of expected values
+	for i, r := range s.e.runs {
+		p, c := &s.parts[i], len(r.errors)
+		w := len(p.cols)
+		if p.jac == nil {
+			p.jac = make([]float64, len(p.base)*w)
+		}
+		clear(p.jac)
+		jac := p.jac
+		row := func(from []float64) {
+			for m, k := range p.cols {
+				jac[m] = from[k]
+			}
+			jac = jac[w:]
+		}
+		for range r.x.Data.T {
+			for k, l := range r.errors {
+				row(dst[(at+k)*d:][:d])
+				for n, of := range l.param {
+					switch column := l.column[n]; {
+					case of >= 0:
+						one := make([]float64, d)
+						one[of] = slopes[of]
+						row(one)
+					case column >= 0:
+						row(dst[(at+column)*d:][:d])
+					}
+				}
+			}
+			at += c
+		}
+	}
+	return true
+}
+
+// lend is along by a method that stands in, where it expects the same of the data.
+func (s *Surface) lend(dst, directions []float64) bool {
+	if !s.asked {
+		s.asked = true
+		q := *s.e.p
+		q.Method, q.GridAt = probode.RungeKutta{Tableau: probode.DormandPrince}, nil
+		q.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: lentTolerance}, MaxSteps: lentSteps}
+		s.lent, _ = s.e.With(&q)
+	}
+	if s.lent == nil {
+		return false
+	}
+	defer s.lent.Hold(s.theta)()
+	if !s.lent.along(dst, s.theta, directions) {
+		return false
+	}
+	if _, err := s.lent.LogLikelihood(s.theta, nil); err != nil {
+		return false
+	}
+	var sum float64
+	for _, o := range s.Data() {
+		delta := s.lent.fit[o.At] - s.e.fit[o.At]
+		sum += o.Information * delta * delta
+	}
+	return math.Sqrt(sum) < lentError
+}
+
+// along writes the derivatives of what is expected of the data at θ, without noise, along
+// M directions in θ: dtheta is M×p, row-major, and
+//
+//	dst[i*M+m] = d/ds Expected(θ + s·dtheta[m])[i] at s = 0.
+//
+// They come from the derivatives of the path (see probode.Solver.SolveTangents), and from
+// central differences of Observe, good to about 10⁻⁷. It reports whether there are any:
+// not for an accurate solver, nor for steps that are chosen again at every θ and not held,
+// nor where event times depend on θ, for there the states at the times of the data are not
+// those at grid points that stay.
+func (e *Density) along(dst, theta, dtheta []float64) bool {
+	for _, r := range e.runs {
+		if e.accurate != nil || r.again != nil && !r.held {
+			return false
+		}
+		for _, v := range r.x.Problem.Events {
+			if v.When != nil {
+				return false
+			}
+		}
+	}
+	if e.err = e.fault; e.err == nil {
+		e.tangents(dst, theta, dtheta, len(dtheta)/len(theta))
+	}
+	return e.err == nil
+}
+
+// tangents sets err, as evaluate does. A direction counts as much work as a solution.
+func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
+	e.at = e.runs[0]
+	defer e.recovered(theta)
+	p := len(theta)
+	for _, r := range e.runs {
+		e.at = r
+		e.bind(r, theta)
+		q, d, c := len(r.theta), r.solver.Problem().Dim(), len(r.errors)
+		along := make([]float64, m*q)
+		for k, i := range r.param {
+			for n := range m {
+				if i >= 0 {
+					along[n*q+k] = dtheta[n*p+i]
+				}
+			}
+		}
+		dz := make([]float64, m*len(r.z))
+		*e.work += (1 + m) * r.solver.Steps()
+		if e.err = e.note(r.solver.SolveTangents(r.z, dz, r.theta, along, nil)); e.err != nil {
+			return
+		}
+		r.at.At(r.state, r.z)
+		one, dx := make([]float64, len(r.z)), make([]float64, len(r.state))
+		for n := range m {
+			for i := range one {
+				if len(dz) > 0 {
+					one[i] = dz[i*m+n]
+				}
+			}
+			r.at.At(dx, one)
+			for row := range r.x.Data.T {
+				r.slope(dst[row*c*m+n:], m, row, r.state[row*d:(row+1)*d], dx[row*d:(row+1)*d], theta, dtheta[n*p:(n+1)*p])
+			}
+		}
+		dst = dst[m*c*len(r.x.Data.T):]
+	}
+}
+
+// slope writes the derivative of what is expected of a row along (dx, dtheta), with
+// the given stride.
+func (r *run) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
+	r.row0 = row
+	c := len(r.errors)
+	if r.x.Observe == nil {
+		for k, i := range r.pick {
+			dst[k*stride] = dx[i]
+		}
+		return
+	}
+	most := 0.0
+	reach := func(x, dx []float64) {
+		var size float64
+		for _, v := range x {
+			size = max(size, math.Abs(v))
+		}
+		for k, v := range dx {
+			if v != 0 {
+				most = max(most, math.Abs(v)/max(math.Abs(x[k]), 1e-3*size, 1e-300))
+			}
+		}
+	}
+	reach(x, dx)
+	reach(theta, dtheta)
+	if most == 0 {
+		for k := range c {
+			dst[k*stride] = 0
+		}
+		return
+	}
+	eps := 6e-6 / most // the cube root of the rounding
+	var out [2][]float64
+	for side, sign := range [2]float64{1, -1} {
+		y, th := make([]float64, len(x)), make([]float64, len(theta))
+		for k := range x {
+			y[k] = x[k] + sign*eps*dx[k]
+		}
+		for k := range theta {
+			th[k] = theta[k] + sign*eps*dtheta[k]
+		}
+		out[side] = make([]float64, c)
+		r.x.Observe(out[side], r.x.Data.T[row], y, th)
+	}
+	for k := range c {
+		dst[k*stride] = (out[0][k] - out[1][k]) / (2 * eps)
+	}
+}

@@ -1,3 +1,0 @@
-package certify
-
-var Information = information
