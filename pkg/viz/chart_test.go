@@ -45,7 +45,7 @@ type echart struct {
 
 func chartOf(t *testing.T, g Graphic) (c echart, raw []byte) {
 	t.Helper()
-	raw, err := Option(g)
+	raw, err := chartOption(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,11 @@ func numbers(t *testing.T, raw json.RawMessage) [][]*float64 {
 
 func TestOptionIsReproducible(t *testing.T) {
 	for _, tt := range gallery {
-		a, err := Option(tt.g)
+		a, err := chartOption(tt.g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := Option(tt.g); err != nil || !bytes.Equal(a, b) {
+		if b, err := chartOption(tt.g); err != nil || !bytes.Equal(a, b) {
 			t.Errorf("%s: two options of one figure differ", tt.name)
 		}
 		if !json.Valid(a) || bytes.Contains(a, []byte("</")) || bytes.Contains(a, []byte("__f__")) {
@@ -309,7 +309,7 @@ func TestThinBand(t *testing.T) {
 
 func TestSliderOption(t *testing.T) {
 	f := frames()
-	raw, err := Option(f)
+	raw, err := chartOption(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package viz
 
 import "math"
 
-// Contour returns the curves on which the density equals level, as closed
+// contour returns the curves on which the density equals level, as closed
 // polylines with a NaN between them: marching squares with linear interpolation
 // along the edges of the cells. Beyond the grid the density counts as zero, so
 // that all curves are closed. It panics if level is not positive.
-func (g Grid) Contour(level float64) (x, y []float64) {
+func (g surface) contour(level float64) (x, y []float64) {
 	if !(level > 0) {
 		panic("viz: contour at a level that is not positive")
 	}
@@ -50,7 +50,7 @@ type edge struct {
 }
 
 type tracer struct {
-	g     Grid
+	g     surface
 	level float64
 	order []edge          // where segments start, in the order found
 	next  map[edge][]edge // where they lead

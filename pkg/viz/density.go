@@ -24,14 +24,14 @@ func Posterior(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
 	}
 	p := Panel{X: x, Y: y}
 	for i, s := range samples {
-		g, err := KDE2(s.X, s.Y, 0, 0)
+		g, err := kde2(s.X, s.Y, 0, 0)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}
 		c := Palette[i%len(Palette)]
-		levels := g.Levels(0.5, 0.9)
+		levels := g.levels(0.5, 0.9)
 		for k, width := range []float64{2, 1.2} {
-			cx, cy := g.Contour(levels[k])
+			cx, cy := g.contour(levels[k])
 			p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: c, Width: width, Opacity: 1 - 0.3*float64(k), Dash: dashes[i%len(dashes)]})
 		}
 	}
@@ -52,7 +52,7 @@ func Marginal(x Axis, truth []float64, samples ...Draws) (Panel, error) {
 	}
 	p := Panel{X: x, Y: Axis{Label: "density"}}
 	for i, s := range samples {
-		cx, cy, err := KDE1(s.X, 0, 0)
+		cx, cy, err := kde1(s.X, 0, 0)
 		if err != nil {
 			return p, fmt.Errorf("%w (sample %q)", err, s.Name)
 		}

@@ -15,7 +15,7 @@
 // by appending the panels of one figure to those of another.
 //
 // The same value is drawn in two ways: [PNG] and [SVG] make a static picture
-// with gonum/plot, [Option] makes the configuration of an interactive ECharts
+// with gonum/plot, [HTML] makes the configuration of an interactive ECharts
 // chart with go-echarts. Both use one layout, one set of axis limits and one set
 // of colours, so that one can replace the other in place, which is what the
 // fragment made by [HTML] does when ECharts can be loaded. [Frames] is a figure

@@ -97,14 +97,3 @@ func ExampleFrames() {
 	fmt.Println(len(html) > 0, err)
 	// Output: true <nil>
 }
-
-// The region of highest density that holds half of the mass of three draws.
-func ExampleKDE2() {
-	g, err := viz.KDE2([]float64{0, 1, 0.5}, []float64{0, 0, 1}, 0, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	x, y := g.Contour(g.Levels(0.5)[0])
-	fmt.Printf("mass %.2f, closed %v\n", g.Mass(), x[0] == x[len(x)-1] && y[0] == y[len(y)-1])
-	// Output: mass 1.00, closed true
-}

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A Graphic is what [PNG], [SVG], [Option] and [HTML] draw: a [Figure], or the
+// A Graphic is what [PNG], [SVG], [HTML] and [HTML] draw: a [Figure], or the
 // [Frames] of a slider.
 type Graphic interface {
 	// pages lays the graphic out: one page for each frame, all with the same

@@ -40,7 +40,7 @@ func TestErrors(t *testing.T) {
 		for _, f := range []func(Graphic) error{
 			func(g Graphic) error { _, err := PNG(g); return err },
 			func(g Graphic) error { _, err := SVG(g); return err },
-			func(g Graphic) error { _, err := Option(g); return err },
+			func(g Graphic) error { _, err := chartOption(g); return err },
 			func(g Graphic) error { _, err := HTML(g); return err },
 		} {
 			err := f(tt.g)

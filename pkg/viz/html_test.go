@@ -61,7 +61,7 @@ func TestHTML(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		var want, got any
-		opt, err := Option(tt.g)
+		opt, err := chartOption(tt.g)
 		if err != nil {
 			t.Fatal(err)
 		}

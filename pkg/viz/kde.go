@@ -9,13 +9,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Grid is a density on a rectangular grid.
-type Grid struct {
+// surface is a density on a rectangular grid.
+type surface struct {
 	X, Y []float64 // equally spaced, ascending
 	Z    []float64 // len(Y) rows of len(X) values
 }
 
-// KDE2 estimates the density of the points (x, y) by Gaussian kernels of
+// kde2 estimates the density of the points (x, y) by Gaussian kernels of
 // covariance
 //
 //	H = f² n^(−1/3) Σ̂
@@ -27,14 +27,14 @@ type Grid struct {
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard
 // deviations of the kernel beyond the sample, so that it holds all of the mass.
-// KDE2 panics if the lengths differ or f or m is negative. Fewer than three
+// kde2 panics if the lengths differ or f or m is negative. Fewer than three
 // points, values that are not finite, and points on one line are errors.
-func KDE2(x, y []float64, f float64, m int) (Grid, error) {
+func kde2(x, y []float64, f float64, m int) (surface, error) {
 	if len(x) != len(y) || f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density of %d by %d values with factor %v on %d points", len(x), len(y), f, m))
 	}
 	if err := drawable(3, x, y); err != nil {
-		return Grid{}, err
+		return surface{}, err
 	}
 	f = or(f, 1)
 	if m == 0 {
@@ -45,7 +45,7 @@ func KDE2(x, y []float64, f float64, m int) (Grid, error) {
 	// 1e-12 is the square of the correlation's distance from one at which
 	// the rounding of the covariance would decide on the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
-		return Grid{}, errors.New("viz: no density of draws that lie on one line")
+		return surface{}, errors.New("viz: no density of draws that lie on one line")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
@@ -57,7 +57,7 @@ func KDE2(x, y []float64, f float64, m int) (Grid, error) {
 	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
 	r := sxy / (hx * hy)
 	c := hx * math.Sqrt(1-r*r)
-	g := Grid{X: span(x, reach*hx, m), Y: span(y, reach*hy, m), Z: make([]float64, m*m)}
+	g := surface{X: span(x, reach*hx, m), Y: span(y, reach*hy, m), Z: make([]float64, m*m)}
 	dx, dy := g.X[1]-g.X[0], g.Y[1]-g.Y[0]
 	norm := 1 / (n * 2 * math.Pi * hy * c)
 	for k := range x {
@@ -79,14 +79,14 @@ func KDE2(x, y []float64, f float64, m int) (Grid, error) {
 	return g, nil
 }
 
-// KDE1 estimates the density of x by Gaussian kernels of standard deviation
+// kde1 estimates the density of x by Gaussian kernels of standard deviation
 //
 //	h = f n^(−1/5) σ̂
 //
 // (Scott's rule) at m points, where f = 0 means 1 and m = 0 means 256. It panics
 // if f or m is negative; fewer than two values, values that are not finite, and
 // values that are all equal are errors.
-func KDE1(x []float64, f float64, m int) (at, density []float64, err error) {
+func kde1(x []float64, f float64, m int) (at, density []float64, err error) {
 	if f < 0 || m < 0 {
 		panic(fmt.Sprintf("viz: density with factor %v on %d points", f, m))
 	}
@@ -141,8 +141,8 @@ func span(x []float64, beyond float64, m int) []float64 {
 	return s
 }
 
-// Mass returns the integral of the density over the grid.
-func (g Grid) Mass() float64 {
+// mass returns the integral of the density over the grid.
+func (g surface) mass() float64 {
 	var s float64
 	for _, z := range g.Z {
 		s += z
@@ -150,10 +150,10 @@ func (g Grid) Mass() float64 {
 	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
 }
 
-// Levels returns for each p in (0, 1) the density on the edge of the region of
+// levels returns for each p in (0, 1) the density on the edge of the region of
 // highest density that holds the part p of the mass (Hyndman, Computing and
 // graphing highest density regions, 1996).
-func (g Grid) Levels(p ...float64) []float64 {
+func (g surface) levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
 	slices.SortFunc(z, func(a, b float64) int {
 		switch {

@@ -31,18 +31,18 @@ func TestKDE2(t *testing.T) {
 		for _, f := range []float64{1, 1.5} {
 			n := 4000
 			x, y := lattice(n, mx, my, sx, sy, r)
-			g, err := KDE2(x, y, f, 0)
+			g, err := kde2(x, y, f, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			// The kernel is cut off at four standard deviations, which
 			// loses 4 Φ(−4) = 1.3e-4 of its mass.
-			if m := g.Mass(); math.Abs(m-1) > 3e-4 {
+			if m := g.mass(); math.Abs(m-1) > 3e-4 {
 				t.Errorf("r = %v, f = %v: mass %v", r, f, m)
 			}
 			s := 1 + f*f*math.Pow(float64(n), -1.0/3)
 			ps := []float64{0.5, 0.9}
-			levels := g.Levels(ps...)
+			levels := g.levels(ps...)
 			for k, p := range ps {
 				want := (1 - p) / (2 * math.Pi * s * sx * sy * math.Sqrt(1-r*r))
 				// What is left of the lattice's discrepancy after
@@ -50,7 +50,7 @@ func TestKDE2(t *testing.T) {
 				if math.Abs(levels[k]/want-1) > 0.05 {
 					t.Errorf("r = %v, f = %v: level of %v is %v, want %v", r, f, p, levels[k], want)
 				}
-				cx, cy := g.Contour(levels[k])
+				cx, cy := g.contour(levels[k])
 				if c := runs(cx, cy); c != 1 {
 					t.Errorf("r = %v, f = %v: %d contours of one hill", r, f, c)
 				}
@@ -78,7 +78,7 @@ func TestKDE1(t *testing.T) {
 		x = append(x, 3+2*distuv.UnitNormal.Quantile((float64(i)+0.5)/float64(n)))
 	}
 	for _, f := range []float64{1, 2} {
-		at, density, err := KDE1(x, f, 0)
+		at, density, err := kde1(x, f, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestKDEErrors(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{2, 4, 6}},
 		{[]float64{1, 1, 1}, []float64{2, 4, 7}},
 	} {
-		if _, err := KDE2(tt.x, tt.y, 0, 0); err == nil {
+		if _, err := kde2(tt.x, tt.y, 0, 0); err == nil {
 			t.Errorf("no error for %v, %v", tt.x, tt.y)
 		}
 		if _, err := Posterior(Axis{}, Axis{}, nil, Draws{Name: "a", X: tt.x, Y: tt.y}); err == nil {
@@ -113,7 +113,7 @@ func TestKDEErrors(t *testing.T) {
 		}
 	}
 	for _, x := range [][]float64{{1}, {1, inf}, {2, 2, 2}} {
-		if _, _, err := KDE1(x, 0, 0); err == nil {
+		if _, _, err := kde1(x, 0, 0); err == nil {
 			t.Errorf("no error for %v", x)
 		}
 		if _, err := Marginal(Axis{}, nil, Draws{Name: "a", X: x}); err == nil {
@@ -133,8 +133,8 @@ func shoelace(x, y []float64) (a float64) {
 	return a
 }
 
-func sample(n int, lo, hi float64, f func(x, y float64) float64) Grid {
-	g := Grid{Z: make([]float64, 0, n*n)}
+func sample(n int, lo, hi float64, f func(x, y float64) float64) surface {
+	g := surface{Z: make([]float64, 0, n*n)}
 	for i := range n {
 		g.X = append(g.X, lo+(hi-lo)*float64(i)/float64(n-1))
 	}
@@ -156,7 +156,7 @@ func TestContour(t *testing.T) {
 	checker := func(x, y float64) float64 { return 1 + math.Sin(3*x)*math.Sin(3*y) }
 	for _, tt := range []struct {
 		name     string
-		g        Grid
+		g        surface
 		level    float64
 		contours int
 		area     float64 // 0: not known
@@ -171,7 +171,7 @@ func TestContour(t *testing.T) {
 		{"saddles on the level", sample(61, -3, 3, checker), 1, 0, 0},
 		{"nothing", sample(11, -3, 3, hill(0)), 2, 0, 0},
 	} {
-		x, y := tt.g.Contour(tt.level)
+		x, y := tt.g.contour(tt.level)
 		n := 0
 		pieces(x, y, func(i, j int) {
 			n++
@@ -192,7 +192,7 @@ func TestContour(t *testing.T) {
 func BenchmarkKDE2(b *testing.B) {
 	x, y := gaussian(10000, 0, 0, 1, 1, 0.5, 1)
 	for b.Loop() {
-		if _, err := KDE2(x, y, 0, 0); err != nil {
+		if _, err := kde2(x, y, 0, 0); err != nil {
 			b.Fatal(err)
 		}
 	}

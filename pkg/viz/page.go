@@ -159,13 +159,14 @@ func limit(ps []*page) error {
 			for _, l := range p.Panels[i].Layers {
 				_, band := l.(Band)
 				l.visit(func(x, y float64) {
-					b.x0, b.x1 = min(b.x0, nanOr(x, b.x0)), max(b.x1, nanOr(x, b.x1))
+					if !math.IsNaN(x) {
+						b.x0, b.x1 = min(b.x0, x), max(b.x1, x)
+					}
 					// A band that reaches 0, or an error bar, cannot set
 					// the lower end of a logarithmic axis.
-					if ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64) {
-						return
+					if !math.IsNaN(y) && !(ylog && (y <= 0 || band && y == math.SmallestNonzeroFloat64)) {
+						b.y0, b.y1 = min(b.y0, y), max(b.y1, y)
 					}
-					b.y0, b.y1 = min(b.y0, nanOr(y, b.y0)), max(b.y1, nanOr(y, b.y1))
 				})
 			}
 		}
@@ -181,13 +182,6 @@ func limit(ps []*page) error {
 		p.limits = limits
 	}
 	return nil
-}
-
-func nanOr(v, other float64) float64 {
-	if math.IsNaN(v) {
-		return other
-	}
-	return v
 }
 
 // limits returns the ends of an axis for data in [lo, hi]: those which the user

@@ -36,7 +36,7 @@ func TestChainFigures(t *testing.T) {
 		if _, err := viz.PNG(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := viz.Option(f); err != nil {
+		if _, err := viz.HTML(f); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
