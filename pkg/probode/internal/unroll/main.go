@@ -1,0 +1,108 @@
+// Command unroll writes the loops over the steps of Adams–Moulton methods in one,
+// two and three dimensions, in which every number has a variable of its own. The
+// command go generate runs it in the folder of package probode.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/format"
+	"os"
+	"strings"
+	"text/template"
+)
+
+//go:embed loops.tmpl
+var loops string
+
+func main() {
+	code, err := generate()
+	if err == nil {
+		err = os.WriteFile("unrolled.go", code, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "unroll:", err)
+		os.Exit(1)
+	}
+}
+
+// generate returns the formatted code.
+func generate() ([]byte, error) {
+	t, err := template.New("loops").Funcs(template.FuncMap{
+		"list": list, "lines": lines, "all": all, "matrix": matrix, "product": product, "largest": largest, "inverse": inverse, "singular": singular,
+	}).Parse(loops)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, []int{1, 2, 3}); err != nil {
+		return nil, err
+	}
+	return format.Source(b.Bytes())
+}
+
+// each returns the pattern for k = 0, …, n−1, with # replaced by k.
+func each(n int, pattern string) []string {
+	out := make([]string, n)
+	for k := range out {
+		out[k] = strings.ReplaceAll(pattern, "#", fmt.Sprint(k))
+	}
+	return out
+}
+
+// list, lines and all join the patterns of d components, and matrix those of the d²
+// elements of a matrix, row by row.
+func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
+func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
+func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
+func matrix(d int, pattern string) string { return list(d*d, pattern) }
+
+// product returns the components of the product of a matrix with elements a0, a1, …
+// and a vector with elements x0, x1, …
+func product(d int, a, x string) string {
+	rows := make([]string, d)
+	for i := range rows {
+		terms := make([]string, d)
+		for k := range terms {
+			terms[k] = fmt.Sprintf("%s%d*%s%d", a, i*d+k, x, k)
+		}
+		rows[i] = strings.Join(terms, "+")
+	}
+	return strings.Join(rows, ", ")
+}
+
+// largest returns the size of the largest of the components x0, x1, …
+func largest(d int, x string) string {
+	if d == 1 {
+		return "math.Abs(" + x + "0)"
+	}
+	out := x + "0"
+	for k := 1; k < d; k++ {
+		out = fmt.Sprintf("larger(%s, %s%d)", out, x, k)
+	}
+	return out
+}
+
+// inverse returns code that sets a0, a1, … to the inverse of inv·I − jac.
+func inverse(d int) string {
+	switch d {
+	case 1:
+		return "det := inv - jac[0]\na0 = 1 / det"
+	case 2:
+		return `g0, g3 := inv-jac[0], inv-jac[3]
+			det := g0*g3 - jac[1]*jac[2]
+			over := 1 / det
+			a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over`
+	}
+	return fmt.Sprintf("%s, ok = linalg.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
+}
+
+// singular returns the condition under which there is no such inverse, or none to be
+// trusted.
+func singular(d int) string {
+	if d < 3 {
+		return "det == 0 || det-det != 0"
+	}
+	return "!ok"
+}
