@@ -132,8 +132,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 // t may change until then.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
-		trace := stack()
-		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w\n%s", p.Title(), *t, short(x), short(theta), &PanicError{v, trace}, trace)
+		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
 	}
 }
 

@@ -46,6 +46,9 @@ type controller struct {
 }
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
+	if err := validMethod(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Title(), err)
+	}
 	d := p.Dim()
 	c := &controller{p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
 		g: &Grid{span: p.Span, rule: f.String()}}

@@ -316,16 +316,19 @@ func series(rows []float64, d int) [][]float64 {
 	return out
 }
 
-// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of
-// goroutines, w saying on which, and commit with the results in the order of
-// i. What commit adds up therefore does not depend on the number of workers.
-// At most a few results wait for their turn. If ctx ends, no more work is
-// begun, what was begun is committed, and the error of ctx is returned.
+// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines,
+// of which w is the number, and commit with the results in the order of i, so that
+// what commit adds up does not depend on the number of workers. At most a few results
+// wait for their turn. If ctx ends, no more work is begun, what was begun is committed,
+// and the error is the cause of that end. A panic of work or commit, or a work that
+// ends its goroutine, ends all of it with an error; a panic is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
-		i int
-		v T
+		i     int
+		v     T
+		fault error
 	}
+	inner, stop := context.WithCancel(ctx)
 	workers = min(workers, n)
 	results := make(chan item)
 	tickets := make(chan int)
@@ -335,22 +338,37 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		for i := range n {
 			// Without this look a context that has ended would lose its race
 			// against free room half of the time.
-			if ctx.Err() != nil {
+			if inner.Err() != nil {
 				return
 			}
 			select {
 			case room <- struct{}{}:
-			case <-ctx.Done():
+			case <-inner.Done():
 				return
 			}
-			tickets <- i
+			select {
+			case tickets <- i:
+			case <-inner.Done(): // there may be no worker left
+				return
+			}
 		}
 	}()
+	do := func(w, i int) {
+		r := item{i: i, fault: errGoexit}
+		defer func() {
+			if v := recover(); v != nil {
+				r.fault = &PanicError{v, stack()}
+			}
+			results <- r
+		}()
+		r.v = work(w, i)
+		r.fault = nil
+	}
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
 			for i := range tickets {
-				results <- item{i, work(w, i)}
+				do(w, i)
 			}
 		})
 	}
@@ -358,13 +376,31 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		group.Wait()
 		close(results)
 	}()
-	waiting := make(map[int]T)
+	defer func() { // whatever commit does, no goroutine stays behind
+		stop()
+		for range results {
+		}
+	}()
+	take := func(r item) (fault error) {
+		defer func() {
+			if v := recover(); v != nil {
+				fault = &PanicError{v, stack()}
+			}
+		}()
+		if r.fault == nil {
+			commit(r.v)
+		}
+		return r.fault
+	}
+	waiting := make(map[int]item)
 	next := 0
 	for r := range results {
-		waiting[r.i] = r.v
-		for v, ok := waiting[next]; ok; v, ok = waiting[next] {
+		waiting[r.i] = r
+		for r, ok := waiting[next]; ok; r, ok = waiting[next] {
 			delete(waiting, next)
-			commit(v)
+			if fault := take(r); fault != nil {
+				return fault
+			}
 			next++
 			<-room
 		}
@@ -374,3 +410,5 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	}
 	return nil
 }
+
+var errGoexit = errors.New("probode: a function ended its goroutine by runtime.Goexit: want one that returns")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -439,6 +440,68 @@ func TestNoFalseAlarms(t *testing.T) {
 			_, err := Integrate(ctx(), p, m, 1, Settings{StepSize: h})
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrNewton) { // stiff ones may
 				t.Errorf("%s, %v: %v", p.Name, m, err)
+			}
+		}
+	}
+}
+
+// What a user's functions do to their goroutines is an error of one line, and leaves no
+// goroutine behind: Goexit in F, in one path or in all, and a panic in Progress.
+func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for name, c := range map[string]struct {
+		f    func(x []float64)
+		hook func(done, total int)
+		want string
+	}{
+		"one path":      {func(x []float64) { exitIf(x[0] > 1.0005) }, nil, "runtime.Goexit"},
+		"most paths":    {func(x []float64) { exitIf(x[0] < 0.499) }, nil, "runtime.Goexit"},
+		"hook":          {func([]float64) {}, func(int, int) { panic("a\nhook") }, "robust_test.go:"},
+		"hook, the end": {func([]float64) {}, func(done, total int) { panicIf(done == total) }, "robust_test.go:"},
+	} {
+		p := riccati()
+		f := p.F
+		p.F = func(dst []float64, t float64, x, theta []float64) { c.f(x); f(dst, t, x, theta) }
+		for _, workers := range []int{1, 3} {
+			_, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: workers, Progress: c.hook})
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %d workers: error %v", name, workers, err)
+			}
+		}
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, and %d before", runtime.NumGoroutine(), before)
+}
+
+func exitIf(c bool) {
+	if c {
+		runtime.Goexit()
+	}
+}
+
+func panicIf(c bool) {
+	if c {
+		panic("hook")
+	}
+}
+
+// A method whose fields are out of range is an error wherever a method is taken.
+func TestMethodsOutOfRange(t *testing.T) {
+	p := riccati()
+	for _, m := range []Method{AdamsBashforth{Steps: 99}, AdamsBashforth{Steps: -1}, AdamsMoulton{Steps: 99}, AdamsMoulton{Steps: 5, Linearize: Predictor}} {
+		for _, s := range []Settings{{StepSize: 1. / 16}, {Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}} {
+			_, err := Integrate(ctx(), p, m, 10, s)
+			if err == nil || !strings.Contains(err.Error(), "steps: want ") {
+				t.Errorf("Integrate, %#v: error %v", m, err)
+			}
+			_, err = calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: s.StepSize, Mesh: s.Mesh})
+			if err == nil || !strings.Contains(err.Error(), "steps: want ") {
+				t.Errorf("calibrate, %#v: error %v", m, err)
 			}
 		}
 	}

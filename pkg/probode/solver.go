@@ -2,9 +2,11 @@ package probode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -44,6 +46,19 @@ type Solver struct {
 	tangents *tangentRun // of SolveTangents
 }
 
+// validMethod returns as an error what a method panics with whose fields are out of
+// their range, as AdamsBashforth{Steps: 99} does.
+func validMethod(m Method) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.New(strings.TrimPrefix(fmt.Sprint(v), "probode: "))
+		}
+	}()
+	m.Order()
+	m.Noise(1)
+	return nil
+}
+
 // NewSolver returns a Solver for p with method m on grid g, with noise scale
 // alpha ≥ 0, which multiplies a variance. A user's FJ and Band are compared
 // with F at the start, and along the first path that is solved: a mistake in
@@ -61,6 +76,9 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 		return nil, fmt.Errorf("%s: a grid over [%g, %g] for a span of [%g, %g]", p.Title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
+	}
+	if err := validMethod(m); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(atomic.Bool)}
 	if err := p.fits(g, s.noise); err != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
@@ -28,15 +29,15 @@ var (
 	ErrStretched = errors.New("the event times have moved too far from where the grid was made: make it at another θ, or with smaller steps")
 )
 
-// A PanicError says that a function of the problem panicked.
+// A PanicError says that a function of the user panicked: a function of the problem, a
+// likelihood, a hook for progress. Its message is one line; Stack is the whole stack, to
+// be had by [errors.As].
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("panic in a function of the problem: %v", e.Value)
-}
+func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
 // A SolveError says where a path could not be continued.
 type SolveError struct {
@@ -56,9 +57,6 @@ func (e *SolveError) Error() string {
 	var p *PanicError
 	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
 		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.X), short(e.Theta))
-	}
-	if p != nil {
-		fmt.Fprintf(&b, "\n%s", p.Stack)
 	}
 	return b.String()
 }

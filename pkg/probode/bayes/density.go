@@ -278,7 +278,7 @@ func (e *Density) recovered(theta []float64) {
 // fail makes what panicked the fault of the density.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
-		e.fault = fmt.Errorf("bayes: %s: %w\n%s", where, p, p.Stack)
+		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
@@ -289,8 +289,8 @@ func (r *run) describe(theta []float64) string {
 	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
 
-// Err returns what a function of the model panicked with, and nil if none did:
-// which, where, and the stack.
+// Err returns an error that says which function of the model panicked and where, and
+// nil if none did. The stack is in the [*probode.PanicError] that it wraps.
 func (e *Density) Err() error { return e.fault }
 
 // Bind makes solves end soon after ctx does, with its error.

@@ -57,6 +57,16 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if s.BurnIn == 0 {
 		s.BurnIn = 1000 + 250*len(p.Params)
 	}
+	if s.Start == nil { // the chains begin about the modes
+		s.Start = func(int, *rand.Rand) []float64 { return nil }
+		_, err = s.WithDefaults()
+		s.Start = nil
+	} else {
+		_, err = s.WithDefaults()
+	}
+	if err != nil {
+		return nil, err
+	}
 	j := &job{p: p, bound: e, sampler: sampler, prepared: sampler, settings: s}
 	if a, ok := sampler.(Proposer); ok {
 		j.rule = a.Proposals()

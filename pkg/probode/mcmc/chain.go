@@ -2,14 +2,17 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/probode/probode/pkg/internal/streams"
+	"github.com/probode/probode/pkg/internal/text"
 )
 
 // A Chain is one chain under way: a kernel, its random numbers, and how far it has
@@ -68,10 +71,15 @@ func stream(seed uint64, chain int) *rand.PCG {
 }
 
 // Start places the chain, moved by k, at a point that k takes, one of at most 100
-// that Settings.Start returns. It is an error if there is none among them.
-func (c *Chain) Start(k Kernel) error {
+// that Settings.Start returns. It is an error if there is none among them, or if that
+// function panics.
+func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
-	var err error
+	defer func() {
+		if v := recover(); v != nil {
+			err = faultOf(v)
+		}
+	}()
 	for range startTries {
 		if err = k.Init(c.settings.Start(c.index, c.rng), c.rng); err == nil {
 			return nil
@@ -226,12 +234,15 @@ func (c *Chain) beginTurn() {
 // Advance moves chains, each started, or finished earlier, to the end of a run with
 // the settings s, and tells whether they got there before ctx was done, or a Sink
 // stopped them. Names are those of the coordinates, for the R̂ of Progress. MinESS
-// has no meaning here.
-func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) bool {
+// has no meaning here. If Progress, a kernel or a Sink panics, or ends its goroutine,
+// all chains stop, with an error.
+func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
-	defer report.last()
-	return advance(ctx, chains, until, s.Workers, report)
+	if complete, err = advance(ctx, chains, until, s.Workers, report); err == nil {
+		err = report.last()
+	}
+	return complete, err
 }
 
 // advance brings all chains to the given number of iterations and tells whether
@@ -241,12 +252,12 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) b
 // interrupted has chains of about equal length even where there are fewer
 // workers than chains. At the end of its turn a chain with a sink tells it; if
 // that does not want to go on, no chain goes on.
-func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) bool {
+func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 
 	chains = slices.DeleteFunc(slices.Clone(chains), func(c *Chain) bool { return c.kernel == nil })
 	if len(chains) == 0 {
-		return true
+		return true, nil
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -257,11 +268,24 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 		}
 		queue <- c
 	}
-	var under, complete atomic.Int64
+	var under, whole atomic.Int64
 	under.Store(int64(len(chains)))
+	var fault atomic.Pointer[error]
 	var group sync.WaitGroup
 	for range min(workers, len(chains)) {
 		group.Go(func() {
+			returned := false
+			defer func() {
+				if returned {
+					return
+				}
+				end := faultOf(recover())
+				fault.CompareAndSwap(nil, &end)
+				stop()
+				if under.Add(-1) == 0 { // the chain of this goroutine is not in the queue
+					close(queue)
+				}
+			}()
 			slice := 1
 			for c := range queue {
 				begin, from, before := time.Now(), c.iteration, c.kernel.Stats()
@@ -286,14 +310,26 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 					continue
 				}
 				if c.iteration == until && !c.Interrupted() {
-					complete.Add(1)
+					whole.Add(1)
 				}
 				if under.Add(-1) == 0 {
 					close(queue)
 				}
 			}
+			returned = true
 		})
 	}
 	group.Wait()
-	return int(complete.Load()) == len(chains)
+	if end := fault.Load(); end != nil {
+		return false, *end
+	}
+	return int(whole.Load()) == len(chains), nil
+}
+
+// faultOf returns as an error what recover has returned; nil stands for runtime.Goexit.
+func faultOf(v any) error {
+	if v == nil {
+		return errors.New("mcmc: a function ended its goroutine by runtime.Goexit: want one that returns")
+	}
+	return fmt.Errorf("mcmc: %s", text.Panic(v, debug.Stack()))
 }

@@ -168,15 +168,21 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// last reports the end.
-func (r *reporter) last() {
+// last reports the end. It is an error if the hook panics.
+func (r *reporter) last() (err error) {
 	if r.hook == nil {
-		return
+		return nil
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = faultOf(v)
+		}
+	}()
 	r.update(time.Now())
 	r.worst()
 	r.now.Ended = true
 	r.hook(r.now)
+	return nil
 }
 
 // update brings the rate up to time t.

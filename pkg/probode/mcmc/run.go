@@ -2,6 +2,7 @@ package mcmc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -91,10 +92,10 @@ const startTries = 100
 // zero. These draws are the first ones of the uninterrupted run; how many there
 // are depends on the time.
 //
-// It is an error, and there are no chains, if a chain finds no point to start
-// from. Run panics if Start is nil, if a count is negative that may not be, if
-// the kernels disagree in dimension, or if there is not one name for each
-// coordinate.
+// It is an error, and there are no chains, if Start is nil, if a count is out of its
+// range, or if a chain finds no point to start from. If Progress or a kernel panics, or
+// ends its goroutine, the run ends with an error. Run panics if the kernels disagree in
+// dimension, or if there is not one name for each coordinate.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	r, err := Begin(kernel, settings)
 	if err != nil {
@@ -111,7 +112,10 @@ type Running struct {
 
 // Begin places the chains of a Run at their starts.
 func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
-	s := settings.WithDefaults()
+	s, err := settings.WithDefaults()
+	if err != nil {
+		return nil, err
+	}
 	chains := make([]*Chain, len(s.Only))
 	for i, index := range s.Only {
 		chains[i] = NewChain(index, s)
@@ -169,13 +173,18 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	}
 	report := newReporter(s.Progress, s.Names, chains, s.iterations(limit))
 	for ; ; n = min(n+s.Draws, limit) {
-		complete := advance(ctx, chains, s.iterations(n), s.Workers, report)
+		complete, err := advance(ctx, chains, s.iterations(n), s.Workers, report)
 		out := collect(chains, s)
+		if err != nil {
+			return out, err
+		}
 		enough := s.MinESS <= 0 || complete && out.minBulkESS() >= s.MinESS
 		if complete && !enough && n < limit {
 			continue
 		}
-		report.last()
+		if err := report.last(); err != nil {
+			return out, err
+		}
 		if !complete {
 			return out, ctx.Err()
 		}
@@ -184,9 +193,9 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	}
 }
 
-// WithDefaults returns the settings with what is zero filled in, as [Run] takes
-// them. It panics as Run does.
-func (s Settings) WithDefaults() Settings {
+// WithDefaults returns the settings with the defaults in place of zeros. It is an error
+// if Start is nil, or if a count is out of its range.
+func (s Settings) WithDefaults() (Settings, error) {
 	for _, c := range []struct {
 		name  string
 		value float64
@@ -195,11 +204,11 @@ func (s Settings) WithDefaults() Settings {
 		{"Workers", float64(s.Workers)}, {"MinESS", s.MinESS},
 	} {
 		if !(c.value >= 0) || math.IsInf(c.value, 1) {
-			panic(fmt.Sprintf("mcmc: %s is %g in Settings: want a number ≥ 0", c.name, c.value))
+			return s, fmt.Errorf("mcmc: %s is %g: want a number ≥ 0", c.name, c.value)
 		}
 	}
 	if s.Start == nil {
-		panic("mcmc: Settings without Start")
+		return s, errors.New("mcmc: Settings.Start is nil: want a function that returns a start")
 	}
 	if s.Draws == 0 {
 		s.Draws = 1000
@@ -220,11 +229,11 @@ func (s Settings) WithDefaults() Settings {
 		s.Workers = runtime.GOMAXPROCS(0)
 	}
 	if s.Chains > MaxChains {
-		panic(fmt.Sprintf("mcmc: %d chains, want at most %d", s.Chains, MaxChains))
+		return s, fmt.Errorf("mcmc: %d chains: want at most %d", s.Chains, MaxChains)
 	}
 	most := (math.MaxInt/s.Chains - s.BurnIn) / s.Thin
 	if s.Draws > most {
-		panic(fmt.Sprintf("mcmc: %d draws of each chain, want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn))
+		return s, fmt.Errorf("mcmc: %d draws of each chain: want at most %d with Thin %d and BurnIn %d", s.Draws, most, s.Thin, s.BurnIn)
 	}
 	if s.MaxDraws == 0 {
 		s.MaxDraws = 100 * min(s.Draws, most/100)
@@ -236,16 +245,16 @@ func (s Settings) WithDefaults() Settings {
 		}
 	}
 	if len(s.Only) == 0 {
-		panic("mcmc: Settings.Only names no chain")
+		return s, errors.New("mcmc: Settings.Only is empty: want nil or the number of a chain")
 	}
 	seen := make(map[int]bool, len(s.Only))
 	for _, i := range s.Only {
 		if i < 0 || i >= s.Chains || seen[i] {
-			panic(fmt.Sprintf("mcmc: chain %d in Settings.Only, want each once, of 0 to %d", i, s.Chains-1))
+			return s, fmt.Errorf("mcmc: chain %d in Settings.Only: want each number from 0 to %d at most once", i, s.Chains-1)
 		}
 		seen[i] = true
 	}
-	return s
+	return s, nil
 }
 
 // MaxChains is the largest number of chains: far more than anybody has use for,

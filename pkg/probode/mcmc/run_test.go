@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -350,13 +351,12 @@ func TestRunTooLarge(t *testing.T) {
 	}
 }
 
-func TestRunPanics(t *testing.T) {
+func TestRunRefuses(t *testing.T) {
 	kernel := func(int) Kernel { return new(counter) }
 	for what, s := range map[string]Settings{
 		"no start":        {},
 		"negative draws":  {Draws: -1, Start: zero},
 		"negative thin":   {Thin: -1, Start: zero},
-		"too many names":  {Names: []string{"a", "b"}, Start: zero},
 		"negative ESS":    {MinESS: -1, Start: zero},
 		"negative chains": {Chains: -1, Start: zero},
 		"ESS NaN":         {MinESS: math.NaN(), Start: zero},
@@ -364,12 +364,47 @@ func TestRunPanics(t *testing.T) {
 		"overflow":        {Draws: math.MaxInt / 4, Thin: 2, Start: zero},
 		"chain twice":     {Only: []int{1, 1}, Start: zero},
 	} {
-		mustPanic(t, what, func() { Run(context.Background(), kernel, s) })
+		if _, err := Run(context.Background(), kernel, s); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v", what, err)
+		}
 	}
+	for what, s := range map[string]Settings{
+		"Start":    {Start: func(int, *rand.Rand) []float64 { panic("broke") }},
+		"Progress": {Start: zero, Progress: func(Progress) { panic("broke") }},
+		"the last": {Start: zero, Progress: func(p Progress) {
+			if p.Ended {
+				panic("broke")
+			}
+		}},
+	} {
+		for _, s.Workers = range []int{1, 3} {
+			s.Draws = 50
+			if _, err := Run(context.Background(), kernel, s); err == nil || !strings.Contains(err.Error(), "broke") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("a panic in %s, %d workers: error %v", what, s.Workers, err)
+			}
+		}
+	}
+	if _, err := Run(context.Background(), func(chain int) Kernel { return &ends{chain: chain} }, Settings{Start: zero, Workers: 2}); err == nil || !strings.Contains(err.Error(), "Goexit") {
+		t.Errorf("a kernel that ends its goroutine: error %v", err)
+	}
+	mustPanic(t, "too many names", func() { Run(context.Background(), kernel, Settings{Names: []string{"a", "b"}, Start: zero}) })
 	mustPanic(t, "different dimensions", func() {
 		Run(context.Background(), func(int) Kernel { return &Metropolis{Target: func([]float64) (float64, error) { return 0, nil }} },
 			Settings{Start: func(chain int, _ *rand.Rand) []float64 { return make([]float64, chain+1) }})
 	})
+}
+
+// ends is a kernel that in chain 1 ends its goroutine.
+type ends struct {
+	counter
+	chain int
+}
+
+func (k *ends) Step(rng *rand.Rand) {
+	if k.chain == 1 {
+		runtime.Goexit()
+	}
+	k.counter.Step(rng)
 }
 
 func mustPanic(t *testing.T, what string, f func()) {

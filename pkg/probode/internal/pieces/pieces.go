@@ -3,18 +3,16 @@ package pieces
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Each does n pieces of work on the given number of goroutines, the number of
-// cores for zero, beginning them in order. Each goroutine has a function of its
-// own, from begin, which does piece i. After an error, or when ctx ends, no
-// further piece is begun. A panic is an error: a *probode.PanicError. It returns the error of the first piece that has one,
-// and the number of the first that is not done.
+// Each does n pieces of work on the given number of goroutines, or on as many as there
+// are cores if workers is zero, and begins them in order. Each goroutine calls begin for
+// a function of its own, which does piece i. After an error, a panic (which is a
+// *probode.PanicError) or the end of ctx no further piece is begun. Each returns the
+// number of the first piece that is not done, and the error of the first that has one.
 func Each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -25,13 +23,11 @@ func Each(ctx context.Context, workers, n int, progress func(done, total int), b
 	do := make([]func(int) error, workers)
 	done := 0
 	var failed error
-	probode.Ordered(inner, n, workers, func(w, i int) error {
-		err := recovered(func() error {
-			if do[w] == nil {
-				do[w] = begin()
-			}
-			return do[w](i)
-		})
+	err := probode.Ordered(inner, n, workers, func(w, i int) error {
+		if do[w] == nil {
+			do[w] = begin()
+		}
+		err := do[w](i)
 		if err != nil {
 			stop()
 		}
@@ -51,19 +47,8 @@ func Each(ctx context.Context, workers, n int, progress func(done, total int), b
 	switch {
 	case failed != nil:
 		return done, failed
-	case done < n:
+	case done < n && ctx.Err() != nil:
 		return done, ctx.Err()
 	}
-	return n, nil
-}
-
-// recovered returns what f panicked with as an error.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p := &probode.PanicError{Value: v, Stack: debug.Stack()}
-			err = fmt.Errorf("%w\n%s", p, p.Stack)
-		}
-	}()
-	return f()
+	return done, err
 }

@@ -87,10 +87,14 @@ type Evaluator interface {
 // those of another model or by rounding.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
-// was saved before remains valid. Run panics as mcmc.Run does, and if MinESS is set,
+// was saved before remains valid. So it is if settings are out of their range. Run panics if MinESS is set,
 // which would let the length of a chain depend on the others.
 func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, settings mcmc.Settings, o Options) error {
-	s := &study{Settings: settings.WithDefaults(), meta: o.Meta, maker: thisMaker(o.Version)}
+	whole, err := settings.WithDefaults()
+	if err != nil {
+		return err
+	}
+	s := &study{Settings: whole, meta: o.Meta, maker: thisMaker(o.Version)}
 	switch {
 	case s.MinESS > 0:
 		panic("store: MinESS in a run to files")
@@ -167,7 +171,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		}
 	}
 
-	complete := mcmc.Advance(ctx, chains, s.Names, s.Settings)
+	complete, fault := mcmc.Advance(ctx, chains, s.Names, s.Settings)
 	var failed []error
 	for _, f := range active {
 		f.save()
@@ -180,6 +184,8 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		return fmt.Errorf("store: %w (and %d more)", failed[0], len(failed)-1)
 	case failed != nil:
 		return fmt.Errorf("store: %w", failed[0])
+	case fault != nil:
+		return fault
 	case !complete:
 		return ctx.Err()
 	}

@@ -284,9 +284,13 @@ func TestRunFormat(t *testing.T) {
 	s.Draws, s.BurnIn, s.Only = 2, -1, []int{1}
 	mustStream(t, dir, s)
 	text := contents(t, dir)["chain-2.csv"]
+	whole, err := s.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
 	head, tail, _ := strings.Cut(text, "lp__,θ₁,log_σ__β,y.1,y.2\n")
 	want := "# format = probode-draws-1\n# model = standard normal\n# alpha = 0.2\n# note = The chains began far off.\n" +
-		"# seed = 9223372036854775813\n# start = " + beginning(s.Settings.WithDefaults()) + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
+		"# seed = 9223372036854775813\n# start = " + beginning(whole) + "\n# chain = 2\n# num_chains = 3\n# num_samples = 4\n# num_warmup = 0\n# thin = 2\n" +
 		"# probode = v1.2.3\n# go = " + runtime.Version() + "\n# arch = " + runtime.GOARCH + "\n# rounding = " + rounding() + "\n" +
 		"# num_stats = 1\n# num_params = 2\n# name.3 = \"log σ, β\"\n"
 	if head != want {
