@@ -73,7 +73,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		p.Layers = curves.Layers
 		for _, l := range lines {
 			g := t.where(l.Name, lin)
-			p.Layers = append(p.Layers, viz.Rule{At: g.floats("alpha_paper")[0], Horizontal: true, Color: l.Color, Dash: viz.Dotted, Width: 1})
+			p.Layers = append(p.Layers, viz.Guide{At: g.floats("alpha_paper")[0], Horizontal: true, Color: l.Color, Dash: viz.Dotted, Width: 1})
 		}
 		f.Panels = append(f.Panels, p)
 	}

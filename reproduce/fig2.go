@@ -166,7 +166,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 				g := draws.where(m, scheme, h)
 				groups = append(groups, viz.Draws{Name: "h = " + h, X: g.floats("theta2"), Y: g.floats("theta3")})
 			}
-			p, err := viz.Posterior(x, y, []float64{.2, 3}, groups...)
+			p, err := viz.Contours(x, y, []float64{.2, 3}, groups...)
 			if err != nil {
 				return nil, err
 			}
@@ -267,7 +267,7 @@ func intervals(t *table, titles map[string]string) viz.Figure {
 	for _, m := range t.distinct("method") {
 		for _, name := range t.distinct("parameter") {
 			p := viz.Panel{Title: titles[m], X: viz.Axis{Label: "step size h", Log: true}, Y: axes[name],
-				Layers: []viz.Layer{viz.Rule{At: truth[name], Horizontal: true, Width: 1}}}
+				Layers: []viz.Layer{viz.Guide{At: truth[name], Horizontal: true, Width: 1}}}
 			for i, scheme := range t.distinct("scheme") {
 				bars := viz.Line{Name: titles[scheme], Color: viz.Palette[i], Width: 2}
 				means := viz.Points{Color: viz.Palette[i], Size: 7}

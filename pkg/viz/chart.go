@@ -17,14 +17,14 @@ import (
 // for each panel, a legend whose entries switch the layers of that name on
 // and off, tooltips, and a slider for [Frames].
 //
-// The JSON is free of functions and safe inside a script element. What needs
-// functions is left to the script of [HTML]: it formats numbers, and it draws
-// the series of type custom, whose renderItem is the name "band".
+// The JSON contains no functions and is safe inside a script element. The script of
+// [HTML] supplies the functions: it formats numbers, and it draws the series of type
+// custom, whose renderItem is the name "band".
 //
-// Numbers are rounded to 1e-4 of their axis, and vertices that make no difference
-// of a third of a pixel are left out. Of large ensembles and samples only
-// every kth path or point is kept, and the legend says so; curves of many
-// thousands of values are reduced to their extremes. [PNG] and [SVG] draw all.
+// Numbers are rounded to 1e-4 of their axis, and vertices that change the curve by less
+// than a third of a pixel are left out. Large ensembles and samples keep only every kth
+// path or point, and the legend says so; curves of many thousands of values keep their
+// extremes. [PNG] and [SVG] draw everything.
 func chartOption(g Graphic) ([]byte, error) {
 	ps, show, err := g.pages()
 	if err != nil {
@@ -94,7 +94,7 @@ type (
 	}
 )
 
-// interactive puts these in the place of go-echarts' own.
+// interactive replaces the parts of go-echarts by these.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -111,8 +111,8 @@ func (v *interactive) VisitSeriesOpt(charts.MultiSeries) any { return v.series }
 func (v *interactive) VisitDataZooms([]opts.DataZoom) any    { return v.zooms }
 func (v *interactive) VisitLegendOpt(opts.Legend) any        { return v.legends }
 
-// VisitToolbox is written by hand because go-echarts gives a null icon to the
-// zoom, which makes ECharts show none.
+// VisitToolbox replaces the toolbox of go-echarts, which gives the zoom a null icon, so
+// that ECharts shows none.
 func (v *interactive) VisitToolbox(opts.Toolbox) any {
 	return map[string]any{
 		"right": margin, "top": 4, "itemSize": 13,
@@ -258,9 +258,9 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	return x
 }
 
-// splits returns into how many parts ECharts is to be asked to divide a linear axis so
-// that its ticks are those of the picture: it takes the span over that number and rounds
-// to 1, 2, 3, 5 or 10 times a power of ten. If no number does it, ECharts may choose.
+// splits returns the number of parts for which ECharts gives a linear axis the ticks of
+// the picture. ECharts divides the span by that number and rounds to 1, 2, 3, 5 or 10
+// times a power of ten. If no number fits, ECharts chooses.
 func splits(lo, hi float64, n int) int {
 	d := step(lo, hi, n)
 	for s := 1; s <= 2*n; s++ {
@@ -404,7 +404,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 			x, y = nth(x, every), nth(y, every)
 		}
 		return append(ss, scatter(k, q.vertices(x, y), or(l.Size, 6)))
-	case Rule:
+	case Guide:
 		x, y := l.ends(lim)
 		s := plain(x[:], y[:])
 		s.Tooltip = hidden

@@ -134,7 +134,7 @@ func TestSeries(t *testing.T) {
 		Line{Name: "line", X: x, Y: y, Dash: Dashed, Marker: Square},
 		Band{Name: "band", X: x, Lo: []float64{0, 0, nan, 0}, Hi: []float64{1, 1, 1, 1}},
 		Points{Name: "points", X: x, Y: y, Err: []float64{1, 1, 1, 1}},
-		Rule{Name: "x", At: 2.5}, Rule{Name: "y", At: 0.25, Horizontal: true},
+		Guide{Name: "x", At: 2.5}, Guide{Name: "y", At: 0.25, Horizontal: true},
 		loop,
 	))
 	var kinds []string

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// dashes are taken in turn by curves that are compared, as colours are.
+// dashes are the styles of curves that are compared, in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and
@@ -13,9 +13,8 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 //
 //	y ∝ xᵖ
 //
-// labelled with p below them: the order of a method, where error is drawn
-// against step size on logarithmic axes. What the curves set themselves is left
-// as it is.
+// labelled with p below them. On logarithmic axes of error against step size, p is the
+// order of a method. A dash, marker or colour that a curve sets itself stays.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

@@ -13,12 +13,12 @@ type Draws struct {
 	X, Y []float64 // of the same length; Y nil if there is one quantity
 }
 
-// Posterior returns a panel that compares samples of two quantities by the
+// Contours returns a panel that compares samples of two quantities by the
 // contours of their kernel density estimates: the inner contour holds 50 % of
 // the probability, the fainter outer one 90 %. The true values, if given as a
 // slice of two, are dashed black lines. A sample that has fewer than three
 // draws, or all of them on one line, is an error.
-func Posterior(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
+func Contours(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
 		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
 	}
@@ -37,8 +37,8 @@ func Posterior(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
 	}
 	if truth != nil {
 		p.Layers = append(p.Layers,
-			Rule{Name: "truth", At: truth[0], Dash: Dashed},
-			Rule{Name: "truth", At: truth[1], Horizontal: true, Dash: Dashed})
+			Guide{Name: "truth", At: truth[0], Dash: Dashed},
+			Guide{Name: "truth", At: truth[1], Horizontal: true, Dash: Dashed})
 	}
 	return p, nil
 }
@@ -59,9 +59,9 @@ func Marginal(x Axis, truth []float64, samples ...Draws) (Panel, error) {
 		p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: Palette[i%len(Palette)], Dash: dashes[i%len(dashes)]})
 	}
 	// The density belongs on an axis from zero.
-	p.Layers = append(p.Layers, Rule{At: 0, Horizontal: true, Color: Grey, Width: 1})
+	p.Layers = append(p.Layers, Guide{At: 0, Horizontal: true, Color: Grey, Width: 1})
 	if truth != nil {
-		p.Layers = append(p.Layers, Rule{Name: "truth", At: truth[0], Dash: Dashed})
+		p.Layers = append(p.Layers, Guide{Name: "truth", At: truth[0], Dash: Dashed})
 	}
 	return p, nil
 }

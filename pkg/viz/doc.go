@@ -7,10 +7,10 @@
 //
 //	Line    polylines: solutions, ensembles, contours, ellipses, slope guides
 //	Band    the area between two curves: σ bands, histogram bars
-//	Points  markers, with error bars if need be: observations, draws
-//	Rule    a straight reference line across the panel
+//	Points  markers, with or without error bars: observations, draws
+//	Guide   a straight reference line across the panel
 //
-// What [Bands], [Paths], [Posterior], [Marginal] and [Curves] return is made of
+// What [Bands], [Paths], [Contours], [Marginal] and [Curves] return is made of
 // these parts and may be changed or extended before it is drawn, for example
 // by appending the panels of one figure to those of another.
 //

@@ -14,9 +14,8 @@ type Graphic interface {
 	pages() (ps []*page, show int, err error)
 }
 
-// Figure is a grid of panels under a title and a legend. The legend holds every
-// name that occurs in the figure once; layers of the same name, in whichever
-// panel, share its entry.
+// Figure is a grid of panels under a title and a legend. The legend has one entry for
+// each name in the figure; layers of the same name share it, also across panels.
 type Figure struct {
 	Title  string
 	Panels []Panel // row by row; a panel without layers is left blank
@@ -25,8 +24,8 @@ type Figure struct {
 	// up to three panels and two columns for more.
 	Columns int
 
-	// Width and Height are in CSS pixels. Zero means 900 wide, about the
-	// width of a notebook, and as high as the number of rows asks for.
+	// Width and Height are in CSS pixels. Zero means a width of 900, about that of a
+	// notebook, and a height that fits the number of rows.
 	Width, Height int
 }
 
@@ -42,17 +41,17 @@ type Axis struct {
 	Label string // with its unit
 	Log   bool   // a logarithmic axis, which leaves out values ≤ 0 and says so
 
-	// Min and Max are the limits. If both are zero they are taken from the
-	// data, with a margin.
+	// Min and Max are the limits. If both are zero, the limits are those of the data,
+	// with a margin.
 	Min, Max float64
 }
 
-// A Layer is one of [Line], [Band], [Points] and [Rule].
+// A Layer is one of [Line], [Band], [Points] and [Guide].
 //
-// In all of them an empty Name keeps the layer out of the legend; a nil Color
-// takes the next colour of [Palette], the same one for layers of the same name;
-// an Opacity of zero means the usual one of the kind. Values that are NaN, or beyond
-// ±1e280, are not drawn, nor values below 1e-280 on a logarithmic axis.
+// A layer with an empty Name is not in the legend. A nil Color stands for the next
+// colour of [Palette], the same for all layers of one name, and an Opacity of zero for
+// the default of the kind. Values that are NaN or beyond ±1e280 are not drawn, nor are
+// values below 1e-280 on a logarithmic axis.
 type Layer interface {
 	check() error
 	visit(func(x, y float64)) // all values that the axes must show
@@ -61,8 +60,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look is what the legend and the renderers need to know of any layer. Its
-// colour contains the opacity.
+// look is what the legend and the renderers need to know about any layer. Its colour
+// includes the opacity.
 type look struct {
 	name   string
 	color  color.Color
@@ -72,9 +71,8 @@ type look struct {
 	area   bool
 }
 
-// Line is one polyline, or several with a NaN between them. Several are drawn
-// one over the other, so that a translucent ensemble is darker where it is
-// denser.
+// Line is one polyline, or several with a NaN between them. They are drawn one over the
+// other, so that a translucent ensemble is darker where it is denser.
 type Line struct {
 	Name    string
 	X, Y    []float64 // of the same length
@@ -105,8 +103,8 @@ type Points struct {
 	Size    float64 // diameter in pixels; zero means 6
 }
 
-// Rule is a line across the whole panel at x = At, or at y = At if Horizontal.
-type Rule struct {
+// Guide is a line across the whole panel at x = At, or at y = At if Horizontal.
+type Guide struct {
 	Name       string
 	At         float64
 	Horizontal bool
@@ -115,8 +113,8 @@ type Rule struct {
 	Dash       Dash
 }
 
-// Dash is a style of line. Lines that lie near each other should differ in it
-// and not in colour alone.
+// Dash is a style of line. Lines that lie near each other should differ in their dashes
+// and not only in their colours.
 type Dash int
 
 const (
@@ -150,8 +148,8 @@ const (
 	Ring
 )
 
-// The colours of Okabe and Ito (2008), which people with any of the usual forms
-// of colour blindness can tell apart.
+// The colours of Okabe and Ito (2008), which people with any of the usual forms of
+// colour blindness can distinguish.
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
 	Orange     = color.NRGBA{0xe6, 0x9f, 0x00, 0xff}
@@ -163,9 +161,8 @@ var (
 	Grey       = color.NRGBA{0x70, 0x70, 0x70, 0xff}
 )
 
-// Palette holds the colours that layers without a colour of their own take in
-// turn: those of Okabe and Ito except black, which is for references, and
-// yellow, which is too faint on white.
+// Palette holds the colours for layers without a Color, in turn: those of Okabe and
+// Ito except black, which is for references, and yellow, which is too faint on white.
 var Palette = [...]color.NRGBA{Blue, Vermillion, Green, Purple, Orange, SkyBlue}
 
 func (l Line) look() look {
@@ -184,7 +181,7 @@ func (p Points) look() look {
 	return look{name: p.Name, color: fade(p.Color, p.Opacity, 1), marker: m}
 }
 
-func (r Rule) look() look {
+func (r Guide) look() look {
 	var c color.Color = Black
 	if r.Color != nil {
 		c = r.Color
@@ -195,7 +192,7 @@ func (r Rule) look() look {
 func (l Line) painted(c color.NRGBA) Layer   { l.Color = c; return l }
 func (b Band) painted(c color.NRGBA) Layer   { b.Color = c; return b }
 func (p Points) painted(c color.NRGBA) Layer { p.Color = c; return p }
-func (r Rule) painted(c color.NRGBA) Layer   { r.Color = c; return r }
+func (r Guide) painted(c color.NRGBA) Layer   { r.Color = c; return r }
 
 func (l Line) check() error {
 	if len(l.X) != len(l.Y) {
@@ -221,9 +218,9 @@ func (p Points) check() error {
 	return nil
 }
 
-func (r Rule) check() error {
+func (r Guide) check() error {
 	if !finite(r.At) {
-		return fmt.Errorf("rule %q lies at %v", r.Name, r.At)
+		return fmt.Errorf("guide %q lies at %v", r.Name, r.At)
 	}
 	return nil
 }
@@ -258,7 +255,7 @@ func (p Points) visit(f func(x, y float64)) {
 	}
 }
 
-func (r Rule) visit(f func(x, y float64)) {
+func (r Guide) visit(f func(x, y float64)) {
 	if r.Horizontal {
 		f(math.NaN(), r.At)
 	} else {
@@ -266,8 +263,8 @@ func (r Rule) visit(f func(x, y float64)) {
 	}
 }
 
-// keep turns what a logarithmic axis cannot show into NaN and counts it. The
-// infinite become NaN as well, so that the renderers need to know of NaN only.
+// keep replaces values that a logarithmic axis cannot show by NaN and counts them.
+// Infinite values become NaN as well, so that the renderers meet no other exception.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
@@ -281,8 +278,8 @@ func (p Points) keep(xlog, ylog bool) (Layer, int) {
 	return p, dropped
 }
 
-// The lower edge of a band may well be negative where its upper edge is not (a
-// mean less two standard deviations); the band then goes on below the panel.
+// Where the lower edge of a band is negative and its upper edge is not, as with a mean
+// less two standard deviations, the band extends below the panel.
 func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int
 	b.X, b.Hi, dropped = keep(b.X, b.Hi, xlog, ylog)
@@ -300,7 +297,7 @@ func (b Band) keep(xlog, ylog bool) (Layer, int) {
 	return b, dropped
 }
 
-func (r Rule) keep(xlog, ylog bool) (Layer, int) {
+func (r Guide) keep(xlog, ylog bool) (Layer, int) {
 	if r.At < tiny && (r.Horizontal && ylog || !r.Horizontal && xlog) {
 		return nil, 1
 	}
@@ -340,8 +337,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 	}
 }
 
-// finite tells whether v can be drawn: with larger values the length of an axis, or its
-// margin, would overflow.
+// finite reports whether v can be drawn: larger values would overflow the length of an
+// axis or its margin.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
 // tiny is the smallest value on a logarithmic axis; the margin below must not vanish.

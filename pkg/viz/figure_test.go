@@ -27,7 +27,7 @@ func TestErrors(t *testing.T) {
 		{"band", panel(Band{Name: "b", X: []float64{1}, Lo: []float64{1}}), `band "b" has 1 values of x, 1 of lo and 0 of hi`},
 		{"points", panel(Points{Name: "c", X: []float64{1}}), `points "c" have 1 values of x and 0 of y`},
 		{"bars", panel(Points{Name: "c", X: []float64{1}, Y: []float64{1}, Err: []float64{1, 2}}), "2 error bars"},
-		{"rule", panel(Rule{Name: "d", At: nan}), `rule "d" lies at NaN`},
+		{"guide", panel(Guide{Name: "d", At: nan}), `guide "d" lies at NaN`},
 		{"nothing finite", panel(Line{Name: "a", X: []float64{1}, Y: []float64{nan}}), "no value that can be drawn"},
 		{"axis", Figure{Panels: []Panel{{X: Axis{Label: "t", Min: 2, Max: 1}, Layers: []Layer{line}}}}, `axis "t" from 2 to 1`},
 		{"log axis", Figure{Panels: []Panel{{X: Axis{Label: "h", Log: true, Max: 1}, Layers: []Layer{line}}}}, `logarithmic axis "h" starts at 0`},
@@ -67,7 +67,7 @@ func TestLogarithmicAxis(t *testing.T) {
 	l := Line{Name: "l", X: []float64{-1, 10, 100, 1000}, Y: []float64{1, 0, 2, 3}}
 	f := Figure{Panels: []Panel{{
 		Title: "P", X: Axis{Log: true}, Y: Axis{Log: true},
-		Layers: []Layer{l, Band{X: x, Lo: lo, Hi: hi}, Rule{At: -1}, Points{X: x, Y: []float64{1, 1, 1, 1}, Err: []float64{2, 0, 0, 0}}},
+		Layers: []Layer{l, Band{X: x, Lo: lo, Hi: hi}, Guide{At: -1}, Points{X: x, Y: []float64{1, 1, 1, 1}, Err: []float64{2, 0, 0, 0}}},
 	}}}
 	before := append([]float64(nil), lo...)
 	p := mustPages(t, f)[0]
@@ -196,7 +196,7 @@ func TestColours(t *testing.T) {
 	xy := []float64{1, 2}
 	f := Figure{Panels: []Panel{
 		{Layers: []Layer{Line{Name: "a", X: xy, Y: xy}, Line{Name: "b", X: xy, Y: xy, Color: Black}, Line{Name: "c", X: xy, Y: xy}}},
-		{Layers: []Layer{Points{Name: "a", X: xy, Y: xy}, Rule{At: 1}}},
+		{Layers: []Layer{Points{Name: "a", X: xy, Y: xy}, Guide{At: 1}}},
 	}}
 	p := mustPages(t, f)[0]
 	a, b, c := p.Panels[0].Layers[0].look(), p.Panels[0].Layers[1].look(), p.Panels[0].Layers[2].look()

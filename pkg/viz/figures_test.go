@@ -69,7 +69,7 @@ func posterior() Figure {
 			x, y := gaussian(1000, 0.2+0.03*s, 3+0.05*s, 0.04*w, 0.03*w, 0.5, uint64(10*k+i))
 			ds = append(ds, Draws{Name: "h = " + h, X: x, Y: y})
 		}
-		p, err := Posterior(Axis{Label: "θ₂"}, Axis{Label: "θ₃"}, []float64{0.2, 3}, ds...)
+		p, err := Contours(Axis{Label: "θ₂"}, Axis{Label: "θ₃"}, []float64{0.2, 3}, ds...)
 		if err != nil {
 			panic(err)
 		}
@@ -103,7 +103,7 @@ func curves() Figure {
 	}
 	q := Curves(Axis{Label: "α", Log: true}, Axis{Label: "log density"}, nil, logs...)
 	q.Title = "Calibration"
-	q.Layers = append(q.Layers, Rule{At: 0.2, Dash: Dotted})
+	q.Layers = append(q.Layers, Guide{At: 0.2, Dash: Dotted})
 	return Figure{Title: "Order and scale", Panels: []Panel{p, q}, Columns: 2}
 }
 
@@ -134,7 +134,7 @@ func medley() Figure {
 
 	ranks := Bars("ranks", []float64{0, 1, 2, 3, 4, 5, 6, 7, 8}, []float64{110, 95, 88, 102, 99, 105, 91, 110})
 	hist := Panel{Title: "Rank histogram", X: Axis{Label: "rank"}, Y: Axis{Label: "count"},
-		Layers: []Layer{ranks, Rule{Name: "uniform", At: 100, Horizontal: true, Dash: Dashed}}}
+		Layers: []Layer{ranks, Guide{Name: "uniform", At: 100, Horizontal: true, Dash: Dashed}}}
 
 	a, _ := gaussian(500, 0.2, 0, 0.05, 1, 0, 8)
 	b, _ := gaussian(500, 0.25, 0, 0.1, 1, 0, 9)

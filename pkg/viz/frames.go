@@ -3,9 +3,8 @@ package viz
 import "fmt"
 
 // Frames is a figure with a slider: one figure for each value of some setting.
-// All are drawn on the same axes, so that they can be compared. The static
-// picture shows one of them and says which. Size and columns are those of the
-// first figure.
+// All share the same axes, so that they can be compared. The static picture shows one of
+// them and says which. The first figure sets the size and the columns.
 type Frames struct {
 	Label   string   // of the setting, for example "h"
 	Names   []string // its values, one for each figure

@@ -14,9 +14,9 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script without its comments and indentation, in one line, of which a
-// notebook makes less than of many: every figure brings it along, for none knows of the
-// others. Its statements end with semicolons.
+// loader is the script without comments and indentation. Every figure contains it, since
+// none knows of the others, and a notebook stores one line in less space than many. For
+// that its statements have to end with semicolons.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
 // HTML returns a fragment of a page, or the output of a notebook cell, that
@@ -24,17 +24,17 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // chart in its place once ECharts 5 has been loaded. Where no script runs, or
 // ECharts cannot be had, or it fails, the picture stays.
 //
-// ECharts is taken from the page if it is there already, else from the address
-// in the global JavaScript variable probodeECharts if the page has set it (a path
-// that does not start with a slash or a dot is taken from the root of the
-// Jupyter server), else from a public CDN; by RequireJS where the page uses it.
-// All fragments of a page share one load.
+// ECharts comes from the page if the page has loaded it; otherwise from the address in
+// the global JavaScript variable probodeECharts, if the page has set that (a path
+// without a leading slash or dot starts at the root of the Jupyter server); otherwise
+// from a public CDN. RequireJS loads it where the page uses RequireJS. All fragments of
+// a page share one load.
 //
-// The picture and the data of the chart are in the fragment once, the data
-// packed, which browsers of 2023 and later unpack; in older ones the picture stays.
+// The fragment holds the picture once and the data of the chart once. The data are
+// packed; browsers from 2023 on unpack them, and older ones keep the picture.
 //
-// The fragment is a function of the graphic alone. Its identity is a hash of
-// its content, so that different graphics on one page do not collide.
+// The same graphic gives the same fragment. Its id is a hash of its content, so that
+// different graphics on one page do not collide.
 func HTML(g Graphic) (string, error) {
 	ps, show, err := g.pages()
 	if err != nil {

@@ -22,8 +22,8 @@ type surface struct {
 //
 // with Σ̂ the covariance of the sample: Scott's rule along its principal axes
 // (Scott, Multivariate Density Estimation, 1992, §6.3). The factor f, where 0
-// means 1, makes it smoother or rougher. The draws of a Markov chain count for
-// fewer than n; the estimate is then rough, which f > 1 remedies.
+// means 1, makes it smoother or rougher. The draws of a Markov chain are worth fewer
+// than n independent ones, so the estimate is rough: f > 1 makes it smoother.
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard
 // deviations of the kernel beyond the sample, so that it holds all of the mass.

@@ -9,16 +9,16 @@ import (
 	"strconv"
 )
 
-// pack writes the option of a chart as the script of [HTML] reads it: lists of
-// points become columns of differences, and the whole is compressed (deflate, in
-// base64). Nothing is lost.
+// pack writes the option of a chart in the form that the script of [HTML] reads: lists
+// of points become columns of differences, and the whole is compressed (deflate, in
+// base64), without loss.
 //
 // A list of rows of m numbers or nulls, each a multiple of 10⁻ᵏ, is
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// where a is the first number of a column times 10ᵏ and what follows are the
-// differences, column after column; a null is 0.5, which no difference is.
+// where a is the first number of a column times 10ᵏ, followed by the differences, column
+// after column. A null is 0.5, which cannot be a difference.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()
@@ -45,7 +45,7 @@ func pack(option []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), nil
 }
 
-// columns puts packed columns in the place of all lists of points.
+// columns replaces all lists of points by packed columns.
 func columns(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -63,8 +63,8 @@ func columns(v any) any {
 	return v
 }
 
-// column10 returns the packed form of a list of points, nil for any other list
-// and for numbers that would not get shorter.
+// column10 returns the packed form of a list of points. It is nil for any other list,
+// and where packing would not shorten the numbers.
 func column10(rows []any) []any {
 	const most = 1 << 53 // beyond it integers are not exact
 	if len(rows) < 4 {

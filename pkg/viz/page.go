@@ -23,7 +23,7 @@ type page struct {
 	limits     []box  // of the axes, by panel
 	legend     []look // in the order of their first layers
 	selector   int    // height in pixels kept free at the bottom for a slider
-	note       string // what the picture has in its place
+	note       string // in the picture, in place of the slider
 
 	// In pixels from the top left corner of the figure.
 	frames  []box      // of the data area of each panel
@@ -70,8 +70,8 @@ func (f Figure) pages() ([]*page, int, error) {
 	return ps, 0, err
 }
 
-// layout prepares figures which take the same place one after the other: the
-// same panels, axes and legend.
+// layout prepares figures that replace each other: they have the same panels, axes and
+// legend.
 func layout(fs []Figure, selector int) ([]*page, error) {
 	if len(fs[0].Panels) == 0 {
 		return nil, errors.New("viz: a figure without panels")
@@ -115,8 +115,8 @@ func quoted(s string) string {
 	return fmt.Sprintf(" (%s)", s)
 }
 
-// prepared checks the layers and removes what cannot be drawn, saying in the
-// title what a logarithmic axis made it leave out.
+// prepared checks the layers and removes what cannot be drawn. The title counts the
+// values that a logarithmic axis leaves out.
 func (p Panel) prepared() (Panel, error) {
 	for _, a := range []Axis{p.X, p.Y} {
 		switch {
@@ -184,9 +184,9 @@ func limit(ps []*page) error {
 	return nil
 }
 
-// limits returns the ends of an axis for data in [lo, hi]: those which the user
-// has set, or a margin of 4 % beyond the data. Counts and densities start at
-// zero, and the axis with them.
+// limits returns the ends of an axis for data in [lo, hi]: the ends that the user has
+// set, or 4 % beyond the data. Data that start at zero, such as counts and densities,
+// get no margin there.
 func (a Axis) limits(lo, hi float64) (float64, float64) {
 	given := a.Min != 0 || a.Max != 0
 	switch {
@@ -338,7 +338,8 @@ func (p *page) counts() (nx, ny int) {
 // maxTicks limits the labelled ticks of an axis, however large the figure is.
 const maxTicks = 24
 
-// step returns the distance 1, 2 or 5 · 10ᵏ of at most n ticks over [lo, hi].
+// step returns the distance between ticks, 1, 2 or 5 · 10ᵏ, for at most n ticks over
+// [lo, hi].
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))

@@ -6,10 +6,9 @@ import (
 	"strconv"
 )
 
-// PlusMinus writes a number with its standard deviation or error: two digits of the
-// latter, and the former to the same place, as in 3.092 ± 0.056, 409 ± 10 or
-// (4.10 ± 0.12)·10⁻⁵. What has no finite error, or one of zero, is written with four
-// digits.
+// PlusMinus writes a number with its standard deviation or error: the error with two
+// digits, and the number with as many decimals, as in 3.092 ± 0.056, 409 ± 10 or
+// (4.10 ± 0.12)·10⁻⁵. A number whose error is zero or not finite has four digits.
 func PlusMinus(v, sd float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) || !(sd > 0) || math.IsInf(sd, 0) {
 		return fmt.Sprintf("%.4g ± %.2g", v, sd)

@@ -230,8 +230,8 @@ type layers struct {
 	lim   box
 }
 
-// GlyphBoxes keeps room for the title over the data area and for the labels at
-// the ends of lines.
+// GlyphBoxes reserves room for the title above the data area and for the labels at the
+// ends of lines.
 func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	var bs []plot.GlyphBox
 	if ls.panel.Title != "" {
@@ -279,8 +279,8 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// far is how many data areas a value may lie outside of its own before the
-// rasteriser is spared from it.
+// far is how many widths of the data area a value may lie outside before it is clamped,
+// for the sake of the rasteriser.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
@@ -320,7 +320,7 @@ func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
 					c.DrawGlyph(g, at(l.X[i], l.Y[i]))
 				}
 			}
-		case Rule:
+		case Guide:
 			x, y := l.ends(ls.lim)
 			ls.line(&c, k, x[:], y[:], at)
 		}
@@ -386,7 +386,7 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 }
 
 // ends returns the ends of the rule in a panel with the given limits.
-func (r Rule) ends(b box) (x, y [2]float64) {
+func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}
 	}

@@ -143,8 +143,8 @@ func TestPixels(t *testing.T) {
 			Band{Name: "band", X: x, Lo: flat(100), Hi: flat(150), Color: Green, Opacity: 1},
 			Line{Name: "line", X: x, Y: flat(60), Color: Blue, Width: 6},
 			Points{Name: "points", X: []float64{5, nan, 70, 500}, Y: []float64{30, 30, 30, 30}, Color: Vermillion, Size: 12, Err: []float64{1, 1, 15, 1}},
-			Rule{Name: "rule", At: 170, Color: Purple, Width: 4},
-			Rule{Name: "level", At: 180, Horizontal: true, Color: Orange, Width: 4},
+			Guide{Name: "rule", At: 170, Color: Purple, Width: 4},
+			Guide{Name: "level", At: 180, Horizontal: true, Color: Orange, Width: 4},
 		}}}, Width: 600, Height: 500}
 		img := render(t, f)
 		p := mustPages(t, f)[0]
@@ -202,7 +202,7 @@ func TestClip(t *testing.T) {
 		Line{X: x, Y: []float64{-3, 0.5, 1e9}, Color: Blue, Width: 1, Marker: Disc},
 		Band{X: x, Lo: []float64{-2, -1, -2}, Hi: []float64{0.5, 3, 0.2}, Color: Green},
 		Points{X: x, Y: x, Err: []float64{3, 3, 3}, Color: Vermillion},
-		Rule{At: 5, Color: Purple}, Rule{At: -5, Horizontal: true, Color: Purple},
+		Guide{At: 5, Color: Purple}, Guide{At: -5, Horizontal: true, Color: Purple},
 	}}}, Width: 400, Height: 300}
 	img := render(t, f)
 	b := mustPages(t, f)[0].frames[0]

@@ -10,8 +10,8 @@ import (
 
 // scripts writes a line of text in which superscript and subscript characters
 // are ordinary ones, smaller, raised or lowered. The font of the pictures,
-// Liberation Sans, has some of them, lacks others, such as ⁰, ⁹ and ⁻, and
-// leaves those out without a word.
+// Liberation Sans, has some of them, lacks others, such as ⁰, ⁹ and ⁻, and silently
+// omits those.
 type scripts struct{ text.Plain }
 
 var handler text.Handler = scripts{text.Plain{Fonts: font.DefaultCache}}

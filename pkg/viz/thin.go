@@ -9,8 +9,8 @@ import (
 // two or three bytes each.
 const maxVertices = 48000
 
-// A vertex that lies nearer than this to the straight line between its neighbours
-// is left out: half a pixel is where an eye begins to see it.
+// A vertex nearer than this to the straight line between its neighbours is left out.
+// The eye sees differences from half a pixel on.
 const tolerance = 0.3 // pixels
 
 // Most vertices of one unbroken line: two or three for each pixel of the width.
@@ -42,7 +42,7 @@ func thinning(ps []*page) int {
 	return max(1, (total+maxVertices-1)/maxVertices)
 }
 
-// thinned returns what the chart calls the layers of which it shows a part.
+// thinned returns names for the layers that the chart shows only in part.
 func thinned(ps []*page, every int) map[string]string {
 	names := map[string]string{}
 	for _, p := range ps {
@@ -64,8 +64,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only what has many paths is shown in part: not the few contours of a density
-// that shares a figure with an ensemble, and no observation.
+// Only layers of many paths or points are thinned: not the few contours of a density
+// beside an ensemble, and no observations.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {
@@ -81,8 +81,8 @@ func (p Points) every(k int) int {
 	return max(k, (len(p.X)+maxMarkers-1)/maxMarkers)
 }
 
-// monotone says whether x never decreases or never increases: a function of x,
-// for which a tooltip that reads off the value at the pointer makes sense.
+// monotone reports whether x never decreases or never increases. The curve is then a
+// function of x, and a tooltip can show its value at the pointer.
 func monotone(x []float64) bool {
 	up, down := true, true
 	last := math.NaN()
@@ -109,8 +109,8 @@ func nth(x []float64, k int) []float64 {
 	return y
 }
 
-// thin shortens a very long curve. Of each run of values it keeps the lowest
-// and the highest, so that no spike is lost.
+// thin shortens a very long curve. It keeps the lowest and the highest of each run of
+// values, and so every spike.
 func thin(x, y []float64) (tx, ty []float64) {
 	if len(x) <= maxRun {
 		return x, y
@@ -132,7 +132,7 @@ func thin(x, y []float64) (tx, ty []float64) {
 	return tx, ty
 }
 
-// thin shortens a very long band to the hull of each run of values.
+// thin shortens a very long band: each run of values becomes its hull.
 func (b Band) thin() Band {
 	if len(b.X) <= maxRun {
 		return b
@@ -154,9 +154,9 @@ func (b Band) thin() Band {
 	return t
 }
 
-// simplified leaves out those vertices of a curve that nobody would miss, by the
-// algorithm of Ramer (1972) and of Douglas and Peucker (1973). The curve is as
-// shown in a frame with the given axes; gaps stay.
+// simplified leaves out the vertices of a curve that make no visible difference in a
+// frame with the given axes, by the algorithm of Ramer (1972) and of Douglas and Peucker
+// (1973). Gaps stay.
 func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	keep := make([]bool, len(x))
 	px, py := make([]float64, len(x)), make([]float64, len(x))
@@ -190,7 +190,7 @@ func simplified(x, y []float64, xs, ys scale) (sx, sy []float64) {
 	return sx, sy
 }
 
-// distance returns that of the point (x, y) from the segment from 0 to (u, v).
+// distance returns the distance of the point (x, y) from the segment from 0 to (u, v).
 func distance(x, y, u, v float64) float64 {
 	n := u*u + v*v
 	f := 0.0
@@ -200,7 +200,7 @@ func distance(x, y, u, v float64) float64 {
 	return math.Hypot(x-f*u, y-f*v)
 }
 
-// scale says where the values of an axis lie on the screen.
+// scale maps the values of an axis to the screen.
 type scale struct {
 	lo, hi, pixels float64
 	log            bool

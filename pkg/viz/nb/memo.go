@@ -29,7 +29,7 @@ import (
 
 func init() {
 	// The types that figures and assessments hold behind interfaces.
-	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Rule{}, viz.Figure{}, viz.Frames{},
+	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		probode.AdamsBashforth{}, probode.AdamsMoulton{}, probode.RungeKutta{}} {
 		gob.Register(v)

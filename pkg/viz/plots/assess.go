@@ -49,7 +49,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		if !math.IsNaN(q.Mean) {
 			panels[j].Layers = append(panels[j].Layers,
 				viz.Band{Name: accurate, X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: viz.Grey},
-				viz.Rule{At: q.Mean, Horizontal: true, Color: viz.Grey})
+				viz.Guide{At: q.Mean, Horizontal: true, Color: viz.Grey})
 		}
 	}
 	for _, r := range runs {
@@ -95,8 +95,8 @@ func Assessment(a *assess.Report) viz.Figure {
 		bias.Layers = append(bias.Layers, sure, unsure, viz.Line{X: steps, Y: worst, Color: r.color, Width: 2.2, Dash: r.dash})
 		ratio.Layers = append(ratio.Layers, viz.Line{X: steps, Y: widest, Color: r.color, Width: 2.2, Dash: r.dash, Marker: r.marker})
 	}
-	limit := func(at float64) viz.Rule {
-		return viz.Rule{Name: "threshold", At: at, Horizontal: true, Dash: viz.Dotted}
+	limit := func(at float64) viz.Guide {
+		return viz.Guide{Name: "threshold", At: at, Horizontal: true, Dash: viz.Dotted}
 	}
 	bias.Layers = append(bias.Layers, limit(a.Threshold))
 	ratio.Layers = append(ratio.Layers, limit(1+a.Threshold), limit(1/(1+a.Threshold)))

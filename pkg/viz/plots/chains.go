@@ -67,8 +67,8 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 			bars.Color = viz.Palette[j%len(viz.Palette)]
 			p := viz.Panel{Title: fmt.Sprintf("%s, chain %d", name, j+1), X: viz.Axis{Label: "rank", Min: 0, Max: 1}, Y: viz.Axis{Label: "draws", Min: 0, Max: 1.05 * top}}
 			p.Layers = []viz.Layer{bars,
-				viz.Rule{At: per + spread, Horizontal: true, Dash: viz.Dashed, Width: 1},
-				viz.Rule{At: per - spread, Horizontal: true, Dash: viz.Dashed, Width: 1}}
+				viz.Guide{At: per + spread, Horizontal: true, Dash: viz.Dashed, Width: 1},
+				viz.Guide{At: per - spread, Horizontal: true, Dash: viz.Dashed, Width: 1}}
 			f.Panels = append(f.Panels, p)
 		}
 	}

@@ -226,7 +226,7 @@ func (o Observatory) Calibration() viz.Figure {
 	roots := viz.Panel{Title: "root mean squared standardised error, cells in order", X: viz.Axis{Label: "share of cells", Min: 0, Max: 1}, Y: viz.Axis{Label: "1 is honest", Log: true, Min: 0.03, Max: 300},
 		Layers: []viz.Layer{
 			viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey},
-			viz.Rule{At: 1, Horizontal: true, Color: viz.Grey}}}
+			viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}}
 	for k, rule := range []struct {
 		name string
 		of   func(*Cell) *Spread

@@ -14,7 +14,7 @@ import (
 // parameters of several runs: densities on the diagonal, contours of 50 % and
 // 90 % below it. All panels of a column share their axis. The runs are named, and
 // must have the same parameters. The true values may be nil. The errors are those
-// of [viz.Posterior].
+// of [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
@@ -48,7 +48,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 				if truth != nil {
 					t = append(t, truth[row])
 				}
-				p, err = viz.Posterior(axes[col], axes[row], t, groups...)
+				p, err = viz.Contours(axes[col], axes[row], t, groups...)
 			}
 			if err != nil {
 				return f, err
