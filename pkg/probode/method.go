@@ -1,5 +1,7 @@
 package probode
 
+import "errors"
+
 // The seam. Whatever implements Method and Stepper, in this module or outside
 // of it, has ensembles, calibration, every sampler and every judgement of the
 // solver's error: nothing else in this package knows a method by its name.
@@ -118,3 +120,36 @@ type Recaller interface {
 	// from is the grid point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
+
+// An ImplicitStep is what a step of an implicit method looks like before it is
+// made: the discrepancy
+//
+//	r(z) = Inv·z − Known − f(T, z),
+//
+// linearised at Center, where f is FCenter and its Jacobian J, and the Mean of
+// the next state that follows. The noise of the step is (Inv·I − J)⁻¹ J times
+// the scaled normals.
+type ImplicitStep struct {
+	// T is the end of the step or, if that is an event, one ulp before, which
+	// is what F may see.
+	T   float64
+	Inv float64
+	// Solved says that Mean solves r(z) = 0. Otherwise it solves the equation
+	// that is linearised at Center.
+	Solved                       bool
+	Center, FCenter, Known, Mean []float64
+	J                            *Matrix
+	Forecast                     []float64 // the value of an explicit method
+}
+
+// An Implicit is a Stepper that shows its steps.
+type Implicit interface {
+	Stepper
+	// Implicit writes step i from state x into s, whose slices and matrix are
+	// made where they are nil. The error is ErrStarting for the explicit steps
+	// in which a multistep method starts.
+	Implicit(s *ImplicitStep, i int, x, theta []float64) error
+}
+
+// ErrStarting: a step of an implicit method is one of those in which it starts.
+var ErrStarting = errors.New("the step is one of those in which the method starts, and explicit")

@@ -25,6 +25,40 @@ type Differentiable interface {
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
+// Tangents are M directions in which a step is differentiated.
+type Tangents struct {
+	M     int
+	Theta []float64 // derivative of θ, M×p row-major
+	X     []float64 // derivative of the state at the beginning of the step, M×d
+
+	// Time and Length are the derivatives of t[i] and of the length of the
+	// step, M each; nil where event times do not depend on θ.
+	Time, Length []float64
+	// Scale is the derivative of the scale of each normal, M×n; nil where it
+	// is constant.
+	Scale []float64
+}
+
+// Direction returns what belongs to direction m: the derivatives of θ, of the
+// state, of t[i] and of the length of the step.
+func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
+	if t.Time != nil {
+		time, length = t.Time[m], t.Length[m]
+	}
+	p, d := len(t.Theta)/t.M, len(t.X)/t.M
+	return t.Theta[m*p : (m+1)*p], t.X[m*d : (m+1)*d], time, length
+}
+
+// AddNoise adds the derivative of scale·ξ in direction m to dst.
+func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
+	if t.Scale == nil {
+		return
+	}
+	for k, v := range xi {
+		dst[k] += t.Scale[m*len(xi)+k] * v
+	}
+}
+
 // SolveTangents is Solve, and writes the derivative of Z along M directions in
 // θ, with ξ and α fixed, into dz. dtheta holds the directions, M×p row-major,
 // and

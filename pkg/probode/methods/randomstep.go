@@ -182,3 +182,36 @@ type randomEstimator struct {
 func (s *randomEstimator) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return s.errs.LocalError(dst, i, x, next, s.with(theta, 1))
 }
+
+// Differentiate has the factor of a random step for a further parameter of the
+// method that it wraps.
+func (s *randomStep) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
+	inner, ok := s.inner.(probode.Differentiable)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	c, err := s.factor(i, xi, scale)
+	if err != nil {
+		return err
+	}
+	wide := s.n + 1
+	if len(s.tangents.Theta) != tg.M*wide {
+		s.tangents.Theta = make([]float64, tg.M*wide)
+	}
+	w := &s.tangents
+	w.M, w.X, w.Time, w.Length = tg.M, tg.X, tg.Time, tg.Length
+	for m := range tg.M {
+		dtheta, _, _, dh := tg.Direction(m)
+		copy(w.Theta[m*wide:], dtheta)
+		dc := 0.
+		if xi != nil {
+			h := s.g.H(i)
+			dc = -(c - 1) / h * dh
+			if tg.Scale != nil {
+				dc += math.Sqrt(3) * tg.Scale[m] / h * math.Erf(xi[0]/math.Sqrt2)
+			}
+		}
+		w.Theta[m*wide+s.n] = dc
+	}
+	return inner.Differentiate(dnext, i, x, next, s.with(theta, c), nil, nil, w)
+}

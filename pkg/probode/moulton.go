@@ -1,10 +1,135 @@
 package probode
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
+
+// AdamsMoulton is the implicit s-step Adams method, of order s+1, made
+// probabilistic in derivative space. With the discrepancy
+//
+//	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
+//
+// the next state has the density p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)), where
+// H = α h^{2s+1} J Jᵀ [T18, equations 9 and 10], or its Gaussian
+// approximation [T18, §2.4]
+//
+//	Z_{i+1} = μ + √α h^{s+1/2} Γ⁻¹ J ξᵢ,   Γ = (h β₋₁)⁻¹ I − J,   ξᵢ ~ N(0, I),
+//
+// with the mean μ that Linearize says. The zero value is the backward Euler
+// method with its equation solved by Newton's method.
+type AdamsMoulton struct {
+	// Steps is s, 0 to 4. Zero is backward Euler, 1 the trapezoidal rule.
+	Steps int
+
+	// Linearize says how the implicit equation r(z) = 0 is solved.
+	Linearize Linearization
+
+	// Newton is used by the linearisation Newton.
+	Newton NewtonSettings
+}
+
+// Nominal returns the order of the implicit equation, which the method loses where
+// it is linearised once at the present state, and what to do about that.
+func (m AdamsMoulton) Nominal() (order int, remedy string) {
+	m.Linearize = Newton
+	return m.Order(), "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
+}
+
+// Linearization says around which state c the vector field is linearised,
+// f(z) ≈ f(c) + J(c)(z − c), to solve the implicit equation of a step, and
+// with that at which state the J of the noise is taken.
+type Linearization int
+
+const (
+	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the
+	// noise are those of Zᵢ. It is the default because it alone keeps order
+	// s+1 for every s and the stability of the underlying method on stiff
+	// problems: Current loses the order for s ≥ 2, and Predictor, which
+	// linearises at the end of an explicit step, loses the stability. It
+	// costs two to three times as much as either.
+	Newton Linearization = iota
+
+	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The
+	// remainder of the linearisation is O(h³) in each step, so that the order
+	// is min(s+1, 2) whatever s is. It survives stiff problems for s = 0, 1.
+	Current
+
+	// Predictor linearises once, at the result of the Adams–Bashforth method
+	// of max(s, 1) steps. It has order s+1 at the cost of one factorisation.
+	// On a stiff problem the predictor, and with it the step, is far off.
+	Predictor
+)
+
+func (l Linearization) String() string {
+	switch l {
+	case Newton:
+		return "newton"
+	case Current:
+		return "current"
+	case Predictor:
+		return "predictor"
+	}
+	return fmt.Sprintf("Linearization %d", int(l))
+}
+
+// NewtonSettings are the limits of Newton's method in an implicit step.
+type NewtonSettings struct {
+	// Tolerance ends the iteration when the largest component of an update is
+	// below Tolerance times the largest component of the state. What remains
+	// is the square of the last update, so that the default, 1e-9 for zero,
+	// leaves no error above rounding.
+	Tolerance float64
+	// Max is the largest number of updates; zero means 25. Not to have
+	// converged by then is an error.
+	Max int
+}
+
+func (m AdamsMoulton) steps() int {
+	if m.Steps < 0 || m.Steps > 4 {
+		panic(fmt.Sprintf("probode: AdamsMoulton with %d steps: want 0 to 4", m.Steps))
+	}
+	return m.Steps
+}
+
+func (m AdamsMoulton) String() string {
+	return fmt.Sprintf("AM%d (%v)", m.steps(), m.Linearize)
+}
+
+func (m AdamsMoulton) Order() int {
+	if m.Linearize == Current {
+		return min(m.steps()+1, 2)
+	}
+	return m.steps() + 1
+}
+
+func (m AdamsMoulton) Noise(d int) Noise {
+	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: max(0, m.steps()-1)}
+}
+
+func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	if m.Linearize < Newton || m.Linearize > Predictor {
+		return nil, fmt.Errorf("the linearisation (Linearize) is %d: want Newton, Current or Predictor", int(m.Linearize))
+	}
+	if err := p.checkDense(); err != nil {
+		return nil, err
+	}
+	a := &adamsMoulton{past: newPast(p, g, m.steps()), lin: m.Linearize, newton: m.Newton, steps: m.steps(),
+		beta: newAdamsTable(g, m.steps(), true), explicit: newAdamsTable(g, max(1, m.steps()), false),
+		eval: NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
+	a.lu = NewLU(a.jac)
+	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
+		*v = make([]float64, a.d)
+	}
+	if a.newton.Tolerance == 0 {
+		a.newton.Tolerance = 1e-9
+	}
+	if a.newton.Max == 0 {
+		a.newton.Max = 25
+	}
+	return a, a.enough(m)
+}
 
 // The implicit step. All three linearisations are Newton's method for
 // r(z) = 0, since r has the Jacobian Γ:
@@ -248,39 +373,6 @@ func (a *adamsMoulton) LocalError(dst []float64, i int, x, next, theta []float64
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-// An ImplicitStep is what a step of an implicit method looks like before it is
-// made: the discrepancy
-//
-//	r(z) = Inv·z − Known − f(T, z),
-//
-// linearised at Center, where f is FCenter and its Jacobian J, and the Mean of
-// the next state that follows. The noise of the step is (Inv·I − J)⁻¹ J times
-// the scaled normals.
-type ImplicitStep struct {
-	// T is the end of the step or, if that is an event, one ulp before, which
-	// is what F may see.
-	T   float64
-	Inv float64
-	// Solved says that Mean solves r(z) = 0. Otherwise it solves the equation
-	// that is linearised at Center.
-	Solved                       bool
-	Center, FCenter, Known, Mean []float64
-	J                            *Matrix
-	Forecast                     []float64 // the value of an explicit method
-}
-
-// An Implicit is a Stepper that shows its steps.
-type Implicit interface {
-	Stepper
-	// Implicit writes step i from state x into s, whose slices and matrix are
-	// made where they are nil. The error is ErrStarting for the explicit steps
-	// in which a multistep method starts.
-	Implicit(s *ImplicitStep, i int, x, theta []float64) error
-}
-
-// ErrStarting: a step of an implicit method is one of those in which it starts.
-var ErrStarting = errors.New("the step is one of those in which the method starts, and explicit")
-
 func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) error {
 	if a.starting(i) {
 		return ErrStarting
@@ -320,4 +412,123 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	for k, v := range u[:len(dst)] {
 		dst[k] = z[k] - c*v
 	}
+}
+
+// Differentiate differentiates the equation of the step: with Γ = inv·I − J the
+// derivative of whatever solves Γ·u = w is Γ⁻¹ (dw + dJ·u − dinv·u).
+func (a *adamsMoulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *Tangents) error {
+	s := a.differentiator(tg.M, true)
+	a.set(i)
+	if a.starting(i) {
+		err := a.differentiateStart(dnext, i, x, next, theta, tg)
+		if err != nil || a.quiet() || xi == nil {
+			return err
+		}
+		copy(a.c, x)
+		return a.differentiateNoise(dnext, i, theta, xi, scale, tg)
+	}
+	if len(a.betaPast) > 0 || a.lin == Predictor {
+		a.differentiateSlope(i, x, theta, tg)
+	}
+	copy(a.c, x)
+	if a.lin == Predictor {
+		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
+	}
+	if a.lin == Newton {
+		return a.differentiateNewton(dnext, i, x, next, theta, xi, scale, tg)
+	}
+	s.diff.At(a.t1, a.c, theta, nil)
+	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
+		return ErrSingular
+	}
+	for k := range a.d {
+		a.v[k], a.u[k] = 0, next[k]-a.c[k]
+		if xi != nil {
+			a.v[k] = scale[k] * xi[k]
+			a.u[k] += a.v[k]
+		}
+	}
+	for m := range tg.M {
+		dtheta, dx, dt, dh := tg.Direction(m)
+		to := row(dnext, m, a.d)
+		dinv := -a.inv * dh / a.g.H(i)
+		copy(s.v, dx) // the derivative of the centre
+		if a.lin == Predictor {
+			a.addSlopes(s.v, a.g.H(i), a.explicit.at(i), i, m)
+			a.add(s.v, dh, a.explicit.at(i), i)
+		}
+		s.diff.Along(to, s.v, dtheta, dt+dh)
+		s.diff.SecondAlong(s.w, a.u, s.v, dtheta, dt+dh)
+		for k := range to {
+			to[k] += a.inv*(dx[k]-s.v[k]) + dinv*(x[k]-next[k]) + s.w[k]
+		}
+		a.addSlopes(to, a.invNext, a.betaPast, i, m)
+		if clear(s.w); xi != nil {
+			tg.AddNoise(s.w, m, xi)
+			s.diff.Jacobian().AddMul(to, 1, s.w)
+		}
+		a.lu.Solve(to)
+		addScaled(to, 1, s.v)
+	}
+	return nil
+}
+
+// differentiateNoise adds the derivative of Γ⁻¹Jv, v the scaled normals and Γ
+// and J taken at x, to dnext.
+func (a *adamsMoulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *Tangents) error {
+	s := a.slopes
+	s.diff.At(a.t1, a.c, theta, nil)
+	jac := s.diff.Jacobian()
+	if !a.lu.Factorize(a.inv, jac) {
+		return ErrSingular
+	}
+	clear(a.noise)
+	for k := range a.v {
+		a.v[k] = scale[k] * xi[k]
+	}
+	jac.AddMul(a.noise, 1, a.v)
+	a.lu.Solve(a.noise)
+	addScaled(a.v, 1, a.noise)
+	for m := range tg.M {
+		dtheta, dx, dt, dh := tg.Direction(m)
+		dinv := -a.inv * dh / a.g.H(i)
+		s.diff.SecondAlong(s.w, a.v, dx, dtheta, dt+dh)
+		addScaled(s.w, -dinv, a.noise)
+		clear(s.u)
+		tg.AddNoise(s.u, m, xi)
+		jac.AddMul(s.w, 1, s.u)
+		a.lu.Solve(s.w)
+		addScaled(row(dnext, m, a.d), 1, s.w)
+	}
+	return nil
+}
+
+// differentiateNewton differentiates r(z) = 0 at its solution, and the noise.
+func (a *adamsMoulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *Tangents) error {
+	s := a.slopes
+	clear(dnext[:tg.M*a.d])
+	copy(a.fc, next) // the solution is next without noise
+	if xi != nil {
+		if err := a.differentiateNoise(dnext, i, theta, xi, scale, tg); err != nil {
+			return err
+		}
+		addScaled(a.fc, -1, a.noise)
+	}
+	s.diff.At(a.t1, a.fc, theta, nil)
+	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
+		return ErrSingular
+	}
+	clear(s.u)
+	for m := range tg.M {
+		dtheta, dx, dt, dh := tg.Direction(m)
+		dinv := -a.inv * dh / a.g.H(i)
+		s.diff.Along(s.w, s.u, dtheta, dt+dh)
+		for k := range s.w {
+			s.w[k] += dinv*(x[k]-a.fc[k]) + a.inv*dx[k]
+		}
+		a.addSlopes(s.w, a.invNext, a.betaPast, i, m)
+		a.lu.Solve(s.w)
+		addScaled(row(dnext, m, a.d), 1, s.w)
+	}
+	return nil
 }

@@ -2,37 +2,6 @@ package probode
 
 import "fmt"
 
-// AdamsBashforth is the explicit s-step Adams method, of order s,
-//
-//	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
-//
-// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only for steps
-// that are small against the fastest time scale of the problem, the smaller
-// the larger s.
-type AdamsBashforth struct {
-	// Steps is s, 1 to 5. Zero means 1, which is the forward Euler method.
-	Steps int
-}
-
-func (m AdamsBashforth) steps() int {
-	if m.Steps < 0 || m.Steps > 5 {
-		panic(fmt.Sprintf("probode: AdamsBashforth with %d steps: want 1 to 5", m.Steps))
-	}
-	return max(1, m.Steps)
-}
-
-func (m AdamsBashforth) String() string { return fmt.Sprintf("AB%d", m.steps()) }
-func (m AdamsBashforth) Order() int     { return m.steps() }
-
-func (m AdamsBashforth) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: m.steps() - 1}
-}
-
-func (m AdamsBashforth) Stepper(p *Problem, g *Grid) (Stepper, error) {
-	a := &adamsBashforth{past: newPast(p, g, m.steps()), beta: newAdamsTable(g, m.steps(), false)}
-	return a, a.enough(m)
-}
-
 // A past is what multistep methods share: the values F_i, F_{i−1}, … of the
 // present segment, and the classical Runge–Kutta method that takes the first
 // steps, before which there are no such values.
@@ -135,41 +104,6 @@ func (m *past) Restore(i int, src []float64) {
 	}
 }
 
-// An adamsBashforth makes the explicit steps.
-type adamsBashforth struct {
-	past
-	beta   *adamsTable
-	higher *adamsTable // of the error estimate
-}
-
-func (a *adamsBashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
-	a.last = i
-	if a.starting(i) {
-		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() {
-			return err
-		}
-	} else {
-		a.p.F(a.row(i), a.g.t[i], x, theta)
-		copy(dst, x)
-		a.add(dst, a.g.H(i), a.beta.at(i), i)
-	}
-	for k, v := range xi {
-		dst[k] += scale[k] * v
-	}
-	return nil
-}
-
-// LocalError is the difference to the implicit method of one order more.
-func (a *adamsBashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
-	if a.starting(i) {
-		return a.doubled(RungeKutta{}, dst, i, x, next, theta)
-	}
-	if a.higher == nil {
-		a.higher = newAdamsTable(a.g, len(a.beta.uniform), true)
-	}
-	return a.versus(a.higher, dst, i, x, next, theta)
-}
-
 // versus writes the difference between next and what the implicit formula c
 // with f at next gives for step i into dst.
 func (m *past) versus(c *adamsTable, dst []float64, i int, x, next, theta []float64) error {
@@ -191,4 +125,50 @@ func (m *past) doubled(of Method, dst []float64, i int, x, next, theta []float64
 		}
 	}
 	return m.local.LocalError(dst, m.g.t[i], m.g.t[i+1], x, next, theta)
+}
+
+// slopes holds the derivatives of the past values of f: row i mod 8 that of
+// F_i, M×d.
+type slopes struct {
+	diff    *Differentiator
+	df      [8][]float64
+	v, u, w []float64
+}
+
+// differentiator prepares for M directions.
+func (m *past) differentiator(count int, jacobian bool) *slopes {
+	if m.slopes == nil {
+		m.slopes = &slopes{diff: NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
+	}
+	if len(m.slopes.df[0]) != count*m.d {
+		for k := range m.slopes.df {
+			m.slopes.df[k] = make([]float64, count*m.d)
+		}
+	}
+	return m.slopes
+}
+
+// differentiateStart follows a starting step.
+func (m *past) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *Tangents) error {
+	s := m.slopes
+	err := m.start.Differentiate(dnext, i, x, next, theta, nil, nil, tg)
+	copy(s.df[i&7], m.start.dk[0])
+	return err
+}
+
+// differentiateSlope sets the derivatives of F_i.
+func (m *past) differentiateSlope(i int, x, theta []float64, tg *Tangents) {
+	s := m.slopes
+	s.diff.At(m.g.t[i], x, theta, m.row(i))
+	for k := range tg.M {
+		dtheta, dx, dt, _ := tg.Direction(k)
+		s.diff.Along(row(s.df[i&7], k, m.d), dx, dtheta, dt)
+	}
+}
+
+// addSlopes adds c Σ_j β_j dF_{i−j} for direction k to dst.
+func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
+	for j, b := range beta {
+		addScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
+	}
 }
