@@ -11,18 +11,11 @@ import (
 // The solution at a θ then meets the tolerance there, but it jumps as a function of
 // θ where a step is taken or rejected, and there is no ξ: grids of different
 // lengths have no noise in common. Frozen is smooth in θ and has noise.
-//
-// Grid returns the grid of the run at one θ, as Frozen does; an AdaptiveSolver makes
-// the runs.
 type Adaptive struct {
 	Tolerance
 	// MaxSteps bounds the number of steps of a run; zero means 10⁴, since a
 	// sampler also asks for θ at which nobody would wait for an answer.
 	MaxSteps int
-}
-
-func (a Adaptive) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
-	return a.frozen().Grid(ctx, p, m, theta, times)
 }
 
 func (a Adaptive) frozen() Frozen {
@@ -35,12 +28,13 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Solver returns a solver of p by m under the error control of a, for solutions at
-// the given times, which its steps go through.
-func (a Adaptive) Solver(p *Problem, m Method, times []float64) (*AdaptiveSolver, error) {
+// Bind returns a Path whose steps go through the times, and which can be held. It makes
+// a run at the given θ, so that a tolerance that cannot be met is an error here.
+func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	m := s.Method
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	}
@@ -50,16 +44,22 @@ func (a Adaptive) Solver(p *Problem, m Method, times []float64) (*AdaptiveSolver
 	if err := a.check(p.Dim()); err != nil {
 		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, a.Tolerance, err)
 	}
-	s := &AdaptiveSolver{p: p, m: m, set: a.frozen(), times: times}
-	if err := s.place(p.Theta); err != nil {
+	at, err := p.Parameters(at)
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	path := &adaptivePath{p: p, m: m, set: a.frozen(), times: times}
+	if err := path.place(at); err != nil {
+		return nil, err
+	}
+	if err := path.States(ctx, make([]float64, len(times)*p.Dim()), at, nil); err != nil {
+		return nil, err
+	}
+	return path, nil
 }
 
-// An AdaptiveSolver solves a problem by a method that chooses its steps again at
-// every θ. It serves one goroutine.
-type AdaptiveSolver struct {
+// adaptivePath chooses its steps again at every θ.
+type adaptivePath struct {
 	p     *Problem
 	m     Method
 	set   Frozen
@@ -69,15 +69,14 @@ type AdaptiveSolver struct {
 	c     *controller
 }
 
-// Clone returns an independent solver of the same problem.
-func (s *AdaptiveSolver) Clone() *AdaptiveSolver {
+func (s *adaptivePath) Clone() Path {
 	c := *s
 	c.c, c.fixed = nil, s.fixed.clone()
 	return &c
 }
 
 // place makes the grid of the times and events.
-func (s *AdaptiveSolver) place(theta []float64) (err error) {
+func (s *adaptivePath) place(theta []float64) (err error) {
 	if s.fixed, err = NewGrid(s.p, theta, s.times); err != nil {
 		return err
 	}
@@ -85,10 +84,9 @@ func (s *AdaptiveSolver) place(theta []float64) (err error) {
 	return err
 }
 
-// Solve writes the states at the times into dst, row-major. The error is that of
-// the run: a tolerance that cannot be met, too many steps, F that is not finite, or
-// ctx.
-func (s *AdaptiveSolver) Solve(ctx context.Context, dst, theta []float64) error {
+// States fails as the run does: at a tolerance that cannot be met, too many steps, F
+// that is not finite, or the end of ctx.
+func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
 		panic(fmt.Sprintf("probode: dst has length %d: want %d times of %d components", len(dst), len(s.times), d))
@@ -121,9 +119,15 @@ func (s *AdaptiveSolver) Solve(ctx context.Context, dst, theta []float64) error 
 	return nil
 }
 
-// Steps returns the number of steps that the last Solve tried, rejected ones
-// included.
-func (s *AdaptiveSolver) Steps() int {
+// Hold returns the path on the grid of the run at theta.
+func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
+	return s.set.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
+}
+
+func (s *adaptivePath) NoiseLen() int { return 0 }
+
+// Work counts rejected steps, too.
+func (s *adaptivePath) Work() int {
 	if s.c == nil {
 		return 0
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// At every θ an AdaptiveSolver is the run that Frozen makes there, to the last bit
+// At every θ an Adaptive path is the run that Frozen makes there, to the last bit
 // but for how the grid's points are rounded; used at many θ it forgets the last one.
-func TestAdaptiveSolverIsFrozenAtEveryTheta(t *testing.T) {
+func TestAdaptiveIsFrozenAtEveryTheta(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	times := []float64{0, 0.3, 5, 12.5, 20}
 	m := probode.RungeKutta{Tableau: probode.DormandPrince}
 	tol := probode.Tolerance{Relative: 1e-3}
-	s, err := probode.Adaptive{Tolerance: tol}.Solver(p, m, times)
+	s, err := probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: tol}}.Bind(context.Background(), p, nil, times)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make([]float64, len(times)*2)
 	for _, theta := range [][]float64{{0.2, 0.2, 3}, {0.3, 0.1, 2.5}, {0.2, 0.2, 3}} {
-		if err := s.Solve(context.Background(), got, theta); err != nil {
+		if err := s.States(context.Background(), got, theta, nil); err != nil {
 			t.Fatal(err)
 		}
 		g, err := probode.Frozen{Tolerance: tol}.Grid(context.Background(), p, m, theta, times)
@@ -48,8 +48,8 @@ func TestAdaptiveSolverIsFrozenAtEveryTheta(t *testing.T) {
 				}
 			}
 		}
-		if s.Steps() < g.Steps() {
-			t.Errorf("θ = %v: %d steps tried, the grid has %d", theta, s.Steps(), g.Steps())
+		if s.Work() < g.Steps() {
+			t.Errorf("θ = %v: %d steps tried, the grid has %d", theta, s.Work(), g.Steps())
 		}
 	}
 }
@@ -57,20 +57,20 @@ func TestAdaptiveSolverIsFrozenAtEveryTheta(t *testing.T) {
 // A dose at a time that depends on θ: before it, at it, and after it the state is
 // x(t) = e^{−t} + e^{−(t−τ)} for t > τ. The global error at the tolerance 10⁻⁸ is
 // far below 10⁻⁶.
-func TestAdaptiveSolverAtEvents(t *testing.T) {
+func TestAdaptiveAtEvents(t *testing.T) {
 	p := &probode.Problem{
 		F:  func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
 		X0: []float64{1}, Theta: []float64{0.5}, Span: [2]float64{0, 2},
 		Events: []probode.Event{{When: func(theta []float64) float64 { return theta[0] }, Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}},
 	}
 	times := []float64{0, 0.5, 1, 2}
-	s, err := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}.Solver(p, probode.RungeKutta{Tableau: probode.DormandPrince}, times)
+	s, err := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-8}}}.Bind(context.Background(), p, nil, times)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := make([]float64, len(times))
 	for _, tau := range []float64{0.5, 1.7, 3, 0.2} {
-		if err := s.Solve(context.Background(), got, []float64{tau}); err != nil {
+		if err := s.States(context.Background(), got, []float64{tau}, nil); err != nil {
 			t.Fatal(err)
 		}
 		for n, at := range times {
@@ -86,17 +86,14 @@ func TestAdaptiveSolverAtEvents(t *testing.T) {
 }
 
 // What cannot be solved in the steps that are allowed is an error that says so.
-func TestAdaptiveSolverStops(t *testing.T) {
+func TestAdaptiveStops(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	s, err := probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 10}.Solver(p, probode.RungeKutta{Tableau: probode.DormandPrince}, []float64{20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Solve(context.Background(), make([]float64, 2), p.Theta); err == nil {
+	s := probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-6}, MaxSteps: 10}}
+	if _, err := s.Bind(context.Background(), p, nil, []float64{20}); err == nil {
 		t.Error("no error after 10 steps")
 	}
 	for _, a := range []probode.Adaptive{{}, {Tolerance: probode.Tolerance{Relative: 1e-3}, MaxSteps: -1}} {
-		if _, err := a.Solver(p, probode.RungeKutta{}, nil); err == nil {
+		if _, err := (probode.Setup{Method: probode.RungeKutta{}, Mesh: a}).Bind(context.Background(), p, nil, nil); err == nil {
 			t.Errorf("%+v: no error", a)
 		}
 	}

@@ -241,7 +241,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	if mesh == nil {
 		mesh = Uniform(s.StepSize)
 	}
-	g, err := mesh.Grid(ctx, p, m, theta, s.Times)
+	g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx, p, theta, s.Times)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -104,7 +104,7 @@ func TestEnsembleWorkersWithEvents(t *testing.T) {
 					t.Errorf("%v, %v: %d workers change the result", m, mesh, workers)
 				}
 			}
-			g, err := mesh.Grid(ctx(), p, m, p.Theta, nil)
+			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, p.Theta, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -135,7 +135,7 @@ func TestFunctionsNeverSeeEvents(t *testing.T) {
 		for _, m := range everywhere() {
 			for _, mesh := range []Mesh{Uniform(0.04), Through(0.04), Frozen{Tolerance: Tolerance{Relative: 1e-4}}} {
 				clear(sides)
-				g, err := mesh.Grid(ctx(), &q, m, nil, []float64{0.2, 0.61, 0.7})
+				g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), &q, nil, []float64{0.2, 0.61, 0.7})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -370,7 +370,7 @@ func TestSolveFromWithEvents(t *testing.T) {
 		h := (p.Span[1] - p.Span[0]) / 25
 		for _, m := range everywhere() {
 			for _, mesh := range []Mesh{Uniform(h), Through(h), Frozen{Tolerance: Tolerance{Relative: 0.1}, Max: h}} {
-				g, err := mesh.Grid(ctx(), p, m, nil, []float64{p.Span[0] + 3.3*h})
+				g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, nil, []float64{p.Span[0] + 3.3*h})
 				if err != nil {
 					t.Fatal(err)
 				}

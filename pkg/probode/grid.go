@@ -30,7 +30,7 @@ type Grid struct {
 	moving bool
 
 	// The size of the local error of the classical path, N×d, of grids that come
-	// from an error-controlled run or are Measured, and of the former the
+	// from an error-controlled run or of a Setup with ScaleLocal, and of the former the
 	// tolerances and the orders that a Chooser has chosen for the steps, nil if it
 	// chose none.
 	local  []float64
@@ -297,14 +297,19 @@ func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
 
-// Grid returns g: a grid that is there is a Mesh, too.
+// Bind returns the Path on g: a grid that has been made is a Mesh, too.
+func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, g, s, p, at, times)
+}
+
+// Grid returns g.
 func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
 	return g, nil
 }
 
 // Local returns the size of the local error of the classical path in each step
 // and component, N×d row-major, at the θ that the grid was made for, if it is of
-// an error-controlled run or Measured; nil for any other grid.
+// an error-controlled run or of a Setup with ScaleLocal; nil for any other grid.
 func (g *Grid) Local() []float64 { return g.local }
 
 // Order returns the order that the error-controlled run which has made the grid

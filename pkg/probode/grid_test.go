@@ -224,7 +224,7 @@ func TestStretched(t *testing.T) {
 	p.Theta = []float64{5, 5}
 	for _, mesh := range []Mesh{Uniform(0.5), Through(0.5), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.5}} {
 		for _, theta := range [][]float64{{5, 5}, {5, 12}, {-2, 5}, {12, 13}} {
-			g, err := mesh.Grid(ctx(), p, AdamsBashforth{Steps: 2}, theta, nil)
+			g, err := Setup{Method: AdamsBashforth{Steps: 2}, Mesh: mesh}.Grid(ctx(), p, theta, nil)
 			if err != nil {
 				t.Fatalf("%v at θ = %v: %v", mesh, theta, err)
 			}

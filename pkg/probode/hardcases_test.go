@@ -77,7 +77,7 @@ func TestUnits(t *testing.T) {
 				if frozen {
 					mesh = Frozen{Tolerance: Tolerance{Relative: 1e-6, Absolute: []float64{1e-9 * size[0], 1e-9 * size[1]}}}
 				}
-				g, err := mesh.Grid(context.Background(), p, m, nil, nil)
+				g, err := Setup{Method: m, Mesh: mesh}.Grid(context.Background(), p, nil, nil)
 				if err != nil {
 					t.Fatalf("%v, %g, %g, %g: %v", m, unit, t0, size, err)
 				}
@@ -157,7 +157,7 @@ func TestTangentsOfUnknownStartWithEvents(t *testing.T) {
 	for _, m := range manyMethods() {
 		for _, mesh := range []Mesh{Uniform(0.25), Frozen{Tolerance: Tolerance{Relative: 1e-5}}} {
 			for _, scaling := range []Scaling{ScaleStep, ScaleLocal} {
-				g, err := mesh.Grid(context.Background(), p, m, p.Theta, nil)
+				g, err := Setup{Method: m, Mesh: mesh}.Grid(context.Background(), p, p.Theta, nil)
 				if err != nil {
 					t.Fatalf("%v: %v", m, err)
 				}

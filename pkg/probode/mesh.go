@@ -8,16 +8,6 @@ import (
 	"slices"
 )
 
-// A Mesh is a rule by which a grid is made for a problem: Uniform, Through,
-// Frozen, or one of your own.
-type Mesh interface {
-	// Grid returns the grid for p, to be solved by m, at θ. times are those at
-	// which the solution will be asked for; nil if any will do.
-	Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
-	// String says what the rule is, in a few words.
-	String() string
-}
-
 // Uniform is the Mesh of the given step size h: the steps between two events are
 // equal, and the largest up to h that divide the time between them, so that a step
 // need not divide the span. The times of the data are interpolated; where they lie
@@ -29,6 +19,11 @@ func (h Uniform) Grid(_ context.Context, p *Problem, _ Method, theta, _ []float6
 	return UniformGrid(p, theta, float64(h))
 }
 
+// Bind makes the grid.
+func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, h, s, p, at, times)
+}
+
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
 // Through is the Mesh of steps of at most the given size through the times at
@@ -37,6 +32,11 @@ type Through float64
 
 func (h Through) Grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
 	return GridThrough(p, theta, times, float64(h))
+}
+
+// Bind makes the grid.
+func (h Through) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, h, s, p, at, times)
 }
 
 func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the times", float64(h)) }
@@ -96,37 +96,6 @@ func (t Tolerance) String() string {
 	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
 }
 
-// Measured is the Mesh of another one together with the local errors of the
-// classical path at the θ that its grid is made for, as an error-controlled run
-// has them: noise on it is ScaleLocal by default, the same for every θ that is
-// solved on it. For a Mesh whose grids have local errors it changes nothing.
-type Measured struct{ Mesh Mesh }
-
-func (l Measured) String() string { return l.Mesh.String() + ", local errors measured" }
-
-// Grid makes the grid and takes the classical path on it, which may fail as any
-// solve may.
-func (l Measured) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
-	g, err := l.Mesh.Grid(ctx, p, m, theta, times)
-	if err != nil || g.local != nil {
-		return g, err
-	}
-	if theta, err = p.Parameters(theta); err != nil {
-		return nil, err
-	}
-	s, err := NewSolver(p, m, g, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Bind(ctx)()
-	if err := s.SetScaling(ScaleLocal, theta); err != nil {
-		return nil, err
-	}
-	measured := *g.clone()
-	measured.local = s.local
-	return &measured, nil
-}
-
 // Frozen is the Mesh of an error-controlled run of the classical method at one
 // θ, which all of θ and ξ are then solved on, so that Z stays smooth in θ. The
 // points go through the times that are asked for, and through events.
@@ -149,6 +118,12 @@ type Frozen struct {
 
 func (f Frozen) String() string { return f.Tolerance.String() }
 
+// Bind makes the run.
+func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
+	return bindGrid(ctx, f, s, p, at, times)
+}
+
+// Grid makes the run at theta, or at f.Theta if that is not nil.
 func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
 	if f.Theta != nil {
 		theta = f.Theta

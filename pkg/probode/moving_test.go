@@ -25,7 +25,7 @@ func TestSmoothInEventTime(t *testing.T) {
 			h, tol = 1./256, 2e-2
 		}
 		for _, mesh := range []Mesh{Uniform(h), Through(h), Frozen{Tolerance: Tolerance{Relative: 1e-6}, Max: 2 * h}} {
-			g, err := mesh.Grid(ctx(), p, m, nil, []float64{1})
+			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, nil, []float64{1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func TestInterpolationBetweenEvents(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
 		for _, mesh := range []Mesh{Uniform(0.5), Through(0.7), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 1}} {
-			g, err := mesh.Grid(ctx(), p, m, nil, nil)
+			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestStepperIsThatOfThePath(t *testing.T) {
 	theta := []float64{0.21, 0.2, 3.3}
 	for _, m := range every() {
 		for _, mesh := range []Mesh{Uniform(1. / 16), Through(1. / 16)} {
-			g, err := mesh.Grid(ctx(), lagged, m, nil, []float64{0.33})
+			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), lagged, nil, []float64{0.33})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ type Scaling int
 
 const (
 	// ScaleDefault is ScaleLocal on grids that have local errors, from an
-	// error-controlled run or by Measured, and ScaleStep on all others: as long
+	// error-controlled run or of a Setup with ScaleLocal, and ScaleStep on all others: as long
 	// as nothing is known of the errors, what the method says of its own noise.
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, of scale √α h^p: that of the

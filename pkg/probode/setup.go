@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -28,6 +29,25 @@ type Setup struct {
 // Equal reports whether s and t solve every problem alike.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
+// Or returns s with the Method and the Mesh of t where s has none; a method is not
+// filled in where the mesh does not need one. Alpha and Scaling are those of s.
+func (s Setup) Or(t Setup) Setup {
+	if s.Mesh == nil {
+		s.Mesh = t.Mesh
+	}
+	if s.Method == nil && s.NeedsMethod() {
+		s.Method = t.Method
+	}
+	return s
+}
+
+// NeedsMethod reports whether the mesh solves by the Method. One that does not, as
+// reference.Accurate, says so by a method of the same name.
+func (s Setup) NeedsMethod() bool {
+	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
+	return !ok || m.NeedsMethod()
+}
+
 // StepSize returns the size h of the steps of a Uniform or Through mesh, and 0 for
 // any other.
 func (s Setup) StepSize() float64 {
@@ -49,6 +69,95 @@ func (s Setup) WithStepSize(h float64) Setup {
 		s.Mesh = Uniform(h)
 	}
 	return s
+}
+
+// A gridder is a Mesh that has a grid.
+type gridder interface {
+	Mesh
+	Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
+}
+
+// Bind prepares solutions of p by s for the given times: see Mesh.
+func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path, error) {
+	if s.Mesh == nil {
+		return nil, fmt.Errorf("%s: the mesh is nil: want for example Uniform(0.1)", p.Title())
+	}
+	return s.Mesh.Bind(ctx, s, p, at, times)
+}
+
+// Grid returns the grid on which s solves p, made for θ and, as far as the mesh asks
+// for them, the times at which the solution is wanted. With ScaleLocal it has the
+// local errors of the classical path at θ. The error says why there is none; that of
+// a Mesh that chooses its steps again at every θ is the one that Hold has.
+func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
+	if m, ok := s.Mesh.(gridder); ok {
+		g, err := m.Grid(ctx, p, s.Method, theta, times)
+		if err != nil || s.Scaling != ScaleLocal {
+			return g, err
+		}
+		return measured(ctx, p, s.Method, g, theta)
+	}
+	if theta == nil {
+		theta = p.Theta
+	}
+	path, err := s.Bind(ctx, p, theta, times)
+	if h, ok := path.(Holdable); ok && err == nil {
+		path, err = h.Hold(ctx, theta)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g, ok := path.(Gridded)
+	if !ok {
+		return nil, fmt.Errorf("%s: %v has no grid: want steps such as Uniform(0.1) or Frozen", p.Title(), s.Mesh)
+	}
+	return g.Solver().Grid(), nil
+}
+
+// bindGrid returns the Path of s on the grid of m.
+func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []float64) (Path, error) {
+	s.Mesh = m
+	g, err := s.Grid(ctx, p, at, times)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := NewSolver(p, s.Method, g, s.Alpha)
+	if err != nil {
+		return nil, err
+	}
+	if s.Scaling != ScaleDefault {
+		if err := solver.SetScaling(s.Scaling, at); err != nil {
+			return nil, err
+		}
+	}
+	path, err := newGridPath(solver, times)
+	if err != nil {
+		return nil, err
+	}
+	return path, nil
+}
+
+// measured returns g with the local errors of the classical path at θ, which may fail
+// as any solve may; g itself if it has local errors.
+func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
+	if g.local != nil {
+		return g, nil
+	}
+	theta, err := p.Parameters(theta)
+	if err != nil {
+		return nil, err
+	}
+	s, err := NewSolver(p, m, g, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Bind(ctx)()
+	if err := s.SetScaling(ScaleLocal, theta); err != nil {
+		return nil, err
+	}
+	c := *g.clone()
+	c.local = s.local
+	return &c, nil
 }
 
 // String returns the setup in a few words, such as "AM1 (current), h = 0.1, α = 0.2".

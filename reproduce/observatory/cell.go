@@ -79,7 +79,7 @@ func (t *truth) coarsest() error {
 
 // classical solves without noise and returns the states at the times.
 func (t *truth) classical(m probode.Method, mesh probode.Mesh) ([]float64, error) {
-	g, err := mesh.Grid(context.Background(), t.p, m, t.p.Theta, t.times)
+	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (c *cell) cost(out *row, t *truth, m probode.Method, mesh probode.Mesh) err
 	if t.p.FJ != nil {
 		counted.FJ = func(dst, jac []float64, at float64, x, theta []float64) { j.Add(1); t.p.FJ(dst, jac, at, x, theta) }
 	}
-	g, err := mesh.Grid(context.Background(), t.p, m, t.p.Theta, t.times)
+	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
 	if err != nil {
 		return err
 	}
@@ -270,5 +270,5 @@ type aligned struct {
 }
 
 func (a aligned) Grid(ctx context.Context, p *probode.Problem, m probode.Method, theta, _ []float64) (*probode.Grid, error) {
-	return a.Mesh.Grid(ctx, p, m, theta, a.times)
+	return probode.Setup{Method: m, Mesh: a.Mesh}.Grid(ctx, p, theta, a.times)
 }

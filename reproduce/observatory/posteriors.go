@@ -162,10 +162,10 @@ var remedies = []remedy{
 	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {
-		return bayes.Reweighted{Accurate: bayes.AccurateSolver{Method: fine.Method, StepSize: fine.StepSize(), Workers: 1}}
+		return bayes.Reweighted{Accurate: fine.Setup, Workers: 1}
 	}},
 	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) bayes.Sampler {
-		d := bayes.DelayedAcceptance{CoarseMethod: p.Method, CoarseStep: p.StepSize()}
+		d := bayes.DelayedAcceptance{First: p.Setup}
 		p.Method, p.Mesh = fine.Method, probode.Uniform(fine.StepSize())
 		return d
 	}},

@@ -75,10 +75,8 @@ func (s *Surface) along(x []float64) bool {
 func (s *Surface) lend(dst, directions []float64) bool {
 	if !s.asked {
 		s.asked = true
-		q := *s.e.p
-		q.Method, q.GridAt = probode.RungeKutta{Tableau: probode.DormandPrince}, nil
-		q.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: lentTolerance}, MaxSteps: lentSteps}
-		s.lent, _ = s.e.With(&q)
+		s.lent, _ = s.e.With(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince},
+			Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: lentTolerance}, MaxSteps: lentSteps}})
 	}
 	if s.lent == nil {
 		return false
@@ -103,20 +101,14 @@ func (s *Surface) lend(dst, directions []float64) bool {
 //
 //	dst[i*M+m] = d/ds Expected(θ + s·dtheta[m])[i] at s = 0.
 //
-// They come from the derivatives of the path (see probode.Solver.SolveTangents), and from
-// central differences of Observe, good to about 10⁻⁷. It reports whether there are any:
-// not for an accurate solver, nor for steps that are chosen again at every θ and not held,
-// nor where event times depend on θ, for there the states at the times of the data are not
-// those at grid points that stay.
+// They come from the derivatives of the path (see probode.Tangential), and from central
+// differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
+// an accurate solver, nor for steps that are chosen again at every θ and are not held,
+// nor where event times depend on θ.
 func (e *Density) along(dst, theta, dtheta []float64) bool {
 	for _, r := range e.runs {
-		if e.accurate != nil || r.again != nil && !r.held {
+		if _, ok := r.now().(probode.Tangential); !ok {
 			return false
-		}
-		for _, v := range r.x.Problem.Events {
-			if v.When != nil {
-				return false
-			}
 		}
 	}
 	if e.err = e.fault; e.err == nil {
@@ -133,7 +125,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	for _, r := range e.runs {
 		e.at = r
 		e.bind(r, theta)
-		q, d, c := len(r.theta), r.solver.Problem().Dim(), len(r.errors)
+		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
 		along := make([]float64, m*q)
 		for k, i := range r.param {
 			for n := range m {
@@ -142,20 +134,14 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 				}
 			}
 		}
-		dz := make([]float64, m*len(r.z))
-		*e.work += (1 + m) * r.solver.Steps()
-		if e.err = e.note(r.solver.SolveTangents(r.z, dz, r.theta, along, nil)); e.err != nil {
+		path, states := r.now().(probode.Tangential), make([]float64, m*len(r.state))
+		err := path.Tangents(e.ctx, r.state, states, r.theta, along, nil)
+		e.work += (1 + m) * path.Work()
+		if e.err = e.note(err); e.err != nil {
 			return
 		}
-		r.at.At(r.state, r.z)
-		one, dx := make([]float64, len(r.z)), make([]float64, len(r.state))
 		for n := range m {
-			for i := range one {
-				if len(dz) > 0 {
-					one[i] = dz[i*m+n]
-				}
-			}
-			r.at.At(dx, one)
+			dx := states[n*len(r.state) : (n+1)*len(r.state)]
 			for row := range r.x.Data.T {
 				r.slope(dst[row*c*m+n:], m, row, r.state[row*d:(row+1)*d], dx[row*d:(row+1)*d], theta, dtheta[n*p:(n+1)*p])
 			}

@@ -49,11 +49,15 @@ func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s calib
 	var sum, square float64
 	for i, r := range e.runs {
 		e.bind(r, theta)
-		if s.Scaling != probode.ScaleDefault && s.Scaling != r.solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α for %v, in a model with %v: want the same, in Posterior.Scaling", r.x.title(i), s.Scaling, r.solver.Scaling())
+		if r.grid == nil {
+			return nil, fmt.Errorf("bayes: %s: α for %v, which has no grid to add noise on: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
+		}
+		solver := r.grid.Solver()
+		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
+			return nil, fmt.Errorf("bayes: %s: α for %v, in a model with %v: want the same, in Posterior.Scaling", r.x.title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
-		set.Mesh, set.Theta, set.Scaling = r.solver.Grid(), slices.Clone(r.theta), r.solver.Scaling()
+		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()
 		if i > 0 {
 			set.Seed = probode.Stream(seed, uint64(i)).Uint64()
 		}

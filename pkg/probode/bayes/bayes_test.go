@@ -208,7 +208,7 @@ func TestRedrawOnAcceptDependsOnTheProposal(t *testing.T) {
 func TestWorkersDoNotChangeDraws(t *testing.T) {
 	for _, s := range []bayes.Sampler{
 		bayes.Deterministic{Proposal: walk}, bayes.PCNWithinGibbs{Proposal: walk}, bayes.RedrawOnAccept{Proposal: walk},
-		bayes.DelayedAcceptance{Proposal: walk, CoarseStep: 0.25}, bayes.DelayedAcceptance{Proposal: walk, CoarseStep: 0.25, Noise: true},
+		bayes.DelayedAcceptance{Proposal: walk, First: probode.Setup{Mesh: probode.Uniform(0.25)}}, bayes.DelayedAcceptance{Proposal: walk, First: probode.Setup{Mesh: probode.Uniform(0.25)}, Noise: true},
 		bayes.PseudoMarginal{Proposal: walk, Particles: 4}, bayes.ExpectedLikelihood{Proposal: walk, Paths: 2},
 		bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}},
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -28,8 +29,8 @@ func TestCompare(t *testing.T) {
 		deviates bool
 	}{
 		{bayes.Deterministic{Proposal: walk}, classical, 1, 1, false},
-		{bayes.DelayedAcceptance{CoarseStep: 0.5, Proposal: walk}, classical, 0.25, 1.25, false},
-		{bayes.DelayedAcceptance{CoarseStep: 0.5, Noise: true, Proposal: walk}, noisy, 1.25, 2.25, false},
+		{bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: walk}, classical, 0.25, 1.25, false},
+		{bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: walk}, noisy, 1.25, 2.25, false},
 		{bayes.PCNWithinGibbs{Proposal: walk}, noisy, 1.9, 2.1, false},
 		{bayes.PseudoMarginal{Particles: 8, Proposal: walk}, noisy, 0, 8.1, false},
 		{bayes.PseudoMarginal{Particles: 8, Importance: true, Proposal: walk}, noisy, 8, 8, false},

@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -9,57 +10,46 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// DelayedAcceptance moves θ by Metropolis in two stages, and solves with the
-// step of the Posterior only for moves that a coarse step has let pass [Christen
-// & Fox 2005]. What the first stage expects of the data at θ′ is the coarse
-// solution there, put right by what it is wrong at the present θ,
+// DelayedAcceptance moves θ by Metropolis in two stages, each with a Setup of its own:
+// the second, which counts, is solved only for moves that the first, cheaper one has let
+// pass [Christen & Fox 2005]. What the first stage expects of the data at θ′ is its
+// solution there, corrected by its error at the present θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
-// m and m̃ being what the fine and the coarse solution expect. With p* the
-// posterior density that this gives, and p*′ the one that is put right at θ′,
+// where m̃ and m are what the first and the second setup expect. With p* the
+// posterior density that this gives, and p*′ the one that is corrected at θ′,
 //
 //	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// so that it does not matter how far off the coarse solution is, but only how
-// its error changes from θ to θ′.
+// so that it does not matter how large the error of the first stage is, but only how
+// it changes from θ to θ′.
 //
-// Stationary distribution: p₀(θ | Y) of the fine step, exactly, whatever the coarse one;
-// with Accurate p(θ | Y) of that solver, the first stage being the Posterior as it is;
-// with Noise p(θ, ξ | Y), θ being moved with ξ fixed and ξ by pCN as in
-// PCNWithinGibbs. But a chain does not enter a region where the coarse solver
-// fails.
+// Stationary distribution: p₀(θ | Y) of the second setup, exactly, whatever the first
+// one; with Noise p(θ, ξ | Y), where θ is moved with ξ fixed and ξ by pCN as in
+// PCNWithinGibbs. But a chain does not enter a region where the first stage fails.
 //
-// Cost: a coarse solve a draw, and a fine one for the share of moves that pass.
-// It accepts less often than Deterministic does, by the share of moves that the
-// two stages judge differently; where the coarse error varies a lot over the
-// posterior, a chain stays for long times at rare θ, and R̂ is large: then make
-// CoarseStep smaller. Chains.Notes say what the first stage has spared. That is
-// much where few moves are accepted, as of a random walk in many dimensions or
-// in a curved posterior; of moves that are accepted half of the time, as the rule
-// that needs no tuning makes them in a nearly Gaussian posterior, at most half
-// can be spared, and Deterministic is as good. With Noise the move of ξ wants a
-// fine solve in any case.
+// Cost: a solve of the first stage for each draw, and one of the second for the moves
+// that pass. It accepts less often than Deterministic does, by the share of moves that
+// the two stages judge differently; where the error of the first stage varies much over
+// the posterior, a chain stays for long times at rare θ, and R̂ is large: then take a
+// smaller step for the first stage. Chains.Notes say how many solves it has spared:
+// many where few moves are accepted, as of a random walk in many dimensions or in a
+// curved posterior; at most half where half of the moves are accepted, as with the rule
+// that needs no tuning in a nearly Gaussian posterior, and then Deterministic is as
+// good. With Noise each move of ξ needs a solve of the second stage.
 type DelayedAcceptance struct {
-	// CoarseStep is the step of the first stage; zero means twice that of the
-	// Posterior, or the shortest span if that is less. Steps are made to
-	// divide spans as Posterior.StepSize is.
-	CoarseStep float64
+	// First is the setup of the first stage; its Method and Mesh, where they are
+	// nil, are those of the posterior. The zero value is the posterior's setup with
+	// steps of twice the size, or the setup itself if Second is given.
+	First probode.Setup
 
-	// CoarseMethod is the method of the first stage; nil stands for that of
-	// the Posterior.
-	CoarseMethod probode.Method
-
-	// CoarseMesh, if not nil, makes the grids of the first stage in the place of
-	// CoarseStep.
-	CoarseMesh probode.Mesh
-
-	// Accurate, if not nil, is the second stage, and the solver of the Posterior
-	// the first one. CoarseStep, CoarseMethod, CoarseMesh and Noise then have no
-	// meaning.
-	Accurate *AccurateSolver
+	// Second is the setup of the second stage, such as that of reference.Accurate;
+	// the zero value is the posterior's. With Second the chains start at the modes of
+	// its posterior, and Noise has no meaning.
+	Second probode.Setup
 
 	// Noise has the sampler move ξ, too.
 	Noise bool
@@ -70,11 +60,13 @@ type DelayedAcceptance struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
+
+	bound [2]*Density // of Prepare: those of the stages that have setups of their own
 }
 
 func (s DelayedAcceptance) String() string {
 	switch {
-	case s.Accurate != nil:
+	case s.second():
 		return "delayed acceptance, accurate"
 	case s.Noise:
 		return "delayed acceptance, pcn"
@@ -82,74 +74,75 @@ func (s DelayedAcceptance) String() string {
 	return "delayed acceptance"
 }
 
+// second reports whether the second stage has a setup of its own.
+func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{}) }
+
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
 
-// refines returns the solver whose modes the chains start around.
-func (s DelayedAcceptance) refines() *AccurateSolver { return s.Accurate }
-
-// coarse returns p with the solver of the first stage.
-func (s DelayedAcceptance) coarse(p *Posterior) *Posterior {
-	q := *p
-	if s.Accurate != nil {
-		return &q
+// first returns the setup of the first stage for p.
+func (s DelayedAcceptance) first(p *Posterior) probode.Setup {
+	if !s.First.Equal(probode.Setup{}) || s.second() {
+		return s.First
 	}
-	if s.CoarseMethod != nil {
-		q.Method = s.CoarseMethod
+	h := 2 * p.StepSize()
+	for _, x := range p.Experiments {
+		h = min(h, x.Problem.Span[1]-x.Problem.Span[0])
 	}
-	switch h := 2 * p.StepSize(); {
-	case s.CoarseMesh != nil:
-		q.Mesh = s.CoarseMesh
-	case s.CoarseStep != 0:
-		q.Setup = q.WithStepSize(s.CoarseStep)
-	default:
-		for _, x := range p.Experiments {
-			h = min(h, x.Problem.Span[1]-x.Problem.Span[0])
-		}
-		q.Setup = q.WithStepSize(h)
-	}
-	return &q
+	return p.WithStepSize(h)
 }
 
-func (s DelayedAcceptance) Check(p *Posterior) error {
-	if !(s.CoarseStep >= 0) || !(s.Beta >= 0 && s.Beta <= 1) {
-		return fmt.Errorf("bayes: DelayedAcceptance with CoarseStep %g and Beta %g: want CoarseStep > 0, or 0 for twice Step, and Beta in [0, 1]", s.CoarseStep, s.Beta)
+func (s DelayedAcceptance) Check(d *Density) error {
+	if !(s.Beta >= 0 && s.Beta <= 1) {
+		return fmt.Errorf("bayes: DelayedAcceptance with Beta %g: want a number in [0, 1]", s.Beta)
 	}
-	if _, err := NewDensity(s.coarse(p)); err != nil {
+	if _, err := d.With(s.first(d.p)); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
-	if s.Accurate != nil {
-		_, err := s.Accurate.Density(p)
-		return err
+	if s.second() {
+		if _, err := d.With(s.Second); err != nil {
+			return fmt.Errorf("second stage of DelayedAcceptance: %w", err)
+		}
+		return nil
 	}
 	if s.Noise {
-		return noisy(s, p)
+		return noisy(s, d)
 	}
 	return nil
 }
 
-// Target returns p₀(θ | Y), with Accurate p(θ | Y), with Noise p(θ, ξ | Y).
+// Target returns p₀(θ | Y), of the second setup if there is one; with Noise p(θ, ξ | Y).
 func (s DelayedAcceptance) Target() Target {
-	if s.Accurate != nil {
-		return Target{Distribution: Accurate, Solver: *s.Accurate}
-	}
-	if s.Noise {
+	switch {
+	case s.second():
+		return Target{Distribution: Accurate, Setup: s.Second}
+	case s.Noise:
 		return Target{Distribution: Joint, Reweightable: true}
 	}
 	return Target{Distribution: Classical, Reweightable: true}
 }
 
+// Prepare binds the setups of the two stages, once for all chains.
+func (s DelayedAcceptance) Prepare(_ context.Context, d *Density, _ func() (*Mode, error)) (Sampler, []string, error) {
+	var err error
+	if s.bound[0], err = d.With(s.first(d.p)); err == nil && s.second() {
+		s.bound[1], err = d.With(s.Second)
+	}
+	return s, nil, err
+}
+
 // Kernel returns the kernel of one chain.
 func (s DelayedAcceptance) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
-	coarse, err := e.With(s.coarse(e.p))
-	if err != nil {
-		panic("bayes: " + err.Error()) // Check has looked at it
-	}
-	if s.Accurate != nil {
-		if err := e.refine(*s.Accurate); err != nil {
-			panic("bayes: " + err.Error())
+	if s.bound[0] == nil { // nobody has called Prepare
+		p, _, err := s.Prepare(e.ctx, e, nil)
+		if err != nil {
+			panic("bayes: " + err.Error()) // Check has looked at it
 		}
-		return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
+		s = p.(DelayedAcceptance)
+	}
+	coarse := e.adopt(s.bound[0])
+	if s.second() {
+		return newDelayed(newState(e.adopt(s.bound[1]), rule, burnIn, false), nil, coarse)
 	}
 	if s.Noise {
 		xi := newPCN(e, rule, burnIn, s.Beta, 1)
@@ -189,7 +182,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse makes the last coarse solution that of the position.
+// keepCoarse makes the last solution of the first stage that of the position.
 func (k *delayed) keepCoarse() {
 	last := k.coarse.fit
 	k.coarse.setFit(k.fitCoarse)
@@ -243,7 +236,7 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// right returns the log likelihood at theta by the coarse solution there, put
+// right returns the log likelihood at theta by the solution of the first stage there, put
 // right by a fine and a coarse one elsewhere. −Inf stands for NaN.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {

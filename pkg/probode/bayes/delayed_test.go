@@ -24,10 +24,10 @@ func TestDelayedAcceptance(t *testing.T) {
 		s        bayes.DelayedAcceptance
 		mean, sd float64
 	}{
-		{"four times", bayes.DelayedAcceptance{CoarseStep: 0.5, Proposal: walk}, fine, fineSD},
-		{"default rule", bayes.DelayedAcceptance{CoarseStep: 0.25}, fine, fineSD},
-		{"another method", bayes.DelayedAcceptance{CoarseStep: 0.5, CoarseMethod: probode.RungeKutta{}, Proposal: walk}, fine, fineSD},
-		{"noise", bayes.DelayedAcceptance{CoarseStep: 0.25, Noise: true, Proposal: walk}, noisy, noisySD},
+		{"four times", bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: walk}, fine, fineSD},
+		{"default rule", bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.25)}}, fine, fineSD},
+		{"another method", bayes.DelayedAcceptance{First: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Proposal: walk}, fine, fineSD},
+		{"noise", bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.25)}, Noise: true, Proposal: walk}, noisy, noisySD},
 	} {
 		chains := run(t, p, c.s, 12000)
 		agree(t, c.name, chains, c.mean, c.sd)
@@ -48,7 +48,7 @@ func TestDelayedAcceptance(t *testing.T) {
 func TestDelayedAcceptanceByItself(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	a := run(t, p, bayes.Deterministic{Proposal: walk}, 500)
-	b := run(t, p, bayes.DelayedAcceptance{CoarseStep: decayStep, Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}}, 500)
+	b := run(t, p, bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(decayStep)}, Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{0.3}}}, 500)
 	for c := range a.Draws {
 		for k := range a.Draws[c] {
 			if a.Draws[c][k][0] != b.Draws[c][k][0] {
@@ -60,10 +60,10 @@ func TestDelayedAcceptanceByItself(t *testing.T) {
 
 func TestDelayedAcceptanceErrors(t *testing.T) {
 	for want, s := range map[string]bayes.DelayedAcceptance{
-		"CoarseStep -1":             {CoarseStep: -1},
+		"step is -1":                {First: probode.Setup{Mesh: probode.Uniform(-1)}},
 		"Beta 2":                    {Beta: 2},
-		"first stage":               {CoarseStep: 3},
-		"there is no noise to move": {Noise: true, CoarseStep: 0.5},
+		"first stage":               {First: probode.Setup{Mesh: probode.Uniform(3)}},
+		"there is no noise to move": {Noise: true, First: probode.Setup{Mesh: probode.Uniform(0.5)}},
 	} {
 		_, err := bayes.Sample(context.Background(), decayPosterior(0, decayY), s, mcmc.Settings{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -79,7 +79,7 @@ func TestDelayedAcceptanceFailures(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	p.Experiments[0].Problem.F = func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * math.Sqrt(x[0]) * math.Sqrt(x[0]) }
 	tries := 0
-	c, err := bayes.Sample(context.Background(), p, bayes.DelayedAcceptance{CoarseStep: 1, Proposal: walk}, mcmc.Settings{Draws: 500, Chains: 1,
+	c, err := bayes.Sample(context.Background(), p, bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(1)}, Proposal: walk}, mcmc.Settings{Draws: 500, Chains: 1,
 		Start: func(_ int, rng *rand.Rand) []float64 {
 			if tries++; tries == 1 {
 				return []float64{1.5}

@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Density is a Posterior at work in one chain: it owns a solver for each
-// experiment, with the path that was solved last, and what the model expects of
-// the data there. It allocates nothing once it is made, and serves one goroutine.
+// A Density is a Posterior bound to its Setup: it owns a path for each experiment,
+// with the states that were solved last, and what the model expects of the data there.
+// It serves one goroutine; see Clone. On a grid it allocates nothing once it is made.
 //
 // When a function of the model panics, that is a failed solve, and so is every
 // later one: see Err.
@@ -22,39 +22,43 @@ type Density struct {
 	transforms []transform
 	alpha      int // index of the parameter that is α, −1 if it is known
 	runs       []*run
-	noise      int             // length of ξ, all experiments together
-	theta      []float64       // of LogPosterior
-	fit        []float64       // expected values of the data, by experiment, row and column
-	work       *int            // steps that the solvers have taken
-	accurate   *AccurateSolver // solves in the place of the posterior's method; may be nil
-	ctx        context.Context // that solves end with
-	broken     bool            // a solve was broken off, as the context had ended
-	fault      error           // what panicked
-	at         *run            // that is being evaluated
-	ll         float64         // of evaluate
-	err        error
+	noise      int       // length of ξ, all experiments together
+	theta      []float64 // of LogPosterior
+	fit        []float64 // expected values of the data, by experiment, row and column
+	*life
+	at  *run    // that is being evaluated
+	ll  float64 // of evaluate
+	err error
+}
+
+// A life is what densities of one posterior by several setups share in one chain: when
+// their solves end, what has failed, and the work that was done.
+type life struct {
+	ctx    context.Context // that solves end with
+	bound  int             // calls of Bind
+	broken bool            // a solve was broken off, as the context had ended
+	fault  error           // what panicked
+	work   int             // steps taken
 }
 
 // A run is one experiment in a Density.
 type run struct {
 	x      *Experiment
-	solver *probode.Solver
-	at     *probode.Interpolator
-	again  *probode.AdaptiveSolver // of a grid that changes with θ; nil as a rule
-	noise  int                     // its part of ξ
-	held   bool                    // that grid is held, and solver has it
-	z      []float64               // path
-	state  []float64               // at the times of the data
-	param  []int                   // index in θ of each element of the problem's θ, −1 if known
-	theta  []float64               // of the problem
-	fit    []float64               // view of Density.fit
-	row0   int                     // of the data that is being looked at
-	pick   []int                   // components observed, if x.Observe is nil
-	errors []columnErrors          // of observation
+	path   probode.Path
+	held   probode.Path    // that stands in for path; nil as a rule
+	grid   probode.Gridded // path, if it is one
+	noise  int             // its part of ξ
+	state  []float64       // at the times of the data
+	param  []int           // index in θ of each element of the problem's θ, −1 if known
+	theta  []float64       // of the problem
+	fit    []float64       // view of Density.fit
+	row0   int             // of the data that is being looked at
+	pick   []int           // components observed, if x.Observe is nil
+	errors []columnErrors  // of observation
 }
 
-// NewDensity checks p and returns its density, that of the path with the noise ξ
-// of p.Method.
+// NewDensity checks p, makes its grids, measures local errors where the Scaling asks
+// for them, and returns its density.
 func NewDensity(p *Posterior) (*Density, error) { return newDensity(context.Background(), p) }
 
 // newDensity is NewDensity for grids that take long to make.
@@ -65,7 +69,7 @@ func newDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if err := p.validate(); err != nil {
 		return nil, err
 	}
-	e := &Density{p: p, alpha: -1, work: new(int), ctx: context.Background()}
+	e := &Density{p: p, alpha: -1, life: &life{ctx: context.Background()}}
 	if p.AlphaParam != "" {
 		e.alpha = p.index(p.AlphaParam)
 	}
@@ -98,31 +102,16 @@ func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
 	if err := problem.Validate(); err != nil {
 		return nil, err
 	}
-	grid, err := p.grid(ctx, x)
+	path, err := p.Bind(ctx, problem, p.at(x), x.Data.T)
 	if err != nil {
 		return nil, err
 	}
-	solver, err := probode.NewSolver(problem, p.Method, grid, p.Alpha)
-	if err != nil {
-		return nil, err
-	}
-	if p.Scaling != probode.ScaleDefault { // the local errors of ScaleLocal are those of the grid
-		if err := solver.SetScaling(p.Scaling, nil); err != nil {
-			return nil, err
-		}
-	}
-	at, err := solver.Interpolator(x.Data.T)
-	if err != nil {
-		return nil, fmt.Errorf("observations: %w", err)
-	}
-	again, err := p.newAgain(x)
-	if err != nil {
-		return nil, err
+	if _, ok := path.(probode.Scalable); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
+		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
-	r := &run{x: x, solver: solver, at: at, again: again, noise: solver.NoiseLen(),
-		z: make([]float64, solver.PathLen()), state: make([]float64, len(x.Data.T)*d),
-		theta: slices.Clone(problem.Theta)}
+	r := &run{x: x, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
+	r.on(path)
 	for k := range problem.Theta {
 		r.param = append(r.param, p.index(x.param(k)))
 	}
@@ -147,10 +136,27 @@ func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
 	return r, nil
 }
 
+// at returns the θ of the problem of x at which its grid is frozen.
+func (p *Posterior) at(x *Experiment) []float64 {
+	theta := slices.Clone(x.Problem.Theta)
+	for k := range theta {
+		if i := p.index(x.param(k)); i >= 0 && p.GridAt != nil {
+			theta[k] = p.GridAt[i]
+		}
+	}
+	return theta
+}
+
+// on has r solved by path from now on.
+func (r *run) on(path probode.Path) {
+	r.path = path
+	r.grid, _ = path.(probode.Gridded)
+}
+
 // Clone returns a density of the same posterior for another goroutine, on the same
 // grids with the same local errors. Its work counts from zero, and no context ends it.
 func (e *Density) Clone() *Density {
-	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, work: new(int), accurate: e.accurate, ctx: context.Background(), fault: e.fault}
+	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.runs {
 		c.runs = append(c.runs, r.clone())
 	}
@@ -160,16 +166,9 @@ func (e *Density) Clone() *Density {
 
 func (r *run) clone() *run {
 	c := *r
-	c.solver = r.solver.Clone()
-	var err error
-	if c.at, err = c.solver.Interpolator(r.x.Data.T); err != nil {
-		panic("bayes: " + err.Error()) // that of r was made at the same times
-	}
-	if r.again != nil {
-		c.again = r.again.Clone()
-	}
-	c.held, c.row0 = false, 0
-	c.z, c.state, c.theta = make([]float64, len(r.z)), make([]float64, len(r.state)), slices.Clone(r.theta)
+	c.on(r.path.Clone())
+	c.held, c.row0 = nil, 0
+	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
 	c.errors = slices.Clone(r.errors)
 	for k := range c.errors {
 		c.errors[k].own = slices.Clone(c.errors[k].own)
@@ -219,9 +218,8 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 }
 
 // LogLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)); what is
-// expected of the data there is in Expected. xi, of length NoiseLen, nil for
-// ξ = 0, is not used where an accurate solver takes the method's place. The error
-// is that of a failed solve, and the log likelihood then −∞.
+// expected of the data there is in Expected. xi has length NoiseLen; nil is ξ = 0.
+// The error is that of a failed solve, and the log likelihood then −∞.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -284,7 +282,7 @@ func (e *Density) fail(p *probode.PanicError, where string) {
 
 // describe says where r is in its data.
 func (r *run) describe(theta []float64) string {
-	d := r.solver.Problem().Dim()
+	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
 	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
@@ -293,30 +291,36 @@ func (r *run) describe(theta []float64) string {
 // nil if none did. The stack is in the [*probode.PanicError] that it wraps.
 func (e *Density) Err() error { return e.fault }
 
-// Bind makes solves end soon after ctx does, with its error.
+// Bind makes solves end soon after ctx does, with its error, until release is called.
 func (e *Density) Bind(ctx context.Context) (release func()) {
+	before := e.ctx
 	e.ctx = ctx
-	var all []func()
-	for _, r := range e.runs {
-		all = append(all, r.solver.Bind(ctx))
-	}
+	e.bound++
+	mine := e.bound
 	return func() {
-		for _, f := range all {
-			f()
+		if e.bound == mine { // not after a later call
+			e.ctx = before
 		}
 	}
 }
 
-// With returns the density of the same data with another solver, that of p, whose
-// work counts for e and which ends when e does.
-func (e *Density) With(p *Posterior) (*Density, error) {
-	d, err := newDensity(e.ctx, p)
+// With returns the density of the same posterior by another Setup, see
+// Posterior.SolvedBy: a part of e, whose work it does and with whose context it ends.
+func (e *Density) With(s probode.Setup) (*Density, error) {
+	d, err := newDensity(e.ctx, e.p.SolvedBy(s))
 	if err != nil {
 		return nil, err
 	}
-	d.work = e.work
-	d.Bind(e.ctx)
+	d.life = e.life
 	return d, nil
+}
+
+// adopt returns a clone of d, which is of the same posterior by another Setup, as a part
+// of e.
+func (e *Density) adopt(d *Density) *Density {
+	c := d.Clone()
+	c.life = e.life
+	return c
 }
 
 // Posterior returns what e is the density of.
@@ -329,13 +333,20 @@ func (e *Density) Dim() int { return len(e.p.Params) }
 func (e *Density) NoiseLen() int { return e.noise }
 
 // Work returns the number of steps that solvers have taken.
-func (e *Density) Work() int { return *e.work }
+func (e *Density) Work() int { return e.work }
 
-// fullSteps returns the number of steps of one solution of all the equations.
+// fullSteps returns the number of steps of one solution of all the equations, at
+// GridAt where it depends on θ.
 func (e *Density) fullSteps() int {
 	n := 0
 	for _, r := range e.runs {
-		n += r.solver.Steps()
+		if r.grid != nil {
+			n += r.grid.Solver().Steps()
+			continue
+		}
+		p := r.path.Clone()
+		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // it counts as far as it comes
+		n += max(1, p.Work())
 	}
 	return n
 }
@@ -349,9 +360,13 @@ func (e *Density) Expected() []float64 { return e.fit }
 // at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
 func (e *Density) States(i int) []float64 { return e.runs[i].state }
 
-// Grid returns the grid that experiment i is solved on; where it changes with θ,
-// that of the last Hold.
-func (e *Density) Grid(i int) *probode.Grid { return e.runs[i].solver.Grid() }
+// Grid returns the grid that experiment i is solved on, nil if there is none.
+func (e *Density) Grid(i int) *probode.Grid {
+	if g := e.runs[i].grid; g != nil {
+		return g.Solver().Grid()
+	}
+	return nil
+}
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
 // parameters and p(u) their prior density; the density of ξ, N(0, I), is not in
@@ -381,25 +396,46 @@ func (e *Density) Generate(dst []float64, logp float64, theta, expected []float6
 // the head of xi, and returns what is left of xi for the runs behind it.
 func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
-	if e.accurate != nil {
-		return nil, e.note(e.accurate.solve(e.ctx, r))
-	}
 	var noise []float64
-	if xi != nil {
+	if xi != nil && r.noise > 0 {
 		noise, xi = xi[:r.noise], xi[r.noise:]
 	}
-	if r.again != nil {
-		noise = nil
+	path := r.now()
+	err = path.States(e.ctx, r.state, r.theta, noise)
+	e.work += path.Work()
+	return xi, e.note(err)
+}
+
+// now is the path that r is solved by at present.
+func (r *run) now() probode.Path {
+	if r.held != nil {
+		return r.held
 	}
-	if r.again != nil && !r.held {
-		return xi, e.note(e.solveAgain(r))
+	return r.path
+}
+
+// Hold has each path that jumps as a function of θ, as where the steps are chosen again
+// at every θ, replaced by the smooth one at theta until release is called, so that
+// differences around theta are those of a smooth function. Where there is none at theta
+// nothing is held: the solve there fails, too.
+func (e *Density) Hold(theta []float64) (release func()) {
+	var held []*run
+	for _, r := range e.runs {
+		h, ok := r.path.(probode.Holdable)
+		if !ok || r.held != nil {
+			continue
+		}
+		e.bind(r, theta)
+		if path, err := h.Hold(e.ctx, r.theta); err == nil {
+			r.held = path
+			held = append(held, r)
+		}
 	}
-	*e.work += r.solver.Steps()
-	if err := e.note(r.solver.Solve(r.z, r.theta, noise)); err != nil {
-		return nil, err
+	return func() {
+		for _, r := range held {
+			r.held = nil
+		}
 	}
-	r.at.At(r.state, r.z)
-	return xi, nil
 }
 
 // note takes down what kind of failure this is, and returns it.
@@ -431,7 +467,9 @@ func (e *Density) bind(r *run, theta []float64) {
 		}
 	}
 	if e.alpha >= 0 {
-		r.solver.SetAlpha(theta[e.alpha])
+		if s, ok := r.path.(probode.Scalable); ok {
+			s.SetAlpha(theta[e.alpha])
+		}
 	}
 }
 
@@ -449,7 +487,7 @@ func (r *run) logLikelihood(theta []float64) float64 {
 // row returns the log probability of row n of the data given the state at its
 // time, and writes what is expected of it to fit.
 func (r *run) row(n int, theta []float64) float64 {
-	d, c := r.solver.Problem().Dim(), len(r.errors)
+	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
 	if r.x.Observe != nil {
 		r.x.Observe(fit, r.x.Data.T[n], state, theta)

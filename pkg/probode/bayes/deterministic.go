@@ -17,9 +17,9 @@ type Deterministic struct {
 	Proposal mcmc.Rule
 }
 
-func (Deterministic) String() string             { return "deterministic" }
-func (s Deterministic) Proposals() mcmc.Rule     { return s.Proposal }
-func (s Deterministic) Check(p *Posterior) error { return nil }
+func (Deterministic) String() string           { return "deterministic" }
+func (s Deterministic) Proposals() mcmc.Rule   { return s.Proposal }
+func (s Deterministic) Check(d *Density) error { return nil }
 
 // Target returns p₀(θ | Y).
 func (s Deterministic) Target() Target { return Target{Distribution: Classical, Reweightable: true} }

@@ -26,6 +26,9 @@ type estimator struct {
 	swarms []swarm // by experiment
 	weight []float64
 	order  []int
+
+	done    <-chan struct{} // of the context that the solvers are bound to
+	release []func()
 }
 
 // A swarm is a particle filter at work in one experiment.
@@ -50,19 +53,20 @@ type stage struct {
 func newEstimator(s *state, filter bool) *estimator {
 	m := &estimator{state: s, filter: filter, chosen: make([]float64, len(s.fit))}
 	for _, r := range s.e.runs {
-		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.solver.NoiseLen()))...)
+		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.noise))...)
 		if !filter {
 			continue
 		}
+		at := r.grid.Interpolator()
 		rows := make([]int, len(r.x.Data.T))
 		for n := range rows {
 			rows[n] = n
 		}
-		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(r.at.Last(a), r.at.Last(b)) })
+		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
 		// Interpolation goes back by as many grid points as the order.
-		w := swarm{rows: 2 + r.solver.Method().Order()}
+		w := swarm{rows: 2 + r.grid.Solver().Method().Order()}
 		for _, n := range rows {
-			to := r.at.Last(n)
+			to := at.Last(n)
 			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
 				w.stages = append(w.stages, stage{to: to})
 			}
@@ -84,13 +88,13 @@ func (m *estimator) resize(particles int) {
 		m.weight = make([]float64, particles)
 		m.order = make([]int, particles)
 		for i, r := range m.e.runs {
-			w := &m.swarms[i]
+			w, solver := &m.swarms[i], r.grid.Solver()
 			w.z, w.next, w.memory, w.nextMemory, w.fit, w.ancestor = nil, nil, nil, nil, nil, nil
 			for range particles {
-				w.z = append(w.z, make([]float64, r.solver.PathLen()))
-				w.next = append(w.next, make([]float64, r.solver.PathLen()))
-				w.memory = append(w.memory, make([]float64, r.solver.MemoryLen()))
-				w.nextMemory = append(w.nextMemory, make([]float64, r.solver.MemoryLen()))
+				w.z = append(w.z, make([]float64, solver.PathLen()))
+				w.next = append(w.next, make([]float64, solver.PathLen()))
+				w.memory = append(w.memory, make([]float64, solver.MemoryLen()))
+				w.nextMemory = append(w.nextMemory, make([]float64, solver.MemoryLen()))
 				w.fit = append(w.fit, make([]float64, len(r.fit)))
 			}
 			for range w.stages {
@@ -107,8 +111,24 @@ func (m *estimator) resize(particles int) {
 // errNoPath is returned where no path could be continued.
 var errNoPath = errors.New("bayes: the equations could be solved for no ξ of those drawn")
 
+// follow has pieces of paths end with the context of the density.
+func (m *estimator) follow() {
+	done := m.e.ctx.Done()
+	if !m.filter || done == m.done {
+		return
+	}
+	for _, f := range m.release {
+		f()
+	}
+	m.done, m.release = done, m.release[:0]
+	for _, r := range m.e.runs {
+		m.release = append(m.release, r.grid.Solver().Bind(m.e.ctx))
+	}
+}
+
 // logLikelihood returns log p̂(Y | θ).
 func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
+	m.follow()
 	var sum float64
 	u := m.aux
 	for i, r := range m.e.runs {
@@ -129,7 +149,7 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 // mean estimates the likelihood of run r by a mean over whole paths. It returns
 // what it has not used of u, as filtered does.
 func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64, error) {
-	n := r.solver.NoiseLen()
+	n := r.noise
 	xi, chosen := m.xi[:n], m.chosen[:len(r.fit)]
 	total, solved := math.Inf(-1), 0
 	for range m.particles {
@@ -139,12 +159,12 @@ func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64,
 			m.chance.draw(xi, m.latent)
 		}
 		m.stats.Latent.Proposed++
-		*m.e.work += r.solver.Steps()
-		if r.solver.Solve(r.z, r.theta, xi) != nil {
+		err := r.path.States(m.e.ctx, r.state, r.theta, xi)
+		m.e.work += r.path.Work()
+		if err != nil {
 			m.stats.Latent.Failed++
 			continue
 		}
-		r.at.At(r.state, r.z)
 		ll := r.logLikelihood(theta)
 		if math.IsNaN(ll) || math.IsInf(ll, 1) {
 			m.stats.Latent.Failed++
@@ -170,8 +190,8 @@ func (m *estimator) mean(_ int, r *run, theta, u []float64) (float64, []float64,
 
 // filtered estimates the likelihood of run r by a particle filter.
 func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []float64, error) {
-	w := &m.swarms[i]
-	n, each, d, c := r.solver.NoiseLen(), r.solver.Normals(), r.solver.Problem().Dim(), len(r.errors)
+	w, solver, at := &m.swarms[i], r.grid.Solver(), r.grid.Interpolator()
+	n, each, d, c := r.noise, solver.Normals(), r.x.Problem.Dim(), len(r.errors)
 	normals := u
 	var uniforms []float64 // as normals
 	if m.correlated {
@@ -198,14 +218,14 @@ func (m *estimator) filtered(i int, r *run, theta, u []float64) (float64, []floa
 				m.chance.draw(xi[from*each:s.to*each], m.latent)
 			}
 			m.stats.Latent.Proposed++
-			*m.e.work += s.to - from
-			if r.solver.SolveFrom(w.z[j], w.memory[j], r.theta, xi, from, s.to) != nil {
+			m.e.work += s.to - from
+			if solver.SolveFrom(w.z[j], w.memory[j], r.theta, xi, from, s.to) != nil {
 				m.stats.Latent.Failed++
 				m.logw[j] = math.Inf(-1)
 				continue
 			}
 			for _, n := range s.data {
-				r.at.Row(r.state[n*d:(n+1)*d], w.z[j], n)
+				at.Row(r.state[n*d:(n+1)*d], w.z[j], n)
 				lw += r.row(n, theta)
 				copy(w.fit[j][n*c:(n+1)*c], r.fit[n*c:(n+1)*c])
 			}

@@ -87,7 +87,7 @@ func ExampleReweight() {
 	if err != nil {
 		panic(err)
 	}
-	accurate, err := bayes.Reweight(ctx, p, coarse, bayes.AccurateSolver{})
+	accurate, err := bayes.Reweight(ctx, p, coarse, probode.Setup{}, 0)
 	if err != nil {
 		panic(err)
 	}

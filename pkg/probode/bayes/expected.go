@@ -38,11 +38,11 @@ type ExpectedLikelihood struct {
 func (ExpectedLikelihood) String() string         { return "expected likelihood" }
 func (s ExpectedLikelihood) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s ExpectedLikelihood) Check(p *Posterior) error {
+func (s ExpectedLikelihood) Check(d *Density) error {
 	if s.Paths < 0 {
 		return fmt.Errorf("bayes: ExpectedLikelihood with %d Paths: want a positive number, or 0 for 10", s.Paths)
 	}
-	return noisy(s, p)
+	return noisy(s, d)
 }
 
 // Target returns none: the distribution depends on the proposal.

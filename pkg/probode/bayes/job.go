@@ -49,7 +49,7 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 	if sampler == nil {
 		return nil, errors.New("bayes: the sampler is nil: want Deterministic, PCNWithinGibbs or another one")
 	}
-	if err := sampler.Check(p); err != nil {
+	if err := sampler.Check(e); err != nil {
 		return nil, err
 	}
 	s.Names = p.names()
@@ -81,7 +81,7 @@ func prepare(ctx context.Context, p *Posterior, sampler Sampler, s mcmc.Settings
 		}
 	}
 	if f, ok := sampler.(Preparer); ok {
-		prepared, notes, err := f.Prepare(ctx, p, func() (*Mode, error) {
+		prepared, notes, err := f.Prepare(ctx, e, func() (*Mode, error) {
 			if j.modes == nil {
 				j.modes = p.Modes
 			}
@@ -225,15 +225,17 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 	all := chains.Pooled()
 	var notes []string
 	for i, r := range e.runs {
-		if r.again != nil || r.solver.Grid().Tolerance() == nil || len(all) == 0 {
+		if r.grid == nil || r.grid.Solver().Grid().Tolerance() == nil || len(all) == 0 {
 			continue
 		}
+		release := r.grid.Solver().Bind(ctx)
+		defer release()
 		worst, over, tried := 0.0, 0, min(draws, len(all))
 		var at []float64
 		for k := range tried {
 			theta := all[(k+1)*len(all)/tried-1]
 			e.bind(r, theta)
-			v, err := r.solver.Strain(r.theta)
+			v, err := r.grid.Solver().Strain(r.theta)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -44,9 +44,14 @@ func cut(e *Density, count int) []block {
 	var blocks []block
 	at := 0
 	for _, r := range e.runs {
-		d := r.solver.Normals()
-		first := r.solver.Startup()
-		n := r.solver.Steps() - first
+		if r.grid == nil {
+			at += r.noise
+			continue
+		}
+		solver := r.grid.Solver()
+		d := solver.Normals()
+		first := solver.Startup()
+		n := solver.Steps() - first
 		c := min(count, n)
 		for b := range c {
 			from, to := first+b*n/c, first+(b+1)*n/c
@@ -54,7 +59,7 @@ func cut(e *Density, count int) []block {
 				blocks = append(blocks, block{at + from*d + k, at + to*d, d, 1 / math.Sqrt(float64(to-from))})
 			}
 		}
-		at += r.solver.NoiseLen()
+		at += r.noise
 	}
 	return blocks
 }
@@ -175,19 +180,18 @@ func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *r
 }
 
 // Prepare looks for the Gaussian approximation that joint moves need.
-func (s PCNWithinGibbs) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
-	e, err := newDensity(ctx, p)
-	if err != nil {
-		return nil, nil, err
-	}
+func (s PCNWithinGibbs) Prepare(ctx context.Context, d *Density, mode func() (*Mode, error)) (Sampler, []string, error) {
+	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
 	blocks := s.Blocks
 	if blocks == 0 {
 		n := 0
 		for _, r := range e.runs {
-			n += r.solver.Normals()
+			if r.grid != nil {
+				n += r.grid.Solver().Normals()
+			}
 		}
-		if blocks = min(64/n, 40); blocks < 4 {
+		if blocks = min(64/max(1, n), 40); n == 0 || blocks < 4 {
 			blocks = 0 // the search would cost more than it gains
 		}
 	}

@@ -43,6 +43,14 @@ type Posterior struct {
 	Modes *Modes
 }
 
+// SolvedBy returns p solved by s, with the method and the mesh of p where s has none. A
+// zero α and a zero Scaling are those of s.
+func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
+	q := *p
+	q.Setup = s.Or(p.Setup)
+	return &q
+}
+
 // A Param is an unknown number with its prior.
 type Param struct {
 	Name  string
@@ -149,11 +157,13 @@ func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")
 	}
-	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Method == nil || p.Mesh == nil {
+	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
 		return errMissing
 	}
-	if err := checkMethod(p.Method); err != nil {
-		return err
+	if p.Method != nil {
+		if err := checkMethod(p.Method); err != nil {
+			return err
+		}
 	}
 	if p.GridAt != nil && len(p.GridAt) != len(p.Params) {
 		return fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))

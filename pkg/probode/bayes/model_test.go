@@ -434,7 +434,7 @@ func TestExperimentsShareParameters(t *testing.T) {
 	}
 	// Steps divide the spans 2 and 3 and are at most 0.7.
 	for i, want := range []float64{2. / 3, 0.6} {
-		if h, _ := e.runs[i].solver.Grid().Uniform(); math.Abs(h-want) > 1e-12 {
+		if h, _ := e.runs[i].grid.Solver().Grid().Uniform(); math.Abs(h-want) > 1e-12 {
 			t.Errorf("step %g of experiment %d, want %g", h, i+1, want)
 		}
 	}

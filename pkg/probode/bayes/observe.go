@@ -71,7 +71,7 @@ func (e *Density) checkObserve() error {
 				continue
 			}
 			e.bind(r, theta)
-			d := r.solver.Problem().Dim()
+			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
 			// look tries the states at times, which lie one behind the other.
 			look := func(times, states []float64) error {
@@ -108,15 +108,17 @@ func (e *Density) checkObserve() error {
 				return nil
 			}
 			start := make([]float64, d)
-			r.solver.Problem().Initial(start, r.theta)
-			if err := look(r.solver.Times()[:1], start); err != nil {
+			r.x.Problem.Initial(start, r.theta)
+			if err := look(r.x.Problem.Span[:1], start); err != nil {
 				return err
 			}
 			if len(unused) == 0 {
 				continue
 			}
-			if r.solver.Solve(r.z, r.theta, z) == nil {
-				r.at.At(r.state, r.z)
+			if len(z) == 0 {
+				z = nil
+			}
+			if r.path.States(e.ctx, r.state, r.theta, z) == nil {
 				if err := look(r.x.Data.T, r.state); err != nil {
 					return err
 				}

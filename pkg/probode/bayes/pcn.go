@@ -60,11 +60,11 @@ type PCNWithinGibbs struct {
 func (PCNWithinGibbs) String() string         { return "pcn" }
 func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s PCNWithinGibbs) Check(p *Posterior) error {
+func (s PCNWithinGibbs) Check(d *Density) error {
 	if !(s.Beta >= 0 && s.Beta <= 1) || s.Moves < 0 {
 		return fmt.Errorf("bayes: PCNWithinGibbs with Beta %g and Moves %d: want Beta in [0, 1] and Moves ≥ 0", s.Beta, s.Moves)
 	}
-	return noisy(s, p)
+	return noisy(s, d)
 }
 
 // Target returns p(θ, ξ | Y).

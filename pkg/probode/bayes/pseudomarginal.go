@@ -80,11 +80,19 @@ func (s PseudoMarginal) String() string {
 
 func (s PseudoMarginal) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s PseudoMarginal) Check(p *Posterior) error {
+func (s PseudoMarginal) Check(d *Density) error {
 	if !(s.Correlation >= 0 && s.Correlation < 1) || s.Particles < 0 {
 		return fmt.Errorf("bayes: PseudoMarginal with Correlation %g and Particles %d: want Correlation in [0, 1) and Particles ≥ 0", s.Correlation, s.Particles)
 	}
-	return noisy(s, p)
+	if err := noisy(s, d); err != nil {
+		return err
+	}
+	for i, r := range d.runs {
+		if r.grid == nil && !s.Importance {
+			return fmt.Errorf("bayes: %v: %s: %v has no grid on which a particle filter could stop at the data: want Importance, or steps such as Uniform", s, r.x.title(i), d.p.Mesh)
+		}
+	}
+	return nil
 }
 
 // A chain that is to find the number of particles begins with firstParticles,

@@ -24,9 +24,9 @@ type RedrawOnAccept struct {
 	Proposal mcmc.Rule
 }
 
-func (RedrawOnAccept) String() string             { return "paper" }
-func (s RedrawOnAccept) Proposals() mcmc.Rule     { return s.Proposal }
-func (s RedrawOnAccept) Check(p *Posterior) error { return noisy(s, p) }
+func (RedrawOnAccept) String() string           { return "paper" }
+func (s RedrawOnAccept) Proposals() mcmc.Rule   { return s.Proposal }
+func (s RedrawOnAccept) Check(d *Density) error { return noisy(s, d) }
 
 // Target returns none: the distribution depends on the proposal.
 func (s RedrawOnAccept) Target() Target { return Target{} }

@@ -7,163 +7,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
-	"github.com/probode/probode/pkg/probode/reference"
 )
-
-// AccurateSolver says how equations are solved where accuracy counts more than time.
-// The zero value is reference.Solve with the tolerance 1e-10.
-type AccurateSolver struct {
-	// Step, if positive, asks for the classical solution with that step.
-	StepSize float64
-
-	// Method is the method for Step; nil stands for that of the Posterior.
-	Method probode.Method
-
-	// Tolerance is the relative one of reference.Solve, which is used if
-	// StepSize is zero. A Tolerance of zero means 1e-10: what matters is the
-	// log likelihood, and a
-	// thousand observations, each known to a thousandth of the state, change
-	// that by 1e-4.
-	Tolerance float64
-
-	// Workers is the number of goroutines; zero means the number of cores.
-	// It changes no bit of the result.
-	Workers int
-
-	// Progress, if not nil, is called now and then with the number of
-	// parameters at which the equations have been solved. Calls do not
-	// overlap.
-	Progress func(done, total int)
-}
-
-func (a AccurateSolver) String() string {
-	switch {
-	case a.StepSize > 0 && a.Method != nil:
-		return fmt.Sprintf("%v with h = %g", a.Method, a.StepSize)
-	case a.StepSize > 0:
-		return fmt.Sprintf("h = %g", a.StepSize)
-	}
-	return fmt.Sprintf("reference with tolerance %.4g", a.tolerance())
-}
-
-func (a AccurateSolver) tolerance() float64 {
-	if a.Tolerance == 0 {
-		return 1e-10
-	}
-	return a.Tolerance
-}
-
-// Density returns the density of p with a in the place of its method: ξ has no
-// part in it.
-func (a AccurateSolver) Density(p *Posterior) (*Density, error) {
-	if !(a.StepSize >= 0) || a.Workers < 0 {
-		return nil, fmt.Errorf("bayes: AccurateSolver with StepSize %g and %d Workers: want numbers ≥ 0", a.StepSize, a.Workers)
-	}
-	if tol := a.tolerance(); !(tol >= 1e-15 && tol < 1) {
-		return nil, fmt.Errorf("bayes: AccurateSolver with Tolerance %g: want a number in [1e-15, 1)", tol)
-	}
-	if p != nil {
-		q := *p
-		q.Scaling = probode.ScaleDefault // without noise nobody needs local errors
-		p = &q
-	}
-	if p != nil && a.StepSize > 0 {
-		p.Setup = p.WithStepSize(a.StepSize)
-		if a.Method != nil {
-			p.Method = a.Method
-		}
-		return NewDensity(p)
-	}
-	e, err := NewDensity(p)
-	if err != nil {
-		return nil, err
-	}
-	e.accurate = &a
-	return e, nil
-}
-
-// refine has e solved by a from now on.
-func (e *Density) refine(a AccurateSolver) error {
-	if a.StepSize == 0 {
-		e.accurate = &a
-		return nil
-	}
-	fine, err := a.Density(e.p)
-	if err != nil {
-		return err
-	}
-	for i, r := range fine.runs {
-		r.solver.Bind(e.ctx)
-		r.fit = e.runs[i].fit
-	}
-	e.runs, e.noise = fine.runs, fine.noise
-	return nil
-}
-
-// solve brings r, which is bound to θ, to its states at the times of the data. A
-// solution that claims a large error of its own, as one that has stepped over a jump
-// of f that is no event, is made again with a tolerance a hundred times smaller; if
-// that claims no less, nothing is known at this θ.
-func (a *AccurateSolver) solve(ctx context.Context, r *run) error {
-	const again, fails = 1e-5, 1e-3
-	// Times that rounding has left just outside of the span are in it.
-	span, times := r.x.Problem.Span, slices.Clone(r.x.Data.T)
-	for i, t := range times {
-		times[i] = min(max(t, span[0]), span[1])
-	}
-	first := make([]float64, r.x.Problem.Dim())
-	r.x.Problem.Initial(first, r.theta)
-	once := func(tol float64) (x []float64, claim float64, err error) {
-		sol, err := reference.Solve(ctx, r.x.Problem, times, reference.Settings{Tolerance: probode.Tolerance{Relative: tol}, Theta: r.theta})
-		if err != nil {
-			return nil, math.Inf(1), err
-		}
-		return sol.X, relativeClaim(first, sol.X, sol.Error), nil
-	}
-	tol := a.tolerance()
-	x, claim, err := once(tol)
-	if finer := max(tol/100, 1e-13); (err != nil || claim > max(again, 1e3*tol)) && ctx.Err() == nil && finer < tol {
-		if y, c, e := once(finer); e == nil && !(c >= claim) {
-			x, claim, err = y, c, nil
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case claim > max(fails, 1e4*tol):
-		return fmt.Errorf("bayes: %v on %s claims an error of %.2g of the largest value: declare what breaks f as events, or take a smaller tolerance", a, r.x.Problem.Name, claim)
-	}
-	copy(r.state, x)
-	return nil
-}
-
-// relativeClaim returns the largest claimed error, of states x at several times, in
-// units of the largest value of its component. A component that is nothing beside
-// the others, or beside what it was at first, is taken to be as large as a millionth of
-// that: its claim may be far above itself.
-func relativeClaim(first, x, claimed []float64) float64 {
-	d, all := len(first), 0.0
-	top := make([]float64, d)
-	for k, v := range first {
-		top[k] = 1e-6 * math.Abs(v)
-		all = max(all, math.Abs(v))
-	}
-	for i, v := range x {
-		top[i%d] = max(top[i%d], math.Abs(v))
-		all = max(all, math.Abs(v))
-	}
-	worst := 0.0
-	for i, e := range claimed {
-		if unit := max(top[i%d], 1e-6*all); e > worst*unit {
-			worst = e / unit
-		}
-	}
-	return worst
-}
 
 // Reweight has draws that Sample made of p with a coarse solver stand for the
 // posterior of an accurate one, by importance weights
@@ -186,25 +35,30 @@ func relativeClaim(first, x, claimed []float64) float64 {
 // weight zero, and a note says how many there are. Summaries, Predict and
 // LogPredictive know of weights.
 //
+// accurate is the setup of the accurate solver, see Posterior.SolvedBy; the zero value
+// is that of reference.Accurate. workers is the number of goroutines, 0 for the number
+// of cores; it changes no bit of the result.
+//
 // It is an error if chains are not of p, have weights already, or if no draw
 // can be solved for. If ctx ends first, the result holds the draws of each chain
 // that have been weighed by then, and the error is ctx.Err().
-func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a AccurateSolver) (*mcmc.Chains, error) {
-	e, err := a.Density(p)
-	switch {
-	case err != nil:
+func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
+	if ctx == nil || p == nil || chains == nil {
+		return nil, errors.New("bayes: Reweight needs a context, a Posterior and Chains, not nil")
+	}
+	to := p.SolvedBy(orReference(accurate))
+	bound, err := newDensity(ctx, to)
+	if err != nil {
 		return nil, err
-	case ctx == nil || chains == nil:
-		return nil, errors.New("bayes: Reweight wants a context and Chains, not nil")
 	}
 	if chains.LogWeights != nil {
 		return nil, errors.New("bayes: the chains have weights already: reweight the draws that they were made of")
 	}
-	lik, err := e.column(chains, "log_lik.1")
+	lik, err := bound.column(chains, "log_lik.1")
 	if err != nil {
 		return nil, err
 	}
-	fit, values := lik-len(e.fit), e.observed()
+	fit, values := lik-len(bound.fit), bound.observed()
 
 	// A chain stays where it is after a rejection: solve once for each stay.
 	type stay struct{ chain, from, to int }
@@ -227,8 +81,9 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 		out.LogWeights = append(out.LogWeights, make([]float64, len(draws)))
 		out.Generated = append(out.Generated, make([][]float64, len(draws)))
 	}
-	done, err := pieces.Each(ctx, a.Workers, len(stays), a.Progress, func() func(int) error {
-		e, _ := a.Density(p) // it was made before
+	inner, hook := progress.Counts(ctx, nil, "accurate solutions")
+	done, err := pieces.Each(inner, workers, len(stays), hook, func() func(int) error {
+		e := bound.Clone()
 		e.Bind(ctx)
 		u, at := make([]float64, len(p.Params)), make([]float64, len(p.Params))
 		return func(i int) error {
@@ -284,7 +139,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 	}
 	if failed == len(raw) {
 		if err == nil {
-			err = fmt.Errorf("bayes: reweighting to %v: the equations can be solved at none of %d draws", a, len(raw))
+			err = fmt.Errorf("bayes: reweighting to %v: the equations can be solved at none of %d draws", to.Setup, len(raw))
 		}
 		return nil, err
 	}
@@ -294,7 +149,7 @@ func Reweight(ctx context.Context, p *Posterior, chains *mcmc.Chains, a Accurate
 		smooth = smooth[n:]
 	}
 	out.KHat = khat
-	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted to stand for the posterior of an accurate solver, %v", a))
+	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted to stand for the posterior of an accurate solver, %v", to.Setup))
 	if failed > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, since the accurate solver fails there", failed, len(raw)))
 	}
@@ -314,8 +169,13 @@ type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate solves for the weights.
-	Accurate AccurateSolver
+	// Accurate solves for the weights; its Method and Mesh, where they are nil, are
+	// those of the posterior. The zero value is the setup of reference.Accurate.
+	Accurate probode.Setup
+
+	// Workers is the number of goroutines that solve for the weights; zero means the
+	// number of cores. It changes no bit of the result.
+	Workers int
 }
 
 var (
@@ -327,7 +187,9 @@ var (
 func (s Reweighted) String() string { return s.sampler().String() + ", reweighted" }
 
 // Target returns p(θ | Y) of the accurate solver.
-func (s Reweighted) Target() Target { return Target{Distribution: Accurate, Solver: s.Accurate} }
+func (s Reweighted) Target() Target {
+	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
+}
 
 // Proposals returns the rule of the sampler that makes the draws.
 func (s Reweighted) Proposals() mcmc.Rule {
@@ -345,14 +207,17 @@ func (s Reweighted) sampler() Sampler {
 }
 
 // Check reports a sampler whose draws weights cannot be given to.
-func (s Reweighted) Check(p *Posterior) error {
+func (s Reweighted) Check(d *Density) error {
 	if t := s.sampler().Target(); !t.Reweightable {
 		return fmt.Errorf("bayes: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.sampler(), t.Distribution)
 	}
-	if _, err := s.Accurate.Density(p); err != nil {
+	if s.Workers < 0 {
+		return fmt.Errorf("bayes: Reweighted with %d Workers: want a number ≥ 0", s.Workers)
+	}
+	if _, err := d.With(orReference(s.Accurate)); err != nil {
 		return err
 	}
-	return s.sampler().Check(p)
+	return s.sampler().Check(d)
 }
 
 // Kernel returns that of the sampler that makes the draws.
@@ -361,12 +226,12 @@ func (s Reweighted) Kernel(e *Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 }
 
 // Prepare prepares the sampler that makes the draws.
-func (s Reweighted) Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error) {
+func (s Reweighted) Prepare(ctx context.Context, d *Density, mode func() (*Mode, error)) (Sampler, []string, error) {
 	f, ok := s.sampler().(Preparer)
 	if !ok {
 		return s, nil, nil
 	}
-	prepared, notes, err := f.Prepare(ctx, p, mode)
+	prepared, notes, err := f.Prepare(ctx, d, mode)
 	s.Sampler = prepared
 	return s, notes, err
 }
@@ -374,11 +239,11 @@ func (s Reweighted) Prepare(ctx context.Context, p *Posterior, mode func() (*Mod
 // Finish reweights the draws, and says which modes of the accurate posterior, of those
 // that a short search finds, none of the draws have come near: k̂ knows nothing of them.
 func (s Reweighted) Finish(ctx context.Context, p *Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
-	out, err := Reweight(ctx, p, chains, s.Accurate)
+	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
 	if err != nil {
 		return out, err
 	}
-	m, err := p.FindModes(ctx, ModeSearch{Solver: &s.Accurate, Workers: s.Accurate.Workers, Points: 60, Starts: 4})
+	m, err := p.SolvedBy(orReference(s.Accurate)).FindModes(ctx, ModeSearch{Workers: s.Workers, Points: 60, Starts: 4})
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}

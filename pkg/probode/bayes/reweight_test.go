@@ -8,11 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/probode/probode/pkg/internal/progress"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // weighted returns mean and standard deviation of a function of the draws by
@@ -64,10 +67,10 @@ func TestReweight(t *testing.T) {
 		mean, sd float64
 	}{
 		{"reference", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}}, exact, exactSD},
-		{"rough reference", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{Tolerance: 1e-6}}, exact, exactSD},
-		{"finer step", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.03125}}, fine, fineSD},
+		{"rough reference", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-6}}}}, exact, exactSD},
+		{"finer step", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: probode.Setup{Mesh: probode.Uniform(0.03125)}}, fine, fineSD},
 		// The error 4e-5 of RK4 at h = 1/4 is 1e-3 posterior standard deviations.
-		{"another method", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: bayes.AccurateSolver{StepSize: 0.25, Method: probode.RungeKutta{}}}, exact, exactSD},
+		{"another method", bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: walk}, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.25)}}, exact, exactSD},
 	} {
 		chains := run(t, decayPosterior(0, decayY), c.s, 4000)
 		if !(chains.KHat < 0.7) {
@@ -98,7 +101,7 @@ func TestReweightQuantities(t *testing.T) {
 	coarse := run(t, p, bayes.Deterministic{Proposal: walk}, 300)
 	var all []*mcmc.Chains
 	for _, workers := range []int{1, 3} {
-		c, err := bayes.Reweight(context.Background(), p, coarse, bayes.AccurateSolver{Workers: workers})
+		c, err := bayes.Reweight(context.Background(), p, coarse, probode.Setup{}, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,15 +142,15 @@ func TestReweightErrors(t *testing.T) {
 	other.Names = []string{"x"}
 	for want, try := range map[string]struct {
 		c *mcmc.Chains
-		a bayes.AccurateSolver
+		a probode.Setup
 	}{
-		"have weights already":           {&weights, bayes.AccurateSolver{}},
-		"the chains are of another mode": {&other, bayes.AccurateSolver{}},
-		"with StepSize -1":               {coarse, bayes.AccurateSolver{StepSize: -1}},
-		"step is 3":                      {coarse, bayes.AccurateSolver{StepSize: 3}},
-		"with Tolerance 1e-20":           {coarse, bayes.AccurateSolver{Tolerance: 1e-20}},
+		"have weights already":           {&weights, probode.Setup{}},
+		"the chains are of another mode": {&other, probode.Setup{}},
+		"step is -1":                     {coarse, probode.Setup{Mesh: probode.Uniform(-1)}},
+		"step is 3":                      {coarse, probode.Setup{Mesh: probode.Uniform(3)}},
+		"want a number in [1e-15, 1)":    {coarse, probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 1e-20}}}},
 	} {
-		_, err := bayes.Reweight(context.Background(), p, try.c, try.a)
+		_, err := bayes.Reweight(context.Background(), p, try.c, try.a, 0)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
@@ -173,7 +176,7 @@ func TestReweightFailures(t *testing.T) {
 			}
 		}
 		q.Experiments = []bayes.Experiment{{Problem: problem, Data: p.Experiments[0].Data, Errors: p.Experiments[0].Errors}}
-		c, err := bayes.Reweight(context.Background(), &q, coarse, bayes.AccurateSolver{})
+		c, err := bayes.Reweight(context.Background(), &q, coarse, probode.Setup{}, 0)
 		if limit < 0 {
 			if err == nil || !strings.Contains(err.Error(), "can be solved at none of 800 draws") {
 				t.Errorf("error %v", err)
@@ -215,11 +218,14 @@ func TestReweightCancelled(t *testing.T) {
 	p := decayPosterior(0, decayY)
 	coarse := run(t, p, bayes.Deterministic{Proposal: walk}, 2000)
 	ctx, cancel := context.WithCancel(context.Background())
-	c, err := bayes.Reweight(ctx, p, coarse, bayes.AccurateSolver{Progress: func(done, total int) {
-		if done > total/3 {
-			cancel()
+	watched := progress.With(ctx, func(string) progress.Hook {
+		return func(done, total int, _ string) {
+			if done > total/3 {
+				cancel()
+			}
 		}
-	}})
+	})
+	c, err := bayes.Reweight(watched, p, coarse, probode.Setup{}, 0)
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A Sampler is a way to draw θ, with or without ξ. Whatever implements it, in
@@ -18,8 +20,8 @@ type Sampler interface {
 	// Target says which distribution the draws have.
 	Target() Target
 
-	// Check reports a setting that cannot be, or why p cannot be served.
-	Check(p *Posterior) error
+	// Check reports a setting that cannot be, or why d cannot be served.
+	Check(d *Density) error
 
 	// Kernel returns the kernel of one chain, which owns d: nothing else uses
 	// it. rule makes proposals of θ on the unconstrained scale that need no
@@ -40,8 +42,8 @@ type Target struct {
 	// to it, as a draw of p(θ, Z | Y).
 	Reweightable bool
 
-	// Solver is that of the Accurate distribution.
-	Solver AccurateSolver
+	// Setup is that of the Accurate distribution.
+	Setup probode.Setup
 }
 
 // TargetDistribution is the distribution of a Target.
@@ -92,9 +94,9 @@ type Proposer interface {
 type Preparer interface {
 	Sampler
 	// Prepare returns the sampler whose kernels are to run, and notes for the
-	// user. mode looks for the mode of the deterministic posterior, or returns
-	// the one that is known.
-	Prepare(ctx context.Context, p *Posterior, mode func() (*Mode, error)) (Sampler, []string, error)
+	// user. d is the density that the kernels get clones of; mode looks for the mode
+	// of the deterministic posterior, or returns the one that is known.
+	Prepare(ctx context.Context, d *Density, mode func() (*Mode, error)) (Sampler, []string, error)
 }
 
 // A Finisher is a Sampler that has something to do when all chains are there.
@@ -166,12 +168,22 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 }
 
 // noisy reports that a sampler that moves ξ has none to move.
-func noisy(s Sampler, p *Posterior) error {
-	if p.AlphaParam == "" && p.Alpha == 0 {
+func noisy(s Sampler, d *Density) error {
+	p := d.p
+	switch {
+	case p.AlphaParam == "" && p.Alpha == 0:
 		return fmt.Errorf("bayes: %v: Alpha is 0, so that there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
-	}
-	if err := p.again(); err != nil {
-		return fmt.Errorf("bayes: %v: %w", s, err)
+	case d.noise == 0:
+		return fmt.Errorf("bayes: %v: %v has no noise: want steps that stay, such as probode.Frozen, or Deterministic", s, p.Mesh)
 	}
 	return nil
+}
+
+// orReference returns the setup of an accurate solution, that of reference.Accurate where
+// none is given.
+func orReference(s probode.Setup) probode.Setup {
+	if s.Mesh == nil && s.Method == nil {
+		s.Mesh = reference.Accurate{}
+	}
+	return s
 }

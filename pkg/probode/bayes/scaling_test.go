@@ -63,7 +63,7 @@ func TestScaling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := e.runs[0].solver
+	s := e.runs[0].grid.Solver()
 	if s.Scaling() != probode.ScaleLocal {
 		t.Errorf("the solver of the density has %v", s.Scaling())
 	}
@@ -97,7 +97,7 @@ func TestScaling(t *testing.T) {
 	q := scaled(probode.ScaleStep)
 	q.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-3}}
 	q.Method, err = probode.RungeKutta{}, nil
-	if e, err = NewDensity(q); err != nil || e.runs[0].solver.Scaling() != probode.ScaleStep {
+	if e, err = NewDensity(q); err != nil || e.runs[0].grid.Solver().Scaling() != probode.ScaleStep {
 		t.Errorf("ScaleStep on a frozen grid: %v", err)
 	}
 	// A run with other noise is another run.

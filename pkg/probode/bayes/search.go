@@ -26,9 +26,6 @@ type ModeSearch struct {
 	// for another step.
 	From [][]float64
 
-	// Solver, if not nil, takes the place of the posterior's method.
-	Solver *AccurateSolver
-
 	// Workers is the number of goroutines; zero means the number of cores. It
 	// changes no bit of the result.
 	Workers int
@@ -73,12 +70,7 @@ func (p *Posterior) FindModes(ctx context.Context, s ModeSearch) (*Modes, error)
 	}
 	q := &search{p: p, s: s, hook: hook}
 	var err error
-	if s.Solver != nil {
-		q.bound, err = s.Solver.Density(p)
-	} else {
-		q.bound, err = newDensity(ctx, p)
-	}
-	if err != nil {
+	if q.bound, err = newDensity(ctx, p); err != nil {
 		return nil, err
 	}
 	defer q.close()

@@ -16,11 +16,11 @@ import (
 // accurate one. It is an error if the equations cannot be solved there, or the
 // data cannot be.
 func (p *Posterior) Simulate(ctx context.Context, target Target, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
-	newOne := NewDensity
+	solved := p
 	if target.Distribution == Accurate {
-		newOne = target.Solver.Density
+		solved = p.SolvedBy(target.Setup)
 	}
-	e, err := newOne(p)
+	e, err := newDensity(ctx, solved)
 	if err != nil {
 		return nil, nil, 0, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -24,8 +25,10 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		}
 		modes = &Modes{Modes: []*Mode{{}}} // the caller's starts may do better
 	}
-	if by, ok := j.sampler.(refiner); ok && by.refines() != nil {
-		if modes, err = p.refined(ctx, modes, *by.refines(), j.settings); err != nil {
+	// Chains of an accurate posterior start at its modes; those that a Finisher weighs
+	// are made by the Setup of p.
+	if _, weighs := j.sampler.(Finisher); j.sampler.Target().Distribution == Accurate && !weighs {
+		if modes, err = p.refined(ctx, modes, j.sampler.Target().Setup, j.settings); err != nil {
 			return err
 		}
 	}
@@ -89,21 +92,17 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 	return nil
 }
 
-// A refiner is a Sampler whose chains are those of another solver than that of the
-// Posterior, or nil.
-type refiner interface{ refines() *AccurateSolver }
-
-// refined returns the modes by an accurate solver, looked for from those of the
-// posterior's own, which may have made or lost some, and from a few draws of the
+// refined returns the modes by an accurate setup, looked for from those of p's own,
+// which may have missed some or have some of its own, and from a few draws of the
 // prior; the same modes if there are none.
-func (p *Posterior) refined(ctx context.Context, modes *Modes, by AccurateSolver, s mcmc.Settings) (*Modes, error) {
-	search := ModeSearch{Seed: s.Seed, Workers: s.Workers, Solver: &by, Points: 60, Starts: 4}
+func (p *Posterior) refined(ctx context.Context, modes *Modes, by probode.Setup, s mcmc.Settings) (*Modes, error) {
+	search := ModeSearch{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range modes.Modes {
 		if m.Theta != nil {
 			search.From = append(search.From, m.Theta)
 		}
 	}
-	fine, err := p.FindModes(ctx, search)
+	fine, err := p.SolvedBy(by).FindModes(ctx, search)
 	if err != nil {
 		return modes, ctx.Err()
 	}

@@ -34,8 +34,8 @@ var streamSamplers = []bayes.Sampler{
 	bayes.PseudoMarginal{Correlation: 0.9},
 	bayes.PseudoMarginal{Importance: true},
 	bayes.ExpectedLikelihood{Paths: 3},
-	bayes.DelayedAcceptance{CoarseStep: 0.5},
-	bayes.DelayedAcceptance{CoarseStep: 0.5, Noise: true},
+	bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}},
+	bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true},
 }
 
 // streamModel is exponential decay with two unknowns and a missing value. Each
@@ -356,7 +356,7 @@ func TestStreamRefusesAnotherDensity(t *testing.T) {
 }
 
 func TestStreamRefusesReweighted(t *testing.T) {
-	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: bayes.AccurateSolver{StepSize: 0.01}}, t.TempDir(), streamSettings, store.Options{})
+	err := bayes.Stream(context.Background(), streamModel(nil), bayes.Reweighted{Accurate: probode.Setup{Mesh: probode.Uniform(0.01)}}, t.TempDir(), streamSettings, store.Options{})
 	if err == nil || !strings.Contains(err.Error(), "deterministic, reweighted: works on all chains") {
 		t.Errorf("%v, want a refusal", err)
 	}

@@ -107,7 +107,7 @@ func newSurface(e *Density, blocks []block) *Surface {
 	at := 0
 	for _, r := range e.runs {
 		p := part{noise: at, cells: r.cells()}
-		at += r.solver.NoiseLen()
+		at += r.noise
 		for k := range d {
 			solved := slices.Contains(r.param, k) || k == e.alpha && len(blocks) > 0
 			own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })

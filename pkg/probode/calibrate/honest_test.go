@@ -110,7 +110,10 @@ func TestCalibratedSettings(t *testing.T) {
 	if got := last(c.Settings(Settings{StepSize: 1. / 8, Seed: 2})); got != want {
 		t.Errorf("sd %g with the settings of a calibration, want %g", got, want)
 	}
-	mesh := Measured{Mesh: Uniform(1. / 8)}
+	mesh, err := Setup{Method: m, Mesh: Uniform(1. / 8), Scaling: ScaleLocal}.Grid(ctx(), p, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if got := last(Settings{Mesh: mesh, Seed: 2, Alpha: c.Alpha}); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("sd %g on a measured grid, want %g", got, want)
 	}
@@ -131,11 +134,11 @@ func TestCalibratedSettings(t *testing.T) {
 	if _, err := calibrate.Run(ctx(), p, m, set); err == nil || !strings.Contains(err.Error(), "Scaling(7): want ScaleStep or ScaleLocal") {
 		t.Errorf("unknown scaling: %v", err)
 	}
-	// A grid with an event that moves, and a mesh that has local errors already.
-	if g, err := (Measured{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}).Grid(ctx(), p, m, nil, nil); err != nil || len(g.Local()) != 2*g.Steps() {
+	// A mesh that has local errors already.
+	if g, err := (Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Scaling: ScaleLocal}).Grid(ctx(), p, nil, nil); err != nil || len(g.Local()) != 2*g.Steps() {
 		t.Errorf("frozen: %v", err)
 	}
-	if _, err := (Measured{Mesh: Uniform(-1)}).Grid(ctx(), p, m, nil, nil); err == nil {
+	if _, err := (Setup{Method: m, Mesh: Uniform(-1), Scaling: ScaleLocal}).Grid(ctx(), p, nil, nil); err == nil {
 		t.Error("a grid that cannot be")
 	}
 }

@@ -146,7 +146,7 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	if mesh == nil {
 		mesh = probode.Uniform(c.s.StepSize)
 	}
-	g, err := mesh.Grid(ctx, p, m, c.theta, nil)
+	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(ctx, p, c.theta, nil)
 	if err != nil {
 		return err
 	}

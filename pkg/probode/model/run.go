@@ -45,7 +45,7 @@ func (r run) mesh(q *probode.Problem) probode.Mesh {
 // the events of q.
 func (r run) solve(ctx context.Context, q *probode.Problem, theta, directions []float64, when []*program, times []float64) (x, dx []float64, err error) {
 	d, n := q.Dim(), len(theta)
-	g, err := r.mesh(q).Grid(ctx, q, r.method, theta, times)
+	g, err := probode.Setup{Method: r.method, Mesh: r.mesh(q)}.Grid(ctx, q, theta, times)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -135,7 +135,7 @@ type drawer struct {
 
 // drawers returns at most as many drawers as there are blocks of paths.
 func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64, s Settings, blocks int) ([]*drawer, error) {
-	g, err := s.Mesh.Grid(ctx, p, m.Method, theta, nil)
+	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, theta, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -361,10 +361,10 @@ func TestAssessCancelled(t *testing.T) {
 
 func TestAssessBadSettings(t *testing.T) {
 	for want, s := range map[string]assess.Settings{
-		"step is 3":      {Steps: []float64{3}},
-		"step is -0.125": {Steps: []float64{0.5, -0.125}},
-		"Tolerance":      {Accurate: bayes.AccurateSolver{Tolerance: 2}},
-		"no Steps":       {Steps: []float64{}},
+		"step is 3":                   {Steps: []float64{3}},
+		"step is -0.125":              {Steps: []float64{0.5, -0.125}},
+		"want a number in [1e-15, 1)": {Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 2}}}},
+		"no Steps":                    {Steps: []float64{}},
 	} {
 		if a, err := assess.Run(context.Background(), assessPosterior(0.125), s); a != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
@@ -439,7 +439,7 @@ func TestAssessUnits(t *testing.T) {
 		}, assess.Settings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
 			Calibrate: calibrate.Settings{Paths: 100},
-			Accurate:  bayes.AccurateSolver{StepSize: 0.05, Method: probode.RungeKutta{}},
+			Accurate:  probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)},
 		})
 	}
 	a, b := of(1), of(persons)
@@ -575,7 +575,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 		}, assess.Settings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
 			Calibrate: calibrate.Settings{Paths: 40},
-			Accurate:  bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}, // Simpson's rule, exact for t²
+			Accurate:  probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, // Simpson's rule, exact for t²
 			Progress: func(_, _ int, doing string) {
 				if strings.HasPrefix(doing, "pcn") {
 					cancel() // the rest is not needed
@@ -660,7 +660,7 @@ func TestCertificateLynxHare(t *testing.T) {
 // A reference that is itself too rough gives no verdict, and says so.
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
 	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
-		Accurate: bayes.AccurateSolver{StepSize: 0.25}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+		Accurate: probode.Setup{Mesh: probode.Uniform(0.25)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
 		t.Errorf("%v, D = %g, warnings %q", v, a.Reference.D, a.Warnings)
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // certify makes the certificate of each step, at the modes of the reference posterior
@@ -86,8 +86,9 @@ func (a *Report) nearest(size float64) int {
 
 // solver is the accurate one.
 func (a *assessor) solver() certify.Solver {
-	if by := a.s.Accurate; by.StepSize > 0 {
-		return certify.Solver{Method: by.Method, StepSize: by.StepSize}
+	if by := a.s.Accurate; by.StepSize() > 0 {
+		return certify.Solver{Method: by.Method, StepSize: by.StepSize()}
 	}
-	return certify.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: a.s.Accurate.Tolerance}}
+	by, _ := a.s.Accurate.Mesh.(reference.Accurate)
+	return certify.Solver{Accurate: true, Tolerance: by.Tolerance}
 }

@@ -27,16 +27,16 @@ type reweighted struct {
 	name          string
 	method        probode.Method
 	steps         []float64
-	accurate      bayes.AccurateSolver
+	accurate      probode.Setup
 	draws, burnIn int // of each of four chains
 }
 
 // What is accurate is a matter of definition here: the posterior of a solver that is
 // different enough, and quick.
 var reweightedModels = []reweighted{
-	{"lynx-hare", probode.AdamsMoulton{Steps: 1}, []float64{1, 0.75, 0.5, 0.25}, bayes.AccurateSolver{Method: probode.RungeKutta{}, StepSize: 0.1}, 1000, 1500},
-	{"fitzhugh-nagumo", probode.AdamsMoulton{Steps: 1}, []float64{0.2, 0.1, 0.07, 0.05, 0.025}, bayes.AccurateSolver{Method: probode.RungeKutta{}, StepSize: 0.05}, 1000, 1000},
-	{"pk-mm", probode.AdamsMoulton{Steps: 1}, []float64{1.75, 1, 0.5, 0.25}, bayes.AccurateSolver{Method: probode.RungeKutta{}, StepSize: 0.125}, 1000, 1000},
+	{"lynx-hare", probode.AdamsMoulton{Steps: 1}, []float64{1, 0.75, 0.5, 0.25}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}, 1000, 1500},
+	{"fitzhugh-nagumo", probode.AdamsMoulton{Steps: 1}, []float64{0.2, 0.1, 0.07, 0.05, 0.025}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.05)}, 1000, 1000},
+	{"pk-mm", probode.AdamsMoulton{Steps: 1}, []float64{1.75, 1, 0.5, 0.25}, probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.125)}, 1000, 1000},
 }
 
 // covered counts in how many of the seeds the interval of 95 % of the mean, and of
@@ -87,7 +87,7 @@ func (r reweighted) posterior(t *testing.T) *bayes.Posterior {
 func (r reweighted) truth(t *testing.T, draws int) diag.Summary {
 	t.Helper()
 	p := r.posterior(t)
-	p.Method, p.Mesh = r.accurate.Method, probode.Uniform(r.accurate.StepSize)
+	p.Setup = r.accurate
 	chains, err := bayes.Sample(context.Background(), p, bayes.Deterministic{}, mcmc.Settings{Draws: draws, BurnIn: 3000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A ladder of tolerances, explicit and stiff: the steps are chosen again at every θ,
@@ -78,8 +79,8 @@ func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
 	adaptive := assessPosterior(0.25)
 	adaptive.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.3, Absolute: []float64{0.1}}}
 	for _, p := range []*bayes.Posterior{assessPosterior(0.25), adaptive} {
-		for _, by := range []*bayes.AccurateSolver{{}, {Method: probode.RungeKutta{}, StepSize: 1. / 64}} {
-			c, err := bayes.Sample(context.Background(), p, bayes.DelayedAcceptance{Accurate: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
+		for _, by := range []probode.Setup{{Mesh: reference.Accurate{}}, {Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}} {
+			c, err := bayes.Sample(context.Background(), p, bayes.DelayedAcceptance{Second: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
 			if err != nil {
 				t.Fatal(err)
 			}

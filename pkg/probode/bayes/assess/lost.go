@@ -68,7 +68,7 @@ func (a *assessor) lostAround(d *draws) (share float64, err error) {
 		return 0, err
 	}
 	defer coarse.Bind(a.ctx)()
-	fine, err := a.s.Accurate.Density(a.p)
+	fine, err := bayes.NewDensity(a.p.SolvedBy(a.s.Accurate))
 	if err != nil {
 		return 0, err
 	}

@@ -6,8 +6,10 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A coarse solver can make modes that are not there, and lose ones that are. The
@@ -69,11 +71,11 @@ func (a *assessor) findModes() error {
 	}
 	// What all steps have lost, a solver with a loose error control has not. If not
 	// even that can be solved, the reference will tell.
-	if by := a.s.Accurate; by.StepSize == 0 {
-		by.Tolerance = max(looseTolerance, by.Tolerance)
+	if by, ok := a.s.Accurate.Mesh.(reference.Accurate); ok {
+		by.Relative = max(looseTolerance, by.Relative)
 		loose := search
-		loose.From, loose.Solver, loose.Points, loose.Starts = a.known, &by, 150, 8
-		if m, err := a.p.FindModes(a.telling("modes, error control"), loose); err == nil {
+		loose.From, loose.Points, loose.Starts = a.known, 150, 8
+		if m, err := a.p.SolvedBy(probode.Setup{Mesh: by}).FindModes(a.telling("modes, error control"), loose); err == nil {
 			add(m)
 		} else if a.ctx.Err() != nil {
 			return err
@@ -82,8 +84,8 @@ func (a *assessor) findModes() error {
 	// The reference costs more than the steps do, and its modes are as a rule
 	// among those that are known.
 	byReference := search
-	byReference.From, byReference.Solver, byReference.Points, byReference.Starts = a.known, &a.s.Accurate, 60, 4
-	if m, err := a.p.FindModes(a.telling("modes, reference"), byReference); err == nil {
+	byReference.From, byReference.Points, byReference.Starts = a.known, 60, 4
+	if m, err := a.p.SolvedBy(a.s.Accurate).FindModes(a.telling("modes, reference"), byReference); err == nil {
 		a.reference, a.out.ReferenceModes = m, modesOf(m)
 		add(m)
 	} else if a.ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 func caseOf(t *testing.T, name string) *bayes.Posterior {
@@ -158,7 +159,7 @@ func TestModes(t *testing.T) {
 		return out
 	}
 	stuck := &mcmc.Chains{Names: []string{"beta0", "beta1"}, Draws: [][][]float64{draw(m.Modes[0].Theta, 50), draw(m.Modes[0].Theta, 50)}}
-	text, err := assess.Modes(context.Background(), p, m, stuck, bayes.AccurateSolver{})
+	text, err := assess.Modes(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,12 +173,12 @@ func TestModes(t *testing.T) {
 			stuck.Draws[0][k] = m.Modes[1].Theta
 		}
 	}
-	if text, err = assess.Modes(context.Background(), p, m, stuck, bayes.AccurateSolver{}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
+	if text, err = assess.Modes(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
 		t.Errorf("error %v, text\n%s", err, text)
 	}
 	one := *m
 	one.Modes = m.Modes[:1]
-	if text, err = assess.Modes(context.Background(), p, &one, stuck, bayes.AccurateSolver{}); text != "" || err != nil {
+	if text, err = assess.Modes(context.Background(), p, &one, stuck, probode.Setup{Mesh: reference.Accurate{}}); text != "" || err != nil {
 		t.Errorf("one mode: %q, error %v", text, err)
 	}
 }

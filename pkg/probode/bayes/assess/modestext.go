@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -21,19 +22,18 @@ import (
 // against those of the posterior by an accurate solver; "" if there is only one that
 // holds a hundredth of the mass. It searches from the modes, and from few draws of the
 // prior.
-func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by bayes.AccurateSolver) (string, error) {
+func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(heavy(modesOf(m))) < 2 {
 		return "", nil
 	}
-	search := bayes.ModeSearch{Solver: &by, Points: 60, Starts: 4}
+	search := bayes.ModeSearch{Points: 60, Starts: 4}
 	for _, k := range m.Modes {
 		search.From = append(search.From, k.Theta)
 	}
-	reference, err := p.FindModes(ctx, search)
+	reference, err := p.SolvedBy(by).FindModes(ctx, search)
 	if err != nil {
 		return "", fmt.Errorf("modes of the reference posterior: %w", err)
 	}
-	search.Solver = nil
 	paired, err := pair(ctx, p, m, reference, search)
 	if err != nil {
 		return "", err

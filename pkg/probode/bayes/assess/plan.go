@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Settings says what Assess is to do. The zero value is ready for use.
@@ -69,8 +70,9 @@ type Settings struct {
 	// 4000.
 	Weighed int
 
-	// Accurate says how. Its Workers and Progress have no meaning here.
-	Accurate bayes.AccurateSolver
+	// Accurate says how; its Method and Mesh, where they are nil, are those of the
+	// posterior. The zero value is the setup of reference.Accurate.
+	Accurate probode.Setup
 
 	// Calibrate says how α is found. Zero Paths means 400.
 	Calibrate calibrate.Settings
@@ -161,8 +163,10 @@ func newAssessor(ctx context.Context, p *bayes.Posterior, s Settings) (*assessor
 		s.Calibrate.Paths = 400
 	}
 	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
-	s.Accurate.Workers, s.Accurate.Progress = s.Chains.Workers, nil
-	if _, err := s.Accurate.Density(p); err != nil {
+	if s.Accurate.Equal(probode.Setup{}) {
+		s.Accurate.Mesh = reference.Accurate{}
+	}
+	if _, err := bayes.NewDensity(p.SolvedBy(s.Accurate)); err != nil {
 		return nil, err
 	}
 	s.Calibrate.Seed, s.Calibrate.Workers, s.Calibrate.Progress = s.Chains.Seed, s.Chains.Workers, nil

@@ -66,14 +66,14 @@ func (a *assessor) tryDelayed() error {
 		}
 	}
 	if f > 0 {
-		by := bayes.DelayedAcceptance{CoarseStep: top.StepSize}
+		by := bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(top.StepSize)}}
 		if top.StepSize == 0 {
-			by.CoarseMesh = probode.Frozen{Tolerance: top.Tolerance}
+			by.First.Mesh = probode.Frozen{Tolerance: top.Tolerance}
 		}
 		add(a.frozen(f), by, fmt.Sprintf("delayed acceptance, %v before %v", top, st), 2000)
 	}
 	if a.modes[0] != nil {
-		add(a.frozen(0), bayes.DelayedAcceptance{Accurate: &a.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
+		add(a.frozen(0), bayes.DelayedAcceptance{Second: a.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
 	}
 	return nil
 }

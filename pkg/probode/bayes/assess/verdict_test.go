@@ -41,7 +41,7 @@ func shifted(prior bayes.Distribution, y, sigma float64) *bayes.Posterior {
 var halfCauchy = bayes.Truncated{Of: distuv.StudentsT{Mu: 0, Sigma: 1, Nu: 1}, Min: 0, Max: math.Inf(1)}
 
 // simpson solves shifted exactly, and quickly.
-var simpson = bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}
+var simpson = probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}
 
 // A half-Cauchy prior and a datum that says nothing: the posterior is the prior, has
 // no mean, and median 1 and central 68 % from tan(π/2 · .1587) = .2544 to
@@ -200,7 +200,7 @@ func TestBolusesThatAreSteppedOver(t *testing.T) {
 // are those of an explicit method that is at the edge of its stability at the mode.
 func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
 	p := assessPosterior(1. / 64)
-	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{StepSize: 0.5, Method: probode.RungeKutta{}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.D > 0.01) || a.Reference.Points < 50 {
 		t.Errorf("%v, %+v", v, a.Reference)
 	}
@@ -208,12 +208,12 @@ func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
 	if !a.Reference.Found || !strings.Contains(a.Answer(), "would do") || !strings.Contains(a.Answer(), "h = 0.") {
 		t.Fatalf("%+v, answer %q", a.Reference, a.Answer())
 	}
-	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{StepSize: a.Reference.Wanted.StepSize, Method: probode.RungeKutta{}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(a.Reference.Wanted.StepSize)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if !(a.Reference.D <= 0.01) {
 		t.Errorf("what would do has D = %g", a.Reference.D)
 	}
 	// A tolerance that is too loose.
-	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: bayes.AccurateSolver{Tolerance: 0.5}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 0.5}}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if !(a.Reference.D <= 0.01) && !a.Reference.Found {
 		t.Errorf("tolerance 0.5: %+v", a.Reference)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -78,7 +79,7 @@ func (a *assessor) rawWeights(d *draws) error {
 	if len(rest.Draws[0]) == 0 {
 		return nil
 	}
-	w, err := bayes.Reweight(a.ctx, d.p, &rest, a.s.Accurate)
+	w, err := bayes.Reweight(a.ctx, d.p, &rest, a.s.Accurate, a.s.Chains.Workers)
 	if err != nil {
 		return err
 	}
@@ -294,13 +295,13 @@ func (a *assessor) errors() error {
 
 // pathError returns the error of the classical solution at theta and the times
 // of the data: see Step.Error. It is NaN if one of the solvers fails.
-func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by bayes.AccurateSolver) float64 {
+func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by probode.Setup) float64 {
 	coarse, err := bayes.NewDensity(p)
 	if err != nil {
 		return math.NaN()
 	}
 	defer coarse.Bind(ctx)()
-	fine, err := by.Density(p)
+	fine, err := bayes.NewDensity(p.SolvedBy(by))
 	if err != nil {
 		return math.NaN()
 	}

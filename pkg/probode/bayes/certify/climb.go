@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Certificates are made at modes of the reference's posterior. A climb by the reference
@@ -46,12 +47,8 @@ func (c *Certifier) searchReference(s Settings, from [][]float64) ([][]float64, 
 	if !c.reference.Accurate {
 		return nil, nil
 	}
-	q := *c.p
-	if q.Mesh == nil {
-		q.Mesh = probode.Uniform(shortest(c.p) / unused)
-	}
-	fine, err := q.FindModes(c.ctx, bayes.ModeSearch{Seed: s.Seed, From: from, Points: 60, Starts: 4,
-		Solver: &bayes.AccurateSolver{Tolerance: c.reference.Tolerance.Relative}})
+	q := c.p.SolvedBy(probode.Setup{Mesh: reference.Accurate{Tolerance: c.reference.Tolerance}})
+	fine, err := q.FindModes(c.ctx, bayes.ModeSearch{Seed: s.Seed, From: from, Points: 60, Starts: 4})
 	if err != nil {
 		return nil, c.ctx.Err() // the modes of the solver in question have to suffice
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A Solver is a setting of a solver: a method with a step size, a method under
@@ -33,7 +34,7 @@ func (s Solver) String() string {
 	how := ""
 	switch {
 	case s.Accurate:
-		return bayes.AccurateSolver{Tolerance: s.Tolerance.Relative}.String()
+		return reference.Accurate{Tolerance: s.Tolerance}.String()
 	case s.Controlled():
 		how = s.Tolerance.String()
 	case s.StepSize > 0:
@@ -57,12 +58,7 @@ func (s Solver) density(p *bayes.Posterior) (*bayes.Density, error) {
 	q := *p
 	switch {
 	case s.Accurate:
-		// The grid has no part in the solution, but a density is not made
-		// without one.
-		if q.Mesh == nil {
-			q.Mesh = probode.Uniform(shortest(p) / unused)
-		}
-		return bayes.AccurateSolver{Tolerance: s.Tolerance.Relative}.Density(&q)
+		return bayes.NewDensity(q.SolvedBy(probode.Setup{Mesh: reference.Accurate{Tolerance: s.Tolerance}}))
 	case s.Controlled():
 		q.Mesh, q.GridAt = probode.Adaptive{Tolerance: s.Tolerance}, nil
 	case s.StepSize > 0:
@@ -73,10 +69,6 @@ func (s Solver) density(p *bayes.Posterior) (*bayes.Density, error) {
 	}
 	return bayes.NewDensity(&q)
 }
-
-// unused is the number of steps of a grid that is not solved on: enough for any
-// method to start.
-const unused = 16
 
 // shortest returns the length of the shortest of the spans.
 func shortest(p *bayes.Posterior) float64 {

@@ -25,8 +25,8 @@ func (elliptical) Target() bayes.Target {
 	return bayes.Target{Distribution: bayes.Joint, Reweightable: true}
 }
 
-func (elliptical) Check(p *bayes.Posterior) error {
-	if p.Alpha == 0 {
+func (elliptical) Check(d *bayes.Density) error {
+	if d.Posterior().Alpha == 0 {
 		return errors.New("elliptical slices: there is no noise to move")
 	}
 	return nil

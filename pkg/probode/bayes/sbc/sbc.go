@@ -106,10 +106,11 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s Setti
 	if ctx == nil || sampler == nil {
 		return nil, errors.New("sbc: the context or the sampler is nil")
 	}
-	if _, err := bayes.NewDensity(p); err != nil {
+	d, err := bayes.NewDensity(p)
+	if err != nil {
 		return nil, err
 	}
-	if err := sampler.Check(p); err != nil {
+	if err := sampler.Check(d); err != nil {
 		return nil, err
 	}
 	out := &Result{Sampler: sampler, Names: append(names(p), "log_lik"), Draws: s.Ranks}

@@ -57,8 +57,8 @@ func TestSBC(t *testing.T) {
 		bayes.PCNWithinGibbs{Proposal: calibrationWalk},
 		bayes.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
 		bayes.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
-		bayes.DelayedAcceptance{CoarseStep: 0.5, Proposal: calibrationWalk},
-		bayes.DelayedAcceptance{CoarseStep: 0.5, Noise: true, Proposal: calibrationWalk},
+		bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: calibrationWalk},
+		bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: calibrationWalk},
 		bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: calibrationWalk}},
 	} {
 		r, err := sbc.Run(context.Background(), p, s, sbc.Settings{Sets: 40, Ranks: 9, Independent: 2, BurnIn: 400, Seed: 4})

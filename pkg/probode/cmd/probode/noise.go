@@ -26,7 +26,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 		to.Alpha = a
 		return nil
 	}
-	if g, err := (probode.Measured{Mesh: to.Mesh}).Grid(ctx, p, m, nil, to.Times); s.noise == "" && err == nil {
+	if g, err := (probode.Setup{Method: m, Mesh: to.Mesh, Scaling: probode.ScaleLocal}).Grid(ctx, p, nil, to.Times); s.noise == "" && err == nil {
 		to.Mesh = g
 	}
 	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed})

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
@@ -174,7 +176,7 @@ func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings,
 	if err != nil {
 		return nil // other machines have the others
 	}
-	table, err := assess.Modes(ctx, p, p.Modes, chains, bayes.AccurateSolver{Workers: s.Workers})
+	table, err := assess.Modes(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		if ctx.Err() != nil {
 			return stopped("the chains are drawn; stopped in the search for modes of the accurate posterior")
@@ -196,12 +198,12 @@ func (m *model) scheme() string {
 	case m.file != "" && !m.set("method") && !m.set("step"):
 		return samplerName(bayes.Deterministic{})
 	}
-	return samplerName(bayes.DelayedAcceptance{Accurate: &bayes.AccurateSolver{}})
+	return samplerName(bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 }
 
 // samplers are those that go by a name on the command line, in their usual settings.
 var samplers = []bayes.Sampler{
-	bayes.DelayedAcceptance{Accurate: &bayes.AccurateSolver{}},
+	bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	bayes.Deterministic{},
 	bayes.PCNWithinGibbs{},
 	bayes.PseudoMarginal{},

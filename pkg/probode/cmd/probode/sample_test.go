@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -170,7 +171,7 @@ func TestSampleErrors(t *testing.T) {
 // TestSamplers takes each name to the scheme with that name.
 func TestSamplers(t *testing.T) {
 	for _, s := range samplers {
-		if got, err := samplerNamed(samplerName(s)); err != nil || got != s {
+		if got, err := samplerNamed(samplerName(s)); err != nil || !reflect.DeepEqual(got, s) {
 			t.Errorf("%s is %v, %v", samplerName(s), got, err)
 		}
 	}

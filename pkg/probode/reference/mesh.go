@@ -1,0 +1,135 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Accurate is the probode.Mesh of Solve: the states at the times, without noise, for
+// inference in which accuracy counts more than time. The Method of the Setup has no
+// part in it.
+//
+// A solution that claims a large error of its own, as one that has stepped over a jump
+// of f that is no event, is made again with a tolerance a hundred times smaller; if
+// that claims no less, the solve fails.
+type Accurate struct {
+	// Tolerance bounds the error of a step. A Relative of zero, without Absolute,
+	// means 1e-10: what matters is the log likelihood, and a thousand observations,
+	// each known to a thousandth of the state, change that by 1e-4.
+	probode.Tolerance
+}
+
+func (a Accurate) tolerance() probode.Tolerance {
+	if a.Relative == 0 && a.Absolute == nil {
+		return probode.Tolerance{Relative: 1e-10}
+	}
+	return a.Tolerance
+}
+
+func (a Accurate) String() string {
+	if a.Absolute == nil {
+		return fmt.Sprintf("reference with tolerance %.4g", a.tolerance().Relative)
+	}
+	return "reference with " + a.Tolerance.String()
+}
+
+// NeedsMethod reports false.
+func (Accurate) NeedsMethod() bool { return false }
+
+// Bind returns a Path without noise. The times must increase; those that rounding has
+// left just outside of the span are moved into it.
+func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _, times []float64) (probode.Path, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if times == nil {
+		return nil, fmt.Errorf("%s: %v: want the times of the states", title(p), a)
+	}
+	if t := a.tolerance(); t.Relative != 0 && !(t.Relative >= 1e-15 && t.Relative < 1) {
+		return nil, fmt.Errorf("%s: %v: want a number in [1e-15, 1)", title(p), a)
+	}
+	times = slices.Clone(times)
+	for i, t := range times {
+		times[i] = min(max(t, p.Span[0]), p.Span[1])
+	}
+	return &accuratePath{by: a, p: p, times: times, first: make([]float64, p.Dim())}, nil
+}
+
+type accuratePath struct {
+	by    Accurate
+	p     *probode.Problem
+	times []float64
+	first []float64 // the state at the start
+	work  int
+}
+
+func (a *accuratePath) NoiseLen() int { return 0 }
+
+func (a *accuratePath) Work() int { return a.work }
+
+func (a *accuratePath) Clone() probode.Path {
+	c := *a
+	c.first = make([]float64, len(a.first))
+	return &c
+}
+
+func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) error {
+	const again, fails = 1e-5, 1e-3
+	a.work = 0
+	a.p.Initial(a.first, theta)
+	tol := a.by.tolerance()
+	x, claim, err := a.solve(ctx, theta, tol)
+	finer := tol
+	finer.Relative = max(tol.Relative/100, 1e-13)
+	if (err != nil || claim > max(again, 1e3*tol.Relative)) && ctx.Err() == nil && finer.Relative < tol.Relative {
+		if y, c, e := a.solve(ctx, theta, finer); e == nil && !(c >= claim) {
+			x, claim, err = y, c, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case claim > max(fails, 1e4*tol.Relative):
+		return fmt.Errorf("%s: %v claims an error of %.2g of the largest value: declare what breaks f as events, or take a smaller tolerance", title(a.p), a.by, claim)
+	}
+	copy(dst, x)
+	return nil
+}
+
+// solve returns the states and their claimed error, relative to the largest values.
+func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.Tolerance) (x []float64, claim float64, err error) {
+	sol, err := Solve(ctx, a.p, a.times, Settings{Tolerance: tol, Theta: theta})
+	if err != nil {
+		return nil, math.Inf(1), err
+	}
+	a.work += sol.Steps + sol.Rejected
+	return sol.X, relativeClaim(a.first, sol.X, sol.Error), nil
+}
+
+// relativeClaim returns the largest claimed error, of states x at several times, in
+// units of the largest value of its component. A component that is nothing beside
+// the others, or beside what it was at first, is taken to be as large as a millionth of
+// that: its claim may be far above itself.
+func relativeClaim(first, x, claimed []float64) float64 {
+	d, all := len(first), 0.0
+	top := make([]float64, d)
+	for k, v := range first {
+		top[k] = 1e-6 * math.Abs(v)
+		all = max(all, math.Abs(v))
+	}
+	for i, v := range x {
+		top[i%d] = max(top[i%d], math.Abs(v))
+		all = max(all, math.Abs(v))
+	}
+	worst := 0.0
+	for i, e := range claimed {
+		if unit := max(top[i%d], 1e-6*all); e > worst*unit {
+			worst = e / unit
+		}
+	}
+	return worst
+}
