@@ -8,6 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // Derivatives along the path are those of differences: with what is observed by name, by a
@@ -35,7 +36,7 @@ func TestDerivativesAlongThePath(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		accurate, err := bayes.AccurateSolver{}.Density(p)
+		accurate, err := bayes.NewDensity(p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
 		if err != nil {
 			t.Fatal(err)
 		}

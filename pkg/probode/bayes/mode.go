@@ -61,10 +61,8 @@ type Modes struct {
 
 	Tried, Solved int // as of a Mode
 
-	// Work is what the search took in solves: the steps of the posterior's own
-	// solver in units of those of one solution of all the equations; those of an
-	// AccurateSolver are not counted. Seconds is the time. What is said of the
-	// rate of effective draws counts both.
+	// Work is the number of solutions that the search took: its steps, in units of
+	// the steps of one solution of all the equations. Seconds is the time.
 	Work, Seconds float64
 }
 
