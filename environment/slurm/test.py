@@ -76,7 +76,7 @@ def main():
             logs = "".join(p.read_text() for p in sorted(work.glob("slurm-*.out")))
             sys.exit(f"the job that merges is {state}:\n{logs}")
         compare(work, "one", "slurm")
-        print(f"Slurm: task {KILLED} killed, requeued {restarts} time, went on at {percent} %: the same bytes; {time.monotonic() - begin:.0f} s in all")
+        print(f"Slurm: task {KILLED} killed, requeued {restarts} time, continued at {percent} %: the same bytes; {time.monotonic() - begin:.0f} s in all")
 
 
 def kill(work, run, task):
@@ -97,10 +97,10 @@ def kill(work, run, task):
     if not part.with_name(f"chain-{KILLED}.state").exists() or not part.exists():
         sys.exit("the task that was killed has left no state")
     run("scontrol", "requeue", task)
-    went = wait("the task to go on", lambda: re.search(r"going on at (\d+) %", log.read_text()))
+    went = wait("the task to continue", lambda: re.search(r"continuing at (\d+) %", log.read_text()))
     restarts = int(field(run, task, "Restarts"))
     if restarts != 1 or int(went[1]) < 10:
-        sys.exit(f"the task was restarted {restarts} times and went on at {went[1]} %")
+        sys.exit(f"the task was restarted {restarts} times and continued at {went[1]} %")
     return went[1], restarts
 
 

@@ -22,17 +22,17 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const assessHelp = `Tells whether the error of an ODE solver matters for a posterior, and at which
-step: it samples with each of a ladder of step sizes, once as if the solver were
-exact and once with its error in the model, sets both against the posterior of an
-accurate solver, and names the largest step at which nothing is lost. This line is
-enough to begin with; half a minute later the answer is in the terminal, with a
-figure in out.html and all numbers in out.csv:
+const assessHelp = `Does the error of an ODE solver matter for a posterior, and from which step on?
+assess samples with each of several step sizes, once as if the solver were exact
+and once with its error in the model. It compares both with the posterior of an
+accurate solver, and names the largest step that is small enough. This example takes
+half a minute. It prints the answer, and writes a figure to out.html and all numbers
+to out.csv:
 
   probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25 -out out.html
 
-With -rtol in the place of -steps it judges a solver that chooses its steps by error
-control, again at every θ, as dp5 and radau5 in the likelihoods of other programs do:
+-rtol instead of -steps judges a solver with error control, which chooses its steps
+again for every θ, as in the likelihoods of most other programs:
 
   probode assess -case lynx-hare -method dp5 -rtol 1e-1,1e-2,1e-3 -out out.html
 
@@ -46,19 +46,19 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
-	ladder := flags.String("steps", "", "`list` of step sizes; none: -step and its half, quarter and eighth")
-	rtol := flags.String("rtol", "", "`list` of relative tolerances in the place of -steps: the steps come from error control, again for all parameters")
-	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each of -rtol, or one for all; none: a thousandth of -rtol of the largest size of a component")
-	name := flags.String("scheme", "pcn", "inference with the solver's error in the model: "+samplerNames())
-	threshold := flags.Float64("threshold", 0.1, "bias in posterior standard deviations, and relative change of these, that does not matter")
-	confidence := flags.Float64("confidence", 0.95, "of the interval of each number that has to lie on one side of the threshold, from 0.5 to below 1")
-	auto := flags.Bool("auto", false, "go on with more draws while a step is undecided, up to -budget; the verdicts share the error of four looks")
-	budget := flags.String("budget", "", "for -auto: `draws` of each chain, or a time such as 10m, or both as 50000,10m; none: eight times the draws of the first look")
-	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws give")
-	weighed := flags.Int("weighed", 4000, "draws of each step at which the equations are solved accurately")
-	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
-	page := flags.String("out", "", "`file` for the page with the figure, .html; the numbers go beside it, as .csv")
-	machine := flags.String("json", "", "`file` for all that was found, for programs: docs/json.md; - is standard output")
+	ladder := flags.String("steps", "", "`list` of step sizes; none: -step, and its half, quarter and eighth")
+	rtol := flags.String("rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps, again for every θ")
+	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
+	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
+	threshold := flags.Float64("threshold", 0.1, "largest bias, in posterior sd, and largest relative change of an sd that do not matter")
+	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; from 0.5 to below 1")
+	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; up to four interim analyses share the confidence")
+	budget := flags.String("budget", "", "for -auto: `draws` of each chain, a time such as 10m, or both as 50000,10m; none: eight times the draws of the first analysis")
+	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws gives")
+	weighed := flags.Int("weighed", 4000, "number of draws of each step at which the equations are solved accurately")
+	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
+	page := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
+	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, assessHelp, out); err != nil {
 		return err
@@ -77,7 +77,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-confidence %g: want a number from 0.5 to below 1", *confidence)
 	case *budget != "" && !*auto:
 		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
-	case m.chains > maxWorkers: // all of them are in memory
+	case m.chains > maxWorkers: // all draws are kept in memory
 		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, maxWorkers)
 	case *weighed < 100 || *weighed > maxDraws:
 		return fmt.Errorf("-weighed %d: want a number from 100 to %d", *weighed, maxDraws)
@@ -132,13 +132,13 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	show := display("assessment")
 	at := ""
 	s.Progress = func(done, total int, doing string) {
-		at, _, _ = strings.Cut(doing, ": ") // what follows are rates and counts
+		at, _, _ = strings.Cut(doing, ": ") // the next lines are rates and counts
 		if !*quiet {
 			show(done, total, doing)
 		}
 	}
 	a, failed := assess.Run(ctx, p, s)
-	show(1, 1, "") // takes the line away
+	show(1, 1, "") // removes the line
 	if errors.Is(failed, context.Canceled) && at != "" {
 		failed = stopped("stopped (" + at + ")")
 	}
@@ -148,7 +148,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	words := found.beside(out)
 	fmt.Fprint(words, a)
 	if failed != nil {
-		fmt.Fprintln(words, "warning: stopped before the end: this is what had been done")
+		fmt.Fprintln(words, "warning: stopped before the end: these are the results so far")
 	}
 	if err := found.write(out, a.WriteJSON); err != nil {
 		return err
@@ -171,7 +171,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// title names the model as it was given.
+// title returns the name under which the model was given.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
 
 func parseSteps(text string) ([]float64, error) {
@@ -213,8 +213,7 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 	return draws, within, nil
 }
 
-// assessPage returns the page: the answer, the figure, what to beware of, and
-// the tables.
+// assessPage returns the page: the answer, the figure, the warnings, and the tables.
 func assessPage(a *assess.Report, title string) (string, error) {
 	figure, err := viz.HTML(plots.Assessment(a))
 	if err != nil {
@@ -239,7 +238,7 @@ func assessPage(a *assess.Report, title string) (string, error) {
 		b.WriteString(along)
 	}
 	if a.Warnings != nil {
-		b.WriteString("<h2>What to beware of</h2>\n<ul>\n")
+		b.WriteString("<h2>Warnings</h2>\n<ul>\n")
 		for _, w := range a.Warnings {
 			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(w))
 		}

@@ -105,7 +105,7 @@ func TestStopped(t *testing.T) {
 	}{
 		{append([]string{"assess"}, study...), "stopped (modes, h = 0.5)"},
 		{append([]string{"sample", "-scheme", "pcn", "-dir", t.TempDir()}, study[:3]...), "stopped"},
-		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to go on"},
+		{append([]string{"sample", "-scheme", "deterministic", "-dir", t.TempDir()}, study[:3]...), "stopped at 0 %; run the same command to continue"},
 		{[]string{"sbc", "-quiet"}, "stopped"},
 	} {
 		var out strings.Builder

@@ -17,20 +17,20 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling:
-the difference D of what two solvers expect of the data, in units of the errors of
-observation, and by how much each parameter moves, in posterior standard
-deviations. Below ½ no parameter moves by more than D, to first order (by √2 D
-with an unknown noise scale). It does not speak of widths, nor of modes that it
-was not shown; assess does.
+const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
+computes D, the difference between the predictions of the solver and of an accurate
+one, in units of the errors of observation, and the shift of each parameter in
+posterior standard deviations. If D is below ½, no parameter moves by more than D,
+to first order (by √2 D with an unknown noise scale). certify says nothing about
+widths, or about modes that it has not found; assess does.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
   probode certify -case lynx-hare -method dp5 -rtol 1e-3,1e-4,1e-5
   probode certify -case lynx-hare -method radau5 -rtol 1e-3 -enough
 
-With -enough the largest step size, or with -rtol or -atol the largest tolerance,
-is searched for with which every shift stays below the threshold, at the modes and
-at draws around them.
+-enough searches for the largest step size, or with -rtol or -atol for the largest
+tolerance, at which every shift is below the threshold, at the modes and at draws
+around them.
 
 ` + modelHelp + `
 The flags:
@@ -42,17 +42,17 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	ladder := flags.String("steps", "", "`list` of step sizes; none: -step, or that of the case, and its half, quarter and eighth")
-	rtol := flags.String("rtol", "", "`list` of relative tolerances: the steps come from error control, again for all parameters")
-	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each of -rtol, or one for all; none: a thousandth of -rtol of the largest size of a component")
-	threshold := flags.Float64("threshold", 0.1, "shift in posterior standard deviations that does not matter")
+	ladder := flags.String("steps", "", "`list` of step sizes; none: the step of -step or of the case, and its half, quarter and eighth")
+	rtol := flags.String("rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
+	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
+	threshold := flags.Float64("threshold", 0.1, "largest shift, in posterior sd, that does not matter")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
-	strict := flags.Bool("strict", false, "with -enough: have D below the threshold, not only the shifts")
-	at := flags.String("at", "", "with -model, the point to look at instead of a search for modes: nominal, or `name=value,…` with the others nominal")
-	line := flags.String("line", "", "`parameter` along which the log likelihood is drawn, by each solver and the reference: see -out")
+	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")
+	at := flags.String("at", "", "with -model: a point to use instead of a search for modes, nominal or `name=value,…`; other parameters are nominal")
+	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
-	file := flags.String("json", "", "`file` for the numbers, for programs: docs/json.md; - is standard output")
+	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
 	if err := parse(flags, args, certifyHelp, out); err != nil {
 		return err
 	}
@@ -115,8 +115,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	return numbers.write(out, all.WriteJSON)
 }
 
-// drawLine draws the log likelihood along a parameter, to both sides of the first
-// mode.
+// drawLine draws the log likelihood along a parameter, on both sides of the first mode.
 func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificate, name, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {
@@ -153,11 +152,11 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificat
 	return outFile{"out", path}.write(nil, func(w io.Writer) error { _, err := w.Write(picture); return err })
 }
 
-// lineWidth is the half width of the figure of -line in posterior sd: the moves that
-// a sampler makes.
+// lineWidth is half the width of the figure of -line, in posterior sd: about the length of
+// a move of a sampler.
 const lineWidth = 0.5
 
-// certifySolvers are the settings that the flags list.
+// certifySolvers returns the solvers that the flags list.
 func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]certify.Solver, error) {
 	var out []certify.Solver
 	if rtol == "" && atol == "" {
@@ -210,7 +209,7 @@ func parseTolerances(rtol, atol string) ([]probode.Tolerance, error) {
 		return nil, err
 	}
 	if rel != nil && len(abs) > 1 && len(abs) != len(rel) {
-		return nil, fmt.Errorf("-atol %s: %d numbers for %d of -rtol: want one for each, or one for all", clip(atol), len(abs), len(rel))
+		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", clip(atol), len(abs), len(rel))
 	}
 	for i := range max(len(rel), len(abs)) {
 		var t probode.Tolerance

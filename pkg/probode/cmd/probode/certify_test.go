@@ -92,7 +92,7 @@ func TestCertifyErrors(t *testing.T) {
 		{"-case dragons -steps 1,zero", `-steps 1,zero: "zero"`},
 		{"-case dragons -steps 1 -rtol 1", "-steps and -rtol or -atol"},
 		{"-case dragons -rtol -1", "-rtol -1"},
-		{"-case dragons -rtol 1e-3,1e-4 -atol 1,2,3", "3 numbers for 2 of -rtol"},
+		{"-case dragons -rtol 1e-3,1e-4 -atol 1,2,3", "3 numbers for 2 numbers of -rtol"},
 		{"-case dragons -threshold 0", "-threshold 0"},
 		{"-case dragons -reference 1", "-reference 1"},
 		{"-case dragons -strict", "-strict has no meaning"},

@@ -14,16 +14,16 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-const fitHelp = `Fits a model to its data: searches for the largest likelihood, without priors,
-from many starts, within the bounds of the parameters.
+const fitHelp = `Fits a model to its data: searches for the largest likelihood from many starts, within
+the bounds of the parameters and without priors.
 
   probode fit -model problem.yaml -starts 50 -out waterfall.png
 
-Each search is BFGS with exact gradients; with Laplace errors, whose likelihood has
-kinks, sequential quadratic programming. The table has an optimum a line, best
-first, and the number of searches that ended there, to .01 of the log-likelihood:
-an optimum that few have found may not be the best there is. The picture, .png,
-.svg or .html, shows how far each search ended below the best.
+Each search is Fisher's scoring with exact derivatives. With Laplace errors the
+likelihood has kinks, which the search takes into account. The table has a row for each
+optimum, the best first, with the number of searches that ended there, to within .01 of
+the log-likelihood. If few searches found the best optimum, there may be a better one.
+The figure, .png, .svg or .html, shows how far below the best each search ended.
 
 The flags:
 
@@ -32,10 +32,10 @@ The flags:
 // fit writes the optima of a multi-start search.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
-	name := flags.String("model", "", "`file` of the model, YAML: ours or PEtab's")
+	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
 	starts := flags.Int("starts", 20, "`number` of searches")
 	seed := flags.Uint64("seed", 1, "seed of the starts")
-	file := flags.String("out", "", "`file` for the picture: .png, .svg or .html")
+	file := flags.String("out", "", "`file` for the figure: .png, .svg or .html")
 	if err := parse(flags, args, fitHelp, out); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	}
 	show := display("searches")
 	optima, err := p.Fit(ctx, modelfile.FitSettings{Starts: *starts, Seed: *seed, Progress: func(done, total int) { show(done, total, "") }})
-	show(1, 1, "") // takes the line away
+	show(1, 1, "") // removes the line
 	if err != nil && (len(optima) == 0 || optima[0].Err != nil) {
 		return err
 	}
@@ -72,12 +72,12 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	}
 	writeOptima(out, p, optima)
 	if err != nil {
-		fmt.Fprintln(out, "warning: stopped before the end: this is what had been done")
+		fmt.Fprintln(out, "warning: stopped before the end: these are the results so far")
 	}
 	return err
 }
 
-// writeOptima writes the table of optima, and the parameters of the best.
+// writeOptima writes the table of optima, and the parameters of the best one.
 func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "left", "ended by"}}
@@ -132,7 +132,7 @@ func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// between describes bounds, which are NaN or infinite where there is none.
+// between describes bounds. A bound that is NaN or infinite does not exist.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {
@@ -146,8 +146,8 @@ func between(lower, upper float64) string {
 	return "none"
 }
 
-// waterfall shows how far below the best each search ended, plus one so that
-// the axis can be logarithmic.
+// waterfall shows how far below the best each search ended. It adds one, so that the axis
+// can be logarithmic.
 func waterfall(optima []modelfile.Optimum, name string) viz.Figure {
 	good := viz.Points{Name: "converged"}
 	bad := viz.Points{Name: "stopped before", Marker: viz.Ring}

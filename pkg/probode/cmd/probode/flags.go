@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command. Help goes to out.
+// parse reads the flags of a command, and writes help to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -35,16 +35,15 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	}
 	flags.VisitAll(func(f *flag.Flag) {
 		if o := f.Value.(*once); o.lost != "" {
-			fmt.Fprintf(os.Stderr, "warning: -%s %s counts, -%[1]s %[3]s does not\n", f.Name, clip(o.Value.String()), clip(o.lost))
+			fmt.Fprintf(os.Stderr, "warning: -%s is given twice: %s counts, %s does not\n", f.Name, clip(o.Value.String()), clip(o.lost))
 			o.lost = ""
 		}
 	})
 	return nil
 }
 
-// once is the value of a flag, and notes if it was given again with another one, so
-// that the first counts for nothing. A list of priors and the like, which has no text,
-// grows instead.
+// once is the value of a flag. It remembers whether the flag was given twice with different
+// values; then the first value does not count.
 type once struct {
 	flag.Value
 	given bool
@@ -63,7 +62,7 @@ func (o *once) Set(text string) error {
 	return nil
 }
 
-// wanted says what a flag takes.
+// wanted says which values a flag takes.
 func wanted(v flag.Value, err error) string {
 	if g, is := v.(flag.Getter); is {
 		switch g.Get().(type) {
@@ -92,8 +91,8 @@ func given(flags *flag.FlagSet, name string) (is bool) {
 	return is
 }
 
-// needs is an error for the first of the flags that are given, and have no meaning
-// with the others: why says with which.
+// needs returns an error if one of the flags is given although it has no meaning; why names
+// the reason.
 func needs(flags *flag.FlagSet, why string, names ...string) error {
 	for _, name := range names {
 		if given(flags, name) {
@@ -103,8 +102,8 @@ func needs(flags *flag.FlagSet, why string, names ...string) error {
 	return nil
 }
 
-// groups are the headings under which help lists many flags, with their flags.
-// What is in none of them stands under the last.
+// groups are the headings under which help lists many flags. A flag that is in no group
+// belongs to the last one.
 var groups = []struct {
 	title string
 	names []string
@@ -133,7 +132,7 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 		}
 		value, preset := f.Value, f.DefValue
 		if o, is := value.(*once); is {
-			value = o.Value // whose type says how it is to be shown
+			value = o.Value // its type decides how it is shown
 		}
 		if preset == "NaN" { // none
 			preset = "0"
@@ -159,9 +158,9 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// fill breaks text into lines that a terminal of 80 columns has room for. Paragraphs are
-// filled anew; lines that are indented, which are examples and tables, stay what they
-// are, but for those with eight blanks before them, which are broken.
+// fill breaks text into lines for a terminal of 80 columns. It fills paragraphs. Indented
+// lines are examples and tables and remain as they are, except for long lines with eight
+// blanks before them, which are broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -206,7 +205,7 @@ func fill(help string) string {
 	return b.String()
 }
 
-// list cuts a list at its commas.
+// list splits a list at its commas.
 func list(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -230,7 +229,7 @@ func numbers(text string) ([]float64, error) {
 	return out, nil
 }
 
-// clip shortens what the user typed for a message.
+// clip shortens the input of a user for a message.
 func clip(text string) string {
 	const most = 60
 	if r := []rune(text); len(r) > most {

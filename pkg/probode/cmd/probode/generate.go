@@ -12,9 +12,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const generateHelp = `Writes a model as Go: a function that returns the equations with their Jacobian,
-the derivatives for the parameters, the initial state and the events, as a
-probode.Problem.
+const generateHelp = `Writes a model as Go: a function that returns a probode.Problem with the equations,
+their Jacobian, the derivatives for the parameters, the initial state and the events.
 
   probode generate model.yaml > model.go
   probode generate problem.yaml -condition control -package mine -out control.go
@@ -29,9 +28,9 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	condition := flags.String("condition", "", "`ID` of the condition; none: the first")
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
-	file := flags.String("out", "", "`file` for the Go; none: the terminal")
+	file := flags.String("out", "", "`file` for the Go code; none: the terminal")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
-	// The model may stand before the flags or behind them.
+	// The model may come before or after the flags.
 	var names []string
 	for rest := args; len(rest) > 0; {
 		if err := parse(flags, rest, generateHelp, out); err != nil {

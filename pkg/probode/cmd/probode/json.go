@@ -8,9 +8,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// What -json writes, as docs/json.md describes. Numbers read back exactly.
+// The output of -json, as docs/json.md describes it. Numbers read back exactly.
 
-// number returns what is null if v is not finite.
+// number returns nil, which is written as null, if v is not finite.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -31,14 +31,14 @@ func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) err
 	for _, row := range rows {
 		line := []*float64{}
 		for _, v := range row {
-			line = append(line, number(v)) // a standard deviation of one path, say, is none
+			line = append(line, number(v)) // for example the standard deviation of a single path
 		}
 		out.Rows = append(out.Rows, line)
 	}
 	return json.NewEncoder(w).Encode(out)
 }
 
-// likelihoodJSON is what likelihood found.
+// likelihoodJSON is the result of likelihood.
 func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float64, v *modelfile.Value) any {
 	type observable struct {
 		Observable    string   `json:"observable"`

@@ -19,9 +19,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const likelihoodHelp = `Computes the log-likelihood of the data of a model, with all constants and
-without priors: densities are those of the measurements themselves, whatever the
-scale of their noise.
+const likelihoodHelp = `Computes the log-likelihood of the data of a model, with all constants and without
+priors. Densities are those of the measurements themselves, also if the noise is on a
+logarithmic scale.
 
   probode likelihood -model model.yaml
   probode likelihood -model problem.yaml -at k1=0.3,k2=12 -gradient -json a.json
@@ -29,10 +29,10 @@ scale of their noise.
   probode likelihood -model problem.yaml -method am0 -step 0.25
   probode likelihood -model model.yaml -petab folder
 
-The file is a model file of ours or the YAML file of a PEtab problem. Without
--rtol the equations are solved so that the log-likelihood is right to 1e-7, and
-its error is shown. -gradient gives the derivatives for the parameters that are
-estimated: for their linear values and for those on parameterScale.
+The file is a model file, or the YAML file of a problem of PEtab. Without -rtol the
+log-likelihood is accurate to 1e-7, and its error is shown. -gradient adds the
+derivatives for the estimated parameters, for their linear values and for their
+values on parameterScale.
 
 The flags:
 
@@ -41,16 +41,16 @@ The flags:
 // likelihood writes the log-likelihood of a model's data.
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
-	name := flags.String("model", "", "`file` of the model, YAML: ours or PEtab's")
-	at := flags.String("at", "nominal", "values of parameters, linear, as `name=value,…`; the others are nominal")
-	rtol := flags.Float64("rtol", 0, "relative `tolerance` of the solver; 0: as small as 1e-7 asks for")
+	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
+	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
+	rtol := flags.Float64("rtol", 0, "relative `tolerance` of the solver; 0: as small as an error of 1e-7 requires")
 	atol := flags.Float64("atol", 0, "absolute `tolerance`; 0: see probode solve -help")
-	longest := flags.Float64("max-step", 0, "longest `step`, inf for none; 0: 1/128 of the span where the equations depend on the time, else none")
+	longest := flags.Float64("max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
 	step := flags.Float64("step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
 	method := flags.String("method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "the gradient, too")
-	file := flags.String("json", "", "`file` for the results, for programs: docs/json.md; - is standard output")
-	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with what is simulated for each measurement")
+	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
+	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with a table of simulations")
 	if err := parse(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	to := outFile{"json", *file}
 	if *folder != "" {
 		if *at != "nominal" {
-			return errors.New("-petab and -at: want one of them: the parameters in the folder are the nominal ones, and the simulations would not be theirs")
+			return errors.New("-petab and -at: want one of them: the folder has the nominal parameters, and the simulations would belong to others")
 		}
 		if _, err := os.Lstat(*folder); err == nil {
-			return fmt.Errorf("-petab %s: it is there already: want the name of a new folder", text.Clip(*folder))
+			return fmt.Errorf("-petab %s: it exists already: want the name of a new folder", text.Clip(*folder))
 		}
 	}
 	if err := checkOutputs(to, outFile{"petab", *folder}); err != nil {
@@ -102,7 +102,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	v, err := l.At(ctx, theta, *gradient)
-	show(1, 1, "") // takes the line away
+	show(1, 1, "") // removes the line
 	if err != nil {
 		return err
 	}
@@ -122,14 +122,14 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// export writes the problem as PEtab, with the simulations of v, whole or not at all.
+// export writes the problem as PEtab, with the simulations of v, completely or not at all.
 func export(dir string, p *modelfile.Problem, v *modelfile.Value) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) // nothing, if all goes well
+	defer os.RemoveAll(tmp) // has no effect after success
 	if _, err = p.WritePEtab(tmp); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value,
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
 	default:
-		fmt.Fprintf(out, ": only right to %.2g, smaller tolerances change it no less", v.Error)
+		fmt.Fprintf(out, ": accurate to %.2g only, smaller tolerances do not improve it", v.Error)
 	}
 	fmt.Fprint(out, "\n\n")
 	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}
@@ -184,7 +184,7 @@ func conditionName(condition, pre string) string {
 	return condition
 }
 
-// loadModel reads the file of -model, and writes its warnings. The outputs must not be
+// loadModel reads the file of -model and writes its warnings. It refuses outputs that are
 // files of the model.
 func loadModel(name string, outputs ...outFile) (*modelfile.Problem, error) {
 	if name == "" {
@@ -193,7 +193,7 @@ func loadModel(name string, outputs ...outFile) (*modelfile.Problem, error) {
 	p, err := modelfile.Load(name)
 	if err != nil {
 		if folder := filepath.Dir(name); folder != "." {
-			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // which the error leaves out
+			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // the error does not repeat it
 		}
 		return nil, fmt.Errorf("-model: %w", err)
 	}
@@ -243,7 +243,7 @@ func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
 	return theta, nil
 }
 
-// some lists parameters, those that are estimated first, as far as a line goes.
+// some lists parameters, the estimated ones first, as many as fit on a line.
 func some(params []modelfile.Param) string {
 	var names []string
 	for _, estimated := range []bool{true, false} {

@@ -20,8 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. What is wrong with its arguments is an
-// error of one line.
+// A command writes its result to out. A wrong argument is an error of one line.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error
@@ -29,20 +28,20 @@ type command struct {
 
 var commands = []command{
 	{"solve", "solve a problem, with the spread of an ensemble", solve},
-	{"likelihood", "log-likelihood of the data of a model file, its gradient", likelihood},
+	{"likelihood", "log-likelihood of a model file, and its gradient", likelihood},
 	{"fit", "fit a model file to its data, from many starts", fit},
-	{"petab", "try problems of PEtab: what loads, what is refused", petab},
+	{"petab", "try problems of PEtab: which ones load, which are refused", petab},
 	{"generate", "write the equations of a model file as Go", generate},
 	{"certify", "bound what the solver's error does, without sampling", certifyVerb},
 	{"assess", "does the solver's error matter, and at which step?", assessVerb},
-	{"sample", "draw from a posterior; the same command again goes on", sample},
-	{"merge", "gather the chains of several directories into one", merge},
-	{"summary", "the table of what a directory holds", summary},
-	{"sbc", "simulation-based calibration of a scheme", sbcVerb},
-	{"version", "the version of the program", version},
+	{"sample", "draw from a posterior; the same command resumes a run", sample},
+	{"merge", "collect the chains of several directories in one", merge},
+	{"summary", "print a summary of the draws in a directory", summary},
+	{"sbc", "test a scheme by simulation-based calibration", sbcVerb},
+	{"version", "print the version of the program", version},
 }
 
-// stopped says in words how far a command had come when it was interrupted.
+// stopped says how far a command had come when it was interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }
@@ -55,7 +54,7 @@ func main() {
 	out := &checked{w: os.Stdout}
 	err := run(ctx, os.Args[1:], out)
 	if err == nil && out.err != nil {
-		err = fmt.Errorf("the output is not whole: %w", out.err)
+		err = fmt.Errorf("the output is not complete: %w", out.err)
 	}
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
@@ -68,8 +67,8 @@ func main() {
 	}
 }
 
-// A checked writer remembers that something could not be written, which nobody looks
-// at who prints, and writes no more behind it.
+// A checked writer remembers the first error, which callers that print do not check, and
+// writes nothing after it.
 type checked struct {
 	w   io.Writer
 	err error
@@ -82,9 +81,8 @@ func (c *checked) Write(p []byte) (n int, err error) {
 	return n, c.err
 }
 
-// interruptible returns a context that ends with the first interrupt, be it Ctrl-C,
-// SIGTERM, or SIGHUP when the terminal is closed. The second
-// one ends the process, whatever it is at.
+// interruptible returns a context that ends with the first interrupt: Ctrl-C, SIGTERM, or
+// SIGHUP when the terminal is closed. The second interrupt ends the process at once.
 func interruptible() (context.Context, context.CancelFunc) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
@@ -95,8 +93,8 @@ func interruptible() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// run runs the command that args name. The error of one that was interrupted is
-// context.Canceled, and says that it was stopped.
+// run runs the command that args name. After an interrupt the error is context.Canceled,
+// and says that the command was stopped.
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 2 && args[0] == "help" {
 		args = []string{args[1], "-help"}
@@ -124,7 +122,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return fmt.Errorf("no command %q: want %s", text.Clip(args[0]), strings.Join(names, ", "))
 }
 
-// A briefError is an error in words that fit a terminal.
+// A briefError is an error whose message fits a terminal.
 type briefError struct {
 	error
 	words string
@@ -133,9 +131,8 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// brief keeps from the terminal what the caller or a file made too long, or what a
-// terminal would take for a command: of an argument, and of any word, it leaves the
-// first 80 characters, and of the message the first 1000.
+// brief removes characters that a terminal would take for a command, and shortens the
+// message: every argument and word to 80 characters, and the message to 1000.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil
@@ -165,7 +162,7 @@ func brief(err error, args []string) error {
 	return briefError{err, words}
 }
 
-// version prints the version, and what it was built with and for.
+// version prints the version, and the compiler and system of the build.
 func version(_ context.Context, args []string, out io.Writer) error {
 	if len(args) > 0 {
 		return fmt.Errorf("version: %q: want no arguments", text.Clip(args[0]))
@@ -180,5 +177,5 @@ func usage(out io.Writer) {
 	for _, c := range commands {
 		fmt.Fprintf(out, "  probode %-10s %s\n", c.name, c.does)
 	}
-	fmt.Fprintln(out, "\nprobode COMMAND -help tells the flags.")
+	fmt.Fprintln(out, "\nprobode COMMAND -help lists the flags.")
 }

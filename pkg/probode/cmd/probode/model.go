@@ -17,32 +17,32 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// modelHelp is the part of a command's help that tells how a model is given.
-const modelHelp = `A model is one of the cases that come with the program,
+// modelHelp is the part of the help about models.
+const modelHelp = `The model is one of the cases that come with the program,
 
   -case lynx-hare         hares and lynxes, 1900 to 1920
   -case influenza         boys in bed in a boarding school
   -case fitzhugh-nagumo   the problem of the paper
-  -case dragons           a mode that only the solver makes, the smaller one
-  -case dragons-uniform   the same with other priors, where it is the larger one
-  -case alias             an oscillator observed too seldom, with two true modes
+  -case dragons           a phantom mode, smaller than the true one
+  -case dragons-uniform   the same with other priors: the phantom is larger
+  -case alias             an oscillator observed too rarely: two true modes
   -case pk-mm             a drug with Michaelis–Menten elimination
   -case boluses           two short infusions
 
-or a file of your own, a model file or a problem of PEtab, with equations, priors,
-errors of measurement, and the name of a table of data,
+or a file of your own, a model file or a problem of PEtab. It contains equations,
+priors, errors of measurement, and the name of a table of data:
 
-  -model problem.yaml     solved by radau5 on a frozen grid of tolerance 1e-6
-                          without -method and -step
+  -model problem.yaml     without -method and -step it is solved by radau5 on a
+                          frozen grid of tolerance 1e-6
 
-The page pkg/probode/model/MODELFILE.md lists the words of a model file. With -data
-another table takes the place of the data:
+The page pkg/probode/model/MODELFILE.md lists the words of a model file. -data names
+another table of data:
 
   -case influenza -data mine.csv -time day
   -model problem.yaml -data mine.csv
 `
 
-// A model is what the flags of a command say of a posterior.
+// A model holds the flags of a command that describe a posterior.
 type model struct {
 	flags *flag.FlagSet
 
@@ -54,41 +54,41 @@ type model struct {
 	seed          uint64
 	chains, draws int
 
-	outputs   []outFile // which the files that are read must not be
+	outputs   []outFile // outputs must not replace the files that are read
 	withSteps bool      // the command has a ladder of steps
 
 	loaded *modelfile.Problem // of -model
 }
 
-// newModel defines the flags of a model and of its draws. After flags are parsed, its
-// method posterior makes the model of them.
+// newModel defines the flags of a model and of its draws. After the flags are parsed, the
+// method posterior makes the model.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
-	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: auto; a case may have its own")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, its own, or local, by the local errors of the steps; none: local on grids made to a tolerance, method on others")
+	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: that of the case, or auto")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, the method's own, or local, by the local errors of the steps; none: local on grids made to a tolerance, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
-	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: as many as the command needs")
+	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: the command decides")
 	return m
 }
 
-// newExact defines the flags of a model that nothing is drawn from.
+// newExact defines the flags of a model for commands that do not draw.
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{flags: flags, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
 	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; none: the data of the case or the model file")
-	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: as the case or the model file calls it")
+	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: the name in the case or the model file")
 	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: that of the case, radau5 for a model file")
-	flags.Float64Var(&m.step, "step", 0, "`size` of the solver's step; a case has its own")
+	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; none: that of the case")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	return m
 }
 
-// set tells whether the flag was given.
+// set reports whether the flag was given.
 func (m *model) set(name string) bool { return given(m.flags, name) }
 
-// posterior returns the model of the flags, with α calibrated at the mode of the
-// deterministic posterior if that is asked for.
+// posterior returns the model of the flags. If requested, α is calibrated at the mode of the
+// deterministic posterior.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	return q, nil
 }
 
-// build is posterior with α left at zero where it is to be calibrated.
+// build is like posterior, but leaves α at zero if it is to be calibrated.
 func (m *model) build() (*bayes.Posterior, error) {
 	if err := m.checkCounts(0, 1); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 	return c.Model(data), nil
 }
 
-// ofFile is the posterior of a model file.
+// ofFile returns the posterior of a model file.
 func (m *model) ofFile() (*bayes.Posterior, error) {
 	f, err := loadModel(m.file, m.outputs...)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// The flags -alpha and -noise: how large noise is, and what that scales.
+// The flags -alpha and -noise: the size of the noise, and its scaling.
 
-// noisy sets the noise scale and what it scales.
+// noisy sets the noise scale and the scaling.
 func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) (err error) {
 	if to.Scaling, err = scalingNamed(s.noise); err != nil {
 		return err

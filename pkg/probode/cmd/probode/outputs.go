@@ -16,11 +16,11 @@ import (
 
 // The files that commands write.
 
-// An outFile is a file that is to be written, by the flag that names it. Without a path
-// there is none; the path - is standard output.
+// An outFile is an output file and the flag that names it. An empty path means no file, and
+// the path - means standard output.
 type outFile struct{ flag, path string }
 
-// write writes the file, whole or not at all.
+// write writes the file, completely or not at all.
 func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	var err error
 	switch o.path {
@@ -36,8 +36,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// beside returns where the words go that a command has beside the file: nowhere, if
-// the file is standard output.
+// beside returns the writer for other output of the command. If the file is standard output,
+// there is none.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -45,8 +45,8 @@ func (o outFile) beside(out io.Writer) io.Writer {
 	return out
 }
 
-// checkOutputs tells, before the work whose results are to go there, what is in the way
-// of files.
+// checkOutputs returns an error if a file cannot be written. It is called before the work
+// whose results go there.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {
@@ -54,14 +54,14 @@ func checkOutputs(outputs ...outFile) error {
 		}
 		for _, other := range outputs[:i] {
 			if samePlace(o.path, other.path) {
-				return fmt.Errorf("-%s %s: it is the file of -%s, too: want another name", o.flag, o.path, other.flag)
+				return fmt.Errorf("-%s %s: it is also the file of -%s: want another name", o.flag, o.path, other.flag)
 			}
 		}
 	}
 	return nil
 }
 
-// spare is an error if one of the outputs would take the place of an input.
+// spare returns an error if an output would replace an input.
 func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
@@ -73,7 +73,7 @@ func spare(outputs []outFile, inputs ...string) error {
 	return nil
 }
 
-// pageOutputs are the page or picture of -out, and the table that goes with it.
+// pageOutputs returns the page or figure of -out, and the table that belongs to it.
 func pageOutputs(path string) []outFile {
 	if path == "" {
 		return nil
@@ -81,7 +81,8 @@ func pageOutputs(path string) []outFile {
 	return []outFile{{"out", path}, {"out's table", tableOf(path)}}
 }
 
-// checkEnding is an error if the path has none of the endings. An empty path is no file.
+// checkEnding returns an error if the path has none of the endings. An empty path means no
+// file.
 func checkEnding(flag, path string, endings ...string) error {
 	if path == "" || slices.Contains(endings, filepath.Ext(path)) && filepath.Base(path) != filepath.Ext(path) {
 		return nil
@@ -94,7 +95,7 @@ func checkEnding(flag, path string, endings ...string) error {
 	return fmt.Errorf("-%s %s: want a name that ends in %s", flag, path, want)
 }
 
-// canWrite tells what is in the way of the file of a flag.
+// canWrite returns an error if the file of a flag cannot be written.
 func canWrite(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
@@ -104,17 +105,17 @@ func canWrite(flag, path string) error {
 	case err == nil && info.IsDir():
 		return fmt.Errorf("-%s %s: it is a folder: want another name", flag, path)
 	case err == nil && !info.Mode().IsRegular():
-		return nil // a pipe, say, is not opened before there is something to write
+		return nil // for example a pipe, which is opened only when there is something to write
 	}
 	to := path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		to = target // as the writing does
+		to = target // like the writing later
 	}
 	folder := filepath.Dir(to)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
 	}
-	// Permissions do not tell whether a file can be made; making one does.
+	// Permissions do not say whether a file can be made, so one is made.
 	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
@@ -122,7 +123,7 @@ func canWrite(flag, path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// reason is an error without the operation and the path that it was for.
+// reason returns an error without the operation and the path.
 func reason(err error) error {
 	if why := (*os.PathError)(nil); errors.As(err, &why) {
 		return why.Err
@@ -130,11 +131,11 @@ func reason(err error) error {
 	return err
 }
 
-// tableOf returns the name of the table that goes with a page or picture.
+// tableOf returns the name of the table that belongs to a page or figure.
 func tableOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".csv" }
 
-// samePlace tells whether two paths are one plain file, or would be. What is no plain
-// file, such as /dev/null, has room for several.
+// samePlace reports whether two paths are, or would be, the same plain file. Other files,
+// such as /dev/null, can be used twice.
 func samePlace(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -147,7 +148,7 @@ func samePlace(a, b string) bool {
 	return errS != nil && errT != nil && whole(a) == whole(b)
 }
 
-// whole returns a path from the root, with the links in it to its folder resolved.
+// whole returns the absolute path, with the links in its folder resolved.
 func whole(path string) string {
 	full, err := filepath.Abs(path)
 	if err != nil {
@@ -159,7 +160,7 @@ func whole(path string) string {
 	return full
 }
 
-// draw writes a figure in the format that the ending of a file's name asks for.
+// draw writes a figure in the format given by the ending of the file name.
 func draw(w io.Writer, file string, f viz.Figure) error {
 	var picture []byte
 	var err error

@@ -74,18 +74,18 @@ func TestOutputsInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: it is the file of -json, too"},
-		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: it is the file of -json, too"},
-		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: it is the file of -json, too"},
+		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: it is also the file of -json"},
+		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: it is also the file of -json"},
+		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: it is also the file of -json"},
 		{"solve -model pk.yaml -out pk.yaml", "-out pk.yaml: it is a file that is read"},
 		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: it is a file that is read"},
 		{"solve -model pk.yaml -json link", "-json link: it is a file that is read"},
 		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: it is a file that is read"},
 		{"generate pk.yaml -out pk.yaml", "-out pk.yaml: it is a file that is read"},
 		{"certify -model pk.yaml -at nominal -json folder/../pk.yaml", "it is a file that is read"},
-		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: it is the file of -out, too"},
+		{"certify -case lynx-hare -json a.svg -line alpha -out a.svg", "-json a.svg: it is also the file of -out"},
 		{"assess -model pk.yaml -steps 1 -out pk.html", "-out's table pk.csv: it is a file that is read"},
-		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: it is the file of -out's table, too"},
+		{"assess -case lynx-hare -out a.html -json a.csv", "-json a.csv: it is also the file of -out's table"},
 		{"assess -case influenza -data pk.csv -time t -step 1 -json pk.csv", "-json pk.csv: it is a file that is read"},
 	} {
 		err := run(context.Background(), strings.Fields(c.args), new(strings.Builder))

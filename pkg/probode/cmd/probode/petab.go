@@ -18,9 +18,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const petabHelp = `Tries problems of PEtab: a table of what loads, the log-likelihood at the nominal
-parameters with all constants and without priors, the time that took, and what is
-refused and why.
+const petabHelp = `Tries problems of PEtab. The table says which problems load; it has the log-likelihood
+at the nominal parameters, with all constants and without priors, and the time it took;
+and it says what is refused, and why.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016
@@ -34,7 +34,7 @@ The flags:
 // petab writes a table of problems.
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
-	limit := flags.Duration("limit", time.Minute, "`time` for a problem")
+	limit := flags.Duration("limit", time.Minute, "longest `time` for a problem")
 	if err := parse(flags, args, petabHelp, out); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		if len(found) == 0 {
-			return fmt.Errorf("%s: no YAML file of a problem in it, nor in a folder of it", text.Clip(dir))
+			return fmt.Errorf("%s: neither the folder nor a folder in it has a YAML file of a problem", text.Clip(dir))
 		}
 		files = append(files, found...)
 	}
@@ -79,7 +79,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// loads says whether the problem of a row was read.
+// loads reports whether the problem of a row was read.
 func loads(row []string) bool { return row[1] != "" }
 
 // tryProblem returns the row of a problem, and whether it has a likelihood.
@@ -120,7 +120,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration) (row []st
 	if err != nil {
 		return refused(err)
 	}
-	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("more than %v: -limit gives it longer", limit))
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("more than %v: -limit allows more", limit))
 	defer cancel()
 	v, err := l.At(within, l.Nominal(), false)
 	if err != nil {
@@ -133,8 +133,8 @@ func tryProblem(ctx context.Context, file string, limit time.Duration) (row []st
 	return row, true, nil
 }
 
-// problemsIn returns the YAML files of problems in a folder, or else in its
-// folders, by name.
+// problemsIn returns the YAML files of problems in a folder, or else in its folders, sorted
+// by name.
 func problemsIn(dir string) ([]string, error) {
 	own, folders, err := yamlFiles(dir)
 	if err != nil || len(own) > 0 {
@@ -162,7 +162,7 @@ func yamlFiles(dir string) (files, folders []string, err error) {
 	}
 	for _, e := range entries {
 		full := filepath.Join(dir, e.Name())
-		info, err := os.Stat(full) // a link counts as what it leads to
+		info, err := os.Stat(full) // a link counts as its target
 		switch {
 		case err != nil || strings.HasPrefix(e.Name(), "."):
 		case info.IsDir():

@@ -23,16 +23,16 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-const sampleHelp = `Draws from the posterior of a model into a directory, one file a chain, which
-ArviZ and pandas read. Stopped by Ctrl-C or killed in whatever way, the same
-command resumes it, and in the end the files are the same to the last byte. With
-a larger -draws it extends a study. With -chain it draws one chain only, so that a study can be split over many
-machines and gathered by probode merge.
+const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file
+for each chain, which ArviZ and pandas read. After Ctrl-C, or if the program is
+killed, the same command resumes the run, and in the end the files are the same,
+byte for byte. A larger -draws extends a study. With -chain it draws one chain only, so
+that a study can be split between machines; probode merge collects the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
 
-The same study, two chains at a time, whatever starts them:
+The same study with one process for each chain, two at a time:
 
   seq 8 | xargs -P 2 -I{} probode sample -case lynx-hare … -chains 8 -chain {} \
     -dir runs/parts/{}
@@ -46,17 +46,16 @@ and later see probode merge -help):
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
-Without -scheme the draws are of the posterior of the exact solution: each move that
-the solver lets pass is looked at again by an accurate one
-(delayed-acceptance-accurate). Where probode certify says that the solver's error is
-negligible, -scheme deterministic is cheaper. With -alpha the solver's error is part
-of the model, as in the paper (pcn): that widens the posterior, and does not put it
-right. A model file is solved accurately if no -method or -step is given, and then
-that is enough (deterministic).
+Without -scheme the draws have the posterior of an accurate solver: it checks each
+move that the solver of -method accepts (delayed-acceptance-accurate). If probode
+certify says that the error of the solver is negligible, -scheme deterministic is
+cheaper. With -alpha the error of the solver is part of the model, as in the paper
+(pcn): that widens the posterior and does not correct it. A model file without
+-method and -step is solved accurately, and the scheme is deterministic.
 
-With each draw come log_lik, the log density of each datum, and y_hat, what the
-model expects of each datum: without an error of observation, and so no draw from
-the posterior predictive distribution.
+Each draw also has log_lik, the log density of each datum, and y_hat, the expected
+value of each datum. y_hat has no error of observation, so it is not a draw from the
+posterior predictive distribution.
 
 `
 
@@ -66,11 +65,11 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	model := newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; none: see above")
 	dir := flags.String("dir", "", "`directory` for the draws")
-	only := flags.String("chain", "", "draw the chain with this `number` only, or those of a list such as 1,3; the first is 1")
-	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: as many as the model needs")
-	thin := flags.Int("thin", 1, "keep one draw of so many iterations")
-	workers := flags.Int("workers", 0, "chains that advance at the same time; 0: one a processor")
-	every := flags.Duration("checkpoint", 5*time.Second, "save the state of the chains every so often")
+	only := flags.String("chain", "", "draw only the chain with this `number`, or the chains of a list such as 1,3; the first is 1")
+	burnIn := flags.Int("burn-in", 0, "iterations of each chain before the first draw; 0: the number depends on the model")
+	thin := flags.Int("thin", 1, "keep one draw out of this many iterations")
+	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
+	every := flags.Duration("checkpoint", 5*time.Second, "time between two saved states of the chains")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, sampleHelp+modelHelp+"\n", out); err != nil {
 		return err
@@ -112,7 +111,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	if s.Only, err = chainList(*only, s.Chains); err != nil {
 		return err
 	}
-	// What takes the solver's word does without α, which takes time to calibrate.
+	// A scheme that trusts the solver needs no α, whose calibration takes time.
 	build := func(ctx context.Context) (*bayes.Posterior, error) { return model.posterior(ctx) }
 	if !sampler.Target().Noisy() {
 		build = func(context.Context) (*bayes.Posterior, error) { return model.build() }
@@ -122,18 +121,17 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 
-	// Those that the chains start around, and the report at the end is of.
+	// The chains start around these modes, and the report at the end lists them.
 	if p.Modes == nil {
 		if p.Modes, err = p.FindModes(ctx, bayes.ModeSearch{Seed: s.Seed, Workers: s.Workers}); ctx.Err() != nil {
 			if errors.Is(err, context.Canceled) {
-				return stopped("stopped at 0 %; run the same command to go on")
+				return stopped("stopped at 0 %; run the same command to continue")
 			}
 			return err
 		}
 	}
 
-	// What is there from an earlier call shows in the first report, before much
-	// is added.
+	// The first report shows what an earlier call has done.
 	var percent int
 	before := unfinished(*dir, s)
 	line := mcmc.Terminal(os.Stderr)
@@ -141,7 +139,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 		percent = 100 * now.Done / max(1, now.Total)
 		if before {
 			before = false
-			fmt.Fprintf(out, "going on at %d %%\n", percent)
+			fmt.Fprintf(out, "continuing at %d %%\n", percent)
 		}
 		if !*quiet {
 			line(now)
@@ -149,7 +147,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	err = bayes.Stream(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
 	if errors.Is(err, context.Canceled) {
-		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to go on", percent))
+		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
 	}
 	if err != nil {
 		return err
@@ -160,13 +158,13 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, text.Printable(*dir))
 	if sampler.Target().Distribution == bayes.Accurate {
-		return nil // p.Modes are those of another posterior
+		return nil // p.Modes belong to another posterior
 	}
 	return modes(ctx, p, *dir, s, out)
 }
 
-// modes prints what is known of the modes, if there are several and all chains are in
-// dir and can be held in memory.
+// modes prints a table of the modes, if there are several, all chains are in dir, and they
+// fit into memory.
 func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
 	const most = 4_000_000 // draws
 	if p.Modes == nil || len(p.Modes.Modes) < 2 || s.Chains*s.Draws > most {
@@ -174,12 +172,12 @@ func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings,
 	}
 	chains, err := store.Read(dir)
 	if err != nil {
-		return nil // other machines have the others
+		return nil // other machines draw the other chains
 	}
 	table, err := assess.Modes(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		if ctx.Err() != nil {
-			return stopped("the chains are drawn; stopped in the search for modes of the accurate posterior")
+			return stopped("the chains are complete; stopped during the search for modes of the accurate posterior")
 		}
 		fmt.Fprintf(out, "caution: %v\n", err)
 		return nil
@@ -190,7 +188,7 @@ func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings,
 	return nil
 }
 
-// scheme returns the name of the scheme where none is asked for.
+// scheme returns the name of the default scheme.
 func (m *model) scheme() string {
 	switch {
 	case m.set("alpha"):
@@ -201,7 +199,7 @@ func (m *model) scheme() string {
 	return samplerName(bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 }
 
-// samplers are those that go by a name on the command line, in their usual settings.
+// samplers lists the samplers of the command line with their usual settings.
 var samplers = []bayes.Sampler{
 	bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	bayes.Deterministic{},
@@ -214,7 +212,7 @@ var samplers = []bayes.Sampler{
 	bayes.RedrawOnAccept{},
 }
 
-// samplerName returns the name of a scheme as a flag has it.
+// samplerName returns the name of a scheme in a flag.
 func samplerName(s bayes.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
@@ -236,7 +234,7 @@ func samplerNamed(name string) (bayes.Sampler, error) {
 	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
 }
 
-// chainList reads the numbers of chains, which count from 1. Nil means all.
+// chainList reads the numbers of chains, which begin at 1. Nil means all.
 func chainList(text string, chains int) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -254,15 +252,15 @@ func chainList(text string, chains int) ([]int, error) {
 	return out, nil
 }
 
-// maxDraws is far more than anybody has use for.
+// maxDraws is far more than anybody needs.
 const maxDraws = 1_000_000_000
 
 // maxWorkers is more than any machine has processors.
 const maxWorkers = 4096
 
-// checkCounts checks how many iterations of how many chains are wanted: all of
-// them must have room in an int, and a hundred times the draws too, at which a
-// run to an effective sample size ends.
+// checkCounts checks the numbers of iterations and chains. Their product must fit into an
+// int, and so must a hundred times the draws, after which a run to an effective sample
+// size ends.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if m.chains < 1 || m.chains > mcmc.MaxChains {
 		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, mcmc.MaxChains)
@@ -270,7 +268,7 @@ func (m *model) checkCounts(burnIn, thin int) error {
 	if m.draws < 0 || m.draws > maxDraws {
 		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
 	}
-	most := math.MaxInt / 2 / m.chains // half of them for burn-in
+	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
 	if burnIn < 0 || burnIn > most {
 		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, most)
 	}
@@ -280,7 +278,8 @@ func (m *model) checkCounts(burnIn, thin int) error {
 	return nil
 }
 
-// checkFolder tells, before the search for modes, what is in the way of a directory.
+// checkFolder returns an error if the directory cannot be made. It is called before the
+// search for modes, which takes time.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if _, there := os.Lstat(dir); there == nil && (err != nil || !info.IsDir()) {
@@ -300,21 +299,21 @@ func checkFolder(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// folders is an error if one of the arguments, which are names of directories, has no
-// letters, as an empty variable of a shell gives it, or is a flag that comes late.
+// folders returns an error if an argument, the name of a directory, is empty, as from an
+// empty variable of a shell, or is a flag after the directories.
 func folders(flags *flag.FlagSet) error {
 	for _, dir := range flags.Args() {
 		switch {
 		case dir == "":
 			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
 		case strings.HasPrefix(dir, "-"):
-			return fmt.Errorf("%s: %s: flags come before the directories; one of that name is ./%[2]s", flags.Name(), text.Clip(dir))
+			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
 		}
 	}
 	return nil
 }
 
-// unfinished tells whether one of the chains is under way in dir.
+// unfinished reports whether a chain in dir is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
 	if only == nil {
@@ -330,23 +329,23 @@ func unfinished(dir string, s mcmc.Settings) bool {
 	return false
 }
 
-const mergeHelp = `Gathers in one directory the chains of one study that probode sample -chain has
-drawn into several:
+const mergeHelp = `Collects in one directory the chains of a study that probode sample -chain has
+written to several directories:
 
   probode merge runs/lynx runs/parts/*
 
-Files are copied as they are. A study of which a chain is missing or not finished
-is refused, and so are files that are damaged or of different studies.
+Files are copied as they are. merge refuses a study with a missing or unfinished chain,
+damaged files, and files of different studies.
 
-Under a name that ends in .zarr it gathers the chains of one directory in a Zarr
-store, which every ArviZ opens, those from 1.0 on only that:
+If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
+Every version of ArviZ opens it, and ArviZ 1.0 and later opens nothing else:
 
   probode merge runs/lynx.zarr runs/lynx
   post = arviz.from_zarr("runs/lynx.zarr")
 
 `
 
-// merge gathers the chains of several directories.
+// merge collects the chains of several directories.
 func merge(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
 	if err := parse(flags, args, mergeHelp, out); err != nil {
@@ -356,12 +355,12 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if flags.NArg() < 2 {
-		return errors.New("merge: want the directory to gather in, and those to gather from")
+		return errors.New("merge: want the new directory, and the directories with the chains")
 	}
 	dst, src := flags.Arg(0), flags.Args()[1:]
 	if filepath.Ext(dst) == ".zarr" {
 		if len(src) > 1 {
-			return fmt.Errorf("merge: %s of %d directories: want one, into which the others are merged before", dst, len(src))
+			return fmt.Errorf("merge: %s of %d directories: want one directory; merge the others into it first", dst, len(src))
 		}
 		chains, err := store.Read(src[0])
 		if err == nil {
@@ -379,9 +378,9 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-const summaryHelp = `Prints what is known of the draws in a directory: what they were made with, means,
-standard deviations and quantiles with their diagnostics, and words of caution if
-there is cause.
+const summaryHelp = `Prints a summary of the draws in a directory: the settings of the run; means,
+standard deviations and quantiles with their diagnostics; and warnings, if there are
+any.
 
   probode summary runs/lynx
 
@@ -390,7 +389,7 @@ there is cause.
 // summary prints the table of the draws in a directory.
 func summary(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
-	table := flags.Bool("csv", false, "print the table only, with all digits, as comma-separated values")
+	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
 	if err := parse(flags, args, summaryHelp, out); err != nil {
 		return err
 	}

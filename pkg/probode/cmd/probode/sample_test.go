@@ -105,13 +105,13 @@ func TestSampleStops(t *testing.T) {
 	err := sample(ctx, args, &out)
 	stop()
 	<-watch
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "; run the same command to go on") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "; run the same command to continue") {
 		t.Fatal(err)
 	}
 	if err := summary(context.Background(), []string{dir}, &out); err == nil || !strings.Contains(err.Error(), "finished") {
 		t.Errorf("summary of what is not finished: %v", err)
 	}
-	if out := runCommand(t, sample, args...); !strings.HasPrefix(out, "going on at ") {
+	if out := runCommand(t, sample, args...); !strings.HasPrefix(out, "continuing at ") {
 		t.Errorf("sample says %q", out)
 	}
 }
@@ -160,7 +160,7 @@ func TestSampleErrors(t *testing.T) {
 			t.Errorf("%q: %v, want one line with %q", test.args, err, test.want)
 		}
 	}
-	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "want the directory") {
+	if err := merge(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "want the new directory") {
 		t.Errorf("merge of nothing: %v", err)
 	}
 	if err := summary(context.Background(), []string{t.TempDir()}, new(strings.Builder)); err == nil || !strings.Contains(err.Error(), "no chain-1.csv") {

@@ -18,28 +18,28 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it
-claims to? Parameters are drawn from their priors, data from the model, and the
-parameters ranked among the scheme's draws given the data: all ranks are equally
-likely if the scheme is right. The model is logistic growth with an unknown rate,
-initial value, and size of errors, solved with a step so coarse that the error of
-the solver is as large as that of the data.
+const sbcHelp = `Simulation-based calibration: does a scheme draw from the posterior that it claims to?
+It draws parameters from their priors and data from the model, and ranks the
+parameters among the draws of the scheme for these data. If the scheme is right, all
+ranks are equally likely. The model is logistic growth with an unknown rate, initial
+value and size of errors. Its step is so coarse that the error of the solver is as large
+as the errors of the data.
 
   probode sbc -scheme pcn -sets 1000 -out sbc.html
   probode sbc -scheme all -sets 200
-  probode sbc -scheme paper        # is found out
+  probode sbc -scheme paper        # fails, as it should
 
-P is the probability with which a correct scheme deviates as much. The figure shows
-for each quantity a histogram of the ranks, and below it how far their distribution
-function lies from the uniform one, in bands that hold all bars, and all of the
-curve, of a correct scheme with probability 0.95.
+P is the probability that a correct scheme deviates as much. For each quantity the figure
+shows a histogram of the ranks and, below it, the difference between their distribution
+function and the uniform one. With a correct scheme all bars, and the whole curve, are
+within the bands with probability 0.95.
 
 `
 
-// maxSets is far more than anybody has the time for.
+// maxSets is far more than anybody has time for.
 const maxSets = 1_000_000
 
-// sbcVerb makes simulation-based calibration of schemes.
+// sbcVerb runs simulation-based calibration of schemes.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
 	all := append(samplers[:len(samplers):len(samplers)], bayes.Reweighted{})
@@ -47,12 +47,12 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, s := range all {
 		names = append(names, samplerName(s))
 	}
-	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all that are correct")
+	name := flags.String("scheme", "pcn", "scheme: "+strings.Join(names, ", ")+"; all: all correct schemes")
 	sets := flags.Int("sets", 1000, "number of data sets")
-	ranks := flags.Int("ranks", 19, "draws of a posterior that a parameter is ranked among")
+	ranks := flags.Int("ranks", 19, "number of draws among which a parameter is ranked")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
-	workers := flags.Int("workers", 0, "data sets that are worked on at the same time; 0: one a processor")
-	file := flags.String("out", "", "`file` for the figure, .html, .png or .svg; the ranks go beside it, as .csv")
+	workers := flags.Int("workers", 0, "number of data sets that run at the same time; 0: one for each processor")
+	file := flags.String("out", "", "`file` for the figure, .html, .png or .svg; the ranks go to a file of the same name with .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, sbcHelp, out); err != nil {
 		return err
@@ -95,7 +95,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 		r, err := sbc.Run(ctx, p, s, settings)
-		show(1, 1, "") // takes the line away
+		show(1, 1, "") // removes the line
 		if r != nil {
 			results = append(results, r)
 			fmt.Fprintln(out, r)
@@ -109,13 +109,13 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, r := range results {
 		checks += len(r.Names)
 	}
-	// Of so many checks one correct result in a hundred has one below this.
+	// With so many checks, one correct result in a hundred has a P below this.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {
 		for k, quantity := range r.Names {
 			if v := r.P(k); v < limit {
 				found = true
-				fmt.Fprintf(out, "%v: the ranks of %s are not uniform (P = %.1g): this is not a draw from the posterior\n", r.Sampler, quantity, v)
+				fmt.Fprintf(out, "%v: the ranks of %s are not uniform (P = %.1g): the scheme does not draw from the posterior\n", r.Sampler, quantity, v)
 			}
 		}
 	}
@@ -138,7 +138,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed
-// nine times, between grid points too, by forward Euler with h = 1/4.
+// nine times, also between grid points, and solved by forward Euler with h = 1/4.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{
 		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},
@@ -148,7 +148,7 @@ func calibration() *bayes.Posterior {
 	data := &bayes.Data{}
 	for i := range 9 {
 		data.T = append(data.T, 0.4+0.4*float64(i))
-		data.Y = append(data.Y, []float64{0}) // to be replaced
+		data.Y = append(data.Y, []float64{0}) // replaced for each data set
 	}
 	return &bayes.Posterior{
 		Model: bayes.Model{

@@ -28,14 +28,14 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -problem hires -method reference -rtol 1e-10 -times 321.8122
   probode solve -model problem.yaml -condition control -times 1,10,60
 
--model takes a model file of ours or a problem of PEtab in place of a built-in
-problem. The table then has its observables, too, behind the rest, and where
-nothing else is said the method is radau5 with -rtol 1e-6.
+-model takes a model file or a problem of PEtab instead of a built-in problem. The
+table then also has the observables, after the states, and the default method is
+radau5 with -rtol 1e-6.
 
-The grid has equal steps (-step), or comes from an error-controlled run of the
-method (-rtol, -atol). Times that are not on a grid of equal steps become points
-of it. -method reference is an accurate solution whose error, not only that of a
-step, is at most atol + rtol·|x|.
+The grid has equal steps (-step), or comes from a run with error control (-rtol,
+-atol). Times that are not on a grid of equal steps are added to it. -method
+reference gives an accurate solution, whose global error is at most
+atol + rtol·|x|.
 
 Methods: ` + methods.Help + `, or reference.
 
@@ -48,22 +48,22 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
-	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: ours or PEtab's")
+	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
 	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first")
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.Float64Var(&s.rtol, "rtol", math.NaN(), "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`, one number or one a component, as a list; none: a thousandth of -rtol of the largest size of a component")
-	flags.StringVar(&s.times, "times", "", "`list` of times, the rows of the table; none: the points of the grid")
-	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others stay at their nominal values")
-	flags.StringVar(&s.span, "span", "", "`from,to`: another span of time")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`, one number, or a list with one for each component; none: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; none: the points of the grid")
+	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others have their nominal values")
+	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
 	flags.IntVar(&s.paths, "paths", 0, "`number` of paths of an ensemble; 0: none")
-	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto, which calibrates it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local, by the local errors of the steps, or method, its own; none: local where -alpha is auto, if the method can")
+	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local, by the local errors of the steps, or method, the method's own; none: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
-	machine := flags.String("json", "", "`file` for the table, for programs: docs/json.md; - is standard output; without -out no other goes to the terminal")
+	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out nothing else is printed")
 	if err := parse(flags, args, solveHelp, out); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		line := make([]string, len(header))
 		for _, row := range rows {
 			for k, v := range row {
-				line[k] = strconv.FormatFloat(v, 'g', -1, 64) // the shortest that reads back exactly
+				line[k] = strconv.FormatFloat(v, 'g', -1, 64) // the shortest form that reads back exactly
 			}
 			c.Write(line)
 		}
@@ -113,7 +113,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	})
 }
 
-// A solution is what the flags of solve say.
+// A solution holds the flags of solve.
 type solution struct {
 	problem, method, linearize string
 	model, condition           string
@@ -175,7 +175,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	settings.Times = sorted
 	n := s.paths
 	if n == 0 {
-		n = 1 // of which nothing is shown
+		n = 1 // whose paths are not shown
 	} else if err = s.noisy(ctx, p, m, &settings); err != nil {
 		return nil, nil, err
 	} else {
@@ -186,7 +186,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 		return nil, nil, err
 	}
 	if e.Failed > 0 {
-		fmt.Fprintf(os.Stderr, "warning: %d of %d paths could not be solved and are left out; the first: %v\n", e.Failed, n, e.Failure)
+		fmt.Fprintf(os.Stderr, "warning: %d of %d paths could not be solved and are not included; the first: %v\n", e.Failed, n, e.Failure)
 	}
 	columns := [][][]float64{e.Deterministic}
 	if s.paths > 0 {
@@ -219,7 +219,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	for _, t := range times {
 		i, _ := slices.BinarySearch(sorted, t)
 		r := row(i)
-		r[0] = t // the time that was asked for, not its grid point off by a rounding
+		r[0] = t // the requested time, not the grid point, which may differ by rounding
 		rows = append(rows, r)
 	}
 	return header, rows, nil
@@ -249,7 +249,7 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	}
 	if s.span != "" {
 		ends, err := numbers(s.span)
-		const most = 1e300 // what a problem does with its times stays finite, too
+		const most = 1e300 // so that arithmetic with times remains finite
 		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
 			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", clip(s.span))
 		}
@@ -343,7 +343,7 @@ func (s *solution) tolerance(p *probode.Problem) (tol probode.Tolerance, err err
 	return tol, nil
 }
 
-// mesh returns how the grid is made.
+// mesh returns the mesh that the flags describe.
 func (s *solution) mesh(ctx context.Context, p *probode.Problem, m probode.Method, times []float64) (probode.Mesh, error) {
 	controlled := !math.IsNaN(s.rtol) || s.atol != ""
 	switch {

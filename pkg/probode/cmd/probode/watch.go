@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// watch returns a context under which long work, such as a search for modes, shows its
+// watch returns a context that makes long work, such as a search for modes, show its
 // progress on standard error.
 func watch(ctx context.Context, quiet bool) context.Context {
 	if quiet {
@@ -19,8 +19,8 @@ func watch(ctx context.Context, quiet bool) context.Context {
 	return progress.With(ctx, display)
 }
 
-// display returns a hook that shows work on standard error: once it has taken two
-// seconds there is a line, which goes when done reaches total.
+// display returns a hook that shows progress on standard error. After two seconds it writes
+// a line, which disappears when done reaches total.
 func display(label string) progress.Hook {
 	line, begin := progress.NewLine(os.Stderr), time.Now()
 	var mu sync.Mutex
