@@ -11,10 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A NoiseScale is the noise scale α* of a model's solver.
+// A NoiseScale is the calibrated noise scale of a posterior's setup.
 type NoiseScale struct {
-	// Alpha is α*, and SE its standard error. Of several experiments it is the
-	// geometric mean, as the method has one α for all.
+	// Alpha is α*, and SE its standard error. With several experiments α* is the
+	// geometric mean of theirs, as a setup has one α.
 	Alpha, SE float64
 
 	// Experiments are the calibrations of the experiments' equations.
@@ -24,13 +24,13 @@ type NoiseScale struct {
 	Warnings []string
 }
 
-// CalibrateAlpha returns the noise scale α* at the parameters theta of the model,
-// as of a Mode or a draw. The grids are those of p, with which a nil Indicator
-// means Richardson's estimate, for which no reference is needed. The Scaling is that
-// of p: another one in s is an error, since α means something else there. Each experiment
-// has noise of its own, the first that of the seed of s itself, so that the errors
-// of their α* are independent. See calibrate.Run.
-func (p *Posterior) CalibrateAlpha(ctx context.Context, theta []float64, s calibrate.Settings) (*NoiseScale, error) {
+// CalibrateAlpha returns the noise scale α* at the parameters theta of p, such as those
+// of a mode or a draw; see calibrate.Run. It calibrates on the grids of p and for the
+// Scaling of p: another one in s is an error, since α means something else there. A nil
+// Indicator is Richardson's estimate, which needs no reference. Each experiment has
+// noise of its own, so that the errors of their α* are independent; the first one has
+// the seed of s.
+func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*NoiseScale, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
@@ -99,7 +99,7 @@ func (p *Posterior) Calibrated(ctx context.Context, s calibrate.Settings) (*Post
 	if q.Scaling == probode.ScaleLocal && q.StepSize() > 0 && q.GridAt == nil {
 		q.GridAt = slices.Clone(q.Modes.Modes[0].Theta)
 	}
-	c, err := q.CalibrateAlpha(ctx, q.Modes.Modes[0].Theta, s)
+	c, err := CalibrateAlpha(ctx, &q, q.Modes.Modes[0].Theta, s)
 	if err != nil {
 		return nil, nil, err
 	}

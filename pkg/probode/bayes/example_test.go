@@ -124,7 +124,7 @@ func ExamplePosterior_Predict() {
 	if err != nil {
 		panic(err)
 	}
-	new, err := p.Predict(chains, 2)
+	new, err := bayes.Predict(p, chains, 2)
 	if err != nil {
 		panic(err)
 	}

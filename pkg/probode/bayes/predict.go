@@ -58,7 +58,7 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 // the old, for each experiment. Draws with weights are first drawn again in
 // proportion to them, by systematic resampling, so that every draw of the
 // result counts the same.
-func (p *Posterior) Predict(chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
+func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 // PredictPrior returns n draws of the prior predictive distribution, with the
 // draws of the parameters behind them. Draws at which the equations cannot be
 // solved are left out, and their number is returned. It panics if n < 0.
-func (p *Posterior) PredictPrior(n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
+func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := NewDensity(p)
 	if err != nil {
 		return nil, nil, 0, err
@@ -180,9 +180,9 @@ func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
 // with the weights of the draws, 1 if they have none; NaN for missing values.
-// Their sum says how well the model foretells its own data; comparisons of
-// models want leave-one-out estimates, which ArviZ makes of the exported draws.
-func (p *Posterior) LogPredictive(chains *mcmc.Chains) ([]float64, error) {
+// Their sum says how well the model predicts its own data; to compare models take
+// leave-one-out estimates, which ArviZ computes from the exported draws.
+func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(p)
 	if err != nil {
 		return nil, err

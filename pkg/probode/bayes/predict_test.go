@@ -24,7 +24,7 @@ func TestPredict(t *testing.T) {
 			sampler, logp, h = bayes.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
 		}
 		chains := run(t, p, sampler, 10000)
-		out, err := p.Predict(chains, 3)
+		out, err := bayes.Predict(p, chains, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestLogPredictive(t *testing.T) {
 			sampler, logp, h = bayes.Reweighted{Sampler: sampler}, decayClassical(0, decayY), 0
 		}
 		chains := run(t, p, sampler, 10000)
-		lpd, err := p.LogPredictive(chains)
+		lpd, err := bayes.LogPredictive(p, chains)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestPredictMissing(t *testing.T) {
 	y := []float64{0.75, math.NaN(), 0.29, 0.07}
 	p := decayPosterior(decayAlpha, y)
 	chains := run(t, p, bayes.PCNWithinGibbs{Proposal: walk}, 200)
-	lpd, err := p.LogPredictive(chains)
+	lpd, err := bayes.LogPredictive(p, chains)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +115,14 @@ func TestPredictMissing(t *testing.T) {
 			t.Errorf("log predictive densities %v", lpd)
 		}
 	}
-	out, err := p.Predict(chains, 1)
+	out, err := bayes.Predict(p, chains, 1)
 	if err != nil || math.IsNaN(out[0].Y[5][1][0]) || math.IsNaN(out[0].Fit[5][1][0]) {
 		t.Errorf("prediction %v, %v", out[0].Y[5], err)
 	}
 	other := decayPosterior(decayAlpha, y)
 	other.Params[0].Name = "rate"
 	other.Experiments[0].Params = []string{"rate"}
-	if _, err := other.Predict(chains, 1); err == nil || !strings.Contains(err.Error(), "of another model") {
+	if _, err := bayes.Predict(other, chains, 1); err == nil || !strings.Contains(err.Error(), "of another model") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestPredictMissing(t *testing.T) {
 func TestPredictPrior(t *testing.T) {
 	const n = 20000
 	p := decayPosterior(decayAlpha, decayY)
-	out, theta, failed, err := p.PredictPrior(n, 5)
+	out, theta, failed, err := bayes.PredictPrior(p, n, 5)
 	if err != nil || failed != 0 || len(theta) != n {
 		t.Fatalf("%d draws, %d failed, error %v", len(theta), failed, err)
 	}

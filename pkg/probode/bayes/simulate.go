@@ -15,7 +15,7 @@ import (
 // posterior of: with the noise of the solver, by the classical solution, or by the
 // accurate one. It is an error if the equations cannot be solved there, or the
 // data cannot be.
-func (p *Posterior) Simulate(ctx context.Context, target Target, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
+func Simulate(ctx context.Context, p *Posterior, target Target, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	solved := p
 	if target.Distribution == Accurate {
 		solved = p.SolvedBy(target.Setup)

@@ -163,7 +163,7 @@ func TestStreamIsSample(t *testing.T) {
 				t.Errorf("read %v, %v, %v, %v; want %v, %v, %v, %v", got.Names, got.Quantities, got.Stats, got.BurnIn,
 					want.Names, want.Quantities, want.Stats, want.BurnIn)
 			}
-			if _, err := p.LogPredictive(got); err != nil {
+			if _, err := bayes.LogPredictive(p, got); err != nil {
 				t.Error(err)
 			}
 			notes := strings.Join(got.Notes, "\n")

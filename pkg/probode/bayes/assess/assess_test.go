@@ -494,11 +494,11 @@ func TestAssessAlphaOfExperiments(t *testing.T) {
 	var reported float64
 	const seeds = 40
 	for seed := range uint64(seeds) {
-		cs, err := p.CalibrateAlpha(context.Background(), []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
+		cs, err := bayes.CalibrateAlpha(context.Background(), p, []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, err := assessPosterior(0.125).CalibrateAlpha(context.Background(), []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
+		one, err := bayes.CalibrateAlpha(context.Background(), assessPosterior(0.125), []float64{1}, calibrate.Settings{Paths: 100, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -257,7 +257,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 	if a.p.AlphaParam == "" {
 		a.say("alpha, %v", st)
 		p = a.frozen(i)
-		c, err := p.CalibrateAlpha(a.ctx, st.Mode, a.s.Calibrate)
+		c, err := bayes.CalibrateAlpha(a.ctx, p, st.Mode, a.s.Calibrate)
 		if a.ctx.Err() != nil {
 			return d, a.ctx.Err()
 		}
@@ -272,7 +272,7 @@ func (a *assessor) deterministic(i int) (*draws, error) {
 		}
 		for _, theta := range d.three {
 			v := math.NaN()
-			if c, err := p.CalibrateAlpha(a.ctx, theta, a.s.Calibrate); err == nil {
+			if c, err := bayes.CalibrateAlpha(a.ctx, p, theta, a.s.Calibrate); err == nil {
 				v = c.Alpha
 			} else if a.ctx.Err() != nil {
 				return d, err

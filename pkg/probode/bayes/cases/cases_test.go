@@ -116,7 +116,7 @@ func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p.CalibrateAlpha(context.Background(), mode.Theta, calibrate.Settings{Seed: 1, Paths: 200})
+	c, err := bayes.CalibrateAlpha(context.Background(), p, mode.Theta, calibrate.Settings{Seed: 1, Paths: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler
 			return err
 		}
 		var err error
-		if q, theta, ll, err = p.Simulate(ctx, sampler.Target(), rng); err == nil {
+		if q, theta, ll, err = bayes.Simulate(ctx, p, sampler.Target(), rng); err == nil {
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
