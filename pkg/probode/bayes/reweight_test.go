@@ -196,11 +196,11 @@ func TestReweightFailures(t *testing.T) {
 		if !strings.Contains(strings.Join(c.Notes, "\n"), "have weight zero") {
 			t.Errorf("notes %q", c.Notes)
 		}
-		lpd, err := bayes.LogPredictive(q, c)
+		lpd, err := bayes.LogPredictive(&q, c)
 		if err != nil || math.IsNaN(lpd[0]) {
 			t.Errorf("log predictive density %v, %v", lpd, err)
 		}
-		out, err := bayes.Predict(q, c, 1)
+		out, err := bayes.Predict(&q, c, 1)
 		if err != nil || len(out[0].Fit) != 800 {
 			t.Fatalf("prediction: %v", err)
 		}
