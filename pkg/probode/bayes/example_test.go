@@ -117,7 +117,7 @@ func ExampleCompare() {
 }
 
 // New data from the posterior, the solver's error included.
-func ExamplePosterior_Predict() {
+func ExamplePredict() {
 	p := growth()
 	p.Alpha = 0.3
 	chains, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Seed: 1})
