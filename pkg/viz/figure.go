@@ -192,7 +192,7 @@ func (r Guide) look() look {
 func (l Line) painted(c color.NRGBA) Layer   { l.Color = c; return l }
 func (b Band) painted(c color.NRGBA) Layer   { b.Color = c; return b }
 func (p Points) painted(c color.NRGBA) Layer { p.Color = c; return p }
-func (r Guide) painted(c color.NRGBA) Layer   { r.Color = c; return r }
+func (r Guide) painted(c color.NRGBA) Layer  { r.Color = c; return r }
 
 func (l Line) check() error {
 	if len(l.X) != len(l.Y) {

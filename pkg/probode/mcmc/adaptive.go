@@ -13,9 +13,9 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// AdaptiveMetropolis is the rule of a Gaussian random walk that learns its
-// covariance from the chain's own past. From the position x of a chain in d
-// dimensions that has made n iterations it proposes
+// AdaptiveMetropolis is a Gaussian random walk that learns its covariance from the past
+// of the chain. From the position x of a chain in d dimensions, after n iterations, it
+// proposes
 //
 //	y = x + N(0, Vₙ)
 //	Vₙ = s · diag(Scale²)          n < AdaptAfter
@@ -24,21 +24,21 @@ import (
 // with Cₘ the sample covariance (divisor m − 1) of the positions after each of
 // the first m iterations, burn-in and repeated positions included, and m the
 // last of AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … up to n. The
-// factor s = 2.38²/d is the best for a Gaussian target of high dimension and of
-// the proposal's shape (Roberts, Gelman and Gilks 1997).
+// factor s = 2.38²/d is optimal for a Gaussian target of high dimension whose shape the
+// proposal has (Roberts, Gelman and Gilks 1997).
 //
-// A chain that adapts is no Markov chain, and no fixed number of iterations
-// leaves the target's distribution exactly as it is. But Cₘ changes less and less, by
-// O(1/m), and averages over the chain converge to the right values: Haario,
-// Saksman and Tamminen (2001) prove it for bounded targets of bounded support.
-// For a chain without that caveat let StopAfter be the length of the burn-in.
+// A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
+// the target exactly invariant. But Cₘ changes less and less, by O(1/m), and averages
+// over the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove
+// it for bounded targets of bounded support. To avoid the caveat, set StopAfter to the
+// length of the burn-in.
 //
 // The zero value is ready to use, on coordinates whose scale is about one.
 type AdaptiveMetropolis struct {
-	// Scale holds a guess of the target's standard deviation, by coordinate,
-	// each positive. Nil means 1 for all. Guess low rather than high: a chain
-	// with too short steps finds out, one with too long steps stays where it
-	// is and has nothing to learn from.
+	// Scale holds guesses of the standard deviations of the target, one for each
+	// coordinate, each positive. Nil means 1 for all. Guess low rather than high: a
+	// chain with short steps learns the right scale, but a chain with long steps stays
+	// where it is and learns nothing.
 	Scale []float64
 
 	// Factor is s. Zero means 2.38²/d.
@@ -53,21 +53,20 @@ type AdaptiveMetropolis struct {
 	// to the next. Zero means 10.
 	Every int
 
-	// StopAfter is the number of iterations after which the covariance stays
-	// as it is. Zero means that adaptation never stops.
+	// StopAfter is the number of iterations after which adaptation stops. Zero means
+	// never.
 	StopAfter int
 
-	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a
-	// subspace and should be far below the variance of any coordinate.
-	// Zero means 1e-8: right for standard deviations from about 1e-3
-	// upwards.
+	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a subspace
+	// and should be far below the variance of any coordinate. Zero means 1e-8, which
+	// suits standard deviations from about 1e-3 upwards.
 	Epsilon float64
 }
 
 var _ Rule = AdaptiveMetropolis{}
 
-// New returns a proposal in d dimensions that follows the rule. It adapts for
-// as long as StopAfter says, whatever burnIn is.
+// New returns a proposal in d dimensions that follows the rule. It ignores burnIn:
+// StopAfter ends its adaptation.
 //
 // It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
 // not positive, or if Factor, Every, StopAfter or Epsilon is negative.
@@ -164,9 +163,8 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor makes cov, which it overwrites, the covariance of the proposal. One
-// that rounding has left singular, or that has overflowed, is passed over: the
-// old one still serves.
+// refactor makes cov, which it overwrites, the covariance of the proposal. If cov is
+// singular from rounding, or has overflowed, the old covariance stays.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return
@@ -177,7 +175,7 @@ func (p *adaptive) refactor() {
 	}
 }
 
-// State takes down the factor too, which may be older than the covariance.
+// State includes the factor, which may be older than the covariance.
 func (p *adaptive) State(a *Archive) {
 	a.Int(&p.n)
 	a.Float(&p.seen.N)

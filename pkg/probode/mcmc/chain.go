@@ -15,12 +15,12 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A Chain is one chain under way: a kernel, its random numbers, and how far it has
-// come. Run makes the chains that it needs. Who keeps draws elsewhere than in
-// memory, as mcmc/store does, makes them with NewChain, gives each a Sink, and has
-// Advance move them.
+// A Chain is one chain of a run: a kernel, its random numbers, and the number of
+// iterations made. Run makes its own chains. A package that keeps draws elsewhere than
+// in memory, as mcmc/store does, makes chains with NewChain, gives each a Sink, and
+// moves them with Advance.
 type Chain struct {
-	// Sink takes the draws. Nil keeps them in memory.
+	// Sink receives the draws. Nil keeps them in memory.
 	Sink Sink
 
 	index     int
@@ -33,19 +33,19 @@ type Chain struct {
 	after     Stats     // counts after it, of a chain that was finished earlier
 	draws     []float64 // the kept positions, one after another
 	generated []float64 // the quantities generated there
-	quantity  []float64 // those of one draw, on their way to the sink
+	quantity  []float64 // the quantities of the current draw
 	turn      []byte    // the state at the beginning of this turn, if there is a sink
 	record    *record   // if not nil, some of the draws, for the reporter
 }
 
-// A Sink takes the draws of one chain.
+// A Sink receives the draws of one chain.
 type Sink interface {
 	// Keep is called with each draw, in order, and the quantities generated
 	// there. Both are views, valid during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called when the chain has made some milliseconds of iterations,
-	// and when it has made all. If it returns false, no chain goes on.
+	// Turn is called after every few milliseconds of iterations, and when the chain is
+	// finished. If it returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
@@ -70,9 +70,9 @@ func stream(seed uint64, chain int) *rand.PCG {
 	return rand.NewPCG(hi, mix(hi^mix(uint64(chain))))
 }
 
-// Start places the chain, moved by k, at a point that k takes, one of at most 100
-// that Settings.Start returns. It is an error if there is none among them, or if that
-// function panics.
+// Start gives the chain its kernel and places it at the first point from Settings.Start
+// that k accepts. It is an error if k accepts none of 100 points, or if Settings.Start
+// panics.
 func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
 	defer func() {
@@ -88,15 +88,15 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index+1, startTries, err)
 }
 
-// Finished says of a chain that has not been started that all its iterations were
-// made earlier, with the given counts: Advance counts them and makes none.
+// Finished marks a chain that has not been started as complete: all its iterations were
+// made earlier, with the given counts. Advance counts them and makes none.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
 }
 
-// Recall tells the chain of a draw made earlier, for the R̂ of Progress. Draw is
-// called only if that takes it.
+// Recall passes an earlier draw to the chain, for the R̂ of Progress. It calls draw only
+// if that R̂ uses it.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -112,8 +112,8 @@ func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	return err
 }
 
-// State takes down, or gives back to a chain that has been started with a kernel
-// of the same making, all that the future of the chain depends on.
+// State writes everything that the future of the chain depends on, or reads it back into
+// a chain that has been started with the same kind of kernel.
 func (c *Chain) State(a *Archive) {
 	a.Int(&c.iteration)
 	a.Stats(&c.burnIn)
@@ -121,13 +121,13 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns the Bytes of the State at the beginning of the turn that has
-// just ended, and of a chain that has made all iterations those of the State before
-// the last; nil if there has been no turn. They are valid until the next turn.
+// TurnState returns the bytes of the State at the beginning of the last turn; for a
+// chain that has made all its iterations, of the State before the last iteration. It is
+// nil if there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
-// Replay makes iterations, of which no draw is kept and nobody is told, until the
-// chain has made the given number.
+// Replay makes iterations until the chain has made the given number. It keeps no draws
+// and calls no hook.
 func (c *Chain) Replay(until int) {
 	for c.iteration < until && !c.Interrupted() {
 		c.step()
@@ -140,7 +140,7 @@ func (c *Chain) Index() int { return c.index }
 // Kernel returns what moves the chain; nil if it has not been started.
 func (c *Chain) Kernel() Kernel { return c.kernel }
 
-// Random returns the chain's random numbers, which Start and its kernel use.
+// Random returns the random numbers that Start and the kernel of the chain use.
 func (c *Chain) Random() *rand.Rand { return c.rng }
 
 // Iteration returns the number of iterations made.
@@ -160,7 +160,7 @@ func (c *Chain) stats() Stats {
 	return burnIn.plus(1, after)
 }
 
-// step makes an iteration and tells whether its end is a draw.
+// step makes an iteration and reports whether it ends with a draw.
 func (c *Chain) step() bool {
 	c.kernel.Step(c.rng)
 	if c.Interrupted() {
@@ -175,15 +175,15 @@ func (c *Chain) step() bool {
 	return after%c.settings.Thin == 0
 }
 
-// Interrupted reports whether an iteration broke off: see Interruptible. The
-// State is then that of no iteration.
+// Interrupted reports whether an iteration stopped before its end: see Interruptible.
+// The State then lies between two iterations and cannot be used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()
 }
 
-// advance makes iterations until the chain has made the given number, or done
-// is closed, or an iteration broke off.
+// advance makes iterations until the chain has made the given number, done is closed, or
+// an iteration stops before its end.
 func (c *Chain) advance(done <-chan struct{}, until int) {
 	last := c.settings.iterations(c.settings.Draws) - 1
 	for c.iteration < until && !c.Interrupted() {
@@ -192,7 +192,7 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 			return
 		default:
 		}
-		if c.iteration == last { // what a sink has in the end does not depend on the length of turns
+		if c.iteration == last { // so that the last state does not depend on the length of turns
 			c.beginTurn()
 		}
 		if c.step() {
@@ -201,8 +201,7 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// keep takes the present position, and the quantities generated there, among the
-// draws.
+// keep adds the current position and the quantities generated there to the draws.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {
@@ -222,7 +221,7 @@ func (c *Chain) keep() {
 	c.generated = append(c.generated, c.quantity...)
 }
 
-// beginTurn takes down the state, from which a sink may have the turn replayed.
+// beginTurn records the state, from which the turn can be replayed.
 func (c *Chain) beginTurn() {
 	if c.Sink != nil {
 		a := Archive{buf: c.turn[:0]}
@@ -231,11 +230,11 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// Advance moves chains, each started, or finished earlier, to the end of a run with
-// the settings s, and tells whether they got there before ctx was done, or a Sink
-// stopped them. Names are those of the coordinates, for the R̂ of Progress. MinESS
-// has no meaning here. If Progress, a kernel or a Sink panics, or ends its goroutine,
-// all chains stop, with an error.
+// Advance moves chains, which have been started or finished earlier, to the end of a run
+// with the settings s. It reports whether they got there before ctx was done or a Sink
+// stopped them. Names are the names of the coordinates, for the R̂ of Progress; MinESS
+// is ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all chains
+// stop, with an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
@@ -245,13 +244,12 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	return complete, err
 }
 
-// advance brings all chains to the given number of iterations and tells whether
-// they got there before ctx was done.
+// advance brings all chains to the given number of iterations and reports whether they
+// got there before ctx was done.
 //
-// The chains take turns, in slices of some milliseconds, so that a run that is
-// interrupted has chains of about equal length even where there are fewer
-// workers than chains. At the end of its turn a chain with a sink tells it; if
-// that does not want to go on, no chain goes on.
+// The chains take turns of some milliseconds, so that the chains of an interrupted run
+// have about the same length even with fewer workers than chains. At the end of its turn
+// a chain calls its sink; if the sink returns false, all chains stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 

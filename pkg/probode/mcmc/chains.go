@@ -9,8 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Chains holds the draws of a run. Chains of another origin can be put in by
-// hand: the methods need Names and Draws only.
+// Chains holds the draws of a run. Draws from elsewhere can be filled in by hand: the
+// methods need only Names and Draws.
 type Chains struct {
 	// Names are the names of the parameters.
 	Names []string
@@ -19,44 +19,38 @@ type Chains struct {
 	// the same number of draws.
 	Draws [][][]float64
 
-	// Stats and BurnIn hold, for each chain, the counts of the iterations
-	// after burn-in and of those of burn-in. They count every iteration,
-	// kept or not; after an interrupted run, also the few by which a chain
-	// was ahead of the shortest.
+	// Stats and BurnIn hold, for each chain, the counts after burn-in and during
+	// burn-in. They include iterations that are not kept; after an interrupted run
+	// also the few by which a chain was ahead of the shortest.
 	Stats, BurnIn []Stats
 
-	// Generated[c][k] are the quantities that the kernel told beside the
-	// draw, with the names Quantities: see Settings.Generated. Both are nil
-	// if there are none.
+	// Generated[c][k] are the quantities that the kernel generated at draw k of
+	// chain c, and Quantities are their names: see Settings.Generated. Both are nil if
+	// there are none.
 	Generated  [][][]float64
 	Quantities []string
 
-	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k
-	// of chain c, up to a constant, for draws that stand for another
-	// distribution than the one they were drawn from; KHat is then the shape of the tail
-	// of the weights.
+	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain
+	// c, up to a constant: the weighted draws represent another distribution than the
+	// one that they were drawn from. KHat is then the tail index k̂ of the weights.
 	LogWeights [][]float64
 	KHat       float64
 
-	// Meta is what the files from which the draws were read say of the run: see
-	// mcmc/store.
+	// Meta describes the run, for draws that were read from files: see mcmc/store.
 	Meta []Field
 
-	// Notes say in plain words what is to be known of the run, such as where
-	// its chains began.
+	// Notes are sentences about the run, such as where its chains began.
 	Notes []string
 
-	// Capped says that the run was to reach Settings.MinESS and came to
-	// Settings.MaxDraws first.
+	// Capped says that the run reached Settings.MaxDraws before Settings.MinESS.
 	Capped bool
 }
 
-// A Field is something to be known of a run, under a name: the model, the method,
-// a setting.
+// A Field describes one aspect of a run, such as the model, the method or a setting.
 type Field struct{ Key, Value string }
 
-// Parameter returns the draws of parameter i: element [c][k] is draw k of chain
-// c, the form that the diagnostics of package diag take.
+// Parameter returns the draws of parameter i in the form that package diag takes:
+// element [c][k] is draw k of chain c.
 func (c *Chains) Parameter(i int) [][]float64 {
 	return diag.Parameter(c.Draws, i)
 }
@@ -75,11 +69,12 @@ func (c *Chains) minBulkESS() float64 {
 }
 
 // Summary returns means, standard deviations, quantiles and diagnostics of every
-// parameter, of the weighted draws where there are weights: see [diag.Summarize].
+// parameter. If there are weights they are those of the weighted draws: see
+// [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights) }
 
-// String returns the summary as a table, followed by the counts, the notes and, if
-// there is cause, words of caution: see Warnings.
+// String returns the summary as a table, followed by the counts, the notes and the
+// Warnings, if there are any.
 func (c *Chains) String() string {
 	var b strings.Builder
 	summary := c.Summary()
@@ -105,7 +100,7 @@ func (c *Chains) String() string {
 	b.WriteByte('\n')
 	if c.LogWeights != nil {
 		if w := c.weights(summary); w.Trusted() {
-			fmt.Fprintf(&b, "weighted draws, %v\n", w) // what is not to be trusted is a warning below
+			fmt.Fprintf(&b, "weighted draws, %v\n", w) // otherwise there is a warning below
 		}
 	}
 	for _, n := range c.Notes {

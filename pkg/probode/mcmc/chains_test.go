@@ -154,7 +154,7 @@ func TestZeroWeights(t *testing.T) {
 	if m := c.Summary()[0]; !math.IsNaN(m.Mean) || !math.IsNaN(m.BulkESS) || !math.IsNaN(m.MCSE) {
 		t.Errorf("weights that are all zero: %+v", m)
 	}
-	if s := c.String(); !strings.Contains(s, "weights of which none is positive") {
+	if s := c.String(); !strings.Contains(s, "none of their weights is positive") {
 		t.Errorf("weights that are all zero:\n%s", s)
 	}
 }
@@ -279,7 +279,7 @@ func TestWarnings(t *testing.T) {
 				g[0] -= 50
 			}
 		}, []string{"chain 3 sits at a log density ", "R̂"}},
-		{"apart", func(c *Chains) { shift(c, 0, 1, 0.5) }, []string{"chain 1 is apart from the others, which agree, in b", "R̂"}},
+		{"apart", func(c *Chains) { shift(c, 0, 1, 0.5) }, []string{"chain 1 differs from the others, which agree, in b", "R̂"}},
 		{"failures", func(c *Chains) { c.Stats[0].Failed = 200 }, []string{"5 % of evaluations failed"}},
 		{"failures of latent moves", func(c *Chains) { c.Stats[0].Latent = Moves{4000, 3000, 800} }, []string{"10 % of evaluations failed"}},
 		{"an edge", func(c *Chains) {
@@ -310,14 +310,14 @@ func TestWarnings(t *testing.T) {
 			for i := range c.Draws {
 				c.Draws[i] = c.Draws[i][:90]
 			}
-		}, []string{"ESS is below 100 a chain"}},
+		}, []string{"ESS is below 100 per chain"}},
 		{"bad weights", func(c *Chains) {
 			for range c.Draws {
 				c.LogWeights = append(c.LogWeights, make([]float64, 1000))
 			}
 			c.KHat = 0.8
 		}, []string{"the weighted draws are worth 3992 effective draws, k̂ = 0.80, above its limit 0.70"}},
-		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run ended at its largest number of draws"}},
+		{"capped", func(c *Chains) { c.Capped = true }, []string{"the run reached its largest number of draws"}},
 		{"no draws", func(c *Chains) {
 			for i := range c.Draws {
 				c.Draws[i], c.Generated[i], c.Stats[i] = nil, nil, Stats{}

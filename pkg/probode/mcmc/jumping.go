@@ -8,21 +8,20 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ModeJumping is the rule for a target of several modes that are known. Each
-// iteration makes one of three moves, with mₖ and Cₖ = LₖLₖᵀ the place and the
-// covariance of mode k, wₖ its weight, and j the mode nearest to x, that with the
-// largest wₖ N(x; mₖ, Cₖ):
+// ModeJumping is the rule for a target whose several modes are known. Let mₖ, Cₖ =
+// LₖLₖᵀ and wₖ be the place, covariance and weight of mode k, and j the mode nearest to
+// x, which is the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
+// three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
 //	draw   y ~ Σ wₖ t(mₖ, Cₖ)                    Student's distribution with 5 degrees of freedom
 //
-// The leap takes a point to where it would be in the other mode, and so is
-// accepted in any dimension where modes are nearly Gaussian [after Tjelmeland &
-// Hegstad 2001]; the draw is independent of x and finds its way where they are
-// not. All three are accepted by the rule of Metropolis and Hastings: the wₖ, mₖ
-// and Cₖ need not be right. The sizes sⱼ are tuned in the burn-in to an acceptance
-// rate of 0.3.
+// The leap takes a point to the corresponding point of another mode, and is accepted in
+// any dimension if the modes are nearly Gaussian [after Tjelmeland & Hegstad 2001]. The
+// draw is independent of x and works if they are not. All three are accepted by the rule
+// of Metropolis and Hastings, so the wₖ, mₖ and Cₖ need not be exact. The burn-in tunes
+// the sizes sⱼ to an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }
@@ -68,7 +67,7 @@ func (r ModeJumping) New(d, burnIn int) Proposal {
 	return p
 }
 
-// A modeAtWork is a mode with what its moves need.
+// A modeAtWork is a mode in the form that the moves use.
 type modeAtWork struct {
 	mean           []float64
 	l              *mat.TriDense
@@ -107,7 +106,7 @@ type jumping struct {
 	tries []int
 	z, w  []float64
 	left  int // iterations of burn-in
-	last  int // mode whose walk was made last, −1 for another move
+	last  int // the mode of the last move, if that was a walk; else −1
 }
 
 // nearest returns the mode that x belongs to.
@@ -193,8 +192,8 @@ func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		if p.nearest(dst) != k {
 			return math.Inf(-1) // there is no way back
 		}
-		// The way there is chosen with wₖ/(1 − wⱼ), and that back with wⱼ/(1 − wₖ);
-		// the volume grows by det Lₖ/det Lⱼ.
+		// Probability wₖ/(1 − wⱼ) leads there, and wⱼ/(1 − wₖ) back; the volume grows by
+		// det Lₖ/det Lⱼ.
 		return math.Log(from.weight/(1-to.weight)) - math.Log(to.weight/(1-from.weight)) + to.logDet - from.logDet
 	}
 	j := p.nearest(x)

@@ -1,24 +1,23 @@
 // Package mcmc draws from a probability density that is known up to a constant, by
 // Markov chain Monte Carlo.
 //
-// It has two parts, each of use without the other:
+// It has two parts, and either can be used without the other:
 //
-//   - transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is
-//     that of Metropolis and Hastings. Its proposals follow a [Rule]:
-//     [AdaptiveMixture], the one to take, learns in burn-in what it needs to know
-//     of the target; [AdaptiveMetropolis] is the random walk of Haario et al. A
-//     [Proposal] can be had alone, for kernels that move more than the parameters;
-//   - chains: [Run] advances any number of chains on all cores and returns
-//     [Chains], the same to the last bit for any number of workers. Their
-//     [Chains.Summary] holds means, quantiles and diagnostics, and
-//     [Chains.Warnings] says in words what these show.
+//   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
+//     kernel of Metropolis and Hastings. Its proposals follow a [Rule]:
+//     [AdaptiveMixture], the recommended one, learns the shape of the target during
+//     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
+//     move more than the parameters can use a [Proposal] by itself.
+//   - Chains: [Run] advances any number of chains on all cores and returns [Chains],
+//     which are the same to the last bit for any number of workers. [Chains.Summary]
+//     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
+//     they show.
 //
-// How far draws can be trusted is computed by mcmc/diag, on draws from any source.
-// Runs to files, which can be stopped, resumed and extended, are those of
-// mcmc/store.
+// Package mcmc/diag has the diagnostics, for draws from any source. Package mcmc/store
+// runs chains to files, which can be stopped, resumed and extended.
 //
-// The package knows nothing of differential equations. A density that rests on
-// a numerical solution enters as a [Target], whose evaluations may fail.
+// The package knows nothing of differential equations. A density that needs a numerical
+// solution is a [Target] like any other, whose evaluations may fail.
 //
 // # References
 //
@@ -41,82 +40,78 @@ import "math/rand/v2"
 
 // A Target is the logarithm of a density, up to an additive constant.
 //
-// −Inf says that x lies outside the support: a move there is rejected, as any
-// other. An error, NaN or +Inf says that the density could not be evaluated,
-// as when a differential equation has no numerical solution at x: such a move
-// is rejected too, but counted as failed, for a posterior from which failures
-// cut a piece is not the posterior that was asked for.
+// −Inf says that x lies outside the support: a move there is rejected. An error, NaN or
+// +Inf says that the density could not be evaluated, for example because a differential
+// equation has no numerical solution at x. Such a move is rejected too, and counted as
+// failed, because failures cut a piece out of the posterior.
 //
 // A Target must neither change nor keep x. Chains run at the same time, so a
 // Target that owns a workspace serves one chain only.
 type Target func(x []float64) (logDensity float64, err error)
 
-// A Kernel is one chain's transition: a position, and the random move from it
-// that leaves the wanted distribution as it is. What the kernel holds beside the
-// position — latent variables, a density, an adapted proposal — is its own
-// affair. A Kernel need not be safe for concurrent use.
+// A Kernel is the transition of one chain: a position, and a random move from it that
+// leaves the target distribution invariant. A kernel may hold more than the position,
+// such as latent variables, a density or an adapted proposal. It need not be safe for
+// concurrent use.
 type Kernel interface {
-	// Init places the chain at a copy of x, with all counts at zero. Latent
-	// variables are drawn from rng. It is an error if the density at x is
-	// zero or cannot be evaluated; the kernel may then be placed again.
+	// Init places the chain at a copy of x, with all counts at zero, and draws latent
+	// variables from rng. It is an error if the density at x is zero or cannot be
+	// evaluated; Init may then be called again.
 	Init(x []float64, rng *rand.Rand) error
 
 	// Step makes one iteration.
 	Step(rng *rand.Rand)
 
-	// Position returns the coordinates that are to be recorded, the same
-	// number at all times. It is a view, valid until the next Step, and not
-	// to be changed.
+	// Position returns the coordinates to be recorded, always as many. It is a view,
+	// valid until the next Step, and must not be changed.
 	Position() []float64
 
 	// Stats returns the counts since Init.
 	Stats() Stats
 
-	// State takes down, or gives back to a kernel of the same making, all
-	// that Step and Position depend on. It is called between iterations.
+	// State writes, or reads back into a kernel made with the same arguments,
+	// everything that Step and Position depend on. It is called between iterations.
 	State(a *Archive)
 }
 
-// A Generator is a Kernel that has more to tell about its position than the
-// coordinates, such as its log density or what the model predicts there. See
-// Settings.Generated.
+// A Generator is a Kernel that also returns quantities other than the coordinates, such
+// as its log density or the predictions of the model. See Settings.Generated.
 type Generator interface {
 	// Generate writes the quantities at the present position to dst.
 	Generate(dst []float64)
 }
 
-// Interruptible is a Kernel whose Step or Generate may break off before its end,
-// as when a context ends within a long evaluation.
+// Interruptible is a Kernel whose Step or Generate may stop before its end, for example
+// when a context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate broke off. The iteration
-	// then does not count, and the chain makes no other.
+	// Interrupted reports whether Step or Generate stopped before its end. The
+	// iteration then does not count, and the chain makes no further one.
 	Interrupted() bool
 }
 
 // A Rule says how a chain in d dimensions proposes its moves.
 type Rule interface {
-	// New returns the proposal of one chain. Whatever it is to learn has to
-	// be learned in the first burnIn iterations.
+	// New returns the proposal of one chain, which may learn during the first burnIn
+	// iterations.
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal is a Rule at work: the rule, and what it has learned from one
+// A Proposal makes the moves of one chain by a Rule, with what it has learned from that
 // chain.
 type Proposal interface {
 	// Propose sets dst to a random move from x, which it does not change,
-	// and returns log q(x | dst) − log q(dst | x), to be added to the log
-	// ratio of the target's densities. It is zero for a symmetric proposal.
+	// and returns log q(x | dst) − log q(dst | x), which the kernel adds to the log
+	// ratio of the target densities. It is zero for a symmetric proposal.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
-	// Observe tells the proposal the outcome of the move: the chain's
-	// position after it, and the probability with which the move was, or
-	// would have been, accepted. It is to be called once an iteration,
-	// whether the move was accepted or not: a position in which the chain
-	// stays counts as often as it stays.
+	// Observe passes the outcome of the move to the proposal: the position of the
+	// chain after it, and the probability with which the move was accepted or
+	// rejected. It is called once per iteration, whether the move was accepted or
+	// not: a position counts for every iteration that the chain stays there.
 	Observe(x []float64, probability float64)
 
-	// State takes down or gives back what has been learned.
+	// State writes, or reads back, what has been learned.
 	State(a *Archive)
 }
 
@@ -131,9 +126,8 @@ type Moves struct {
 // proposed.
 func (m Moves) Rate() float64 { return float64(m.Accepted) / float64(m.Proposed) }
 
-// Stats counts what a kernel did: its moves of the parameters and, for a kernel
-// that updates latent variables by an accept/reject step of their own, the
-// moves of those.
+// Stats counts the moves of a kernel: those of the parameters and, if the kernel updates
+// latent variables by a separate accept/reject step, those of the latent variables.
 type Stats struct {
 	Moves
 	Latent Moves

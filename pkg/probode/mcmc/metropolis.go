@@ -15,13 +15,12 @@ import (
 type Metropolis struct {
 	Target Target
 
-	// Proposal is the rule that makes the proposals. Nil stands for
-	// AdaptiveMixture{}; without BurnIn for AdaptiveMetropolis{}, which goes
-	// on learning.
+	// Proposal is the rule of the proposals. Nil stands for AdaptiveMixture{} or, if
+	// BurnIn is zero, for AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations that the proposal has to learn, that
-	// of the run's Settings.
+	// BurnIn is the number of iterations during which the proposal may learn: that of
+	// the Settings of the run.
 	BurnIn int
 
 	walk  Proposal
@@ -32,8 +31,7 @@ type Metropolis struct {
 
 var _ Kernel = (*Metropolis)(nil)
 
-// Init places the chain at a copy of x. What the proposal has learned is
-// forgotten.
+// Init places the chain at a copy of x, with a proposal that has learned nothing.
 func (m *Metropolis) Init(x []float64, _ *rand.Rand) error {
 	logp, err := m.Target(x)
 	switch {
@@ -65,9 +63,8 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := m.Target(m.y)
 	m.stats.Proposed++
 
-	// −log U of a uniform U is exponential. The variate is drawn even where
-	// the outcome is certain, so that an iteration always uses the same
-	// part of the stream.
+	// −log U of a uniform U is exponential. The variate is drawn even if the outcome
+	// is certain, so that every iteration uses the same amount of the stream.
 	e := rng.ExpFloat64()
 	probability := 0.0
 	switch {
@@ -85,14 +82,14 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	m.walk.Observe(m.x, probability)
 }
 
-// Position returns the chain's position, a view valid until the next Step.
+// Position returns the position of the chain, a view valid until the next Step.
 func (m *Metropolis) Position() []float64 { return m.x }
 
 // Stats returns the counts since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
-// Evaluate returns the log density at the chain's position, computed again; NaN if
-// it cannot be. See store.Evaluator.
+// Evaluate computes the log density at the position of the chain again, NaN if that
+// fails. See store.Evaluator.
 func (m *Metropolis) Evaluate() []float64 {
 	logp, err := m.Target(m.x)
 	if err != nil {
@@ -101,7 +98,7 @@ func (m *Metropolis) Evaluate() []float64 {
 	return []float64{logp}
 }
 
-// State takes down or gives back the position and what the proposal has learned.
+// State writes or reads the position and what the proposal has learned.
 func (m *Metropolis) State(a *Archive) {
 	a.Floats(m.x)
 	a.Float(&m.logp)

@@ -10,48 +10,47 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// AdaptiveMixture is the rule for up to some twenty-five correlated coordinates
-// without tuning by hand. Each iteration makes one of three moves, with m and C
-// = A Aᵀ the mean and covariance of the target as they are known, and the
-// columns of A along the principal directions of the correlation:
+// AdaptiveMixture is the rule for up to about twenty-five correlated coordinates. It
+// needs no tuning by hand. Let m and C = A Aᵀ be the current estimates of the mean and
+// covariance of the target, with the columns of A along the principal directions of the
+// correlation. Each iteration makes one of three moves:
 //
 //	walk   y = x + s A z                                z ~ N(0, I)
 //	line   y = x + sₖ Aₖ z                              z ~ N(0, 1), along column k, drawn at random
 //	pull   y = m + √(1−b²) (x − m) + b √w A z           z ~ N(0, I)
 //	       w = (ν + q(x)) / χ²,  q(x) = ‖A⁻¹(x − m)‖²   χ² of ν + d degrees of freedom
 //
-// The pull is reversible for the Student t distribution of ν = 5 degrees of freedom about
-// m, and so draws almost independently where the target is nearly Gaussian,
-// with tails that are heavy enough not to be stuck where it is not [after Rudolf
-// & Sprungk 2018; Kamatani 2018]. The walk finds its way where the target is not
-// near a Gaussian, and the lines where its shape is not known yet, since the size
-// of each is tuned alone.
+// The pull is reversible for the Student t distribution with ν = 5 degrees of freedom
+// about m. Its draws are almost independent if the target is nearly Gaussian, and its
+// tails are heavy enough not to get stuck otherwise [after Rudolf & Sprungk 2018;
+// Kamatani 2018]. The walk works for targets that are far from Gaussian, and the lines
+// work before the shape is known, since the size of each line is tuned separately.
 //
-// All is learned in the burn-in: m and C in windows that grow by a fifth, each
-// forgetting what lies before the last but one, as the beginning may be far from
-// where the target is. As positions that follow each other are alike, and few of
-// them make a poor covariance, C is drawn to the shape known before with the
-// weight of d(d+1)/2 positions; of d times as many if Cov was given. The sizes s,
-// sₖ and b are tuned to acceptance rates of 0.234 (0.44 in one dimension), 0.44
-// and 0.3 by stochastic approximation [Andrieu & Thoms 2008]. The moves are then
-// chosen in proportion to the squared distance, in units of C, that each has made
-// good, none below 0.15. After the burn-in nothing changes any more, so that draws
-// are those of an ordinary Markov chain. Without burn-in nothing is learned.
+// All learning happens in the burn-in. The estimates m and C come from windows that grow
+// by a fifth. Each uses only the last two windows, because the chain may begin far from
+// the bulk of the target. Successive positions are correlated, and a few of them give a
+// poor covariance, so C is shrunk towards the shape known before with the weight of
+// d(d+1)/2 positions, or d times as many if Cov was given. Stochastic approximation
+// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44
+// in one dimension), 0.44 and 0.3. Each move is then chosen in proportion to the mean
+// squared distance, in units of C, that its accepted proposals cover, with a probability
+// of at least 0.15. After the burn-in nothing changes, so the draws are those of an
+// ordinary Markov chain. Without burn-in nothing is learned.
 //
-// The burn-in that this takes depends on what is known before. With a Cov that
-// is about right, or too large by a common factor, 1000 iterations do in twenty
-// dimensions; 10 000 if it is wrong by factors of two and three in several
-// directions. Without, 1000 do in three dimensions, on scales that are wrong by a
-// hundred; with a condition of the covariance of a million 5000 are needed in
-// eight dimensions and 20 000 in twenty, on scales that are about right. A funnel,
-// such as a hierarchical model of few groups in its centred form, mixes as badly
-// as with any walk of one scale: take other coordinates.
+// How much burn-in this takes depends on what is known before. With a Cov that is about
+// right, or too large by a common factor, 1000 iterations suffice in twenty dimensions;
+// with errors of factors of two and three in several directions it takes 10 000. Without
+// Cov, 1000 suffice in three dimensions even if the scales are wrong by a factor of a
+// hundred; on scales that are about right, with a covariance of condition number 10⁶, it
+// takes 5000 in eight dimensions and 20 000 in twenty. A funnel, such as a hierarchical
+// model of few groups in its centred form, mixes as badly as with any walk of one scale:
+// use other coordinates.
 //
 // The zero value is ready to use, on coordinates whose scale is about one.
 type AdaptiveMixture struct {
-	// Mean and Cov are first guesses at the mean and covariance of the target,
-	// such as a mode and the Gaussian approximation there. Nil stands for an
-	// unknown mean, and the unit matrix.
+	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
+	// and the Gaussian approximation there. A nil Mean is unknown, a nil Cov the unit
+	// matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }
@@ -179,9 +178,9 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		}
 		return 0
 	}
-	// Given x, w is inverse gamma distributed as if (x, w) were of the t distribution
-	// written as a mixture of Gaussians; given w the move is reversible for
-	// that Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
+	// The t distribution is a mixture of Gaussians over w. Given x, w has its inverse
+	// gamma distribution in that mixture; given w, the move is reversible for the
+	// Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
 	var chi2 float64
 	for range pullDegrees + d {
@@ -269,22 +268,22 @@ func (p *mixture) Observe(x []float64, probability float64) {
 		p.choose()
 		p.next = int(math.Ceil(windowsGrowth * float64(p.n)))
 		if windowsGrowth*float64(p.next) > float64(end) {
-			p.next = end // rather one long window than a short one at the end
+			p.next = end // one long window instead of a short one at the end
 		}
 	}
 }
 
-// learn makes mean and covariance those of the last two windows, with the shape
-// known so far, at the sizes found for its lines, as what is known before.
+// learn estimates mean and covariance from the last two windows, shrunk towards the
+// shape so far at the sizes found for its lines.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
-	// A line of rate 0.44 has 2.38 standard deviations of the target along
-	// it, given the other coordinates. What all lines say of the scale is
-	// believed, and what one says of its own direction as far as it was
-	// tried: else the noise of some twenty sizes would spoil a good shape.
+	// A line with rate 0.44 has the size of 2.38 conditional standard deviations of the
+	// target. The common scale of all lines is used in full, and the deviation of one
+	// line according to how often it was tried: otherwise the noise of some twenty
+	// sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -314,7 +313,7 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the chances of the moves by what each was worth.
+// choose sets the probabilities of the moves in proportion to their gain per try.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -332,9 +331,9 @@ func (p *mixture) choose() {
 	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
 }
 
-// setShape makes A the principal axes of cov, scaled to unit variances so that
-// coordinates of different units do not lose their digits, and starts the sizes
-// again. It reports whether cov is a covariance; if not nothing changes.
+// setShape sets A to the principal axes of cov, computed at unit variances so that
+// different units cost no digits, and resets the sizes. It reports whether cov is a
+// covariance; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)
@@ -373,7 +372,7 @@ func (p *mixture) setShape(cov *mat.SymDense) bool {
 	return true
 }
 
-// State takes down or gives back what has been learned.
+// State writes or reads what has been learned.
 func (p *mixture) State(a *Archive) {
 	a.Int(&p.n)
 	a.Int(&p.next)

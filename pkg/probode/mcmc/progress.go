@@ -19,22 +19,22 @@ type Progress struct {
 	Total int   // iterations at which the run ends at the latest
 	Stats Stats // counts of the iterations made
 
-	// Elapsed is the time since the run began, or was taken up again.
+	// Elapsed is the time since the run began or was resumed.
 	Elapsed time.Duration
-	// Rate is the number of iterations per second, of all chains together,
-	// averaged over the last ten seconds or so. Zero means not known yet.
+	// Rate is the number of iterations per second, of all chains together, averaged
+	// over about the last ten seconds. Zero means not yet known.
 	Rate float64
-	// Left is the time to Total at this rate, zero if that is not known.
+	// Left is the time until Total at this rate, zero if the rate is not known.
 	Left time.Duration
 
-	// RHat is the largest R̂ of all parameters and Worst the name of that
-	// parameter, as of some seconds ago and of at most 1000 evenly spaced
-	// draws of each chain. Before there are four draws of each, and as long
-	// as nothing moves, RHat is NaN and Worst empty.
+	// RHat is the largest R̂ of all parameters, and Worst the name of that parameter.
+	// They are some seconds old and use at most 1000 evenly spaced draws of each chain.
+	// With fewer than four draws per chain, or draws that are all equal, RHat is NaN
+	// and Worst is empty.
 	RHat  float64
 	Worst string
 
-	// Ended says that nothing more is to come.
+	// Ended marks the last call.
 	Ended bool
 }
 
@@ -68,9 +68,9 @@ func (p Progress) String() string {
 	return b.String()
 }
 
-// Terminal returns a hook for Settings.Progress that shows the progress on w:
-// as one line that is written again and again, if w is a terminal, and else as a
-// line every ten seconds and at the end.
+// Terminal returns a hook for Settings.Progress that shows the progress on w. On a
+// terminal it rewrites one line; elsewhere it writes a line every ten seconds and one at
+// the end.
 func Terminal(w io.Writer) func(Progress) {
 	line := progress.NewLine(w)
 	return func(p Progress) {
@@ -86,9 +86,9 @@ func Terminal(w io.Writer) func(Progress) {
 // Progress is computed. It is even: see add.
 const recordLength = 1000
 
-// A record holds evenly spaced draws of one chain, at most recordLength of them
-// however long the chain: when it is full, every other draw is dropped and twice
-// as many are passed over from then on. One goroutine adds while another reads.
+// A record holds at most recordLength evenly spaced draws of one chain. When it is full,
+// it drops every other draw and doubles its stride. One goroutine adds while another
+// reads.
 type record struct {
 	seen int // draws offered
 
@@ -98,10 +98,10 @@ type record struct {
 	draws  []float64 // one after another
 }
 
-// wants tells whether the next draw will be held.
+// wants reports whether the record will hold the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// add offers a draw; one that is not wanted may be nil.
+// add offers a draw, which may be nil if wants is false.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()
@@ -190,8 +190,8 @@ func (r *reporter) update(t time.Time) {
 	r.now.Elapsed, r.now.Rate, r.now.Left = r.meter.Update(t, r.now.Done, r.now.Total)
 }
 
-// worst computes the largest R̂. The records are brought to the largest stride of
-// any, and to the length of the shortest.
+// worst computes the largest R̂, with all records at the largest stride and cut to the
+// shortest length.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -12,90 +12,83 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// Settings says how many chains to run, how long, and from where. All fields
-// but Start have useful zero values.
+// Settings says how many chains to run, how long, and from where. All fields except
+// Start have useful zero values.
 type Settings struct {
 	// Draws is the number of draws kept of each chain. Zero means 1000.
 	Draws int
 
-	// Chains is the number of chains. Zero means 4: with fewer, R̂ has
-	// little to compare.
+	// Chains is the number of chains. Zero means 4; with fewer, R̂ has little to
+	// compare.
 	Chains int
 
-	// BurnIn is the number of iterations of each chain before the first
-	// from which a draw may be kept. Zero means 1000, a negative value none.
+	// BurnIn is the number of iterations that each chain makes before it keeps draws.
+	// Zero means 1000, a negative value none.
 	BurnIn int
 
-	// Thin keeps one position of every Thin iterations, the last. Zero
-	// means 1. Thinning saves memory and nothing else.
+	// Thin keeps the last position of every Thin iterations. Zero means 1. Thinning
+	// only saves memory.
 	Thin int
 
 	// Seed determines, with the number of the chain, all its random numbers.
 	Seed uint64
 
-	// Start returns the point at which a chain begins, a new slice at each
-	// call. It should scatter the chains more widely than the target, so
-	// that their agreement in the end means something. A point where the
-	// kernel cannot begin is drawn again, at most 100 times. Nil panics.
+	// Start returns the point at which a chain begins, a new slice at each call. It
+	// should scatter the chains more widely than the target, so that their agreement
+	// in the end is evidence. If the kernel cannot begin at the point, Start is called
+	// again, at most 100 times in all. Nil panics.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
 	Names []string
 
-	// Generated are the names of quantities to be kept with each draw beside
-	// the parameters. If there are any, the kernels are Generators of that
-	// many.
+	// Generated are the names of quantities that are kept with each draw, beside the
+	// parameters. If there are any, the kernels have to be Generators of as many.
 	Generated []string
 
 	// MinESS, if positive, lets the chains run until the bulk effective
-	// sample size, of all chains together, is at least MinESS for every
-	// parameter. This is looked at whenever each chain has another Draws
-	// draws, so the outcome does not depend on the number of workers. Draws
-	// that stop themselves when they look good enough are a little
-	// optimistic: let Draws be hundreds.
+	// sample size, of all chains together, is at least MinESS for every parameter. It
+	// is computed whenever each chain has made another Draws draws, so the result does
+	// not depend on the number of workers. A run that stops when it looks good enough
+	// is a little optimistic: let Draws be some hundreds.
 	MinESS float64
 
-	// MaxDraws is the number of draws of each chain at which a run with
-	// MinESS gives up. Zero means 100 Draws. It has no meaning without
-	// MinESS.
+	// MaxDraws is the number of draws per chain at which a run with MinESS gives up.
+	// Zero means 100 Draws. Without MinESS it has no meaning.
 	MaxDraws int
 
-	// Only are the chains to run now, counted from 0, each in [0, Chains);
-	// nil means all. A chain is the same whether it runs alone or with
-	// others, so one study can be split over many machines.
+	// Only are the chains to run in this call, each in [0, Chains); nil means all. A
+	// chain does not depend on which others run with it, so a study can be split over
+	// many machines.
 	Only []int
 
 	// Workers is the number of chains that advance at the same time. Zero
 	// means as many as there are processors. It does not change the result.
 	Workers int
 
-	// Progress, if not nil, is told how the run is getting on, about ten
-	// times a second and once at the end. Calls do not overlap, but the
-	// chains may wait for them.
+	// Progress, if not nil, is called with the progress of the run about ten times a
+	// second and once at the end. Calls do not overlap, and chains may wait for them.
 	Progress func(Progress)
 }
 
-// startTries is the number of points at which Run tries to begin a chain. A
-// prior of which one point in ten is good fails to yield one in 0.9¹⁰⁰ = 3e-5
-// of cases.
+// startTries is the number of points at which Run tries to begin a chain. If one point
+// in ten of a prior is good, it fails with probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
 // Run draws from the distribution that the kernels leave invariant. It calls kernel once
-// for each chain, in order, and then advances the chains side by side. Each
-// chain has a stream of random numbers of its own, keyed by (Seed, chain), for
-// its start and its moves; so the same settings give the same bits whatever the
-// number of workers, and a chain is the same whether it runs alone or with
-// others.
+// for each chain, in order, and then advances the chains side by side. Each chain draws
+// its start and its moves from its own stream of random numbers, keyed by (Seed, chain).
+// So the same settings give the same bits for any number of workers, and a chain does
+// not depend on which others run with it.
 //
-// If ctx is done before the run is, Run returns ctx.Err() along with what it
-// has: the chains, all cut to the number of draws of the shortest, which may be
-// zero. These draws are the first ones of the uninterrupted run; how many there
-// are depends on the time.
+// If ctx is done before the run is, Run returns ctx.Err() and the draws so far: all
+// chains are cut to the number of draws of the shortest, which may be zero. They are the
+// first draws of the uninterrupted run.
 //
-// It is an error, and there are no chains, if Start is nil, if a count is out of its
-// range, or if a chain finds no point to start from. If Progress or a kernel panics, or
-// ends its goroutine, the run ends with an error. Run panics if the kernels disagree in
-// dimension, or if there is not one name for each coordinate.
+// Run returns an error and no chains if Start is nil, if a count is out of its range, or
+// if a chain finds no point to start from. If Progress or a kernel panics, or ends its
+// goroutine, the run ends with an error. Run panics if the kernels differ in dimension,
+// or if the number of names is not that of the coordinates.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	r, err := Begin(kernel, settings)
 	if err != nil {
@@ -104,7 +97,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	return r.Run(ctx)
 }
 
-// A Running is a run that can go on for more draws.
+// A Running is a run that can be extended by more draws.
 type Running struct {
 	s      Settings
 	chains []*Chain
@@ -137,12 +130,12 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	return r.until(ctx, min(s.Draws, limit), limit)
 }
 
-// Extend goes on until each chain has the given number of draws, whatever the
-// settings ask for: the first of them are those that it had, and all are those of
-// one run of that length. Fewer than there are, are what there is.
+// Extend continues until each chain has the given number of draws, whatever Draws in the
+// settings says. The draws are those of one run of that length. A number below that of
+// the draws so far adds none.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 of iterations that an int has room for", draws))
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0, of iterations that fit into an int", draws))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)
@@ -153,8 +146,8 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// until draws n of each chain, and again as many as Draws, up to the limit, while
-// there are too few effective ones.
+// until makes n draws of each chain and, while the effective sample size is below
+// MinESS, another Draws at a time up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -257,8 +250,8 @@ func (s Settings) WithDefaults() (Settings, error) {
 	return s, nil
 }
 
-// MaxChains is the largest number of chains: far more than anybody has use for,
-// and few enough that a list of them is no matter.
+// MaxChains is the largest number of chains: far more than anybody uses, and few enough
+// for a list of them to fit into memory.
 const MaxChains = 1_000_000
 
 // iterations returns the number of iterations after which a chain has n draws.

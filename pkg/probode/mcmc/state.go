@@ -7,34 +7,34 @@ import (
 	"math"
 )
 
-// An Archive takes down the state of a chain, or gives it back. What a state
-// consists of is said once, by a method that names every variable in order,
+// An Archive writes the state of a chain, or reads it back. One method names every
+// variable of a state in order,
 //
 //	func (k *kernel) State(a *Archive) {
 //		a.Floats(k.x)
 //		a.Float(&k.logp)
 //	}
 //
-// and the same method serves both ways: so that what is written and what is
-// read cannot differ. Numbers are kept bit for bit.
+// and serves for both writing and reading, so that the two cannot differ. Numbers are
+// kept bit for bit.
 //
-// The first thing that does not fit, a slice of another length or an archive
-// that ends too early, is kept as the error, and the rest is not read.
+// The first mismatch, such as a slice of another length or an archive that ends too
+// early, becomes the error, and the rest is not read.
 type Archive struct {
 	buf     []byte
 	reading bool
 	err     error
 }
 
-// NewArchive returns an Archive that gives back what data, the Bytes of
-// another, holds; an empty one that takes down if data is nil.
+// NewArchive returns an Archive that reads data, the Bytes of another, or an empty one
+// that writes if data is nil.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }
 
-// Bytes returns what was taken down.
+// Bytes returns what was written.
 func (a *Archive) Bytes() []byte { return a.buf }
 
-// Err returns what went wrong in reading, if anything did. Something left over
-// is an error too.
+// Err returns the error of reading, if there is one. Bytes that are left over are an
+// error, too.
 func (a *Archive) Err() error {
 	if a.err == nil && a.reading && len(a.buf) > 0 {
 		return fmt.Errorf("mcmc: state of another kind: %d bytes too long", len(a.buf))
@@ -42,11 +42,11 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading tells whether the Archive gives back, for states of which some part
-// has to be made again from the rest.
+// Reading reports whether the Archive reads, for states of which some part has to be
+// computed again from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
-// Word takes down or gives back 64 bits.
+// Word writes or reads 64 bits.
 func (a *Archive) Word(v *uint64) {
 	if !a.reading {
 		a.buf = binary.LittleEndian.AppendUint64(a.buf, *v)
@@ -62,47 +62,47 @@ func (a *Archive) Word(v *uint64) {
 	*v, a.buf = binary.LittleEndian.Uint64(a.buf), a.buf[8:]
 }
 
-// Int takes down or gives back an integer.
+// Int writes or reads an integer.
 func (a *Archive) Int(v *int) {
 	w := uint64(*v)
 	a.Word(&w)
 	*v = int(w)
 }
 
-// Float takes down or gives back a number.
+// Float writes or reads a number.
 func (a *Archive) Float(v *float64) {
 	w := math.Float64bits(*v)
 	a.Word(&w)
 	*v = math.Float64frombits(w)
 }
 
-// Floats takes down or gives back the elements of v. The length is part of the
-// kernel, not of its state: another one is an error.
+// Floats writes or reads the elements of v. The length belongs to the kernel, not to its
+// state: another length is an error.
 func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)
 	if a.err == nil && n != len(v) {
-		a.err = fmt.Errorf("mcmc: state of another kind: %d numbers where %d are wanted", n, len(v))
+		a.err = fmt.Errorf("mcmc: state of another kind: %d numbers, want %d", n, len(v))
 	}
 	for i := range v {
 		a.Float(&v[i])
 	}
 }
 
-// Moves takes down or gives back counts.
+// Moves writes or reads counts.
 func (a *Archive) Moves(m *Moves) {
 	a.Int(&m.Proposed)
 	a.Int(&m.Accepted)
 	a.Int(&m.Failed)
 }
 
-// Stats takes down or gives back counts.
+// Stats writes or reads counts.
 func (a *Archive) Stats(s *Stats) {
 	a.Moves(&s.Moves)
 	a.Moves(&s.Latent)
 }
 
-// Source takes down or gives back the state of a random number generator such
+// Source writes or reads the state of a random number generator such
 // as *rand.PCG, at most 64 bytes of it.
 func (a *Archive) Source(src interface {
 	encoding.BinaryMarshaler
@@ -110,7 +110,7 @@ func (a *Archive) Source(src interface {
 }) {
 	var state []byte
 	if !a.reading {
-		state, _ = src.MarshalBinary() // those of math/rand/v2 do not fail
+		state, _ = src.MarshalBinary() // the sources of math/rand/v2 return no errors
 	}
 	n := len(state)
 	a.Int(&n)

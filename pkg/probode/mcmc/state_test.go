@@ -67,7 +67,7 @@ func TestArchive(t *testing.T) {
 		want string
 	}{
 		"too long":          {append(data[:len(data):len(data)], 0), 3, "1 bytes too long"},
-		"another dimension": {data, 2, "3 numbers where 2 are wanted"},
+		"another dimension": {data, 2, "3 numbers, want 2"},
 		"no data":           {[]byte{}, 3, "ends too early"},
 	} {
 		if _, err := read(c.data, c.d); err == nil || !strings.Contains(err.Error(), c.want) {

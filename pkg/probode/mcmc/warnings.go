@@ -12,29 +12,29 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Warnings says in plain words why the draws may not be trusted: for each cause
-// what is seen, what it means, and what to try. Nil means that nothing was seen,
-// not that nothing is wrong. Chains are counted from 1. It looks for
+// Warnings says why the draws may not be trustworthy. Each warning says what was seen,
+// what it means, and what to try. Nil means that nothing was seen, not that nothing is
+// wrong. Chains are counted from 1. The causes are
 //
-//   - chains that never moved, or accept less than one move in a hundred;
-//   - a chain at a far lower log density than another, in a mode of its own:
-//     nine tenths of its draws of the quantity "lp__", if that was generated, lie
-//     below nine tenths of those of the best chain;
-//   - one chain, of three or more, whose mean of a parameter is more than a
-//     standard deviation away from the others', which agree;
-//   - more than 1 % of evaluations that failed;
-//   - a parameter of which more than 5 % of the draws lie closer to an end of
-//     their range than a hundredth of its distance from the median;
-//   - R̂ above 1.01, and effective sample sizes below 100 a chain (Vehtari et al.
-//     2021), below which the diagnostics themselves are not to be trusted;
-//   - weights that cannot be trusted; and a run that ended short of the ESS asked for.
+//   - chains that never moved, or that accept less than one move in a hundred;
+//   - a chain at a far lower log density than another, and so in a mode of its own: the
+//     quantity "lp__", if it was generated, has its 90 % quantile below the 10 % quantile
+//     of the best chain;
+//   - one chain, of three or more, whose mean of a parameter is more than a standard
+//     deviation away from the other chains, which agree;
+//   - more than 1 % of failed evaluations;
+//   - a parameter with more than 5 % of its draws at an end of their range: nearer to
+//     it than a hundredth of the distance between that end and the median;
+//   - R̂ above 1.01, and effective sample sizes below 100 per chain (Vehtari et al.
+//     2021), below which the diagnostics themselves cannot be trusted;
+//   - weights that cannot be trusted, and a run that ended before it reached MinESS.
 func (c *Chains) Warnings() []string { return c.warnings(c.Summary()) }
 
 func (c *Chains) warnings(summary diag.Summary) []string {
 	var out []string
 	warn := func(format string, a ...any) { out = append(out, fmt.Sprintf(format, a...)) }
 	if c.length() == 0 {
-		warn("there are no draws: the run ended before its burn-in did; let it run longer or make the burn-in shorter")
+		warn("there are no draws: the run ended during the burn-in; let it run longer, or make the burn-in shorter")
 		return out
 	}
 
@@ -48,7 +48,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 			warn("chain %d never moved: its steps are too long, or almost every evaluation around it fails; start it at the mode, make the burn-in longer, or let the first steps be smaller", j+1)
 		case counted && c.Stats[j].Rate() < 0.01:
 			stuck[j] = true
-			warn("chain %d accepted %.2g %% of its moves: its steps are too long for where it is, as on a narrow ridge; make the burn-in longer, start at the mode, or take parameters that depend less on each other", j+1, 100*c.Stats[j].Rate())
+			warn("chain %d accepted %.2g %% of its moves: its steps are too long there, as on a narrow ridge; make the burn-in longer, start at the mode, or use parameters that are less correlated", j+1, 100*c.Stats[j].Rate())
 		}
 	}
 
@@ -61,15 +61,15 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	}
 	failed, tried := sum.Failed+sum.Latent.Failed, sum.Proposed+sum.Latent.Proposed
 	if share := float64(failed) / float64(tried); share > 0.01 {
-		warn("%.2g %% of evaluations failed: the draws keep to where the equations could be solved, which may be less than the posterior; take a smaller step, a method for stiff problems, or a prior that leaves out what cannot be", 100*share)
+		warn("%.2g %% of evaluations failed: the draws cover only the region where the equations could be solved, which may be a part of the posterior; take a smaller step, a method for stiff problems, or a prior that excludes impossible parameters", 100*share)
 	}
 
 	for i, name := range c.Names {
 		if out != nil {
-			break // draws of a chain that is elsewhere pile up, too
+			break // draws of a chain in another mode pile up, too
 		}
 		if end, share := pileUp(slices.Concat(c.Parameter(i)...)); share > 0.05 {
-			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push it against the edge of its prior, or do not tell it from there; ask whether the edge is meant, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
+			warn("%.0f %% of the draws of %s pile up at %.4g, the end of their range: the data push the parameter against the edge of its prior, or do not distinguish it from the edge; check whether the edge is intended, take a more informative prior, or fix the parameter", 100*share, text.Printable(name), end)
 		}
 	}
 
@@ -91,17 +91,17 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if unknown != nil {
-		warn("R̂ cannot be computed for %s: draws that are all equal, not finite, or fewer than four a chain tell nothing", list(unknown))
+		warn("R̂ cannot be computed for %s: its draws are all equal, not all finite, or fewer than four per chain", list(unknown))
 	}
 	if mixed != nil {
-		warn("R̂ is up to %.3f and should be below 1.01: no sign that the chains have mixed in %s; run longer, with a longer burn-in, and if that does not help take parameters that depend less on each other or more informative priors", worst, list(mixed))
+		warn("R̂ is up to %.3f and should be below 1.01: the chains have not mixed in %s; run longer, with a longer burn-in, and if that does not help use parameters that are less correlated, or more informative priors", worst, list(mixed))
 	}
 	if few != nil {
 		what := "as few as " + fmt.Sprintf("%.0f", least)
 		if math.IsNaN(least) {
-			what = "not to be computed for a tail"
+			what = "and undefined for a tail"
 		}
-		warn("ESS is below 100 a chain, %s: means and quantiles are uncertain, and so are R̂ and ESS; run longer for %s", what, list(few))
+		warn("ESS is below 100 per chain, %s: means, quantiles, R̂ and ESS are uncertain; run longer for %s", what, list(few))
 	}
 	if c.LogWeights != nil {
 		if w := c.weights(summary); !w.Trusted() {
@@ -109,12 +109,12 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		}
 	}
 	if c.Capped {
-		warn("the run ended at its largest number of draws, short of the ESS asked for: allow more, or make the burn-in longer")
+		warn("the run reached its largest number of draws before the required ESS: allow more draws, or make the burn-in longer")
 	}
 	return out
 }
 
-// warnModes warns of chains at a far lower log density and tells which they are.
+// warnModes warns of chains at a far lower log density and reports which they are.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")
@@ -138,20 +138,20 @@ func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	for j := range sorted {
 		if diag.Quantile(sorted[j], 0.9) < diag.Quantile(sorted[best], 0.1) {
 			elsewhere[j] = true
-			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or has not arrived; start at the mode, make the burn-in longer, or take a prior that leaves out the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
+			warn("chain %d sits at a log density %.3g below that of chain %d: it is in another mode, or still on its way; start at the mode, make the burn-in longer, or take a prior that excludes the lesser mode", j+1, diag.Quantile(sorted[best], 0.5)-diag.Quantile(sorted[j], 0.5), best+1)
 		}
 	}
 	return elsewhere
 }
 
-// warnApart warns of chains, other than those already spoken of, that do not
-// agree with the rest.
-func (c *Chains) warnApart(warn func(string, ...any), spoken ...[]bool) {
+// warnApart warns of chains that do not agree with the rest, except those that already
+// have a warning.
+func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	if len(c.Draws) < 3 {
 		return
 	}
 	for j := range c.Draws {
-		if slices.ContainsFunc(spoken, func(s []bool) bool { return s[j] }) {
+		if slices.ContainsFunc(warned, func(s []bool) bool { return s[j] }) {
 			continue
 		}
 		var names []string
@@ -171,16 +171,16 @@ func (c *Chains) warnApart(warn func(string, ...any), spoken ...[]bool) {
 			}
 		}
 		if names != nil {
-			warn("chain %d is apart from the others, which agree, in %s: its mean is up to %.2g of their standard deviations away (%.4g, theirs %.4g); it is in another mode or has not arrived: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
+			warn("chain %d differs from the others, which agree, in %s: its mean is up to %.2g standard deviations away (%.4g, theirs %.4g); it is in another mode, or still on its way: compare the log densities, start at the mode, or make the burn-in longer", j+1, list(names), farthest, here, there)
 		}
 	}
 }
 
-// pileUp returns an end of the range of x and the share of x that lies closer to
-// it than a hundredth of its distance from the median. Of a uniform distribution it is
-// 0.5 %, of an exponential one 0.7 %; of a density that grows like the inverse of
-// the distance as far as can be seen it is tens of per cent. Draws that are all
-// equal do not pile up.
+// pileUp returns an end of the range of x, and the share of x that lies nearer to it
+// than a hundredth of the distance between that end and the median. The share is 0.5 %
+// for a uniform distribution, 0.7 % for an exponential one, and tens of per cent for a
+// density that grows like the inverse of the distance. Draws that are all equal do not
+// pile up.
 func pileUp(x []float64) (end, share float64) {
 	if !finite(x) || len(x) < 100 {
 		return 0, 0
@@ -202,7 +202,7 @@ func pileUp(x []float64) (end, share float64) {
 	return end, share
 }
 
-// list joins names, of very many the first.
+// list joins names, and shortens a long list.
 func list(names []string) string {
 	const most = 6
 	if len(names) > most+1 {
@@ -211,7 +211,7 @@ func list(names []string) string {
 	return text.Printable(strings.Join(names, ", "))
 }
 
-// finite tells whether there are numbers and all are finite.
+// finite reports whether x has elements, and all are finite.
 func finite(x []float64) bool {
 	return len(x) > 0 && !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

@@ -1,25 +1,24 @@
-// Package diag says how far the draws of Markov chains can be trusted: R̂,
-// effective sample sizes, Monte Carlo standard errors, Pareto smoothed importance
-// weights, and the table of all of them. It takes draws from any source, and
-// knows nothing of how they were made.
+// Package diag measures how far the draws of Markov chains can be trusted: R̂, effective
+// sample sizes, Monte Carlo standard errors, Pareto smoothed importance weights, and a
+// table of all of them. It takes draws from any source.
 //
-// The diagnostics are those of Vehtari et al. (2021). They rest on two numbers,
-// both of m sequences of n draws that are meant to have one distribution: R̂,
-// which compares the spread between the sequences with the spread within, and the
-// effective sample size, which asks how many independent draws would tell as
-// much about the mean. What they are applied to makes the difference:
+// The diagnostics are those of Vehtari et al. (2021). They use two numbers of m sequences
+// of n draws that should all have the same distribution: R̂ compares the spread between
+// the sequences with the spread within, and the effective sample size is the number of
+// independent draws that would determine the mean equally well. Before that, the draws
+// are transformed:
 //
-//   - each chain is cut in two halves, so that a drift shows up as a difference
+//   - each chain is cut into two halves, so that a drift shows up as a difference
 //     between sequences;
-//   - draws are replaced by normal scores of their ranks, so that the numbers
-//     exist for any distribution, of infinite variance too ("bulk");
-//   - draws are folded about the median for differences in scale, or replaced by
-//     indicators of quantiles for the tails.
+//   - draws are replaced by normal scores of their ranks, so that the numbers exist for
+//     any distribution, also one of infinite variance ("bulk");
+//   - draws are folded about the median, to compare scales, or replaced by indicators of
+//     quantiles, for the tails.
 //
-// Each takes x[c][k], draw k of chain c; one chain is enough. They panic if the
-// chains differ in length. They return NaN for fewer than four draws a chain,
-// for a draw that is NaN or infinite, and for draws that are all equal: from a
-// parameter that never moved nothing can be learned about mixing.
+// Each function takes x[c][k], draw k of chain c; one chain is enough. They panic if the
+// chains differ in length. They return NaN for fewer than four draws per chain, for a
+// draw that is NaN or infinite, and for draws that are all equal, since a parameter that
+// never moved says nothing about mixing.
 //
 // # References
 //
@@ -39,7 +38,7 @@ import (
 	"math"
 )
 
-// usable tells whether anything can be said about the chains.
+// usable reports whether the diagnostics of x are defined.
 func usable(x [][]float64) bool {
 	if len(x) == 0 || len(x[0]) < 4 {
 		return false
@@ -59,7 +58,7 @@ func usable(x [][]float64) bool {
 	return !constant
 }
 
-// finite tells whether there are numbers and all are finite.
+// finite reports whether x has elements, and all are finite.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -69,8 +68,7 @@ func finite(x []float64) bool {
 	return len(x) > 0
 }
 
-// split cuts each chain in two halves. Of an odd number of draws the middle one
-// is left out.
+// split cuts each chain into two halves, without the middle draw if their number is odd.
 func split(x [][]float64) [][]float64 {
 	out := make([][]float64, 0, 2*len(x))
 	for _, c := range x {
@@ -92,8 +90,8 @@ func transform(x [][]float64, f func(float64) float64) [][]float64 {
 	return out
 }
 
-// mean returns the mean of c. It is exact if all are equal, so that a constant
-// sequence has variance zero and not the square of a rounding error.
+// mean returns the mean of c. It is exact if all elements are equal, so that the variance
+// of a constant sequence is zero and not the square of a rounding error.
 func mean(c []float64) float64 {
 	var sum float64
 	for _, v := range c {

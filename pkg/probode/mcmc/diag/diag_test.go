@@ -83,9 +83,6 @@ func TestDiagnosticsAgainstArviZ(t *testing.T) {
 		Bulk, Tail    float64
 		Mean          float64 `json:"mcse_mean"`
 		SD            float64 `json:"mcse_sd"`
-		Q05           float64 `json:"mcse_q05"`
-		Q50           float64 `json:"mcse_q50"`
-		Q90           float64 `json:"mcse_q90"`
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
@@ -117,9 +114,6 @@ func TestDiagnosticsAgainstArviZ(t *testing.T) {
 			{"TailESS", TailESS(x), c.Tail},
 			{"MCSEMean", MCSEMean(x), c.Mean},
 			{"MCSESD", MCSESD(x), c.SD},
-			{"MCSEQuantile 0.05", MCSEQuantile(x, 0.05), c.Q05},
-			{"MCSEQuantile 0.5", MCSEQuantile(x, 0.5), c.Q50},
-			{"MCSEQuantile 0.9", MCSEQuantile(x, 0.9), c.Q90},
 		} {
 			if !(math.Abs(q.got-q.want) <= tol*math.Abs(q.want)) {
 				t.Errorf("%s %d×%d: %s = %.12g, want %.12g (relative error %.1e)",
@@ -131,7 +125,7 @@ func TestDiagnosticsAgainstArviZ(t *testing.T) {
 
 func TestDiagnosticsUndefined(t *testing.T) {
 	all := func(x [][]float64) []float64 {
-		return []float64{RHat(x), BulkESS(x), TailESS(x), MCSEMean(x), MCSESD(x), MCSEQuantile(x, 0.5)}
+		return []float64{RHat(x), BulkESS(x), TailESS(x), MCSEMean(x), MCSESD(x)}
 	}
 	for what, x := range map[string][][]float64{
 		"no chains":   nil,
@@ -218,7 +212,6 @@ func TestRHatFlagsWhatHasNotMixed(t *testing.T) {
 
 func TestDiagnosticsPanic(t *testing.T) {
 	mustPanic(t, "chains of different lengths", func() { RHat([][]float64{{1, 2, 3, 4}, {1, 2, 3, 4, 5}}) })
-	mustPanic(t, "probability 1", func() { MCSEQuantile([][]float64{{1, 2, 3, 4}}, 1) })
 }
 
 func mustPanic(t *testing.T, what string, f func()) {

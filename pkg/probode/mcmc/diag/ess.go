@@ -9,16 +9,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// BulkESS returns the effective sample size of the normal scores of the draws,
-// all chains together: how far the draws can be trusted in the middle of the
-// distribution. With S draws in all it is S/τ,
+// BulkESS returns the effective sample size of the normal scores of the draws, of all
+// chains together: a measure for the middle of the distribution. With S draws in all it
+// is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
 // with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone
-// sequence. Chains that disagree count as correlated. It is at most S log₁₀ S,
-// which negative correlations can reach. It is NaN for fewer than four draws a
-// chain, for draws that are not finite, or all equal.
+// sequence. Chains that disagree count as correlated. The result is at most S log₁₀ S,
+// which negative correlations can reach. It is NaN for fewer than four draws per chain,
+// and for draws that are not finite or all equal.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -26,11 +26,11 @@ func BulkESS(x [][]float64) float64 {
 	return ess(normalScores(split(x)))
 }
 
-// TailESS returns the smaller of the effective sample sizes for the quantiles of
-// 5 and 95 %: those of the indicators of draws up to the quantile. If so many draws
-// sit at an end of the range that an indicator is constant, as for draws that are 0
-// or 1, that one counts as the number of draws, as in ArviZ. It is NaN for fewer
-// than four draws a chain, for draws that are not finite, or all equal.
+// TailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
+// quantile, which are those of the indicators of draws up to the quantile. If so many
+// draws lie at an end of the range that an indicator is constant, as for draws that are
+// 0 or 1, it counts as the number of draws, as in ArviZ. The result is NaN for fewer
+// than four draws per chain, and for draws that are not finite or all equal.
 func TailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -55,14 +55,14 @@ func quantileESS(x [][]float64, p float64) float64 {
 	return float64(len(halves) * len(halves[0])) // a constant indicator
 }
 
-// ess returns the effective sample size of two or more sequences as they are,
-// NaN if all numbers are equal.
+// ess returns the effective sample size of two or more sequences, untransformed, NaN if
+// all numbers are equal.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
 	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j
-	// without divisor correction, W the variance within, and V the estimate
-	// of the whole variance, in which the spread of the means counts.
+	// with divisor n, W the variance within, and V the estimate of the whole
+	// variance, which includes the spread of the means.
 	acov := autocovariance(x)
 	means := make([]float64, m)
 	for j, c := range x {
@@ -80,13 +80,12 @@ func ess(x [][]float64) float64 {
 		return 1 - (within-acov[t])/whole
 	}
 
-	// Sums of two successive autocorrelations, of lags 2k and 2k+1, are
-	// positive and decreasing for a reversible chain. So the sum over lags
-	// ends at the first pair that is not positive, where noise has taken
-	// over, and no pair counts for more than the one before. Of the pair at
-	// which it ends, a positive first half is still counted, once: this
-	// sharpens the estimate for antithetic chains, in which the first
-	// halves are positive and the second negative.
+	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
+	// positive and decreasing. So the sum over lags ends at the first pair that is not
+	// positive, where noise dominates, and no pair counts for more than the one before.
+	// The first half of the last pair still counts once if it is positive: this
+	// sharpens the estimate for antithetic chains, whose first halves are positive and
+	// whose second halves are negative.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0
@@ -104,10 +103,10 @@ func ess(x [][]float64) float64 {
 	return s / math.Max(tau, 1/math.Log10(s))
 }
 
-// autocovariance returns the mean over sequences of their autocovariances at
-// lags 0, 1, …, n−1, with divisor n. By the Wiener–Khinchin theorem they are the
-// inverse Fourier transform of the squared modulus of the transform; padding
-// with n zeros keeps the ends apart.
+// autocovariance returns the autocovariances at lags 0, 1, …, n−1, with divisor n,
+// averaged over the sequences. By the Wiener–Khinchin theorem they are the inverse
+// Fourier transform of the squared modulus of the transform; padding with n zeros
+// prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4

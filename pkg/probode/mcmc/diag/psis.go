@@ -8,29 +8,27 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ParetoSmooth makes importance weights of finite variance out of raw ones, and
-// says how far they can be trusted [Vehtari et al. 2024]. Of S weights the
-// largest
+// ParetoSmooth replaces raw importance weights by weights of finite variance, and
+// measures how far they can be trusted [Vehtari et al. 2024]. It fits a generalised
+// Pareto distribution to the largest
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// are replaced, in their order, by the quantiles of (i − ½)/M, i = 1, …, M, of a
-// generalised Pareto distribution fitted to them, and none is left larger than
-// the largest was. The shape k̂ of that distribution is the diagnostic: the
-// distribution of the weights has finite moments up to 1/k̂, and the mean of S weighted
-// draws is as good as it looks for k̂ up to KHatLimit, above which S would have to be
-// enormous.
+// of S weights and replaces them, in their order, by its quantiles of (i − ½)/M,
+// i = 1, …, M, but by no more than the largest raw weight. The shape k̂ of that
+// distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
+// Up to KHatLimit the standard error of the mean of S weighted draws holds; above it, S
+// would have to be enormous.
 //
-// Of the M only those above the largest that is not one of them count: weights
-// that are equal, as those of a draw at which a chain stayed, so remain equal at
-// the cut. In the fit k̂ is drawn a little towards ½.
+// Only those of the M weights that exceed the next smaller one count. So weights that
+// are equal, such as those of a position where a chain stayed, remain equal at the cut.
+// The fit shrinks k̂ a little towards ½.
 //
-// logw are the logarithms of the raw weights up to a constant; −Inf stands for a
-// weight of zero, and NaN, which cannot be compared, for one, too. The smoothed
-// ones are in the same order, and their weights sum to one. With fewer than 5
-// weights in the tail nothing is smoothed and k̂ is +Inf; with none above the cut
-// k̂ is −Inf, since the largest weights are equal and there is no tail. If all
-// weights are zero or one is infinite, the result and k̂ are NaN.
+// logw are the logarithms of the raw weights up to a constant. Both −Inf and NaN stand
+// for a weight of zero. The smoothed log weights are in the same order, and their
+// weights sum to one. With fewer than 5 weights in the tail nothing is smoothed and k̂ is
+// +Inf; with none above the cut k̂ is −Inf, since the largest weights are equal and there
+// is no tail. If all weights are zero, or one is infinite, the result and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {
@@ -87,9 +85,9 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 //
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
-// for positive x in increasing order: the posterior mean of b = −k/σ over a grid,
-// under the prior of Zhang and Stephens (2009), and k given b; then k is drawn
-// towards one half with the weight of ten observations, as in Vehtari et al.
+// for positive x in increasing order. It takes the posterior mean of b = −k/σ over a
+// grid, under the prior of Zhang and Stephens (2009), and k given b; then it shrinks k
+// towards one half with the weight of ten observations, as Vehtari et al. do.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

@@ -16,8 +16,8 @@ import (
 // with W the mean of the variances within half-chains and B/n the variance of
 // the half-chains' means. It is near 1 for chains that have mixed; Vehtari et
 // al. ask for less than 1.01. It is +Inf if every half-chain is constant but not
-// all are equal. It is NaN for fewer than four draws a chain, for draws that are
-// not finite, or all equal.
+// all are equal. It is NaN for fewer than four draws per chain, and for draws
+// that are not finite or all equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -25,9 +25,9 @@ func RHat(x [][]float64) float64 {
 	halves := split(x)
 	r := rHat(normalScores(halves))
 
-	// The median lies midway between the two middle draws lo and hi, which so
-	// are equally far from it. The distance is doubled and computed from both,
-	// lest rounding give them different ranks.
+	// The median lies midway between the two middle draws lo and hi, which are equally
+	// far from it. Twice the distance is computed from both, so that rounding does not
+	// give them different ranks.
 	sorted := slices.Concat(halves...)
 	slices.Sort(sorted)
 	lo, hi := sorted[len(sorted)/2-1], sorted[len(sorted)/2]
@@ -38,7 +38,7 @@ func RHat(x [][]float64) float64 {
 	return r
 }
 
-// rHat returns R̂ of the sequences as they are.
+// rHat returns R̂ of the sequences, untransformed.
 func rHat(x [][]float64) float64 {
 	means := make([]float64, len(x))
 	n := float64(len(x[0]))

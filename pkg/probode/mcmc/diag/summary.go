@@ -25,17 +25,16 @@ type Marginal struct {
 type Summary []Marginal
 
 // Summarize returns means, standard deviations, quantiles and diagnostics of every
-// parameter: draws[c][k][i] is parameter i of draw k of chain c, the chains of equal
-// length. What cannot be computed is NaN.
+// parameter: draws[c][k][i] is parameter i of draw k of chain c, and all chains have the
+// same length. What cannot be computed is NaN.
 //
 // logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
-// constant. Then, with w of sum 1, mean, standard deviation and quantiles are
-// those of the weighted draws. MCSE is the standard error of Σ wₖ xₖ by the delta
-// method, that of the mean of the S terms S wₖ (xₖ − mean), and MCSESD that of the
-// terms S wₖ ((xₖ − mean)²/sd − sd)/2: in them the weights and the correlation of
-// the draws are counted together. The effective sample sizes are those of the
-// draws times Kish's factor. R̂ is that of the draws as they were drawn: it tells
-// how these have mixed, and k̂ the rest.
+// constant. Mean, standard deviation and quantiles are then those of the weighted draws.
+// With weights w of sum 1, MCSE is by the delta method the standard error of the mean of
+// the S terms S wₖ (xₖ − mean), and MCSESD that of the terms S wₖ ((xₖ − mean)²/sd −
+// sd)/2: both account for the weights and for the correlation of the draws. The
+// effective sample sizes are those of the unweighted draws times Kish's factor. R̂
+// ignores the weights: it measures how the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
@@ -78,16 +77,16 @@ func Parameter(draws [][][]float64, i int) [][]float64 {
 	return out
 }
 
-// Kish returns the share of unweighted draws that the weighted ones are worth,
-// 1/(S Σ wₖ²) with w the S weights normalised to the sum 1: 1 where there are none,
-// and NaN where all are zero.
+// Kish returns Kish's factor 1/(S Σ wₖ²), with w the S weights normalised to the sum 1:
+// the weighted draws are worth this share of unweighted ones. It is 1 without weights,
+// and NaN if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish
 }
 
-// weights returns the weights of the draws, of sum 1, and the factor of Kish: nil
-// and 1 if there are none, NaN for a factor if they cannot be normalised.
+// weights returns the weights of the draws, of sum 1, and Kish's factor: nil and 1
+// without weights, and a factor of NaN if they cannot be normalised.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -110,7 +109,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// weigh computes what is said of the weighted draws x.
+// weigh fills in the values of the weighted draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -142,9 +141,9 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	}
 	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
-	// A sorted draw stands at the weight before it and half its own, on a
-	// scale on which the first stands at 0 and the last at 1. With equal
-	// weights this is Quantile.
+	// Each sorted draw lies at the sum of the weights before it and half its own,
+	// scaled so that the first lies at 0 and the last at 1. With equal weights this is
+	// Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -172,8 +171,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes a value of the parameter with the decimals that give its standard
-// deviation three significant digits: further ones would tell nothing.
+// format writes a value of the parameter with as many decimals as give its standard
+// deviation three significant digits.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)

@@ -7,16 +7,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TailIndex returns the shape k̂ of the heavier of the two tails of the draws, that
-// of a generalised Pareto distribution fitted to what the ⌈min(S/5, 3 √(S/r))⌉
-// largest, or smallest, of S draws exceed the rest by, with r the share of
-// effective draws [Vehtari et al. 2024]. Moments of order up to 1/k exist: a mean
-// wants k < 1, a standard deviation k < 1/2; it is 1/ν for Student's distribution,
-// at most zero for tails that fall exponentially, and seems larger than it is for
-// ones such as a log-normal distribution's.
+// TailIndex returns the shape k̂ of the heavier of the two tails of the draws. It fits a
+// generalised Pareto distribution to the excesses of the ⌈min(S/5, 3 √(S/r))⌉ largest,
+// or smallest, of S draws, with r the effective sample size divided by S [Vehtari et al.
+// 2024]. Moments of orders up to 1/k exist: a mean requires k < 1, and a standard
+// deviation k < 1/2. The index is 1/ν for Student's distribution and at most zero for
+// tails that fall exponentially; for a log-normal distribution the estimate is too large.
 //
-// It is NaN for fewer than four draws a chain or 25 in all, and for draws that are
-// not finite, or all equal.
+// It is NaN for fewer than four draws per chain or 25 in all, and for draws that are not
+// finite or all equal.
 func TailIndex(x [][]float64) float64 {
 	all := slices.Concat(x...)
 	if !usable(x) || len(all) < 25 {
@@ -35,10 +34,10 @@ func TailIndex(x [][]float64) float64 {
 	worst := math.Inf(-1)
 	for _, e := range [][]float64{upper, lower} {
 		if len(e) < 5 {
-			continue // an end of the range at which draws sit
+			continue // many draws lie at an end of the range
 		}
 		k, _ := fitPareto(e)
-		// Without the prior of the fit to weights, which draws k̂ towards ½.
+		// Undo the shrinkage of k̂ towards ½, which is meant for weights.
 		n := float64(len(e))
 		worst = math.Max(worst, ((n+10)*k-5)/n)
 	}
@@ -48,8 +47,8 @@ func TailIndex(x [][]float64) float64 {
 	return worst
 }
 
-// excess returns by how much the m largest of sorted numbers exceed the one before
-// them, as far as they do. They are taken in a unit that no square of them overflows.
+// excess returns the positive differences between the m largest of sorted numbers and
+// the number before them, in a unit in which no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2
@@ -62,21 +61,21 @@ func excess(sorted []float64, m int) []float64 {
 	return out
 }
 
-// heavy is the tail index above which the error of a standard deviation of any
-// reasonable number of draws is not what it says: half of the 0.7 that is the limit
-// for means, as squares have twice the index [Vehtari et al. 2024].
+// heavy is the tail index above which the stated error of a standard deviation does not
+// hold for any reasonable number of draws. It is half of 0.7, the limit for means, since
+// squares have twice the index [Vehtari et al. 2024].
 const heavy = 0.35
 
-// HeavyTails tells whether draws have tails so heavy that means and standard
-// deviations do not describe them, as those that do not exist: that TailIndex is
-// above 0.35 by more than it could be by chance in one case of twenty,
+// HeavyTails reports whether the tails of the draws are so heavy that means and standard
+// deviations do not describe them, or do not exist. The test is that TailIndex exceeds
+// 0.35 by more than chance would explain in one case of twenty,
 //
 //	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
 //
-// Of 4000 draws a Cauchy distribution has a k̂ of .98 ± .15 where the limit is .51,
-// a log-normal one of sd 1 of the logarithm .25 ± .10 (said to have heavy tails one
-// time in two hundred), and Student's with two degrees of freedom .47 ± .12: a
-// variance that just does not exist takes more draws to be missed.
+// With 4000 draws the limit is .51. A Cauchy distribution has k̂ = .98 ± .15; a log-normal
+// one whose logarithm has sd 1 has .25 ± .10, and is reported once in two hundred times;
+// Student's with two degrees of freedom, whose variance just fails to exist, has
+// .47 ± .12, and more draws are needed to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = TailIndex(x)
 	n := 0.0
@@ -87,11 +86,10 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
-// KHatLimit returns the largest k̂ of importance weights with which the weighted
-// mean of as many draws as are effective in s is as good as its standard error says
-// [Vehtari et al. 2024]:
+// KHatLimit returns the largest k̂ of importance weights for which the standard error of
+// the weighted mean of s effective draws holds [Vehtari et al. 2024]:
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //
-// below zero for fewer than ten.
+// It is negative for s < 10.
 func KHatLimit(s float64) float64 { return math.Min(1-1/math.Log10(math.Max(s, 1.000001)), 0.7) }
