@@ -47,9 +47,9 @@ func alphaSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.Text(`α* is where the spread of the ensemble matches the error of the classical method best: the maximum over α of minus the sum, over grid points and both components,
-of the Bhattacharyya distances between N(mean, variance) of the ensemble and N(mean, E²), E the true error. That is the reading of section 3.1 of Conrad et al. (2016), to which the paper refers,
-that comes nearest to the paper's values. The same ξ is used for all α; ± is the Monte Carlo standard error. Points where E is below 10⁻⁴ of its largest value (zero crossings) are left out.`)
+	sec.Text(`α* is where the spread of the ensemble matches the error of the classical method best. It minimises the sum, over grid points and both components, of the Bhattacharyya distances
+between N(mean, variance) of the ensemble and N(mean, E²), where E is the true error. The paper refers to section 3.1 of Conrad et al. (2016); this reading of it comes nearest to the paper's values.
+The same ξ is used for all α; ± is the Monte Carlo standard error. Points where E is below 10⁻⁴ of its largest value (zero crossings) do not count.`)
 	f := viz.Figure{Columns: 2, Height: 760, Title: "α* against the step size"}
 	lo, hi := math.Inf(1), 0.
 	for _, v := range t.floats("alpha_star") {
@@ -77,7 +77,7 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 		}
 		f.Panels = append(f.Panels, p)
 	}
-	if err := sec.Figure(f, "Flat where the noise exponent fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², since its error is of order 2 and its noise of order 3. Dotted: the paper's values, in the colours of the methods; where two methods have the same value the lines lie on each other."); err != nil {
+	if err := sec.Figure(f, "The curve is flat where the exponent of the noise fits the method: AB1, AB2, AM0, and AM1 solved by Newton's method. AM2 linearised at the current state rises like h⁻², because its error has order 2 and its noise order 3. Dotted: the values of the paper, in the colours of the methods; equal values coincide."); err != nil {
 		return nil, err
 	}
 	header := []string{"method", "linearisation", "paper"}
@@ -123,14 +123,14 @@ that comes nearest to the paper's values. The same ξ is used for all α; ± is 
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",
-		fmt.Sprintf("At h = %s: %s, %s, %s for AB1–AB3; linearised at Zᵢ %s, %s, %s for AM0–AM2; with Newton %s, %s, %s. AB1 and AM0 agree nearly to the one digit given, AM1 only linearised at Zᵢ; AB2 comes out %s times as large, and no convention tried gives AB2 = .1 together with AM2 = .05.",
+		fmt.Sprintf("At h = %s: %s, %s, %s for AB1–AB3; linearised at Zᵢ %s, %s, %s for AM0–AM2; with Newton %s, %s, %s. AB1 and AM0 agree nearly to the one digit given, AM1 only if linearised at Zᵢ. AB2 is %s times as large, and none of the conventions that were tried gives AB2 = .1 together with AM2 = .05.",
 			mid, at("AB1", "none"), at("AB2", "none"), at("AB3", "none"), at("AM0", "current"), at("AM1", "current"), at("AM2", "current"),
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 	return sec, nil
 }
 
-// paletteOffset is the position in the palette at which the methods of a panel
-// begin: the three explicit methods come first in the figure.
+// paletteOffset is the position in the palette of the first method of a panel. The three
+// explicit methods come first in the figure.
 func paletteOffset(lin string) int {
 	if lin == "none" {
 		return 0
@@ -138,7 +138,7 @@ func paletteOffset(lin string) int {
 	return 3
 }
 
-// The curves behind α*: the paper's source holds a figure of them, commented
+// The curves behind α*. The LaTeX source of the paper contains a figure of them, commented
 // out.
 var alphaCurve = experiment{
 	name: "alphacurve", title: "Log-probability curves of α", tables: []string{"alphacurve"},
@@ -179,8 +179,8 @@ func alphaCurveSection(s *study) (*section, error) {
 		return nil, err
 	}
 	sec := &section{}
-	sec.Text(`The score of α from %d paths (the paper used 100), less its maximum. The paper's source holds such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60))
-	f := viz.Figure{Columns: 3, Height: 1160, Title: "Log density of α, less its maximum"}
+	sec.Text(`The score of α minus its maximum, from %d paths (the paper used 100). The LaTeX source of the paper contains such a figure, commented out. A curve ends where a path of the ensemble diverges.`, s.paths(100, 60))
+	f := viz.Figure{Columns: 3, Height: 1160, Title: "Log density of α minus its maximum"}
 	for _, m := range t.distinct("method") {
 		for _, lin := range t.where(m).distinct("linearisation") {
 			var lines []viz.Line
@@ -193,7 +193,7 @@ func alphaCurveSection(s *study) (*section, error) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid: per grid point the curves of
+				// The score is a sum over the grid. Divided by the number of grid points, the curves of
 				// different step sizes can share an axis.
 				n := 20 / number(h)
 				for i := range y {
@@ -206,7 +206,7 @@ func alphaCurveSection(s *study) (*section, error) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "Per grid point. Where the maxima of all step sizes lie above one another, one α serves them all."); err != nil {
+	if err := sec.Figure(f, "Per grid point. If the maxima of all step sizes are at the same α, one α serves all step sizes."); err != nil {
 		return nil, err
 	}
 	return sec, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// expected holds the results of a full run with seed 1, and tolerances.csv,
-// which says how far another run may be from them and why.
+// expected contains the results of a full run with seed 1, and tolerances.csv, which says
+// how much another run may differ and why.
 //
 //go:embed expected
 var expectedFiles embed.FS
@@ -21,7 +21,7 @@ var expectedFiles embed.FS
 // A rule is a row of tolerances.csv: how a column is compared.
 type rule struct {
 	column, measure  string
-	mayDiverge       bool // NaN on one side is no difference
+	mayDiverge       bool // a comparison with NaN on one side is false
 	tolerance, quick float64
 }
 
@@ -35,13 +35,13 @@ func (s *study) check() error {
 	differ, compared := 0, 0
 	for _, e := range s.only {
 		if e.name == "fig2" && s.dataFile != "" {
-			fmt.Println("check: fig2 is left out: it was made with other data")
+			fmt.Println("check: fig2 is not compared: it was made with other data")
 			continue
 		}
 		for _, name := range e.tables {
 			rules := spec.where(name)
 			if len(rules.rows) == 0 {
-				continue // made from the others, or for pictures alone
+				continue // computed from the others, or used for figures only
 			}
 			got, err := s.load(name)
 			if err != nil {
@@ -66,9 +66,8 @@ func (s *study) check() error {
 	return nil
 }
 
-// update replaces the expected files by the results of this run, which should
-// be a full one. Of fig2_draws, which only pictures are made from, every fourth
-// draw is kept.
+// update replaces the expected files with the results of this run, which should be a full
+// one. It keeps every fourth draw of fig2_draws, which is used for figures only.
 func (s *study) update() error {
 	for _, e := range s.only {
 		for _, name := range e.tables {
@@ -101,7 +100,7 @@ func (s *study) update() error {
 	return nil
 }
 
-// picture writes the picture of the README.
+// picture writes the figure of the README.
 func (s *study) picture(t *table) error {
 	f, err := s.fig1Figure(t, 100)
 	if err != nil {
@@ -122,8 +121,8 @@ func expected(name string) (*table, error) {
 	return parseTable(name+".csv", b)
 }
 
-// compare returns a line for each row of got that is not as in want, and for
-// each row of want that got lacks. A quick run has fewer rows.
+// compare returns a line for each row of got that differs from want, and for each row of
+// want that is missing in got. A quick run has fewer rows.
 func compare(got, want, rules *table, quick bool) []string {
 	if !slices.Equal(got.header, want.header) {
 		return []string{fmt.Sprintf("%s: header %v, expected %v", got.name, got.header, want.header)}
@@ -184,7 +183,7 @@ func compare(got, want, rules *table, quick bool) []string {
 	return lines
 }
 
-// unit returns what the tolerance of a column is a multiple of.
+// unit returns the unit of the tolerance of a column.
 func (c rule) unit(t *table, got, want []string) float64 {
 	v := func(row []string, column string) float64 { return number(row[t.column(column)]) }
 	both := func(f func(row []string) float64) float64 { return math.Hypot(f(got), f(want)) }

@@ -10,7 +10,7 @@ import (
 
 // The built-in data: the FitzHugh–Nagumo solution at θ = (0.2, 0.2, 3) at
 // t = 1, …, 20 with Gaussian errors of variance 0.01 in both components. The
-// paper does not publish its own. A test makes the file again.
+// data of the paper are not published. A test makes the file again.
 //
 //go:embed data.csv
 var builtInData string

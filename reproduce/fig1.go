@@ -36,8 +36,8 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// The same under the exact distribution of a step, which the Gaussian one
-	// stands for, with how far apart the two are in the step that begins at t.
+	// The same with the exact distribution of a step, which the Gaussian one approximates,
+	// and the difference between the two in the step that begins at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})
@@ -62,8 +62,7 @@ func computeFig1(ctx context.Context, s *study) error {
 	return nil
 }
 
-// addEnsemble appends a row for each time and component, after the cells of
-// key.
+// addEnsemble appends a row for each time and component; its first cells are those of key.
 func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	d := e.Problem.Dim()
 	for i, at := range e.T {
@@ -73,7 +72,7 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf returns the rows of one ensemble as what viz draws.
+// ensembleOf returns the rows of one ensemble in the form that viz draws.
 func ensembleOf(t *table, label string) viz.Ensemble {
 	var e viz.Ensemble
 	e.Label = label
@@ -96,7 +95,7 @@ func ensembleOf(t *table, label string) viz.Ensemble {
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e := ensembleOf(t, "t")
 	summary := viz.Bands(e)
-	// The paths themselves are not in the file: the seed gives them again.
+	// The file does not contain the paths; the seed gives them again.
 	ens, err := s.fig1Ensemble(context.Background(), n, true)
 	if err != nil {
 		return viz.Figure{}, err
@@ -122,7 +121,7 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 	if err != nil {
 		return nil, err
 	}
-	if err := sec.Figure(f, "The paper's Figure 1: paths above, of which the first 100 are drawn, mean and bands below."); err != nil {
+	if err := sec.Figure(f, "The paper's Figure 1: the first 100 paths above, mean and bands below."); err != nil {
 		return nil, err
 	}
 	mean, sd, ref, det := t.floats("mean"), t.floats("sd"), t.floats("reference"), t.floats("deterministic")
@@ -162,7 +161,7 @@ Above, the paths; below, their mean and bands of one, two and three standard dev
 	}
 	slices.Sort(departures)
 	sec.claim("the density of a step is not Gaussian; it is approximated by a Gaussian “merely to facilitate straightforward sampling” (§2.4)",
-		fmt.Sprintf("Sampled by preconditioned Crank–Nicolson moves, with random-walk moves between them, in each step, the exact distribution is off its Gaussian approximation by %.2g standard deviations of the step in the median step, and by %.2g in the worst, at t = %.1f. The standard deviations of the ensemble over t change by at most a factor of %.2g.",
+		fmt.Sprintf("The exact distribution was sampled in each step, by preconditioned Crank–Nicolson moves and random-walk moves. Its mean differs from that of the Gaussian approximation by %.2g standard deviations of the step in the median step, and by %.2g in the worst, at t = %.1f. The standard deviations of the ensemble change by at most a factor of %.2g.",
 			departures[len(departures)/2], worst, worstAt, math.Exp(largest)), largest < math.Log(2))
 	return sec, nil
 }

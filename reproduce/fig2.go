@@ -23,9 +23,9 @@ var fig2 = experiment{
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix does not give the proposal, on which the distribution of its scheme
-// depends. This is the rule used here: a Gaussian random walk; for the first
-// 1000 iterations its covariance is 2.38²/3 · diag(.02, .07, .05)², after that
+// The appendix does not give the proposal, although the distribution of its scheme depends
+// on it. The rule used here is a Gaussian random walk. For the first 1000 iterations its
+// covariance is 2.38²/3 · diag(.02, .07, .05)², after that
 // 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed
 // every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
@@ -34,7 +34,7 @@ const (
 	keptDraws = 1000 // of each chain, in the paper and in fig2_draws
 	thin      = 10
 	wantedESS = 400
-	capDraws  = 60 * keptDraws // of a pcn chain, kept: 600 000 iterations
+	capDraws  = 60 * keptDraws // draws kept of a pcn chain with 600 000 iterations
 )
 
 var schemes = []bayes.Sampler{bayes.Deterministic{Proposal: proposal}, bayes.RedrawOnAccept{Proposal: proposal}, bayes.PCNWithinGibbs{Proposal: proposal}}
@@ -95,12 +95,12 @@ func computeFig2(ctx context.Context, s *study) error {
 					t.add(m.name, scheme.String(), h, p.Name, p.Mean, p.SD, p.Q025, p.Q975, p.BulkESS, p.RHat, accept.Rate())
 				}
 				for chain, kept := range c.Draws {
-					// Every chain gives at most keptDraws draws, evenly spaced.
+					// Each chain contributes at most keptDraws draws, evenly spaced.
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Three decimals more than the posterior's width has: enough
-						// for pictures, in a file of half the size.
+						// Three decimals more than the width of the posterior are enough
+						// for figures, and halve the size of the file.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -108,9 +108,8 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// The distribution of the appendix's scheme under another proposal: the same rule
-	// without adaptation, and with steps 30 times shorter. The correct scheme
-	// beside it.
+	// The scheme of the appendix with another proposal, the same rule without adaptation
+	// and with steps 30 times shorter; and the correct scheme for comparison.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
@@ -150,7 +149,7 @@ func fig2Section(s *study) (*section, error) {
 	sec := &section{}
 	sec.Text(`The posterior of θ given %d observations of both components (%s data) with Gaussian errors of variance σ² = 0.01, known; flat prior on (0, 10)³; α = 0.2 for both methods.
 Four chains each, started at (.2, .2, 3) plus Gaussian noise of standard deviation (.01, .05, .02); burn-in of 1000 iterations, thinned by %d. Proposal: Gaussian random walk, covariance 2.38²/3 · diag(.02, .07, .05)² for 1000 iterations, then 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
-The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 000 iterations; <i>pcn</i>, Metropolis within Gibbs with preconditioned Crank–Nicolson moves of ξ and joint ones of θ and ξ, runs until the bulk effective sample size of every parameter is %d, at most %d iterations.`,
+The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in the paper. <i>pcn</i> is Metropolis within Gibbs with preconditioned Crank–Nicolson moves of ξ and joint moves of θ and ξ; it runs until the bulk effective sample size of every parameter is %d, for at most %d iterations.`,
 		len(s.data.T), s.dataName(), thin, wantedESS, 1000+capDraws*thin)
 	titles := map[string]string{"deterministic": "deterministic", "paper": "probabilistic, paper's scheme", "pcn": "probabilistic, pCN within Gibbs",
 		"forward-euler": "forward Euler", "backward-euler": "backward Euler"}
@@ -174,10 +173,10 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "The paper's Figure 2 is the first two columns. The third is the posterior that the model defines."); err != nil {
+	if err := sec.Figure(f, "The first two columns are the paper's Figure 2. The third is the posterior that the model defines."); err != nil {
 		return nil, err
 	}
-	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. Schemes lie side by side at each h."); err != nil {
+	if err := sec.Figure(intervals(t, titles), "Mean and 95 % interval of each parameter; black is the truth. The schemes are side by side at each h."); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -194,7 +193,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	sec.folded(fmt.Sprintf("The numbers: %d rows", len(rows)),
 		[]string{"method", "scheme", "h", "parameter", "mean ± sd", "95 % interval", "bulk ESS", "R̂", "accepted"}, rows)
 	if capped {
-		sec.Text("† ended at the cap of %d iterations, short of an effective sample size of %d.", 1000+capDraws*thin, wantedESS)
+		sec.Text("† reached the limit of %d iterations before an effective sample size of %d.", 1000+capDraws*thin, wantedESS)
 	}
 
 	coarse := t.distinct("h")[len(t.distinct("h"))-1]
@@ -214,7 +213,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	ratio := func(p string) float64 {
 		return get("backward-euler", "paper", p, "sd") / get("backward-euler", "pcn", p, "sd")
 	}
-	claim := fmt.Sprintf("Not quite: ξ is drawn again after each accepted move without an accept/reject step of its own. Its posterior is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
+	claim := fmt.Sprintf("Not quite: after each accepted move ξ is drawn again without an accept/reject step. The result is wider than p(θ | Y) by factors of %.1f, %.1f and %.1f in θ1, θ2, θ3 at h = %s (backward Euler).", ratio("theta1"), ratio("theta2"), ratio("theta3"), coarse)
 	narrow, err := s.load("fig2_proposal")
 	if err != nil {
 		return nil, err
@@ -223,18 +222,18 @@ The schemes <i>deterministic</i> and <i>paper</i> have the paper's length of 11 
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" And its distribution depends on the proposal: with steps 30 times shorter, and no adaptation, the standard deviation of θ3 goes from %.3f to %.3f (h = 0.05); that of the correct scheme from %.3f to %.3f, within its Monte Carlo error.",
+	claim += fmt.Sprintf(" And its distribution depends on the proposal: with steps 30 times shorter and without adaptation, the standard deviation of θ3 changes from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
-		fmt.Sprintf("Counting solves: %.2f a draw at the acceptance rate observed (backward Euler, h = %s). Drawing the normals comes on top.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
+		fmt.Sprintf("In solves: %.2f for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
 	return sec, nil
 }
 
 func short(v float64) string { return strconv.FormatFloat(v, 'f', 5, 64) }
 
-// limits returns a range that holds all but the outermost thousandth of x on
-// either side, and a margin.
+// limits returns a range with a margin that contains all of x except for a thousandth on
+// either side.
 func limits(x []float64) (lo, hi float64) {
 	x = slices.Sorted(slices.Values(x))
 	lo, hi = x[len(x)/1000], x[len(x)-1-len(x)/1000]
@@ -242,8 +241,8 @@ func limits(x []float64) (lo, hi float64) {
 	return lo - margin, hi + margin
 }
 
-// intervals draws what the table of figure 2 holds: a row of panels for each method,
-// a panel for each parameter.
+// intervals draws the table of figure 2: a row of panels for each method, with a panel for
+// each parameter.
 func intervals(t *table, titles map[string]string) viz.Figure {
 	f := viz.Figure{Title: "Posteriors against the step size", Columns: 3, Width: 1100, Height: 620}
 	truth := map[string]float64{"theta1": 0.2, "theta2": 0.2, "theta3": 3}

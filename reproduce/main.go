@@ -1,14 +1,13 @@
 // Command reproduce computes every experiment of "Implicit Probabilistic
 // Integrators for ODEs" (Teymur, Lie, Sullivan & Calderhead, NeurIPS 2018)
-// and writes a report that sets what the paper says beside what comes out.
+// and writes a report that compares the paper with the results.
 //
 //	go run ./reproduce [-only fig1,fig2,alpha,alphacurve,orders,meansquare,paths]
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
 //	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
-// Each experiment first writes its numbers as CSV; pictures and report are
-// made from these files. The same seed gives the same bytes in every CSV, for
-// any number of workers.
+// Each experiment first writes its numbers as CSV; figures and report use these files. The
+// same seed gives the same bytes in every CSV file, for any number of workers.
 package main
 
 import (
@@ -33,13 +32,13 @@ type experiment struct {
 	title   string
 	tables  []string // the files it writes, without .csv
 	compute func(ctx context.Context, s *study) error
-	section func(s *study) (*section, error) // from the files; fig1 draws its paths again from the seed
+	section func(s *study) (*section, error) // made from the files; fig1 draws its paths again from the seed
 }
 
-// experiments in the order of the report.
+// experiments lists the experiments in the order of the report.
 var experiments = []*experiment{&fig1, &alpha, &alphaCurve, &fig2, &orders, &meanSquare, &paths}
 
-// A study is one run of the program: its settings and what it shares.
+// A study is one run of the program: its settings, and the results that experiments share.
 type study struct {
 	seed       uint64
 	quick      bool
@@ -66,16 +65,16 @@ func run(ctx context.Context, args []string) error {
 	for _, e := range experiments {
 		names = append(names, e.name)
 	}
-	only := fs.String("only", strings.Join(names, ","), "the experiments to compute, a `list` with commas")
-	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs in place of the built-in synthetic data")
+	only := fs.String("only", strings.Join(names, ","), "`list` of the experiments to compute, with commas")
+	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs, instead of the built-in synthetic data")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
-	fs.BoolVar(&s.quick, "quick", false, "a reduced form of everything, in seconds")
+	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything in seconds")
 	check := fs.Bool("check", false, "compare the results with reproduce/expected; exit status 1 if they differ")
-	update := fs.Bool("update", false, "replace the files of reproduce/expected, run from the root of the repository, by the results")
-	fs.IntVar(&s.minPaths, "paths", 0, "compute at least this `number` of paths in every ensemble")
-	fs.IntVar(&s.iterations, "iterations", 0, "make at least this `number` of iterations of every Markov chain after burn-in")
-	fs.IntVar(&s.workers, "workers", 0, "the `number` of goroutines; 0 means that of cores; changes no result")
+	update := fs.Bool("update", false, "replace the files of reproduce/expected with the results; run it in the root of the repository")
+	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")
+	fs.IntVar(&s.iterations, "iterations", 0, "smallest `number` of iterations of every Markov chain after burn-in")
+	fs.IntVar(&s.workers, "workers", 0, "`number` of goroutines, 0 for the number of cores; does not change results")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ func run(ctx context.Context, args []string) error {
 		begin := time.Now()
 		if err := e.compute(ctx, s); err != nil {
 			if ctx.Err() != nil {
-				return fmt.Errorf("interrupted during %s; what was complete by then is in %s", e.name, s.out)
+				return fmt.Errorf("interrupted during %s; the experiments before it are complete in %s", e.name, s.out)
 			}
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
@@ -139,8 +138,8 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// paths returns the number of paths of an ensemble: full or quick, and at
-// least what -paths asks for.
+// paths returns the number of paths of an ensemble, full or quick, and at least the number
+// of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

@@ -45,8 +45,8 @@ func computeMeanSquare(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// meanSquareError returns E max_i ‖Z_i − x(t_i)‖² from n paths with its
-// standard error, NaN if a path diverges: its error has no mean then.
+// meanSquareError returns E max_i ‖Z_i − x(t_i)‖² from n paths with its standard error, or
+// NaN if a path diverges, because then the mean does not exist.
 func meanSquareError(ctx context.Context, solver *probode.Solver, ref []float64, factor, n int, s *study) (ms, se float64, err error) {
 	type block struct{ sum, sum2 float64 }
 	const size = 8
@@ -86,7 +86,7 @@ func meanSquareSection(s *study) (*section, error) {
 for Adams–Bashforth of s steps it is 2s.`)
 	f := groupPanels(t, "ms_error", "mean-square error", map[string][]float64{"none": {2, 4}, "current": {2, 4}, "predictor": {2, 4, 6}, "newton": {2, 4, 6}})
 	f.Title = "Mean-square error of the probabilistic methods, FitzHugh–Nagumo"
-	if err := sec.Figure(f, "AM2 linearised at the current state runs with slope 4 in place of 6."); err != nil {
+	if err := sec.Figure(f, "AM2 linearised at the current state has slope 4 instead of 6."); err != nil {
 		return nil, err
 	}
 	var rows [][]string
@@ -116,7 +116,7 @@ for Adams–Bashforth of s steps it is 2s.`)
 	}
 	sec.Table("class=scroll", []string{"method", "linearisation", "slope promised", "slope observed", ""}, rows)
 	sec.claim("converges in mean square at the rate of the deterministic method (Theorem, part iii)",
-		fmt.Sprintf("Observed for the method as defined (AM0, AM1, AM2 with Newton: %.2f, %.2f, %.2f). With the linearisation of §2.4, AM2 has %.2f.",
+		fmt.Sprintf("True for the method as defined: the slopes are %.2f, %.2f, %.2f for AM0, AM1, AM2 with Newton. With the linearisation of §2.4, AM2 has %.2f.",
 			slopes["AM0newton"], slopes["AM1newton"], slopes["AM2newton"], slopes["AM2current"]),
 		math.Abs(slopes["AM0newton"]-2) < 0.5 && math.Abs(slopes["AM1newton"]-4) < 0.5 && math.Abs(slopes["AM2newton"]-6) < 0.5)
 	sec.missing(t, "ms_error", "a path diverged")

@@ -10,8 +10,8 @@ import (
 )
 
 // The order of the classical methods, ξ = 0: the error against the step size.
-// The paper says that linearising f at the current state does not impact the
-// global convergence (§2.4); the order it then promises for AM-s is s+1.
+// The paper says that linearising f at the current state does not impact the global
+// convergence (§2.4), which would mean order s+1 for AM-s.
 var orders = experiment{
 	name: "orders", title: "Order of the classical methods", tables: []string{"orders"},
 	compute: computeOrders, section: ordersSection,
@@ -52,8 +52,8 @@ func computeOrders(ctx context.Context, s *study) error {
 	return s.save(t)
 }
 
-// maxError returns max_i ‖Z_i − x(t_i)‖ for a path of two components and a
-// reference on a grid that is finer by the given factor.
+// maxError returns max_i ‖Z_i − x(t_i)‖ for a path with two components. The grid of the
+// reference is finer by the given factor.
 func maxError(z, ref []float64, factor int) float64 {
 	var worst float64
 	for i := 0; 2*i < len(z); i++ {
@@ -63,9 +63,8 @@ func maxError(z, ref []float64, factor int) float64 {
 	return worst
 }
 
-// groupPanels returns one panel for the explicit methods and one for each
-// linearisation of the implicit ones: the error column against h on
-// logarithmic axes.
+// groupPanels returns one panel for the explicit methods and one for each linearisation of
+// the implicit ones. They show the error column against h on logarithmic axes.
 func groupPanels(t *table, column, label string, slopes map[string][]float64) viz.Figure {
 	f := viz.Figure{Columns: 2, Height: 760}
 	lo, hi := math.Inf(1), 0.
@@ -99,15 +98,15 @@ func ordersSection(s *study) (*section, error) {
 	}
 	sec := &section{}
 	sec.Text(`The error of the classical methods (ξ = 0), max over t of the Euclidean norm, against an accurate solution.
-The theorem's part (iii) promises the rate of the deterministic method; section 2.4 says of the linearisation at the current state that it
+Part (iii) of the theorem promises the rate of the deterministic method. Section 2.4 says that the linearisation at the current state
 “does not impact the global convergence of the integrator”.`)
 	f := groupPanels(t, "max_error", "max error", map[string][]float64{"none": {1, 3, 5}, "current": {1, 2}, "predictor": {1, 3, 5}, "newton": {1, 3, 5}})
 	f.Title = "Error of the classical methods, FitzHugh–Nagumo"
-	if err := sec.Figure(f, "Adams–Moulton of s steps linearised at the current state has order min(s+1, 2): all curves of two and more steps run with slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has its order s+1. Curves end in rounding near 1e-14."); err != nil {
+	if err := sec.Figure(f, "The Adams–Moulton method of s steps, linearised at the current state, has order min(s+1, 2): all curves of two or more steps have slope 2. Linearised at the Adams–Bashforth predictor, or solved by Newton's method, every method has order s+1. The curves end at rounding error near 1e-14."); err != nil {
 		return nil, err
 	}
-	// The order is read off where the error is small enough for its leading
-	// term and still well above rounding.
+	// The order is measured where the leading term dominates the error and the error is
+	// still far above rounding.
 	rows := [][]string{}
 	for _, m := range t.distinct("method") {
 		for _, lin := range []string{"none", "current", "predictor", "newton"} {
@@ -144,9 +143,9 @@ The theorem's part (iii) promises the rate of the deterministic method; section 
 		return fmt.Sprintf("%.1e", number(g.rows[0][3]))
 	}
 	sec.claim("“this approximation does not impact the global convergence” (§2.4)",
-		fmt.Sprintf("True for s ≤ 1 only. AM2 at h = 0.05, 0.0125, 0.003125: %s, %s, %s with Newton (order 3), %s, %s, %s linearised at Zᵢ (order 2): the remainder of the linearisation is O(h³) in each step.",
+		fmt.Sprintf("True for s ≤ 1 only. The errors of AM2 at h = 0.05, 0.0125, 0.003125 are %s, %s, %s with Newton (order 3) and %s, %s, %s linearised at Zᵢ (order 2), because the linearisation adds an error of O(h³) in each step.",
 			at("AM2", "newton", cell(.05)), at("AM2", "newton", cell(.0125)), at("AM2", "newton", cell(.003125)),
 			at("AM2", "current", cell(.05)), at("AM2", "current", cell(.0125)), at("AM2", "current", cell(.003125))), false)
-	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "The Adams–Moulton coefficients have both signs from s = 2 on, and the FitzHugh–Nagumo field is cubic. The observed orders hold all the same.", false)
+	sec.claim("β_j ∈ ℝ₊ (§2.1), f globally Lipschitz (Theorem)", "From s = 2 on the Adams–Moulton coefficients have both signs, and the FitzHugh–Nagumo field is cubic. The observed orders hold nevertheless.", false)
 	return sec, nil
 }

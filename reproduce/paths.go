@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The pair of path plots that the paper's source holds commented out: protein
-// activation and FitzHugh–Nagumo, each at its own α*.
+// Path plots of protein activation and FitzHugh–Nagumo, each at its own α*. The LaTeX source
+// of the paper contains them, commented out.
 var paths = experiment{
 	name: "paths", title: "Path plots of two problems", tables: []string{"paths"},
 	compute: computePaths, section: pathsSection,
@@ -53,7 +53,7 @@ func pathsSection(s *study) (*section, error) {
 	}
 	sec := &section{}
 	sec.Text(`Probabilistic backward Euler on the protein activation model of Vyshemirsky & Girolami (2008) and on FitzHugh–Nagumo, 100 paths each, α at its maximising value α*.
-The paper's source holds this figure, commented out.`)
+The LaTeX source of the paper contains this figure, commented out.`)
 	for _, name := range t.distinct("problem") {
 		g := t.where(name)
 		f := viz.Bands(ensembleOf(g, "t"))
@@ -79,7 +79,7 @@ The paper's source holds this figure, commented out.`)
 			words = append(words, fmt.Sprintf("%s at %d of %d", c, inside, n))
 			all = all && inside >= n*9/10
 		}
-		sec.claim("the bands of "+name+" hold the reference solution (the figure of paths)",
+		sec.claim("the bands of "+name+" contain the reference solution (the figure of paths)",
 			fmt.Sprintf("The reference lies within three standard deviations of the mean: %s grid points.", strings.Join(words, ", ")), all)
 	}
 	return sec, nil

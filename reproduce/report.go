@@ -13,17 +13,17 @@ import (
 // A section of the report, made from the files of its experiment.
 type section struct {
 	page.Page
-	claims [][3]string // what the paper says, what comes out, verdict
+	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// folded writes a table that a reader opens to see.
+// folded writes a table that is closed until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)
 	s.WriteString("</details>\n")
 }
 
-// missing says in which cells of a column there is NaN, and why.
+// missing explains the cells of a column that are NaN.
 func (s *section) missing(t *table, column, why string) {
 	var cells []string
 	c := t.column(column)
@@ -37,7 +37,7 @@ func (s *section) missing(t *table, column, why string) {
 	}
 }
 
-// claim sets a statement of the paper beside what was found.
+// claim adds a statement of the paper and the result.
 func (s *section) claim(paper, here string, holds bool) {
 	verdict := "bad"
 	if holds {
@@ -63,9 +63,9 @@ func (s *study) writeReport(path string) error {
 	var b strings.Builder
 	b.WriteString(head)
 	b.WriteString("<h1>Implicit Probabilistic Integrators for ODEs, reproduced</h1>\n")
-	b.WriteString("<p>Every experiment of Teymur, Lie, Sullivan &amp; Calderhead (NeurIPS 2018), computed again: what the paper says beside what comes out. The problem is FitzHugh–Nagumo, V′ = θ3 (V − V³/3 + R), R′ = −(V − θ1 + θ2 R)/θ3, θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20], unless something else is said.</p>\n")
+	b.WriteString("<p>Every experiment of Teymur, Lie, Sullivan &amp; Calderhead (NeurIPS 2018), computed again and compared with the paper. The problem is FitzHugh–Nagumo, V′ = θ3 (V − V³/3 + R), R′ = −(V − θ1 + θ2 R)/θ3, θ = (0.2, 0.2, 3), (V, R)(0) = (−1, 1), t ∈ [0, 20], unless stated otherwise.</p>\n")
 	if s.quick {
-		b.WriteString("<p><b>This is the quick form</b>: fewer step sizes, paths and draws than the paper's.</p>\n")
+		b.WriteString("<p><b>This is the quick form</b>, with fewer step sizes, paths and draws than in the paper.</p>\n")
 	}
 	sections := make([]*section, len(s.only))
 	var claims strings.Builder
@@ -81,7 +81,7 @@ func (s *study) writeReport(path string) error {
 		}
 	}
 	if claims.Len() > 0 {
-		fmt.Fprintf(&b, "<h2>The paper's claims</h2>\n<div class=scroll><table class=claims>\n<tr><th>The paper</th><th>Here</th><th></th><th>Evidence</th></tr>\n%s</table></div>\n", claims.String())
+		fmt.Fprintf(&b, "<h2>The paper's claims</h2>\n<div class=scroll><table class=claims>\n<tr><th>Paper</th><th>Result</th><th></th><th>Evidence</th></tr>\n%s</table></div>\n", claims.String())
 	}
 	for i, e := range s.only {
 		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>\n%s", e.name, html.EscapeString(e.title), sections[i].String())
@@ -92,8 +92,8 @@ func (s *study) writeReport(path string) error {
 		fmt.Fprintf(&b, "<p>Numbers: %s. Command: <code>go run ./reproduce -only %s%s</code>. Time: %s on %d workers.</p>\n",
 			strings.Join(files, ", "), e.name, s.flags(), s.took[e.name].Round(time.Second/10), s.workers)
 	}
-	b.WriteString("<h2>Conventions</h2>\n<p>Where the paper leaves a choice: start-up of multistep methods by RK4 without noise; J in Γ and in the noise at the same point, Z_i for <i>current</i> and <i>newton</i> and the Adams–Bashforth predictor for <i>predictor</i>; the noise scale α multiplies a variance. " +
-		"Reference solutions by an extrapolation method with a claimed global error of at most 1e-10, from integrations with different steps. All random numbers follow from the seed, and no number depends on how many workers there are.</p>\n")
+	b.WriteString("<h2>Conventions</h2>\n<p>Where the paper leaves a choice: multistep methods start with RK4 without noise; J in Γ and in the noise is taken at the same point, which is Z_i for <i>current</i> and <i>newton</i> and the Adams–Bashforth predictor for <i>predictor</i>; the noise scale α multiplies a variance. " +
+		"Reference solutions come from an extrapolation method with a claimed global error of at most 1e-10, estimated from integrations with different steps. All random numbers follow from the seed, and no result depends on the number of workers.</p>\n")
 	fmt.Fprintf(&b, "<p>Settings: seed %d, data %s, paths at least %d, iterations at least %d.</p>\n</html>\n", s.seed, s.dataName(), s.minPaths, s.iterations)
 	return shell.WriteFile(path, []byte(b.String()))
 }
@@ -105,8 +105,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// flags returns the flags that differ from their defaults, for a command that
-// gives the same numbers again.
+// flags returns the flags that differ from their defaults, so that the command gives the
+// same numbers again.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -11,11 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A setup is a method as it stands in the columns method and linearisation.
+// A setup is a method with its entries in the columns method and linearisation.
 type setup struct {
 	method    probode.Method
 	name, lin string
-	alpha     float64 // α* as the paper gives it, 0 where it gives none
+	alpha     float64 // α* of the paper, 0 if it gives none
 }
 
 func (u setup) String() string {
@@ -63,7 +63,7 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	return nil
 }
 
-// The names that the paper's two first-order methods have in fig2.csv.
+// The names of the paper's two first-order methods in fig2.csv.
 var (
 	forwardEuler  = probode.AdamsBashforth{Steps: 1}
 	backwardEuler = probode.AdamsMoulton{Steps: 0, Linearize: probode.Current}
@@ -80,8 +80,8 @@ func newSolver(p *probode.Problem, m probode.Method, h, alpha float64) (*probode
 
 func fhn() *probode.Problem { return problems.FitzHughNagumo() }
 
-// halvings returns the reference on the grid of step 0.1·2⁻ⁿ, which contains
-// those of all larger steps of that form.
+// halvings returns the reference on the grid with step 0.1·2⁻ⁿ, which contains the grids of
+// all larger steps of that form.
 func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error) {
 	g, err := probode.UniformGrid(p, nil, 0.1/math.Exp2(float64(n)))
 	if err != nil {
@@ -90,9 +90,9 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 	return accurate(ctx, p, g.Times())
 }
 
-// accurate returns the solution of p at times, with a global error of at most
-// 1e-10: that is what the solver claims, from integrations with different steps,
-// and a larger claim is an error here.
+// accurate returns the solution of p at times with a global error of at most 1e-10. The
+// solver estimates the error from integrations with different steps; a larger estimate is an
+// error here.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

@@ -12,17 +12,15 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// A table is a CSV file in memory: the only thing that passes from the
-// computation of an experiment to its picture.
+// A table is a CSV file in memory. Figures use nothing else of an experiment.
 type table struct {
 	name   string
 	header []string
 	rows   [][]string
 }
 
-// add appends a row. Numbers are written with 8 significant digits, far more
-// than any of them means and fewer than two platforms might disagree in; what
-// does not exist is NaN.
+// add appends a row. Numbers are written with 8 significant digits: more than are meaningful,
+// and so few that platforms agree. Missing values are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
 		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))
@@ -81,7 +79,7 @@ func (t *table) floats(name string) []float64 {
 	return out
 }
 
-// distinct returns the values of a column in the order of their first rows.
+// distinct returns the different values of a column, in the order of first occurrence.
 func (t *table) distinct(name string) []string {
 	c := t.column(name)
 	var out []string
@@ -104,7 +102,7 @@ func number(cell string) float64 {
 	return v
 }
 
-// cell writes a number as it stands in a table, so that it can be looked for.
+// cell formats a number as in a table, so that rows can be found by it.
 func cell(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 
 // save writes the table to the output directory.
@@ -119,7 +117,7 @@ func (s *study) save(t *table) error {
 	return shell.WriteFile(filepath.Join(s.out, t.name+".csv"), b.Bytes())
 }
 
-// load reads a table back.
+// load reads a table.
 func (s *study) load(name string) (*table, error) {
 	return readTable(filepath.Join(s.out, name+".csv"))
 }

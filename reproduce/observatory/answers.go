@@ -10,27 +10,26 @@ import (
 	"sync"
 	"time"
 
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// How far the answers of coarse solvers are from those of an accurate one, and
-// at what cost.
+// The difference between the answers of coarse solvers and of an accurate one, and the cost.
 
-// An answer is a line of the second table: a posterior by a remedy at a step.
+// An answer is a row of the second table: a posterior, a remedy and a step.
 type answer struct {
 	question, remedy, status string
 	step, alpha              float64
-	parameter                string  // that with the largest bias
-	bias, biasSE             float64 // of its mean, in accurate sds
-	narrowest, widest        float64 // ratios of sds, over parameters
-	variation, floor         float64 // total variation of marginals, mean; and that of equal distributions
+	parameter                string  // the parameter with the largest bias
+	bias, biasSE             float64 // bias of its mean, in accurate sd
+	narrowest, widest        float64 // smallest and largest ratio of sds over parameters
+	variation, floor         float64 // mean total variation of the marginals; the same for equal distributions
 	rhat, khat, ess          float64
-	solves                   float64 // steps of a draw, in units of those of a coarse solve
-	preparation, seconds     float64 // time before the first draw; that and the time of 1000 effective draws
-	work                     float64 // of 1000 effective draws, in solves at the coarsest step
+	solves                   float64 // cost of a draw, in coarse solves
+	preparation, seconds     float64 // time before the first draw; total time for 1000 effective draws
+	work                     float64 // cost of 1000 effective draws, in solves at the coarsest step
 }
 
 func (a *answer) fields() (names []string, at []any) {
@@ -57,10 +56,11 @@ func (a *answer) fields() (names []string, at []any) {
 	return names, at
 }
 
-// bins of equal probability under the accurate posterior, for total variation.
+// bins is the number of bins for the total variation, of equal probability under the
+// accurate posterior.
 const bins = 10
 
-// compare fills in how far the draws are from the accurate ones.
+// compare computes the difference between the draws and the accurate ones.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
 	a.narrowest, a.widest, a.bias, a.ess = math.Inf(1), 0, 0, math.Inf(1)
@@ -93,7 +93,7 @@ func column(c *mcmc.Chains, i int) []float64 {
 	return out
 }
 
-// weights returns those of all draws, nil if they are equal.
+// weights returns the weights of all draws, nil if they are equal.
 func weights(c *mcmc.Chains) []float64 {
 	if c.LogWeights == nil {
 		return nil
@@ -106,8 +106,8 @@ func weights(c *mcmc.Chains) []float64 {
 	return all
 }
 
-// totalVariation between draws x and weighted draws y, over bins that hold equal
-// shares of x.
+// totalVariation returns the total variation between draws x and weighted draws y, over bins
+// with equal shares of x.
 func totalVariation(x, y, w []float64) float64 {
 	x = slices.Clone(x)
 	slices.Sort(x)
@@ -133,7 +133,7 @@ func totalVariation(x, y, w []float64) float64 {
 	return tv
 }
 
-// answerAll computes the answers that are not among done.
+// answerAll computes the answers that are not in done.
 func (o *observatory) answerAll(ctx context.Context, done []answer) ([]answer, error) {
 	path := filepath.Join(o.out, "answers.csv")
 	at := func(q *question, r *remedy, step float64) int {
@@ -174,7 +174,7 @@ func (o *observatory) answerAll(ctx context.Context, done []answer) ([]answer, e
 	close(work)
 	group.Wait()
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("interrupted; %s has what was complete by then", path)
+		return nil, fmt.Errorf("interrupted; %s has the results so far", path)
 	}
 	if failed != nil {
 		return nil, failed
@@ -193,7 +193,7 @@ func (o *observatory) answerAll(ctx context.Context, done []answer) ([]answer, e
 	return out, save(path, out)
 }
 
-// answer computes the answers to one question that are not known yet.
+// answer computes the missing answers to one question.
 func (o *observatory) answer(ctx context.Context, q *question, known func(*remedy, float64) bool, keep func(answer) error) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -248,7 +248,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	calibrating := time.Since(begin).Seconds()
 	if p.Modes != nil {
-		calibrating -= p.Modes.Seconds // which Measure counts
+		calibrating -= p.Modes.Seconds // counted by Measure
 	}
 	sampler := r.sampler(&p, fine)
 	got, err := bayes.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
@@ -257,8 +257,8 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// In steps of the size a.step: what a sampler calls a solve may be an accurate
-	// one, and those for weights are not among its own.
+	// In steps of size a.step, because a solve of a sampler may be an accurate one, and the
+	// solves for weights are counted separately.
 	a.solves, a.preparation = got.Solves*a.step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.solves += a.step / fine.StepSize()

@@ -12,22 +12,22 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem with accurate solutions at twenty times: at its own θ
+// A truth is a problem with accurate solutions at twenty times: at its own θ, which is the
 // first, and at ten others, where calibrations are judged.
 type truth struct {
 	p     *probode.Problem
 	kind  string
 	times []float64
 	theta [][]float64
-	x     [][]float64 // by θ; nil where there is no accurate solution
+	x     [][]float64 // for each θ; nil if there is no accurate solution
 	err   [][]float64
-	size  []float64 // of each component, at the problem's own θ
-	steps int       // of the coarsest uniform grid
+	size  []float64 // size of each component, at the problem's own θ
+	steps int       // number of steps of the coarsest uniform grid
 }
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately at its θ and at others, log-normal about
+// newTruth solves a problem accurately at its θ and at others, which are log-normal around
 // it with an sd of 10 %.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
@@ -61,10 +61,9 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 	return t, t.coarsest()
 }
 
-// coarsest finds the smallest number of steps, a power of two times twenty, at
-// which the trapezoidal rule (AM1) errs by at most 10 % of the size of a
-// component in the root mean square. Half and a quarter of the step come
-// beside it.
+// coarsest returns the smallest number of steps of the form 20·2ⁿ at which the root mean
+// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component. Half
+// and a quarter of this step are used as well.
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
@@ -103,8 +102,8 @@ func (t *truth) classical(m probode.Method, mesh probode.Mesh) ([]float64, error
 	return out, nil
 }
 
-// relative is the root mean square over times and components of the error, in
-// units of the size of each component.
+// relative returns the root mean square of the error over times and components, in units of
+// the size of each component.
 func (t *truth) relative(z []float64) float64 {
 	var s float64
 	d := len(t.size)
@@ -122,7 +121,7 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the grid rule of a cell, and how it is written.
+// mesh returns the mesh of a cell and its text.
 func (c *cell) mesh(t *truth) (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -133,12 +132,12 @@ func (c *cell) mesh(t *truth) (probode.Mesh, string) {
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
 }
 
-// budget is how many evaluations of f and J, times components, a variant of a
-// cell may cost.
+// budget is the largest number of evaluations of f and J, times the number of components,
+// for one rule of a cell.
 const budget = 1.5e7
 
-// compute measures a cell, one row for each rule. What the numbers cause is in
-// the status of a row, an error is that of ctx.
+// compute measures a cell and returns one row for each rule. A numerical failure is in the
+// status of a row; the error is only that of ctx.
 func (c *cell) compute(ctx context.Context, o *observatory, t *truth) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh(t)
@@ -196,7 +195,8 @@ func (c *cell) cost(out *row, t *truth, m probode.Method, mesh probode.Mesh) err
 		return err
 	}
 	out.seconds = math.Inf(1)
-	// The shortest of some, since others use the machine: the first one is slower, too.
+	// The shortest of several times, because other programs use the machine and the first run
+	// is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := s.Solve(z, t.p.Theta, nil); err != nil {
@@ -216,7 +216,7 @@ func (c *cell) cost(out *row, t *truth, m probode.Method, mesh probode.Mesh) err
 	return nil
 }
 
-// calibrated chooses the noise at the problem's own θ and judges it at others.
+// calibrated chooses the noise at the problem's own θ and judges it at the others.
 func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
 	paths := o.paths
 	if cost := float64(out.evaluations+out.jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
@@ -246,8 +246,8 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 			failed++
 			continue
 		}
-		// After start-up, for all rules: steps of a multistep method's start are
-		// not its own.
+		// After start-up, for all rules: the first steps of a multistep method are
+		// made by another method.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}
@@ -257,7 +257,7 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 		return fmt.Errorf("no error is large enough to be judged (%d θ failed)", failed)
 	}
 	out.take(v, failed)
-	if math.IsNaN(cal.SE) { // Calibrate says so, too
+	if math.IsNaN(cal.SE) { // calibrate.Run says so, too
 		return fmt.Errorf("cut off: close above alpha* paths cannot be solved, so that it is a lower bound")
 	}
 	return nil

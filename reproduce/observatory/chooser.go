@@ -11,14 +11,14 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// The part of the page that answers: a form, and a script that ranks methods and
-// draws diagrams of the problems like the reader's. Script and data are in the page.
+// The interactive part of the page: a form, and a script that ranks methods and draws
+// diagrams for problems like the reader's. Script and data are in the page.
 
 //go:embed chooser.js
 var chooserScript string
 
 // summary returns a cell for each method, problem and size, with the verdicts on the
-// recommended rule and on the paper's.
+// recommended rule and on the rule of the paper.
 func summary(rows []row) plots.Observatory {
 	var out plots.Observatory
 	at := map[[3]string]int{}
@@ -29,7 +29,7 @@ func summary(rows []row) plots.Observatory {
 			at[key] = len(out)
 			c := plots.Cell{Problem: r.problem, Kind: r.kind, Dimension: r.dimension, Method: r.method, Size: r.size,
 				Evaluations: r.evaluations, Jacobians: r.jacobians, Seconds: r.seconds, Error: r.error, Status: r.status, Alpha: math.NaN()}
-			if r.status != "ok" { // an error that is no number of a solution
+			if r.status != "ok" { // an error that is not finite
 				c.Seconds, c.Error = math.NaN(), math.NaN()
 			}
 			c.Spread, c.Paper = r.spread(), r.spread()
@@ -53,7 +53,7 @@ func summary(rows []row) plots.Observatory {
 // asInPaper is the rule of the paper with the noise of the paper.
 const asInPaper = "paper"
 
-// spread returns the verdict of a row, NaN where it has none.
+// spread returns the verdict of a row, NaN if there is none.
 func (r *row) spread() plots.Spread {
 	if r.judged() {
 		return plots.Spread{MeanSquare: r.meanSquare, Within: r.within, Coverage: r.inside}
@@ -62,8 +62,7 @@ func (r *row) spread() plots.Spread {
 	return plots.Spread{MeanSquare: nan, Within: [2]float64{nan, nan}, Coverage: [4]float64{nan, nan, nan, nan}}
 }
 
-// chooser writes the form, the places that the script fills, and the script with its
-// data.
+// chooser writes the form, the elements that the script fills, and the script with its data.
 func (o *observatory) chooser(p *page.Page, rows []row, answers []answer) error {
 	cells := summary(rows)
 	type table = map[string]any
@@ -117,12 +116,12 @@ func (o *observatory) chooser(p *page.Page, rows []row, answers []answer) error 
 	choice("to a relative error of", "error", "0.01", "0.01", "0.1", "0.1", "0.001", "0.001", "0.0001", "10⁻⁴", "0.000001", "10⁻⁶")
 	choice("and count", "cost", "time", "time", "evaluations", "evaluations")
 	p.WriteString(`</form>
-<p id="answer" aria-live="polite">The answer needs JavaScript; the tables below do without.</p>
+<p id="answer" aria-live="polite">The answer needs JavaScript; the tables below do not.</p>
 <div id="ranking" class="scroll"></div>
-<p class="small">In the order of the cost relative to the cheapest method on the same problem, a geometric mean; where a method does not reach the error with the steps that were tried, it counts as 30 times the cheapest. For a spread, methods come first whose calibrated spread is within a factor of 3 in 80 % of the cells.</p>
+<p class="small">The methods are sorted by cost, relative to the cheapest method on the same problem, as a geometric mean. A method that does not reach the error with any step that was tried counts as 30 times the cheapest. For a spread, methods whose calibrated spread is within a factor of 3 in 80 % of the cells come first.</p>
 <p class="small" id="matching"></p>
 <h3>What accuracy costs on them</h3>
-<p class="small">Error of the classical solution, root mean square over the times and the components, relative to the size of each component. Point at a mark for its numbers; a name takes its method out. A Jacobian goes with a factorisation of an implicit step, of which Radau IIA has a real and a complex one.</p>
+<p class="small">The error is that of the classical solution: root mean square over times and components, relative to the size of each component. Point at a mark to see its numbers; click a name to hide its method. Each Jacobian stands for one factorisation of an implicit step; Radau IIA needs a real and a complex one.</p>
 <div id="methods" class="legend"></div>
 <div id="work" class="panels"></div>
 <h3>How honest the calibrated spread is on them</h3>

@@ -8,13 +8,13 @@ import (
 	"github.com/probode/probode/reproduce/internal/page"
 )
 
-// answerPart says what solvers do to posteriors.
+// answerPart shows what solvers do to posteriors.
 func (o *observatory) answerPart(p *page.Page, answers []answer) error {
 	if len(answers) == 0 {
 		return nil
 	}
 	p.WriteString("<h2>What does the solver do to my posterior?</h2>\n")
-	p.Text("Posteriors of simulated data, solved by %v with three steps, against the one of RK4 with steps %d times smaller than the coarsest. Bias is that of the worst parameter, in accurate standard deviations; widths are ratios of standard deviations, the least and the largest of all parameters; total variation is that of the marginals over %d bins, in brackets that of equal distributions from as many draws. Marked: bias below 0.1, widths within 10 %%.", solver, fineness, bins)
+	p.Text("Posteriors of simulated data, solved by %v with three step sizes, compared with RK4 and steps %d times smaller than the coarsest. Bias: of the worst parameter, in accurate standard deviations. Widths: the smallest and the largest ratio of standard deviations over all parameters. Total variation: of the marginals over %d bins, in brackets for equal distributions with as many draws. Marked: bias below 0.1, widths within 10 %%.", solver, fineness, bins)
 	f := viz.Figure{Title: "largest bias of a parameter against the time of 1000 effective draws", Columns: 2}
 	var lines [][]string
 	for i := range o.questions {
@@ -47,7 +47,7 @@ func (o *observatory) answerPart(p *page.Page, answers []answer) error {
 		}
 		note := ""
 		if a.khat >= 0.7 {
-			note = fmt.Sprintf("k̂ %.2f: weights not to be trusted", a.khat)
+			note = fmt.Sprintf("k̂ %.2f: the weights cannot be trusted", a.khat)
 		} else if a.rhat > 1.05 {
 			note = fmt.Sprintf("R̂ %.2f", a.rhat)
 		}

@@ -7,31 +7,31 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// How well the stated spread describes errors that it was not chosen for.
+// How well a calibrated spread describes errors at other parameters.
 
 // A verdict sums up an ensemble, or several, against accurate solutions.
 type verdict struct {
-	points   int       // grid points times components that count
-	inside   []float64 // how many truths are in the central interval of each of levels
+	points   int       // number of grid points times components that count
+	inside   []float64 // number of truths in the central interval of each of levels
 	within   [2]float64
-	sum      float64 // of E²/v
+	sum      float64 // sum of E²/v
 	each     []float64
-	n        []int // by component: of E²/v, and of points
+	n        []int // for each component: sum of E²/v, number of points
 	crps     float64
-	plain    float64 // CRPS without spread: |E|
+	plain    float64 // CRPS of the classical solution: |E|
 	energy   float64
-	energy0  float64 // energy score without spread: ‖E‖
-	wide     int     // points with an sd above ten times the largest error near by
+	energy0  float64 // energy score of the classical solution: ‖E‖
+	wide     int     // points with an sd above ten times the largest error nearby
 	squares  []float64
-	excluded int // points at which the error is not known, or not there
+	excluded int // points at which the error is unknown or does not exist
 }
 
 func newVerdict(d int) *verdict {
 	return &verdict{inside: make([]float64, len(levels)), each: make([]float64, d), n: make([]int, d)}
 }
 
-// add takes in the ensemble e, truths x with errors xerr at its times, row-major,
-// and the size of each component, that scores refer to.
+// add includes the ensemble e. x are the truths at its times and xerr their errors,
+// row-major; scores are in units of size, the size of each component.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	var paths [][]float64
@@ -54,7 +54,7 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				known = false
 				continue
 			}
-			// The variance of n paths has (n−1)/(n−3) for the mean of its inverse.
+			// The inverse of the variance of n paths is too large by a factor (n−1)/(n−3) on average.
 			z2 := err * err / (e.SD[k][i] * e.SD[k][i]) * (n - 3) / (n - 1)
 			v.points++
 			v.n[k]++
@@ -70,7 +70,7 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				at[j] = p[i*d+k]
 			}
 			slices.Sort(at)
-			// Where the truth stands among the paths, in (0, 1).
+			// The rank of the truth among the paths, scaled to (0, 1).
 			below, _ := slices.BinarySearch(at, truth)
 			u := (float64(below) + 0.5) / (n + 1)
 			for j, l := range levels {
@@ -99,8 +99,8 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 }
 
 // crps is the continuous ranked probability score of sorted draws,
-// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2], without the bias of
-// few draws.
+// E|X − y| − ½ E|X − X′| [Gneiting & Raftery 2007, §4.2], corrected for the bias of few
+// draws.
 func crps(sorted []float64, y float64) float64 {
 	n := float64(len(sorted))
 	var near, apart float64
@@ -111,8 +111,8 @@ func crps(sorted []float64, y float64) float64 {
 	return near/n - apart/(n*(n-1))
 }
 
-// addEnergy adds the energy score at one time, in units of size: the same with
-// Euclidean distances, of pairs of paths that follow one another.
+// addEnergy adds the energy score at one time, in units of size: the same as the CRPS with
+// Euclidean distances, estimated from pairs of successive paths.
 func (v *verdict) addEnergy(paths [][]float64, e *probode.Ensemble, truth, size []float64, i int) {
 	d := len(size)
 	distance := func(at func(k int) float64) float64 {
@@ -133,8 +133,8 @@ func (v *verdict) addEnergy(paths [][]float64, e *probode.Ensemble, truth, size 
 	v.energy0 += distance(func(k int) float64 { return e.Deterministic[k][i] - truth[k] })
 }
 
-// meanSquare returns the mean squared standardised error and a band of two
-// standard errors on its logarithm, from its scatter over the ensembles.
+// meanSquare returns the mean squared standardised error, and a band of two standard errors
+// of its logarithm, from the scatter over the ensembles.
 func (v *verdict) meanSquare() (mean, lo, hi float64) {
 	mean = v.sum / float64(v.points)
 	n := float64(len(v.squares))
@@ -150,8 +150,8 @@ func (v *verdict) meanSquare() (mean, lo, hi float64) {
 	return mean, mean * math.Exp(-2*rel), mean * math.Exp(2*rel)
 }
 
-// byComponent returns the mean squared standardised error of each component,
-// NaN where no point counts.
+// byComponent returns the mean squared standardised error of each component, NaN if no point
+// counts.
 func (v *verdict) byComponent() []float64 {
 	out := make([]float64, len(v.each))
 	for k, s := range v.each {

@@ -9,18 +9,17 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// What is observed. A method, a problem or a rule that is listed here once is in
-// every table and figure.
+// The lists of the study. A method, a problem or a rule that is listed here is in every table
+// and figure.
 
-// An entrant is a method on the grids that it is tried on.
+// An entrant is a method with its kind of grids.
 type entrant struct {
-	name string // as methods.Parse reads it
+	name string // a name for methods.Parse
 	tols []float64
 }
 
-// On uniform grids, at three step sizes that depend on the problem; and on
-// grids frozen from a run to a tolerance, relative to the size of each
-// component.
+// Methods on uniform grids have three step sizes that depend on the problem. The others use
+// frozen grids with a tolerance relative to the size of each component.
 var entrants = []entrant{
 	{name: "ab1"}, {name: "ab2"}, {name: "ab4"},
 	{name: "am0"}, {name: "am1"}, {name: "am2"},
@@ -38,15 +37,15 @@ func (e *entrant) method() probode.Method {
 	return m
 }
 
-// A subject is a problem, with the kind that a reader would name.
+// A subject is a problem and its kind.
 type subject struct {
 	kind string
-	name string // "" for that of the problem
+	name string // "" for the name of the problem
 	make func() *probode.Problem
-	end  float64 // of the span, 0 for that of the problem
+	end  float64 // end of the span, 0 for that of the problem
 }
 
-// Kinds of problems, in words a reader may find theirs in.
+// Kinds of problems, in words that readers use for theirs.
 const (
 	smooth  = "smooth, not stiff"
 	decays  = "components that decay or saturate"
@@ -59,7 +58,7 @@ const (
 
 var kinds = []string{smooth, decays, swings, keeps, chaotic, grids, stiff}
 
-// The dear ones come last.
+// The expensive ones come last.
 var subjects = []subject{
 	{kind: smooth, make: problems.Logistic},
 	{kind: smooth, make: problems.LotkaVolterra},
@@ -116,10 +115,10 @@ func ruleNamed(name string) *rule {
 	return &rules[i]
 }
 
-// levels at which coverage is taken.
+// levels are the levels of the central intervals whose coverage is measured.
 var levels = []float64{0.5, 0.68, 0.9, 0.95}
 
-// quickly keeps a few of each list, for tests.
+// quickly keeps a few entries of each list, for tests.
 func quickly() ([]subject, []entrant, []rule) {
 	var es []entrant
 	for _, e := range entrants {

@@ -1,14 +1,13 @@
-// Observatory measures every method on every problem at several step sizes or
-// tolerances: how large the error is, what it costs, and whether the spread that
-// a calibration states is the size of the errors, at parameters other than those
-// it was made at.
+// Observatory measures every method on every problem at several step sizes or tolerances:
+// the error, the cost, and whether the calibrated spread has the size of the errors at
+// parameters other than those of the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// It writes DIR/cells.csv, one line for each rule of each cell, DIR/summary.csv, one
-// for each cell; DIR/answers.csv, one line for each posterior, remedy and step; and
-// DIR/observatory.html, which stands alone. What is in these files is not
-// computed again: a run that was stopped goes on where it was.
+// It writes DIR/cells.csv with a row for each rule of each cell; DIR/summary.csv with a row
+// for each cell; DIR/answers.csv with a row for each posterior, remedy and step; and
+// DIR/observatory.html, which needs no other file. Results in these files are not computed
+// again: a run that was stopped continues where it was.
 package main
 
 import (
@@ -33,7 +32,7 @@ type observatory struct {
 	entrants []entrant
 	rules    []rule
 	levels   int // step sizes
-	others   int // θ at which calibrations are judged
+	others   int // number of θ at which calibrations are judged
 	paths    int
 	seed     uint64
 	workers  int
@@ -41,7 +40,7 @@ type observatory struct {
 
 	questions []question
 	remedies  []remedy
-	draws     int // of each of four chains
+	draws     int // draws of each of four chains
 }
 
 func main() { shell.Main("observatory", run) }
@@ -50,12 +49,12 @@ func run(ctx context.Context, args []string) error {
 	o := &observatory{subjects: subjects, entrants: entrants, rules: rules, levels: 3, others: 10,
 		questions: questions, remedies: remedies, draws: 1000}
 	fs := flag.NewFlagSet("observatory", flag.ContinueOnError)
-	quick := fs.Bool("quick", false, "a few problems and methods, in seconds")
-	only := fs.String("only", "", "compute `cells` or answers alone, or nothing: page; the page has what is there")
+	quick := fs.Bool("quick", false, "compute a few problems and methods in seconds")
+	only := fs.String("only", "", "compute only `cells` or answers, or nothing (page); the page shows the results that exist")
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
-	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer where paths are dear")
-	fs.IntVar(&o.workers, "workers", 0, "the `number` of cells at a time; 0 means that of cores; changes no number but times")
+	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer if paths are expensive")
+	fs.IntVar(&o.workers, "workers", 0, "`number` of cells at the same time, 0 for the number of cores; changes only times")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -110,13 +109,13 @@ func (o *observatory) settle() error {
 	path := filepath.Join(o.out, "settings")
 	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
-		return fmt.Errorf("%s has results of %s, and these are to be of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
+		return fmt.Errorf("%s has results of %s, not of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
 	}
 	return shell.WriteFile(path, []byte(mine+"\n"))
 }
 
-// observe computes the cells that are not among rows and returns all rows in the
-// order of the lists.
+// observe computes the cells that are missing in rows, and returns all rows in the order of
+// the lists.
 func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
 	path := filepath.Join(o.out, "cells.csv")
 	type job struct {
@@ -188,7 +187,7 @@ func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted; %s has what was complete by then", path)
+			return nil, fmt.Errorf("interrupted; %s has the results so far", path)
 		}
 		return nil, err
 	}
@@ -196,8 +195,8 @@ func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
 	return rows, save(path, rows)
 }
 
-// has reports whether all rows of a cell are there. Those of a cell with rules
-// that are missing are computed again.
+// has reports whether all rows of a cell exist. If a rule is missing, the cell is computed
+// again.
 func (o *observatory) has(rows []row, c *cell, t *truth) bool {
 	_, size := c.mesh(t)
 	want := map[string]bool{"none": true}
@@ -219,8 +218,7 @@ func (o *observatory) has(rows []row, c *cell, t *truth) bool {
 	return true
 }
 
-// inOrder sorts rows by the lists and leaves out what is not in them, and what
-// is there twice.
+// inOrder sorts rows by the lists, and removes rows that are not in them or occur twice.
 func (o *observatory) inOrder(rows []row, truths []*truth) []row {
 	var out []row
 	for i, t := range truths {
@@ -246,7 +244,7 @@ func (o *observatory) inOrder(rows []row, truths []*truth) []row {
 	return out
 }
 
-// names returns those of the rules.
+// names returns the names of the rules.
 func (o *observatory) names() []string {
 	var names []string
 	for _, r := range o.rules {

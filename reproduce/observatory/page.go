@@ -12,9 +12,9 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// The page: tables and figures from the rows, which stand alone in one file.
+// The page with tables and figures of the rows, in a single file.
 
-// recommended is the rule that the page shows errors of methods with.
+// recommended is the rule with which the page shows the errors of methods.
 const recommended = "log, local"
 
 const head = `<!DOCTYPE html>
@@ -73,7 +73,7 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 			methods = append(methods, r.method)
 		}
 	}
-	p.Text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each of them every rule chose a noise scale at the problem's own parameters, without an accurate solution, and was judged at %d other parameter values (log-normal about them, sd 10 %%) with other noise, against accurate solutions at up to %d times: %d judgements. All cells weigh the same.",
+	p.Text("%d problems, %d methods, three step sizes or tolerances each: %d cells. In each cell every rule chose a noise scale at the problem's own parameters, without an accurate solution. It was judged at %d other parameter values (log-normal around them, sd 10 %%) with other random numbers, against accurate solutions at up to %d times: %d judgements. All cells have the same weight.",
 		len(problems), len(methods), cells, o.others, observed, judged)
 	if err := o.chooser(&p, rows, answers); err != nil {
 		return err
@@ -88,15 +88,15 @@ func (o *observatory) writePage(path string, rows []row, answers []answer) error
 	if err := o.allPart(&p, rows, answers); err != nil {
 		return err
 	}
-	fmt.Fprintf(&p, "<script>\n%s</script>\n", strings.ReplaceAll(chooserScript, "</", `<\/`)) // at the end, since it uses all that precedes
+	fmt.Fprintf(&p, "<script>\n%s</script>\n", strings.ReplaceAll(chooserScript, "</", `<\/`)) // at the end, because it uses everything before it
 	p.WriteString("</html>\n")
 	return shell.WriteFile(path, []byte(p.String()))
 }
 
-// advice says which method to take, without a script.
+// advice writes a table of methods, which needs no script.
 func (o *observatory) advice(p *page.Page, rows []row) {
 	p.WriteString("<h3>The same as a table, by kind of problem</h3>\n")
-	p.Text("Find the kind of your problem and the relative error you can live with. Methods are in the order of how many problems of the kind they reach it on with one of the steps that were tried, and then of their time; ×2 means twice that of the fastest one. The last number is the mean squared standardised error of the rule “%s”: 1 is honest, 4 a stated standard deviation half of what it should be.", recommended)
+	p.Text("Find the kind of your problem and the relative error that you can accept. Methods are sorted by the number of problems on which they reach this error with one of the steps that were tried, and then by time; ×2 means twice the time of the fastest one. The last number is the mean squared standardised error with the rule “%s”: 1 is honest, and with 4 the stated standard deviation is half of what it should be.", recommended)
 	var table [][]string
 	for _, kind := range kinds {
 		for _, target := range []float64{1e-1, 1e-2, 1e-4} {
@@ -125,11 +125,11 @@ func (o *observatory) advice(p *page.Page, rows []row) {
 // calibrationPart compares the rules.
 func (o *observatory) calibrationPart(p *page.Page, rows []row) error {
 	p.WriteString("<h2>Is the stated spread the size of the error?</h2>\n")
-	p.Text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method, <i>log</i> the logarithmic score, which makes the mean squared standardised error 1 where it is calibrated; <i>local</i> scales the noise of each step and component with its local error l, by the same factor in all steps. Marked: mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is the geometric mean over cells, then the arithmetic one and the median; a cell counts for no less than 1/1000 and no more than 1000.")
+	p.Text("<i>paper</i> is the Bhattacharyya score of the paper with the noise of the method. <i>log</i> is the logarithmic score, which makes the mean squared standardised error 1 at the parameters of the calibration. <i>local</i> scales the noise of each step and component with its local error, by the same factor in all steps. Marked: a mean square in [0.8, 1.25], 60 to 80 %% within one and 93 to 98.5 %% within two standard deviations, and 95 %% of the cells, or of their components, with a root mean square within a factor of 3. The mean square is given as geometric mean, arithmetic mean and median over cells; a cell counts as at least 1/1000 and at most 1000.")
 	for _, common := range []bool{true, false} {
-		title := "In the cells in which every rule has a verdict:"
+		title := "Cells in which every rule has a verdict:"
 		if !common {
-			title = "In all cells of each rule; “fails” counts those in which paths could not be solved or the method is exact:"
+			title = "All cells of each rule; “fails” counts cells in which paths could not be solved or the method is exact:"
 		}
 		p.Text("%s", title)
 		var table [][]string
@@ -144,7 +144,7 @@ func (o *observatory) calibrationPart(p *page.Page, rows []row) error {
 		}
 		p.Table(fmt.Sprintf(`class="scroll" id="rules%t"`, common), []string{"rule", "cells", "fails", "mean square", "arith.", "median", "within 1 sd", "2 sd", "cover 50 %", "90 %", "factor 3", "by component", "too wide", "CRPS", "energy score", "± of α*", "drift of α*"}, table)
 	}
-	p.Text("CRPS and energy score are divided by those of the classical solution alone: below 1 the spread is worth having; medians over cells, since a single path that runs away takes the score of an ensemble with it. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span. ± of α*: its standard error over paths and over time, relative, and drift: the largest α* over the smallest at the three sizes of a method on a problem; medians.")
+	p.Text("CRPS and energy score are divided by those of the classical solution, so the spread is useful if they are below 1. They are medians over cells, because a single path that diverges spoils the score of an ensemble. Too wide: points with a standard deviation above ten times the largest error within a tenth of the span. ± of α*: relative standard error over paths and over time. Drift of α*: the largest divided by the smallest over the three sizes of a method on a problem. Both are medians.")
 	o.unreached(p, rows)
 	f := viz.Figure{Columns: 2, Height: 470}
 	coverage := viz.Panel{Title: "coverage, all cells", X: viz.Axis{Label: "stated", Min: 0.4, Max: 1}, Y: viz.Axis{Label: "observed at other parameters", Min: 0.2, Max: 1}}
@@ -176,10 +176,10 @@ func (o *observatory) calibrationPart(p *page.Page, rows []row) error {
 	}
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	f.Panels = []viz.Panel{coverage, square}
-	return p.Figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a curve that is flat at 1 would be honest everywhere; above the grey band a spread is more than three times too small, below it more than three times too large.")
+	return p.Figure(f, "Left: how often the truth was inside the central interval of the paths. Right: a flat curve at 1 would be honest everywhere. Above the grey band a spread is more than three times too small, below it more than three times too large.")
 }
 
-// emphasised makes the curve of the recommended rule stand out.
+// emphasised highlights the curve of the recommended rule.
 func emphasised(l viz.Line) viz.Line {
 	if l.Name == recommended {
 		l.Color, l.Width = color.Black, 3
@@ -187,7 +187,8 @@ func emphasised(l viz.Line) viz.Line {
 	return l
 }
 
-// unreached says where the recommended rule has no verdict, or a bad one, and why.
+// unreached lists the cells in which the recommended rule has no verdict or a bad one, and
+// the reason.
 func (o *observatory) unreached(p *page.Page, rows []row) {
 	p.Text("Where the rule “%s” gives no honest spread:", recommended)
 	type group struct {
@@ -210,15 +211,15 @@ func (o *observatory) unreached(p *page.Page, rows []row) {
 			add("the classical method diverges, is unstable, or Newton's method does not converge", r)
 		case r.rule != recommended:
 		case strings.Contains(r.status, "cut off"), strings.Contains(r.status, "no alpha"), strings.Contains(r.status, "no optimum"):
-			add("noise as large as the error carries paths to where they cannot be solved, so that α* is a lower bound: Calibrate warns of it", r)
+			add("with noise as large as the error some paths cannot be solved, so α* is a lower bound: calibrate.Run warns", r)
 		case strings.Contains(r.status, "large enough"):
-			add("the error is lost in rounding, or that of the accurate solution", r)
+			add("the error is not larger than rounding, or than the error of the accurate solution", r)
 		case r.status != "ok":
 			add(r.status, r)
 		case r.meanSquare > 9:
-			add("calibrated, but a spread more than three times too small at other parameters", r)
+			add("the calibrated spread is more than three times too small at other parameters", r)
 		case r.meanSquare < 1./9:
-			add("calibrated, but a spread more than three times too large at other parameters", r)
+			add("the calibrated spread is more than three times too large at other parameters", r)
 		}
 	}
 	var lines [][]string
@@ -232,11 +233,10 @@ func (o *observatory) unreached(p *page.Page, rows []row) {
 	p.Table(`class="scroll" id="unreached"`, []string{"cells", "reason", "which"}, lines)
 }
 
-// allPart writes the rows of the recommended rule, with a filter, and has all as
-// files.
+// allPart writes the rows of the recommended rule with a filter, and all rows as files.
 func (o *observatory) allPart(p *page.Page, rows []row, answers []answer) error {
 	p.WriteString("<h2>All cells</h2>\n<p><input id=\"filter\" placeholder=\"filter: words of problem, method, step\" aria-label=\"filter\"> All rules, as files: <a data-csv=\"cells-csv\" download=\"cells.csv\">cells.csv</a>, <a data-csv=\"answers-csv\" download=\"answers.csv\">answers.csv</a>.</p>\n")
-	p.Text("Verdicts are on the rule “%s”. f and J: evaluations of a solve; ± rel.: Monte Carlo error of α*, and that over the course of the solution.", recommended)
+	p.Text("The verdicts are for the rule “%s”. f and J: evaluations in one solve. ± rel.: relative standard errors of α* over paths and over time.", recommended)
 	var lines [][]string
 	g := func(v float64) string {
 		if math.IsNaN(v) {

@@ -14,27 +14,25 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The posteriors and the samplers that are observed. Data are simulated from an
-// accurate solution at known parameters.
+// The posteriors and the samplers of the study. The data are simulated from an accurate
+// solution at known parameters.
 
-// A question is a posterior that is known accurately, and a coarse step to
-// answer it with.
+// A question is a posterior that is known accurately, and a coarse step.
 type question struct {
 	name string
-	// make returns the model for given data, and the problem and times that
-	// these come from, with how an observation comes from the state.
+	// make returns the model for given data, the problem and the times of the data, and the
+	// function that simulates an observation of a state.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64
 	observe func(x []float64, rng *rand.Rand) []float64
-	step    float64 // the coarsest; a half and a quarter come beside it
+	step    float64 // the coarsest; half and a quarter of it are used as well
 }
 
-// solver answers the questions.
+// solver is the method of the coarse posteriors.
 var solver = probode.AdamsMoulton{Steps: 1}
 
-// fineness is how many steps of RK4 the accurate posterior takes for one of the
-// coarsest.
+// fineness is the number of RK4 steps of the accurate posterior for each coarsest step.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -55,9 +53,8 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// inferred is a model in which all parameters of a problem are unknown, with
-// log-normal priors about their values of relative width, and states observed
-// with Gaussian errors.
+// inferred returns a model in which all parameters of a problem are unknown, with log-normal
+// priors of relative width around their values, and states observed with Gaussian errors.
 func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		m := &bayes.Posterior{
@@ -78,7 +75,7 @@ func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.
 	}
 }
 
-// elimination is a drug after a bolus, eliminated as Michaelis and Menten say,
+// elimination is a drug after a bolus with Michaelis–Menten elimination,
 // c′ = −v c/(k + c).
 func elimination() *probode.Problem {
 	return &probode.Problem{
@@ -144,13 +141,12 @@ func (q *question) model(ctx context.Context, seed uint64) (*bayes.Posterior, er
 // A remedy is a way to answer with a coarse step: a sampler and, for some, noise.
 type remedy struct {
 	name  string
-	noise *rule // by which α is chosen; nil for none
-	// sampler returns the sampler, and may change the model, of which fine is
-	// the accurate one.
+	noise *rule // the rule that chooses α; nil for no noise
+	// sampler returns the sampler, and may change the model; fine is the accurate model.
 	sampler func(p, fine *bayes.Posterior) bayes.Sampler
 }
 
-// always is a sampler that asks nothing of the model.
+// always returns the same sampler for every model.
 func always(s bayes.Sampler) func(p, fine *bayes.Posterior) bayes.Sampler {
 	return func(_, _ *bayes.Posterior) bayes.Sampler { return s }
 }

@@ -14,31 +14,30 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// The results as a table: one row for each rule of a cell, and one, of the rule
-// "none", for the classical method alone. A file of them is what is computed so
-// far, and what a later run need not compute again.
+// The results as a table: one row for each rule of a cell, and a row of the rule "none" for
+// the classical method. A later run does not compute the rows of a file again.
 
-// A row is a line of the table. Numbers that are not there are NaN.
+// A row holds the numbers of a rule in a cell. Missing numbers are NaN.
 type row struct {
 	problem, kind, method, size, rule, status string
 	dimension                                 int
 
 	steps, evaluations, jacobians int
-	seconds, error                float64 // of the classical solution; error relative to the size of components
+	seconds, error                float64 // of the classical solution; the error is relative to the size of the components
 
 	alpha, se, seTime, fit, calibration, took float64
 
 	points, excluded, failed int
-	meanSquare, lo, hi       float64 // of the standardised error, at other θ
+	meanSquare, lo, hi       float64 // mean square of the standardised error at other θ
 	inside                   [4]float64
 	within                   [2]float64
 	crps, plain              float64
 	energy, energy0          float64
-	wide                     float64 // share of points
+	wide                     float64 // share of points that are too wide
 	component                string  // mean square by component, with semicolons
 }
 
-// fields lists the columns with where they are.
+// fields lists the columns and the places of their values.
 func (r *row) fields() (names []string, at []any) {
 	add := func(name string, p any) { names, at = append(names, name), append(at, p) }
 	add("problem", &r.problem)
@@ -79,7 +78,7 @@ func (r *row) fields() (names []string, at []any) {
 	return names, at
 }
 
-// nan marks all numbers of the calibration as not there.
+// nan sets all numbers of the calibration to NaN.
 func nan(r line) {
 	_, at := r.fields()
 	for _, p := range at {
@@ -89,7 +88,7 @@ func nan(r line) {
 	}
 }
 
-// take writes what a verdict says.
+// take copies the numbers of a verdict.
 func (r *row) take(v *verdict, failed int) {
 	n := float64(v.points)
 	r.points, r.excluded, r.failed = v.points, v.excluded, failed
@@ -124,7 +123,7 @@ func (r *row) components() []float64 {
 // judged reports whether the row has a verdict.
 func (r *row) judged() bool { return r.status == "ok" && r.rule != "none" && r.points > 0 }
 
-// A line is a row of a table: its columns, and where they are kept.
+// A line is a row of a table that can be written and read.
 type line interface {
 	fields() (names []string, at []any)
 }
@@ -169,8 +168,8 @@ func parse(r line, record []string) error {
 	return nil
 }
 
-// load reads the rows of a file; there are none if it does not exist. A file of
-// other columns is refused.
+// load reads the rows of a file, none if it does not exist. It refuses a file with other
+// columns.
 func load[T any, P interface {
 	*T
 	line
@@ -199,7 +198,7 @@ func load[T any, P interface {
 	return rows, nil
 }
 
-// save writes all rows, or leaves the file as it was.
+// save writes all rows; after an error the file is unchanged.
 func save[T any, P interface {
 	*T
 	line
@@ -219,7 +218,7 @@ func table[T any, P interface {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	names, _ := P(new(T)).fields()
-	w.Write(names) // to memory: what goes wrong is in Error
+	w.Write(names) // to memory; an error is in Error
 	for i := range rows {
 		w.Write(record(P(&rows[i])))
 	}

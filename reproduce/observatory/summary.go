@@ -6,9 +6,9 @@ import (
 	"sort"
 )
 
-// What the cells say together. Each cell has the same weight.
+// Summaries over cells, in which each cell has the same weight.
 
-// A standing is how a rule did over all cells that it was judged in.
+// A standing is the result of a rule over all cells in which it was judged.
 type standing struct {
 	rule           string
 	cells, failed  int
@@ -17,15 +17,15 @@ type standing struct {
 	median         float64
 	coverage       [4]float64
 	within         [2]float64
-	near, nearEach float64 // shares of cells, and of their components, with a root within a factor of 3
+	near, nearEach float64 // shares of cells, and of their components, with a root mean square within a factor of 3
 	wide           float64 // share of points too wide
-	crps, energy   float64 // medians over cells of the ratio to no spread at all
-	drift          float64 // of α*: the largest over the smallest at the sizes of a method on a problem, median
-	se             float64 // relative, of α*: median over cells of both errors together
+	crps, energy   float64 // medians over cells of the ratio to the score of the classical solution
+	drift          float64 // median of the largest α* divided by the smallest, over the sizes of a method on a problem
+	se             float64 // median over cells of both relative standard errors of α* together
 }
 
-// standings returns one for each rule, over the cells in which all of rules that
-// could be there have a verdict if common is set, or over all of each.
+// standings returns a standing for each rule. If common is set, it uses the cells in which
+// all rules have a verdict, otherwise all cells of each rule.
 func standings(rows []row, names []string, common bool) []standing {
 	judged := map[[3]string]int{}
 	for _, r := range rows {
@@ -123,21 +123,21 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// bounded keeps a mean square within what a mean over cells can bear: a stated
-// sd of zero, as where a local error vanishes, makes it infinite.
+// bounded limits a mean square, so that a mean over cells exists: a stated sd of zero, for
+// example where a local error vanishes, makes it infinite.
 func bounded(square float64) float64 { return min(max(square, 1e-3), 1e3) }
 
-// A choice is how a method does on problems of one kind, at one accuracy.
+// A choice is the result of a method on problems of one kind, at one accuracy.
 type choice struct {
 	method  string
-	reached int     // problems in which some cell has the error
+	reached int     // number of problems with a cell that reaches the error
 	of      int     // problems of the kind
-	slower  float64 // geometric mean of its time over that of the fastest method
-	square  float64 // geometric mean over cells of the mean squared standardised error, of one rule
+	slower  float64 // geometric mean of its time divided by that of the fastest method
+	square  float64 // geometric mean over cells of the mean squared standardised error with one rule
 }
 
-// choices ranks the methods for a kind of problem and a relative error: those
-// first that reach it on more problems, and the faster ones of these.
+// choices ranks the methods for a kind of problem and a relative error, first by the number
+// of problems on which they reach it, then by time.
 func choices(rows []row, kind string, target float64, rule string) []choice {
 	fastest := map[[2]string]float64{} // by problem and method
 	problems, methods := []string{}, []string{}
