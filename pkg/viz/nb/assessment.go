@@ -1,7 +1,6 @@
 package nb
 
 import (
-	"fmt"
 	"html"
 	"strings"
 
@@ -11,46 +10,26 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
+// report shows what is the same the next time: no times.
 func report(a *assess.Report) {
 	words(a.WithoutSampling()+a.Answer(), a.Warnings)
 	graphic(plots.Assessment(a))
-
-	header := []string{"bias, in sd", "accurate"}
-	for _, st := range a.Steps {
-		header = append(header, strings.ReplaceAll(st.String(), " ", "\u00a0"), "with noise")
-	}
-	header = append(header, "largest "+strings.TrimPrefix(a.SizeName(), "step "))
-	var rows [][]any
-	for j, q := range a.Params {
-		row := []any{q.Name, fmt.Sprintf("%.3g\u00a0±\u00a0%.2g", q.Mean, q.SD)}
-		for _, st := range a.Steps {
-			for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
-				if inf == nil {
-					row = append(row, "–")
-					continue
-				}
-				e := inf.Effects[j]
-				row = append(row, strings.Replace(fmt.Sprintf("%+.2f", e.Bias), "-", "−", 1))
+	for _, t := range a.Tables() {
+		if t.Name != "bias" && t.Name != "accurate" && t.Name != "alpha" {
+			continue
+		}
+		var rows [][]any
+		for _, row := range t.Rows {
+			var cells []any
+			for _, c := range row {
+				cells = append(cells, strings.NewReplacer(" ± ", "\u00a0±\u00a0", "-", "−").Replace(c))
 			}
+			rows = append(rows, cells)
 		}
-		row = append(row, q.LargestStep())
-		rows = append(rows, row)
-	}
-	Table(header, rows...)
-
-	header, rows = []string{"calibrated α*"}, [][]any{{"at the mode"}, {"at three draws"}}
-	known := false
-	for _, st := range a.Steps {
-		header = append(header, strings.ReplaceAll(st.String(), " ", "\u00a0"))
-		var at []string
-		for _, v := range st.AlphaAt {
-			at = append(at, fmt.Sprintf("%.3g", v))
+		var header []string
+		for _, c := range t.Header {
+			header = append(header, strings.ReplaceAll(c, " = ", "\u00a0=\u00a0"))
 		}
-		known = known || at != nil
-		rows[0] = append(rows[0], fmt.Sprintf("%.3g", st.AlphaStar))
-		rows[1] = append(rows[1], strings.Join(at, ", "))
-	}
-	if known {
 		Table(header, rows...)
 	}
 }

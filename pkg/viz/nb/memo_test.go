@@ -324,7 +324,7 @@ func assessment(m probode.Method) *assess.Report {
 		Effects: []assess.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}},
 	}
 	return &assess.Report{
-		Model: "decay", Method: m, Threshold: 0.1, KHat: 0.2,
+		Model: "decay", Method: m.String(), Threshold: 0.1, KHat: 0.2,
 		Params:   []assess.Parameter{{Name: "k", Mean: 1, SD: 2}},
 		Steps:    []assess.Step{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
 		Warnings: []string{"a warning"},

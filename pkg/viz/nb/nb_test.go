@@ -220,7 +220,7 @@ func equal(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// The words come first, then the figure and the table; what was not done is a dash.
+// The words come first, then the figure and the tables.
 func TestAssessment(t *testing.T) {
 	r := run(t, "assessment", 0)
 	shown := plain(t, r)
@@ -229,8 +229,9 @@ func TestAssessment(t *testing.T) {
 	}
 	equal(t, shown[1:],
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
-		"bias, in sd  accurate  h = 0.1  with noise  largest h\nk            1 ± 2     −0.30    –           none",
-		"calibrated α*   h = 0.1\nat the mode     2\nat three draws  1, 2.5, 3")
+		"calibrated α*   h = 0.1\nat the mode     2 ± 0\nat three draws  1, 2.5, 3",
+		"bias, in accurate sd  inference      h = 0.1\nk                     deterministic  −0.300 ± 0.010",
+		"accurate posterior  mean  sd  largest h that is small enough\nk                   1     2   none")
 }
 
 // Chains are a table, the warnings and the notes; a comparison is a table.

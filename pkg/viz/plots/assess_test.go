@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	"github.com/probode/probode/pkg/viz"
@@ -28,7 +27,7 @@ func assessment() *assess.Report {
 		}
 	}
 	return &assess.Report{
-		Model: "decay", Method: probode.AdamsBashforth{}, Threshold: 0.1,
+		Model: "decay", Method: "AB1", Threshold: 0.1,
 		Params: []assess.Parameter{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
 		Steps: []assess.Step{
 			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},

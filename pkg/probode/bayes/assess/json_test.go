@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/calibrate"
@@ -31,6 +30,7 @@ type (
 		Reference readReference
 		Steps     []readStep
 		Remedies  []readRemedy
+		Claims    []readClaim
 	}
 	readReference struct {
 		Solver     string
@@ -97,6 +97,12 @@ type (
 		Solves        int
 		Seconds       *float64
 		ESS           *float64 `json:"ess_per_second"`
+	}
+	readClaim struct {
+		Kind, Step, Run, Parameter string
+		Mode                       int
+		Value, SE, Limit           *float64
+		Verdict, Sentence          string
 	}
 	readRemedy struct {
 		Kind, Name  string
@@ -174,7 +180,7 @@ func TestReportJSON(t *testing.T) {
 // What is not known is null, and the text is JSON even so.
 func TestReportJSONUnknown(t *testing.T) {
 	nan := math.NaN()
-	a := &assess.Report{Model: "a \"model\"", Method: probode.AdamsBashforth{}, Threshold: 0.1, KHat: nan, Names: []string{"a"}, Asked: []int{0},
+	a := &assess.Report{Model: "a \"model\"", Method: "AB1", Threshold: 0.1, KHat: nan, Names: []string{"a"}, Asked: []int{0},
 		Params: []assess.Parameter{{Name: "a", Mean: nan, SD: nan, MeanSE: nan, SDSE: math.Inf(1)}},
 		Steps:  []assess.Step{{StepSize: 1, Alpha: nan, Err: "it failed"}}}
 	var text bytes.Buffer

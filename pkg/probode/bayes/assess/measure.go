@@ -161,9 +161,9 @@ func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 		}
 	}
 	if in != nil {
-		share = stat.Mean(pooled(both), nil)
+		share = stat.Mean(slices.Concat(both...), nil)
 	}
-	s := by.shape(pooled(x), pooled(both))
+	s := by.shape(slices.Concat(x...), slices.Concat(both...))
 	return s, func(c, k int) (center, log float64) {
 		unit := 1 / share
 		if both != nil {

@@ -190,8 +190,8 @@ func TestModes(t *testing.T) {
 // the second order of a shift of one standard deviation.
 func TestShiftWithinMode(t *testing.T) {
 	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || len(a.Steps[0].Lost) != 1 || !(math.Abs(math.Abs(e.Bias)-1) < 0.1 && e.Ratio < 0.01) {
-		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Lost)
+	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || len(a.Steps[0].Missing) != 1 || !(math.Abs(math.Abs(e.Bias)-1) < 0.1 && e.Ratio < 0.01) {
+		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Missing)
 	}
 	e := a.Steps[1].Deterministic.Effects[0]
 	if len(e.Within) != 2 || len(a.ReferenceModes) != 2 || e.Verdict != assess.Matters || !(math.Abs(e.Bias) < 0.1) {

@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,11 +12,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// assessed returns an assessor of two steps and the parameters a and b, with runs
+// assessed returns an assessment of two steps and the parameters a and b, with runs
 // that have mixed and are clear in their verdicts: at the larger step a is off by
 // one standard deviation in the deterministic run, and b by half of one in the
 // other.
-func assessed() *assessor {
+func assessed() *assessment {
 	run := func(sampler string, a, b float64) *Inference {
 		inf := &Inference{Sampler: sampler, Chains: 4, Draws: 1000}
 		for i, mean := range []float64{a, b} {
@@ -25,32 +26,38 @@ func assessed() *assessor {
 	}
 	nan := math.NaN()
 	out := &Report{
-		Method: probode.AdamsBashforth{Steps: 2}, Threshold: 0.1, ReferenceBy: "draws", Looks: 1,
+		Method: "AB2", Order: 2, Threshold: 0.1, ReferenceBy: "draws", Looks: 1,
 		Params: []Parameter{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
 		Steps: []Step{
 			{StepSize: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
 			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	a := &assessor{p: &bayes.Posterior{}, out: out, assessed: []int{0, 1}, modes: make([]*bayes.Modes, 2), paired: make([][]shift, 2), notes: make([][]string, 2), source: &draws{p: &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}, summed: out.Steps[1].Deterministic}}
-	a.setQuantities()
+	p := &bayes.Posterior{Setup: probode.Setup{Method: probode.AdamsBashforth{Steps: 2}, Mesh: probode.Uniform(0.25)}}
+	s := &sampling{plan: &plan{p: p, ladder: out.Steps, assessed: []int{0, 1}}, work: &work{}, modes: &found{steps: make([]pairing, 2)}, quantities: quantities([]int{0, 1}, nil)}
+	a := &assessment{sampling: s, out: out, runs: make([]*draws, 2), noisy: []*estimated{{summed: out.Steps[0].Probabilistic}, nil}}
+	for i := range out.Steps {
+		a.runs[i] = &draws{p: p, estimated: estimated{summed: out.Steps[i].Deterministic}}
+	}
+	exact := moments{sd: 1, meanSE: 0.01, logSE: 0.01, sound: true}
+	a.y = &yardstick{measures: make([]measure, 2), exact: []moments{exact, exact}, source: a.runs[1]}
 	return a
 }
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 	a := assessed()
 	a.conclude()
-	if got, want := a.out.Answer(), "There the probabilistic solver (α = 2) has a off by +0.200 ± 0.014 of the accurate sd, with an sd 1.000 ± 0.014 times as large; its worst is b, off by -0.500 ± 0.015.\n"; !strings.HasSuffix(got, want) {
+	if got, want := a.out.Answer(), "With noise in the model (α = 2) a is off by +0.200 ± 0.014 sd, and its sd is 1.000 ± 0.014 of the accurate one; the worst parameter is b, off by -0.500 ± 0.015 sd.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("answer %q, want at its end %q", got, want)
 	}
 	a.out.Steps[0].Probabilistic.Summary[1].SD = 2
 	a.conclude()
-	if got, want := a.out.Answer(), "; its worst is b, with an sd 2.000 ± 0.022 times as large.\n"; !strings.HasSuffix(got, want) {
+	if got, want := a.out.Answer(), "; the worst parameter is b, with an sd of 2.000 ± 0.022 of the accurate one.\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("answer %q, want at its end %q", got, want)
 	}
 	a.out.Steps[0].Probabilistic.Summary[0].Mean = 5
 	a.conclude()
-	if got := a.out.Answer(); strings.Contains(got, "its worst") {
+	if got := a.out.Answer(); strings.Contains(got, "the worst") {
 		t.Errorf("both are worst in a: answer %q", got)
 	}
 	if a.out.Warnings != nil {
@@ -64,11 +71,11 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		a := assessed()
 		if !own {
-			copied := *a.source.summed
-			copied.Summary = append([]diag.Marginal(nil), copied.Summary...)
-			a.source.summed = &copied
+			copied := *a.y.source.summed
+			copied.Summary = slices.Clone(copied.Summary)
+			a.y.source = &draws{estimated: estimated{summed: &copied}, p: &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}}
 		}
-		a.source.summed.Summary[0].RHat = 1.2
+		a.y.source.summed.Summary[0].RHat, a.y.exact[0].sound = 1.2, false
 		a.conclude()
 		for i, st := range a.out.Steps {
 			if v := st.Deterministic.Effects[0].Verdict; v != Undecided {
@@ -95,10 +102,10 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 func TestWarningsInWords(t *testing.T) {
 	a := assessed()
 	a.out.Steps[0].Exact = false
-	a.notes[0] = []string{"something of one calibration", "and of another"}
+	a.out.Steps[0].AlphaWarnings = []string{"something of one calibration", "and of another"}
 	a.conclude()
 	for _, want := range []string{
-		"with h = 0.5 some observations lie between grid points, where the path is a polynomial through 4 of them, with an error of its own that falls like h^4, the method's like h^2:",
+		"with h = 0.5 some observations lie between grid points, where the path is a polynomial through 4 of them: its error falls like h^4, the method's like h^2,",
 		"α* = 2 at h = 0.5: something of one calibration; and of another",
 	} {
 		if n := strings.Count(strings.Join(a.out.Warnings, "\n"), want); n != 1 {

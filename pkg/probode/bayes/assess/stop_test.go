@@ -31,7 +31,7 @@ func (s stopping) Err() error {
 		if strings.HasPrefix(f.Function, "context.") {
 			continue
 		}
-		if strings.Contains(f.Function, "/bayes/assess.(*assessor)") && s.looks.Add(1) == s.n {
+		if strings.Contains(f.Function, "/bayes/assess.") && s.looks.Add(1) == s.n {
 			s.stop()
 		}
 		break

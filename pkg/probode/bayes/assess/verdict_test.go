@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -204,17 +205,22 @@ func TestReferenceIsLookedAtOverTheDraws(t *testing.T) {
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.D > 0.01) || a.Reference.Points < 50 {
 		t.Errorf("%v, %+v", v, a.Reference)
 	}
-	// It says what would do, and that does.
-	if !a.Reference.Found || !strings.Contains(a.Answer(), "would do") || !strings.Contains(a.Answer(), "h = 0.") {
+	// It says which step would be accurate enough, and that step is.
+	if a.Reference.Sufficient == "" || !strings.Contains(a.Answer(), "would be accurate enough") || !strings.Contains(a.Answer(), "h = 0.") {
 		t.Fatalf("%+v, answer %q", a.Reference, a.Answer())
 	}
-	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(a.Reference.Wanted.StepSize)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
+	_, h, _ := strings.Cut(a.Reference.Sufficient, "h = ")
+	step, err := strconv.ParseFloat(h, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(step)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
 	if !(a.Reference.D <= 0.01) {
-		t.Errorf("what would do has D = %g", a.Reference.D)
+		t.Errorf("the sufficient step has D = %g", a.Reference.D)
 	}
 	// A tolerance that is too loose.
 	a = quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 100, Accurate: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: 0.5}}}, Chains: mcmc.Settings{Draws: 500, Seed: 1}})
-	if !(a.Reference.D <= 0.01) && !a.Reference.Found {
+	if !(a.Reference.D <= 0.01) && a.Reference.Sufficient == "" {
 		t.Errorf("tolerance 0.5: %+v", a.Reference)
 	}
 }
@@ -259,7 +265,7 @@ func TestAutoGoesOn(t *testing.T) {
 		if v := st.Verdict(); v != assess.Matters {
 			t.Errorf("%v with %d draws in %d looks: %+v", v, st.Draws, a.Looked, st.Effects)
 		}
-		if a.Looks != 4 || a.Looked < 2 || a.Looked > 4 || !strings.Contains(a.Answer(), "looks") {
+		if a.Looks != 4 || a.Looked < 2 || a.Looked > 4 || !strings.Contains(a.Answer(), "interim analyses") {
 			t.Errorf("%d of %d looks, answer %q", a.Looked, a.Looks, a.Answer())
 		}
 		if first != nil && !reflect.DeepEqual(first.Steps[0].Deterministic.Effects, st.Effects) {

@@ -1,51 +1,34 @@
 package assess
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws are those of one run.
-type draws struct {
-	p      *bayes.Posterior
-	result bayes.Result
-	first  int // draws of each chain before any were added
-	summed *Inference
-	all    *mcmc.Chains
-	few    *mcmc.Chains // evenly spaced ones, to be weighed
-	three  [][]float64
+// The accurate posterior p has no chains of its own: draws θᵢ of the posterior p_h at a
+// step h are weighed by
+//
+//	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),   x the accurate solution,
+//
+// and their weighted means are those of p. That costs less than another chain, and it is
+// more precise: the difference of the two means over the same draws,
+//
+//	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
+//
+// has a Monte Carlo error that vanishes with the bias. The difference of two chains would
+// be hidden by their noise.
 
-	// raw are the log weights of few as they are, of those that have been
-	// computed; weights are the smoothed ones, of mean 1; nil before.
-	raw, weights [][]float64
-
-	// in and fewIn are the modes of the reference posterior that all and few
-	// belong to, nil if it has one only.
-	in, fewIn [][]int
-
-	// center and log are what the draws since the weighed one before add to
-	// the errors of centre and log spread of all draws, by measure, quantity, chain
-	// and weighed draw: see measure.stretches.
-	center, log [measures][][][]float64
-
-	effects [measures][]shift // that the weights tell, by quantity
-}
-
-// weigh solves accurately at few draws of d, where that has not been done, and
-// finds what the weights say of its error.
-func (a *assessor) weigh(d *draws) (khat float64, err error) {
+// weigh solves accurately at those few draws of d where that has not been done, and finds
+// what the weights say of the solver's error.
+func (s *sampling) weigh(d *draws) (khat float64, err error) {
 	begin := time.Now()
-	defer func() { a.out.Reference.Seconds += time.Since(begin).Seconds() }()
-	if err := a.rawWeights(d); err != nil {
+	defer func() { s.weighing += time.Since(begin).Seconds() }()
+	if err := s.rawWeights(d); err != nil {
 		return math.Inf(1), err
 	}
 	smooth, khat := diag.ParetoSmooth(slices.Concat(d.raw...))
@@ -56,7 +39,7 @@ func (a *assessor) weigh(d *draws) (khat float64, err error) {
 	d.weights = normalised(log)
 	for by := range measures {
 		d.effects[by] = nil
-		for j, q := range a.quantities {
+		for j, q := range s.quantities {
 			d.effects[by] = append(d.effects[by], by.paired(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j]))
 		}
 	}
@@ -64,7 +47,7 @@ func (a *assessor) weigh(d *draws) (khat float64, err error) {
 }
 
 // rawWeights computes the log weights of the draws in few that have none yet.
-func (a *assessor) rawWeights(d *draws) error {
+func (s *sampling) rawWeights(d *draws) error {
 	from := 0
 	if d.raw != nil {
 		from = len(d.raw[0])
@@ -79,11 +62,11 @@ func (a *assessor) rawWeights(d *draws) error {
 	if len(rest.Draws[0]) == 0 {
 		return nil
 	}
-	w, err := bayes.Reweight(a.ctx, d.p, &rest, a.s.Accurate, a.s.Chains.Workers)
+	w, err := bayes.Reweight(s.ctx, d.p, &rest, s.s.Accurate, s.s.Chains.Workers)
 	if err != nil {
 		return err
 	}
-	var values []int // the log likelihoods among what was generated
+	var values []int // the log likelihoods among the generated quantities
 	for i, name := range rest.Quantities {
 		if strings.HasPrefix(name, "log_lik.") {
 			values = append(values, i)
@@ -130,31 +113,41 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// limit returns the k̂ up to which the weights of d can be trusted.
-func (a *assessor) limit(d *draws) float64 { return diag.KHatLimit(a.effective(d)) }
+// limit returns the k̂ up to which the weights can be trusted.
+func (d *draws) limit(assessed []int) float64 { return diag.KHatLimit(d.effective(assessed)) }
 
-// effective returns the smallest effective sample size of the assessed parameters
-// among the weighed draws of d.
-func (a *assessor) effective(d *draws) float64 {
+// effective returns the smallest effective sample size of the assessed parameters among
+// the weighed draws.
+func (d *draws) effective(assessed []int) float64 {
 	least := math.Inf(1)
-	for _, k := range a.assessed {
+	for _, k := range assessed {
 		least = math.Min(least, nanOr(diag.BulkESS(d.few.Parameter(k)), 0))
 	}
 	return least
 }
 
-// usable reports whether the weights of d can be trusted: k̂ is within its limit, and
-// the weighed draws are worth enough effective ones.
-func (a *assessor) usable(d *draws, khat float64) bool {
-	return khat <= a.limit(d) && a.worth(d) >= fewest
+// worth returns how many effective draws the weighed ones are worth: their number times
+// Kish's share.
+func (d *draws) worth(assessed []int) float64 {
+	var n, squares float64
+	for _, c := range d.weights {
+		for _, w := range c {
+			n++
+			squares += w * w
+		}
+	}
+	return d.effective(assessed) * (n / squares)
 }
 
-// worth returns how many effective draws the weighed ones are worth.
-func (a *assessor) worth(d *draws) float64 { return a.effective(d) * kish(d.weights) }
+// usable reports whether the weights can be trusted: k̂ is within its limit, and the
+// weighed draws are worth enough effective ones.
+func (d *draws) usable(khat float64, assessed []int) bool {
+	return khat <= d.limit(assessed) && d.worth(assessed) >= fewest
+}
 
-// accurate returns the draws of parameter k among the weighed ones, with those that
-// have next to no weight at the middle of the others: the tails are those of the
-// accurate posterior, which has no part in a mode that is made by the solver.
+// accurate returns the weighed draws of parameter k, with those that have next to no
+// weight moved to the median: their tails are the tails of the accurate posterior, without
+// modes that the solver has made.
 func (d *draws) accurate(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -169,164 +162,58 @@ func (d *draws) accurate(k int) [][]float64 {
 	return x
 }
 
-// kish returns the share of unweighted draws that weights of mean 1 are worth.
-func kish(weights [][]float64) float64 {
-	var n, squares float64
-	for _, c := range weights {
-		for _, w := range c {
-			n++
-			squares += w * w
-		}
+// resampled returns up to n different draws of the accurate posterior: the weighed draws
+// at which the cumulative weight passes (i + ½)/n.
+func (d *draws) resampled(n int) [][]float64 {
+	all := d.few.Pooled()
+	weights := make([]float64, len(all))
+	for i := range weights {
+		weights[i] = 1
 	}
-	return n / squares
-}
-
-// use has the draws d stand for the accurate posterior: what each parameter is judged
-// by follows from their tails.
-func (a *assessor) use(d *draws, khat float64, by string) {
-	a.source, a.out.KHat, a.out.KHatLimit, a.out.ReferenceBy = d, khat, a.limit(d), by
-	a.out.Worth = a.worth(d)
-	for j, k := range a.assessed {
-		q := &a.out.Params[j]
-		q.Quantiles, q.TailIndex = diag.HeavyTails(d.accurate(k))
+	if d.weights != nil {
+		weights = slices.Concat(d.weights...)
 	}
-	a.exact = map[quantity]moments{}
-	for j, q := range a.quantities {
-		// The centre of all draws, less the bias that the weighed ones show.
-		m, e := a.found(d.summed, j), d.effects[a.measure(j)][j]
-		m.mean, m.sd, m.meanSE, m.logSE = m.mean-e.Bias, m.sd/e.Ratio, e.meanSE, e.logSE
-		if q.part >= 0 {
-			a.exact[q] = m
-			continue
-		}
-		p := &a.out.Params[j]
-		p.Mean, p.MeanSE, p.SD, p.SDSE = m.mean, m.meanSE, m.sd, m.sd*m.logSE
+	var sum, at float64
+	for _, w := range weights {
+		sum += w
 	}
-}
-
-// accurate finds the accurate posterior: from the smallest step, or from a solver
-// that is nearer, if that one is so far off that its weights cannot be trusted or
-// add more to the Monte Carlo error than the chains have.
-func (a *assessor) accurate(fine *draws) error {
-	finest := &a.out.Steps[a.finest()]
-	f := a.finest()
-	best := a.out.Steps[f].KHat
-	// loss is the largest error of a centre, in units of what the chain alone has.
-	loss := func(d *draws) (most float64) {
-		for j := range a.assessed {
-			most = math.Max(most, d.effects[a.measure(j)][j].BiasSE/a.found(d.summed, j).meanSE)
-		}
-		return most
-	}
-	why := fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, best)
-	least := math.Inf(1) // mass that was lost
-	if fine.weights != nil {
-		a.use(fine, best, fmt.Sprintf("the draws of %v, weighed", finest))
-		var err error
-		if least, err = a.lost(fine); err != nil {
-			return err
-		}
-		a.out.Reference.Lost = least
-		switch {
-		case least >= mostLost:
-			why = fmt.Sprintf("since those of %v have lost a part of the reference posterior", finest)
-		case a.out.known():
-			if !(loss(fine) > 1) {
-				return a.step()
+	var out [][]float64
+	next := 0
+	for i, w := range weights {
+		at += w
+		if next < n && at > (float64(next)+0.5)/float64(n)*sum {
+			if len(out) == 0 || !slices.Equal(out[len(out)-1], all[i]) {
+				out = append(out, all[i])
 			}
-			why = fmt.Sprintf("since those of %v have weights too uneven (k̂ = %.2f)", finest, best)
-		}
-	}
-	before := pathError(a.ctx, a.of(f), a.out.Steps[f].Mode, a.s.Accurate)
-	for n, q := range a.finer() {
-		// A path that is no better is not worth a chain.
-		if !(pathError(a.ctx, q, a.out.Steps[f].Mode, a.s.Accurate) < before/3) {
-			continue
-		}
-		if err := a.ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		if q.Modes, err = q.FindModes(a.ctx, bayes.ModeSearch{Seed: a.s.Chains.Seed, Workers: a.s.Chains.Workers, From: a.known}); err != nil {
-			continue
-		}
-		d, err := a.sample(q, bayes.Deterministic{}, a.seed(1000+uint64(n)))
-		if err != nil {
-			if a.ctx.Err() != nil {
-				return err
-			}
-			continue
-		}
-		khat, err := a.weigh(d)
-		if err != nil {
-			if a.ctx.Err() != nil {
-				return err
-			}
-			continue
-		}
-		lost, err := a.lost(d)
-		if err != nil {
-			return err
-		}
-		good := a.usable(d, khat) && lost < mostLost
-		if good || lost < mostLost && least >= mostLost || (khat < best || math.IsNaN(best)) && !(lost >= mostLost && least < mostLost) {
-			best, least, a.out.Reference.Lost = khat, lost, lost
-			a.use(d, khat, fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
-		}
-		if good {
-			break
-		}
-	}
-	return a.step()
-}
-
-// errors computes the error of the path at each step.
-func (a *assessor) errors() error {
-	for i := range a.out.Steps {
-		st := &a.out.Steps[i]
-		st.Error = pathError(a.ctx, a.of(i), a.out.Steps[a.finest()].Mode, a.s.Accurate)
-	}
-	for i := range a.finest() {
-		c, f := &a.out.Steps[i], &a.out.Steps[i+1]
-		c.Order = math.Log(c.Error/f.Error) / math.Log(c.Size()/f.Size())
-	}
-	return a.ctx.Err()
-}
-
-// pathError returns the error of the classical solution at theta and the times
-// of the data: see Step.Error. It is NaN if one of the solvers fails.
-func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by probode.Setup) float64 {
-	coarse, err := bayes.NewDensity(p)
-	if err != nil {
-		return math.NaN()
-	}
-	defer coarse.Bind(ctx)()
-	fine, err := bayes.NewDensity(p.SolvedBy(by))
-	if err != nil {
-		return math.NaN()
-	}
-	defer fine.Bind(ctx)()
-	if _, err := coarse.LogLikelihood(theta, nil); err != nil {
-		return math.NaN()
-	}
-	if _, err := fine.LogLikelihood(theta, nil); err != nil {
-		return math.NaN()
-	}
-	var sum float64
-	n := 0
-	for i, x := range p.Experiments {
-		d, state, exact := x.Problem.Dim(), coarse.States(i), fine.States(i)
-		scale := make([]float64, d)
-		for k, x := range exact {
-			scale[k%d] = max(scale[k%d], math.Abs(x))
-		}
-		for k, x := range exact {
-			if c := scale[k%d]; c > 0 {
-				e := (state[k] - x) / c
-				sum += e * e
-				n++
+			for next < n && at > (float64(next)+0.5)/float64(n)*sum {
+				next++
 			}
 		}
 	}
-	return math.Sqrt(sum / float64(n))
+	return out
+}
+
+// unsolved returns up to n of the weighed draws at which the reference failed, and the
+// share of all at which it did.
+func (d *draws) unsolved(n int) (some [][]float64, share float64) {
+	all, failed := 0, 0
+	for c, raw := range d.raw {
+		for k, w := range raw {
+			all++
+			if math.IsInf(w, -1) {
+				failed++
+				if len(some) < n {
+					some = append(some, d.few.Draws[c][k])
+				}
+			}
+		}
+	}
+	return some, float64(failed) / math.Max(float64(all), 1)
+}
+
+func nanOr(v, other float64) float64 {
+	if math.IsNaN(v) {
+		return other
+	}
+	return v
 }

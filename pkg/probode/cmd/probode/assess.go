@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"os"
@@ -18,7 +17,6 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
@@ -57,7 +55,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws gives")
 	weighed := flags.Int("weighed", 4000, "number of draws of each step at which the equations are solved accurately")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
-	page := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
+	figure := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parse(flags, args, assessHelp, out); err != nil {
@@ -94,11 +92,11 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if s.MaxDraws, s.MaxTime, err = parseBudget(*budget); err != nil {
 		return err
 	}
-	if err := checkEnding("out", *page, ".html"); err != nil {
+	if err := checkEnding("out", *figure, ".html"); err != nil {
 		return err
 	}
 	found := outFile{"json", *machine}
-	m.outputs = append(pageOutputs(*page), found)
+	m.outputs = append(pageOutputs(*figure), found)
 	if err := checkOutputs(m.outputs...); err != nil {
 		return err
 	}
@@ -153,21 +151,22 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err := found.write(out, a.WriteJSON); err != nil {
 		return err
 	}
-	if *page == "" {
+	if *figure == "" {
 		return failed
 	}
-	body, err := assessPage(a, m.title())
+	body, err := plots.AssessmentHTML(a, m.title())
 	if err != nil {
 		return err
 	}
-	numbers := tableOf(*page)
+	body = page("Does the solver's error matter? "+m.title(), body)
+	numbers := tableOf(*figure)
 	if err := (outFile{"out", numbers}).write(out, a.WriteCSV); err != nil {
 		return err
 	}
-	if err := (outFile{"out", *page}).write(out, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
+	if err := (outFile{"out", *figure}).write(out, func(w io.Writer) error { _, err := io.WriteString(w, body); return err }); err != nil {
 		return err
 	}
-	fmt.Fprintf(words, "\n%s and %s written\n", text.Printable(*page), text.Printable(numbers))
+	fmt.Fprintf(words, "\n%s and %s written\n", text.Printable(*figure), text.Printable(numbers))
 	return failed
 }
 
@@ -211,39 +210,4 @@ func parseBudget(text string) (draws int, within time.Duration, err error) {
 		}
 	}
 	return draws, within, nil
-}
-
-// assessPage returns the page: the answer, the figure, the warnings, and the tables.
-func assessPage(a *assess.Report, title string) (string, error) {
-	figure, err := viz.HTML(plots.Assessment(a))
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(fmt.Sprint(a.Method)), html.EscapeString(title))
-	// The first line of each part is its answer.
-	for _, part := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()+"\n"+a.Advice()), "\n\n") {
-		class := " class=answer"
-		for _, line := range strings.Split(part, "\n") {
-			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(line))
-			class = ""
-		}
-	}
-	b.WriteString(figure)
-	if a.Profile != nil {
-		along, err := viz.HTML(plots.LogLikelihoodProfile(a.Profile))
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(along)
-	}
-	if a.Warnings != nil {
-		b.WriteString("<h2>Warnings</h2>\n<ul>\n")
-		for _, w := range a.Warnings {
-			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(w))
-		}
-		b.WriteString("</ul>\n")
-	}
-	fmt.Fprintf(&b, "<h2>The numbers</h2>\n<pre>%s</pre>\n", html.EscapeString(a.Tables()))
-	return page("Does the solver's error matter? "+title, b.String()), nil
 }

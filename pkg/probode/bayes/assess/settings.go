@@ -1,0 +1,129 @@
+package assess
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// Settings says what Run is to do. The zero value is ready for use.
+type Settings struct {
+	// Steps are the step sizes to assess, in any order. Nil means the step size of the
+	// Posterior and its half, quarter and eighth.
+	Steps []float64
+
+	// Tolerances, in place of Steps, assess the method of the Posterior under error
+	// control, which chooses the steps again at every θ, as an adaptive solver inside a
+	// likelihood does. Noise in the model and some remedies use the steps that it chooses
+	// at the mode, frozen.
+	Tolerances []probode.Tolerance
+
+	// Sampler makes the inference with the solver's error in the model; nil means
+	// PCNWithinGibbs.
+	Sampler bayes.Sampler
+
+	// Threshold is the size of an error that does not matter: a bias below Threshold
+	// standard deviations of the accurate posterior, and a standard deviation within a
+	// factor of 1 + Threshold of the accurate one. Zero means 0.1.
+	Threshold float64
+
+	// Confidence is the confidence of the interval of each bias and each ratio, which must
+	// lie on one side of the threshold for a verdict: in [0.5, 1); zero means 0.95. A true
+	// effect at the threshold itself is then misjudged to either side with probability
+	// (1 − Confidence)/2.
+	Confidence float64
+
+	// Auto adds draws to the chains of deterministic inference while a step is undecided
+	// for want of draws, as far as the budget goes, in up to four interim analyses that
+	// share the error probability.
+	Auto bool
+
+	// MaxDraws is the budget of Auto in draws of each chain; zero means eight times as many
+	// as without Auto. MaxTime, if positive, is another budget: no further draws are begun
+	// when Run has taken as long. Where it ends depends on the machine; no other number
+	// does.
+	MaxDraws int
+	MaxTime  time.Duration
+
+	// Chains are the settings of each run; its Start, Names, Generated, Only and Progress
+	// have no meaning here. If Draws and MinESS are both zero, each run goes on until the
+	// effective sample size is 4000, at most to 20,000 draws of each chain.
+	Chains mcmc.Settings
+
+	// Weighed is the number of draws of each step, of all chains together, at which the
+	// equations are solved accurately, at least 50. Zero means 4000.
+	Weighed int
+
+	// Accurate says how they are solved accurately; its Method and Mesh, where they are nil,
+	// are those of the Posterior. The zero value is the setup of reference.Accurate.
+	Accurate probode.Setup
+
+	// Calibrate says how α is found. Zero Paths means 400.
+	Calibrate calibrate.Settings
+
+	// Progress, if not nil, is called from time to time with the number of pieces of work
+	// that are done, their total, and what is being done.
+	Progress func(done, total int, doing string)
+}
+
+// check panics at a programmer's faults and returns an error for what data may cause.
+func (s *Settings) check(p *bayes.Posterior) error {
+	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
+		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
+	}
+	if c := s.Confidence; c != 0 && !(c >= 0.5 && c < 1) {
+		panic(fmt.Sprintf("assess: Confidence of Settings is %g: want a number in [0.5, 1), or 0 for 0.95", c))
+	}
+	if s.MaxDraws < 0 || s.MaxTime < 0 {
+		panic(fmt.Sprintf("assess: MaxDraws %d and MaxTime %v of Settings: want numbers ≥ 0", s.MaxDraws, s.MaxTime))
+	}
+	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
+		panic(fmt.Sprintf("assess: Weighed of Settings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))
+	}
+	switch {
+	case p == nil:
+		return errors.New("assess: the Posterior is nil")
+	case p.Mesh != nil && p.StepSize() == 0 && s.Steps == nil && s.Tolerances == nil:
+		return errors.New("assess: the Mesh of the Posterior does not have equal steps: want Steps or Tolerances")
+	case s.Steps != nil && s.Tolerances != nil:
+		return errors.New("assess: both Steps and Tolerances are given: want one of them")
+	}
+	return nil
+}
+
+// complete fills in the defaults.
+func (s *Settings) complete(p *bayes.Posterior) {
+	if s.Threshold == 0 {
+		s.Threshold = 0.1
+	}
+	if s.Confidence == 0 {
+		s.Confidence = 0.95
+	}
+	if s.Sampler == nil {
+		s.Sampler = bayes.PCNWithinGibbs{}
+	}
+	if h := p.StepSize(); s.Steps == nil && s.Tolerances == nil {
+		s.Steps = []float64{h, h / 2, h / 4, h / 8}
+	}
+	if s.Chains.Draws == 0 && s.Chains.MinESS == 0 {
+		s.Chains.Draws, s.Chains.MinESS, s.Chains.MaxDraws = 2500, 4000, 20000
+	}
+	if s.Weighed == 0 {
+		s.Weighed = 4000
+	}
+	if s.Calibrate.Paths == 0 {
+		s.Calibrate.Paths = 400
+	}
+	s.Chains.Start, s.Chains.Names, s.Chains.Generated, s.Chains.Only = nil, nil, nil, nil
+	if s.Accurate.Equal(probode.Setup{}) {
+		s.Accurate.Mesh = reference.Accurate{}
+	}
+	s.Calibrate.Seed, s.Calibrate.Workers, s.Calibrate.Progress = s.Chains.Seed, s.Chains.Workers, nil
+}

@@ -1,0 +1,49 @@
+package plots
+
+import (
+	"fmt"
+	"html"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/viz"
+)
+
+// AssessmentHTML returns the body of a page about a report: the answer, the figures, the
+// warnings, and the tables.
+func AssessmentHTML(a *assess.Report, title string) (string, error) {
+	figure, err := viz.HTML(Assessment(a))
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
+	// The first line of each part is its answer.
+	for _, part := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()+"\n"+a.Advice()), "\n\n") {
+		class := " class=answer"
+		for _, line := range strings.Split(part, "\n") {
+			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(line))
+			class = ""
+		}
+	}
+	b.WriteString(figure)
+	if a.Profile != nil {
+		along, err := viz.HTML(LogLikelihoodProfile(a.Profile))
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(along)
+	}
+	if a.Warnings != nil {
+		b.WriteString("<h2>Warnings</h2>\n<ul>\n")
+		for _, w := range a.Warnings {
+			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(w))
+		}
+		b.WriteString("</ul>\n")
+	}
+	b.WriteString("<h2>The numbers</h2>\n")
+	for _, t := range a.Tables() {
+		fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(t.String()))
+	}
+	return b.String(), nil
+}
