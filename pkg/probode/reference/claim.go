@@ -38,6 +38,10 @@ const (
 	// faded is the part of the largest size of a component so far below which its
 	// relative error is not looked at.
 	faded = 1e-6
+	// longer is the ratio of the ends of a period: a claim rests on the present period
+	// and the two before, so that a problem that runs over decades of time is judged
+	// in each decade by that decade.
+	longer = 1.15
 	// checks is the number of times at which the integrations are compared,
 	// in addition to those that are asked for.
 	checks = 12
@@ -116,25 +120,23 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	return nil
 }
 
-// claim turns other, the states that are compared with x, into what is claimed
-// for the error of x. A difference may be small by chance, where it changes its
-// sign. So the claim is made from all differences of late, and from those of
-// all components: none is thought to be much more accurate, relative to its
-// size, than the others. The states begin at first.
+// claim turns other, the states that are compared with x, into the claimed error of
+// x. A difference may be small by chance, where it changes its sign. So the claim rests
+// on all recent differences, and on all components: none is taken to be much more
+// accurate than the others, relative to its size. The states begin at first.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
 	}
 	start, d := c.t[0], len(x)/len(c.index)
-	width := (c.t[c.index[len(c.index)-1]] - start) / checks
 	differences, sizes := newRecent(d), newRecent(d)
 	worst, peak, ever := make([]float64, d), make([]float64, d), make([]float64, d)
 	for k, v := range first {
 		ever[k] = math.Abs(v)
 	}
-	period := 0.0
+	period := 0.0 // its first time, from the start
 	for i, at := range c.index {
-		if now := math.Floor((c.t[at] - start) / width); now > period {
+		if now := c.t[at] - start; now > longer*period {
 			period = now
 			differences.shift()
 			sizes.shift()

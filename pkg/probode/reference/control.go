@@ -82,6 +82,9 @@ func (e *integration) reach(target float64, i int) error {
 		}
 		j, ok := e.try(H, part, cut)
 		if !ok {
+			if least := ulp(e.t); r.natural < least && H > least {
+				r.natural = least // not to miss what happens at one time
+			}
 			e.rejected++
 			e.disappointed()
 			continue
@@ -102,6 +105,9 @@ func (e *integration) reach(target float64, i int) error {
 		}
 	}
 }
+
+// ulp returns the distance between t and the next larger number.
+func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
 // divides reports whether a step that is cut short is to be made in two. The
 // error of implicit steps may depend on nothing but their length, so that two
@@ -145,7 +151,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		if j == 0 {
 			continue
 		}
-		err := e.distance(part)
+		err := e.distance(H, part)
 		factor := float64(longest)
 		if err > 0 {
 			factor = min(factor, max(0.02, safety*math.Pow(aim/err, 1/float64(2*j+1))))

@@ -39,6 +39,7 @@ type integration struct {
 	end     float64 // of the segment between events
 	x, low  []float64
 	peak    []float64 // largest |x| so far
+	left    []float64 // when a step left zero, see leaves; else −∞
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
 	divided bool      // the last step was the first part of one
@@ -62,8 +63,11 @@ type integration struct {
 func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
-	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.f0, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
+	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
 		*v = make([]float64, d)
+	}
+	for k := range e.left {
+		e.left[k] = math.Inf(-1)
 	}
 	e.p = e.watch()
 	e.rule = e.newExplicit(run)
@@ -160,12 +164,12 @@ func extrapolate(tab [][]float64, n []int, j int) {
 }
 
 // distance returns the largest component of what is known of the error of a
-// step, in units of part times the tolerance: T_{j,j} − T_{j,j−1} and, with
+// step H, in units of part times the tolerance: T_{j,j} − T_{j,j−1} and, with
 // the explicit rule, the difference between the results without and with
 // smoothing. The latter is small against the former if f is smooth. Where it
 // is not, as with f = −sign(x), all rows may agree to the last bit on nonsense,
 // but not on the same before and after smoothing.
-func (e *integration) distance(part float64) float64 {
+func (e *integration) distance(H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
@@ -185,6 +189,13 @@ func (e *integration) distance(part float64) float64 {
 			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
 		}
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
+		// The time at which an input takes a component away from zero is known to a
+		// few units in its last place only, and so is the component shortly after it.
+		if e.leaves(k, H, shortest) {
+			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
+		} else if since := e.t - e.left[k] + H; since > 0 {
+			unit = max(unit, shortest*ulp(e.t)/since*size)
+		}
 		// No step is so short that its increment could be had to more than
 		// the working precision.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
@@ -192,9 +203,23 @@ func (e *integration) distance(part float64) float64 {
 	return dist
 }
 
+// shortest is the length, in units of the last place of t, of steps in which any
+// increment of a component that has been zero is accepted: its error has no size to be
+// compared with, and the time of a kink or jump of f is not known any better.
+const shortest = 16
+
+// leaves tells whether component k has been zero so far and the step H is no longer
+// than the given number of units of the last place of t.
+func (e *integration) leaves(k int, H, units float64) bool {
+	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
+}
+
 // advance takes tab[0] as the increment over a step H.
 func (e *integration) advance(H float64) {
 	for k, dx := range e.tab[0] {
+		if dx != 0 && e.leaves(k, H, 1<<20) {
+			e.left[k] = e.t
+		}
 		e.x[k], e.low[k] = twoSum(e.x[k], e.low[k]+dx)
 		e.peak[k] = max(e.peak[k], math.Abs(e.x[k]))
 	}

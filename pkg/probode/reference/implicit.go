@@ -137,7 +137,7 @@ func (r *rule) plausible(e *integration, H float64) bool {
 	r.lu.Solve(slope)
 	for k, off := range slope {
 		largest := max(math.Abs(dx[k]), H*math.Abs(e.f0[k]), H*math.Abs(e.endF[k]), H*math.Abs(e.f[k]))
-		if math.Abs(off) > 0.5*largest {
+		if math.Abs(off) > 0.5*largest && !e.leaves(k, H, shortest) {
 			return false
 		}
 	}

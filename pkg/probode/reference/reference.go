@@ -92,9 +92,9 @@ type Solution struct {
 // other numbers nⱼ, other step lengths, and arguments of f that are moved by
 // one unit in the last place, which shows what rounding errors grow to. Error
 // is ten times the difference of the two, thirty times if the problem is stiff:
-// the largest over the last sixth of the way from t₀ at least, and no less than
-// .3 of that of any other component relative to its size, since a difference
-// may be small by chance. So it is mostly far above the error, and it is above it
+// the largest over the last fifth of the time since t₀ at least, and over three of the
+// times compared, and no less than .3 times the largest relative difference of another
+// component, since a difference may be small by chance. So it is mostly far above the error, and it is above it
 // for problems that amplify errors too; where all digits are lost it says so. At
 // t₀ it is zero.
 //

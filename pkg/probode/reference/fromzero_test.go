@@ -1,0 +1,94 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Inputs that begin at a time which is no event take a state away from exactly zero. No
+// error of the state has a size to be compared with there, and none is refused for it.
+// The solutions are known; the claimed errors hold, and are small where f is continuous.
+func TestInputsFromZero(t *testing.T) {
+	const end = 2.0
+	for name, c := range map[string]struct {
+		f     func(t, x, c float64) float64
+		exact func(c float64) float64
+		claim float64
+	}{
+		"ramp":        {func(t, _, c float64) float64 { return max(0, t-c) }, func(c float64) float64 { return (end - c) * (end - c) / 2 }, 1e-7},
+		"cube":        {func(t, _, c float64) float64 { return math.Pow(max(0, t-c), 3) }, func(c float64) float64 { return math.Pow(end-c, 4) / 4 }, 1e-7},
+		"root":        {func(t, _, c float64) float64 { return math.Sqrt(max(0, t-c)) }, func(c float64) float64 { return math.Pow(end-c, 1.5) / 1.5 }, 1e-7},
+		"washed out":  {func(t, x, c float64) float64 { return step(t-c) - x }, func(c float64) float64 { return -math.Expm1(c - end) }, 1e-7},
+		"stiff":       {func(t, x, c float64) float64 { return 1e4 * (max(0, t-c) - x) }, func(c float64) float64 { return end - c - 1e-4*-math.Expm1(-1e4*(end-c)) }, 1e-7},
+		"stairs":      {func(t, _, c float64) float64 { return math.Floor(t / c) }, stairs, 0.1},
+		"growing out": {func(t, x, c float64) float64 { return max(0, t-c) + x }, func(c float64) float64 { return math.Expm1(end-c) - (end - c) }, 1e-7},
+	} {
+		for _, at := range []float64{0.3, 0.5, 0.70710678118, 1.9} {
+			for _, relative := range []float64{0, 1e-8, 1e-6} {
+				for _, start := range []float64{0, 1900} {
+					what := fmt.Sprintf("%s from %g, relative tolerance %g, span from %g", name, at, relative, start)
+					p := &probode.Problem{X0: []float64{0, 0}, Span: [2]float64{start, start + end},
+						F: func(dst []float64, t float64, x, _ []float64) { dst[0], dst[1] = c.f(t-start, x[0], at), x[0]-x[1] }}
+					s, err := Solve(context.Background(), p, []float64{start + end}, Settings{Tolerance: probode.Tolerance{Relative: relative}})
+					if err != nil {
+						t.Errorf("%s: %v", what, err)
+						continue
+					}
+					want := c.exact(at)
+					off := math.Abs(s.X[0] - want)
+					// t − 1900 is exact to 2.3e-13 only.
+					if off > s.Error[0]+1e-12*start/1900 || start == 0 && relative <= 1e-8 && s.Error[0] > c.claim {
+						t.Errorf("%s: %.15g ± %.2g, want %.15g", what, s.X[0], s.Error[0], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func step(t float64) float64 {
+	if t < 0 {
+		return 0
+	}
+	return 1
+}
+
+func stairs(c float64) float64 {
+	n := math.Floor(2 / c)
+	return c*n*(n-1)/2 + (2-n*c)*n
+}
+
+// Tolerances for the global error hold at each of many times over twelve decades.
+func TestRobertsonToTheEnd(t *testing.T) {
+	p := &probode.Problem{Name: "Robertson", X0: []float64{1, 0, 0}, Span: [2]float64{0, 1e11}, Autonomous: true,
+		F: func(f []float64, _ float64, x, _ []float64) {
+			a, b, c := 0.04*x[0], 1e4*x[1]*x[2], 3e7*x[1]*x[1]
+			f[0], f[1], f[2] = b-a, a-b-c, c
+		}}
+	var times []float64
+	for at := 0.4; at < 1e11; at *= 10 {
+		times = append(times, at)
+	}
+	times = append(times, 1e11)
+	// The usual published solution, good to four digits of each component.
+	want := [][]float64{0: {0.98517, 3.3864e-5, 0.014794}, 12: {2.0833e-8, 8.3333e-14, 1}}
+	for _, tol := range [][2]float64{{1e-7, 1e-16}, {1e-9, 1e-12}, {1e-6, 1e-12}} {
+		s, err := Solve(context.Background(), p, times, Settings{Global: true, Tolerance: probode.Tolerance{Relative: tol[0], Absolute: []float64{tol[1]}}})
+		if err != nil {
+			t.Errorf("%v: %v", tol, err)
+			continue
+		}
+		for i, x := range s.X {
+			if s.Error[i] > tol[0]*math.Abs(x)+tol[1] {
+				t.Errorf("%v: ±%g for %g", tol, s.Error[i], x)
+			}
+			if w := want[min(i/3, 12)]; (i < 3 || i >= 36) && math.Abs(x-w[i%3]) > 1e-4*w[i%3] {
+				t.Errorf("%v at %g: %g, want %g", tol, times[i/3], x, w[i%3])
+			}
+		}
+	}
+}
