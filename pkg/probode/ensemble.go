@@ -1,6 +1,7 @@
 package probode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,15 +67,14 @@ type Ensemble struct {
 	// paths it is interpolated in a histogram of 4096 bins that spans twice
 	// the range of the first 4096: it is then off by less than a bin, 1/2048 of
 	// that range, in addition to its Monte Carlo error.
-	Levels   []float64
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
 	// Paths[p] is path p, row-major len(T)×d, if Settings.KeepPaths; nil for a
 	// path that failed.
 	Paths [][]float64
-	// N is the number of paths in the moments and Failed that of the paths that
-	// could not be solved and are left out; Failure is the error of the first
+	// N is the number of paths in the moments. Failed is the number of paths that
+	// could not be solved and are left out, and Failure the error of the first
 	// of them.
 	N, Failed int
 	Failure   error
@@ -87,131 +87,28 @@ type Ensemble struct {
 // result describes the paths that were done by then, the first N+Failed in
 // number, and the error is that of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
-	for _, q := range s.Quantiles {
-		if !(q > 0 && q < 1) {
-			return nil, fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Title(), q)
-		}
-	}
-	if err := checkRun(ctx, p, n, s.Workers); err != nil {
-		return nil, err
-	}
-	solver, theta, err := s.solver(ctx, p, m)
-	if err != nil {
+	if err := s.check(ctx, p, n); err != nil {
 		return nil, err
 	}
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
-	defer solver.Bind(ctx)()
-	index, err := solver.Grid().Index(s.Times)
+	g, err := s.gather(ctx, p, m, n)
 	if err != nil {
-		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
-	}
-	if s.Times != nil && (len(index) == 0 || !slices.IsSorted(index)) {
-		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Title())
-	}
-	d, nt := solver.d, len(index)
-	if err := s.fits(p, n, nt, d); err != nil {
 		return nil, err
 	}
-	if err := solver.fitsWorkers(min(n, workerCount(s.Workers))); err != nil {
-		return nil, err
-	}
-	e := &Ensemble{Problem: p, Method: m, Grid: solver.g, Alpha: solver.Alpha(), Theta: theta, Seed: s.Seed, Levels: s.Quantiles}
-	for _, i := range index {
-		e.T = append(e.T, solver.g.t[i])
-	}
-	det := make([]float64, solver.PathLen())
-	if err := solver.run(det, nil, theta, nil, 0, solver.Steps()); err != nil {
+	defer g.solver.Bind(ctx)()
+	if err := g.classical(); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
-	e.Deterministic = series(gather(nil, det, index, d), d)
-
-	const block = 16
-	type result struct {
-		m      moments.Vector
-		values [][]float64 // one a path, nil for a failed one
-		err    error
-	}
-	workers := make([]*worker, workerCount(s.Workers))
-	blocks := (n + block - 1) / block
-	keep := s.KeepPaths || s.Quantiles != nil
-	total := moments.NewVector(nt * d)
-	var sketch *quantile.Sketch
-	if s.Quantiles != nil {
-		sketch = quantile.New(nt*d, s.Quantiles, len(workers))
-	}
-	done, stopped := 0, false
-	err = Ordered(ctx, blocks, len(workers), func(w, b int) (r result) {
-		if workers[w] == nil {
-			workers[w] = newWorker(solver)
-		}
-		wk := workers[w]
-		r.m = moments.NewVector(nt * d)
-		at := make([]float64, 0, nt*d)
-		for path := b * block; path < min(n, (b+1)*block); path++ {
-			if err := wk.solver.SolvePath(wk.z, theta, wk.xi, s.Seed, uint64(path)); err != nil {
-				if ctx.Err() != nil {
-					return result{} // not a failure of the path
-				}
-				if r.err == nil {
-					r.err = fmt.Errorf("path %d: %w", path, err)
-				}
-				r.values = append(r.values, nil)
-				continue
-			}
-			at = gather(at[:0], wk.z, index, d)
-			r.m.Add(at)
-			if keep {
-				r.values = append(r.values, slices.Clone(at))
-			} else {
-				r.values = append(r.values, at[:0]) // solved, but not asked for
-			}
-		}
-		return r
-	}, func(r result) {
-		if r.m.Mean == nil || stopped {
-			stopped = true // what comes behind a block that was not finished is left out
-			return
-		}
-		total.Merge(&r.m)
-		for _, v := range r.values {
-			done++
-			if v == nil {
-				e.Failed++
-			} else if sketch != nil {
-				sketch.Add(v)
-			}
-			if s.KeepPaths {
-				e.Paths = append(e.Paths, v)
-			}
-		}
-		if r.err != nil && e.Failure == nil {
-			e.Failure = r.err
-		}
-		if s.Progress != nil {
-			s.Progress(done, n)
-		}
-	})
-	e.N = total.N
-	e.Mean, e.SD = series(total.Mean, d), series(total.SD(), d)
-	if sketch != nil {
-		for _, q := range sketch.Quantiles() {
-			e.Quantile = append(e.Quantile, series(q, d))
-		}
-	}
-	if stopped && err == nil {
-		err = context.Cause(ctx)
-	}
-	switch {
-	case err != nil:
-		return e, err
-	case e.N == 0:
-		return e, fmt.Errorf("all %d paths failed; the first: %w", n, e.Failure)
-	}
-	return e, nil
+	const size = 16 // paths that one worker solves in a row
+	err = Ordered(ctx, (n+size-1)/size, len(g.workers), func(w, b int) *block {
+		return g.solve(ctx, w, b*size, min(n, (b+1)*size))
+	}, g.commit)
+	return g.finish(ctx, err)
 }
 
-// checkRun refuses arguments before anything is computed.
-func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
+// check refuses arguments before anything is computed.
+func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
+	const maxWorkers = 4096 // more than any machine has a use for
 	switch {
 	case ctx == nil:
 		return errors.New("probode: the context is nil")
@@ -219,8 +116,13 @@ func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
 		return errors.New("probode: the problem is nil")
 	case paths < 1:
 		return fmt.Errorf("%s: %d paths: want at least 1", p.Title(), paths)
-	case workers < 0 || workers > maxWorkers:
-		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), workers, maxWorkers)
+	case s.Workers < 0 || s.Workers > maxWorkers:
+		return fmt.Errorf("%s: %d workers: want 1 to %d, or 0 for as many as there are cores", p.Title(), s.Workers, maxWorkers)
+	}
+	for _, q := range s.Quantiles {
+		if !(q > 0 && q < 1) {
+			return fmt.Errorf("%s: quantile level %g: want one in (0, 1)", p.Title(), q)
+		}
 	}
 	if err := memory.Check(fmt.Sprintf("the results of %d paths", paths), paths/16+1, 8); err != nil {
 		return fmt.Errorf("%s: %w", p.Title(), err)
@@ -228,8 +130,62 @@ func checkRun(ctx context.Context, p *Problem, paths, workers int) error {
 	return nil
 }
 
-// maxWorkers is more goroutines than any machine has a use for.
-const maxWorkers = 4096
+// A gathering computes an Ensemble.
+type gathering struct {
+	Settings
+	n       int // paths asked for
+	solver  *Solver
+	theta   []float64
+	index   []int // grid points at which the ensemble is described
+	workers []*worker
+
+	e       *Ensemble
+	total   moments.Vector
+	sketch  *quantile.Sketch // nil without Quantiles
+	done    int              // paths committed
+	stopped bool             // a block was not finished
+}
+
+// A worker is what one goroutine needs to solve paths.
+type worker struct {
+	solver *Solver
+	z, xi  []float64
+}
+
+// A block is the result of some consecutive paths.
+type block struct {
+	moments moments.Vector
+	values  [][]float64 // of each path at the times, nil for one that failed
+	failure error       // of the first path that failed
+}
+
+// gather prepares a run of n paths.
+func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gathering, error) {
+	g := &gathering{Settings: s, n: n, workers: make([]*worker, cmp.Or(s.Workers, runtime.GOMAXPROCS(0)))}
+	var err error
+	if g.solver, g.theta, err = s.solver(ctx, p, m); err != nil {
+		return nil, err
+	}
+	if g.index, err = g.solver.Grid().Index(s.Times); err != nil {
+		return nil, fmt.Errorf("%s: Times: %w", p.Title(), err)
+	}
+	if s.Times != nil && (len(g.index) == 0 || !slices.IsSorted(g.index)) {
+		return nil, fmt.Errorf("%s: Times: want at least one, in increasing order", p.Title())
+	}
+	if err := g.fits(); err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Title(), err)
+	}
+	g.e = &Ensemble{Problem: p, Method: m, Grid: g.solver.Grid(), Alpha: g.solver.Alpha(), Theta: g.theta, Seed: s.Seed}
+	for _, i := range g.index {
+		g.e.T = append(g.e.T, g.solver.Times()[i])
+	}
+	size := len(g.index) * g.solver.d
+	g.total = moments.NewVector(size)
+	if s.Quantiles != nil {
+		g.sketch = quantile.New(size, s.Quantiles, len(g.workers))
+	}
+	return g, nil
+}
 
 // solver returns the Solver that s asks for, on its grid at θ.
 func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, []float64, error) {
@@ -256,55 +212,114 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 }
 
 // fits refuses an ensemble that cannot be held in memory.
-func (s *Settings) fits(p *Problem, n, times, d int) error {
-	rows := 0
-	if s.KeepPaths {
-		rows = n
+func (g *gathering) fits() error {
+	rows, d := 0, g.solver.d
+	if g.KeepPaths {
+		rows = g.n
 	}
-	if s.Quantiles != nil {
-		rows = max(rows, min(n, quantile.Exact)+quantile.Bins/2)
+	if g.Quantiles != nil {
+		rows = max(rows, min(g.n, quantile.Exact)+quantile.Bins/2)
 	}
-	err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", n, times, d), rows+4, times, d)
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.Title(), err)
+	if err := memory.Check(fmt.Sprintf("%d paths at %d times in %d dimensions", g.n, len(g.index), d), rows+4, len(g.index), d); err != nil {
+		return err
 	}
-	return nil
+	workers := min(g.n, len(g.workers))
+	return memory.Check(fmt.Sprintf("the paths of %d workers", workers), workers, g.solver.PathLen()+g.solver.NoiseLen())
 }
 
-// worker is what one goroutine needs to compute paths.
-type worker struct {
-	solver *Solver
-	z, xi  []float64
+// classical solves without noise.
+func (g *gathering) classical() error {
+	z := make([]float64, g.solver.PathLen())
+	err := g.solver.Solve(z, g.theta, nil)
+	g.e.Deterministic = series(g.at(nil, z), g.solver.d)
+	return err
 }
 
-func newWorker(s *Solver) *worker {
-	return &worker{s.Clone(), make([]float64, s.PathLen()), make([]float64, s.NoiseLen())}
-}
-
-// fitsWorkers refuses more paths at a time than can be held.
-func (s *Solver) fitsWorkers(n int) error {
-	if err := memory.Check(fmt.Sprintf("the paths of %d workers", n), n, s.PathLen()+s.NoiseLen()); err != nil {
-		return fmt.Errorf("%s: %w", s.p.Title(), err)
+// solve solves the paths from, …, to−1 as worker w. It returns nil if ctx ends.
+func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
+	if g.workers[w] == nil {
+		g.workers[w] = &worker{g.solver.Clone(), make([]float64, g.solver.PathLen()), make([]float64, g.solver.NoiseLen())}
 	}
-	return nil
-}
-
-func workerCount(n int) int {
-	if n > 0 {
-		return n
+	wk := g.workers[w]
+	r := &block{moments: moments.NewVector(len(g.total.Mean))}
+	keep := g.KeepPaths || g.Quantiles != nil
+	at := make([]float64, 0, len(g.total.Mean))
+	for path := from; path < to; path++ {
+		if err := wk.solver.SolvePath(wk.z, g.theta, wk.xi, g.Seed, uint64(path)); err != nil {
+			if ctx.Err() != nil {
+				return nil // not a failure of the path
+			}
+			if r.failure == nil {
+				r.failure = fmt.Errorf("path %d: %w", path, err)
+			}
+			r.values = append(r.values, nil)
+			continue
+		}
+		at = g.at(at[:0], wk.z)
+		r.moments.Add(at)
+		if keep {
+			r.values = append(r.values, slices.Clone(at))
+		} else {
+			r.values = append(r.values, at[:0]) // solved, but not asked for
+		}
 	}
-	return runtime.GOMAXPROCS(0)
+	return r
 }
 
-// gather appends rows index of the path z to dst.
-func gather(dst, z []float64, index []int, d int) []float64 {
-	for _, i := range index {
-		dst = append(dst, z[i*d:(i+1)*d]...)
+// at appends the path z at the times of the ensemble to dst.
+func (g *gathering) at(dst, z []float64) []float64 {
+	for _, i := range g.index {
+		dst = append(dst, row(z, i, g.solver.d)...)
 	}
 	return dst
 }
 
-// series turns rows of d components into one series over time a component.
+// commit adds a block to the ensemble, in the order of the paths. What comes behind
+// a block that was not finished is left out.
+func (g *gathering) commit(r *block) {
+	if r == nil || g.stopped {
+		g.stopped = true
+		return
+	}
+	g.total.Merge(&r.moments)
+	for _, v := range r.values {
+		g.done++
+		if v == nil {
+			g.e.Failed++
+		} else if g.sketch != nil {
+			g.sketch.Add(v)
+		}
+		if g.KeepPaths {
+			g.e.Paths = append(g.e.Paths, v)
+		}
+	}
+	if g.e.Failure == nil {
+		g.e.Failure = r.failure
+	}
+	if g.Progress != nil {
+		g.Progress(g.done, g.n)
+	}
+}
+
+// finish describes the paths that were committed.
+func (g *gathering) finish(ctx context.Context, err error) (*Ensemble, error) {
+	e, d := g.e, g.solver.d
+	e.N, e.Mean, e.SD = g.total.N, series(g.total.Mean, d), series(g.total.SD(), d)
+	if g.sketch != nil {
+		for _, q := range g.sketch.Quantiles() {
+			e.Quantile = append(e.Quantile, series(q, d))
+		}
+	}
+	if g.stopped && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil && e.N == 0 {
+		err = fmt.Errorf("all %d paths failed; the first: %w", g.n, e.Failure)
+	}
+	return e, err
+}
+
+// series turns rows of d components into one series over time for each component.
 func series(rows []float64, d int) [][]float64 {
 	out := make([][]float64, d)
 	for k := range out {
