@@ -2,7 +2,6 @@ package probode
 
 import (
 	"fmt"
-	"math"
 )
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f
@@ -56,21 +55,22 @@ func Doses(component int, amount float64, times ...float64) []Event {
 }
 
 // An Input is a function of time that is given by values at some times, for
-// use in a Problem's F: an infusion, a measured forcing. Between two times it
-// is linear, or constant with Steps; before the first time and behind the last
-// it has the value there, or is zero with Steps before the first.
+// use in a Problem's F: an infusion, a measured forcing. It is linear between two
+// times, and before the first time and after the last it has the value at that
+// time. With Constant it is constant from each time to the next, and zero before
+// the first.
 //
-// The function or its slope breaks at the times, so that a Problem that uses
+// The function or its slope is discontinuous at the times, so a Problem that uses
 // an Input needs its Events.
 type Input struct {
 	Times, Values []float64 // increasing times, as many values
-	Steps         bool      // Values[i] holds from Times[i] on
+	Constant      bool      // Values[i] holds from Times[i] on
 }
 
 // Infusion returns the Input that is rate from start to end and zero at other
 // times.
 func Infusion(rate, start, end float64) *Input {
-	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Steps: true}
+	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
 }
 
 // At returns the value at time t.
@@ -84,11 +84,11 @@ func (u *Input) At(t float64) float64 {
 		}
 	}
 	switch {
-	case lo == 0 && (u.Steps || len(u.Values) == 0):
+	case lo == 0 && (u.Constant || len(u.Values) == 0):
 		return 0
 	case lo == 0:
 		return u.Values[0]
-	case u.Steps || lo == len(u.Times):
+	case u.Constant || lo == len(u.Times):
 		return u.Values[lo-1]
 	}
 	t0, t1 := u.Times[lo-1], u.Times[lo]
@@ -103,22 +103,6 @@ func (u *Input) Events() []Event {
 		out[i] = Event{Name: fmt.Sprintf("input at %g", t), Time: t}
 	}
 	return out
-}
-
-// Validate reports what is wrong with the times and values of u.
-func (u *Input) Validate() error {
-	if len(u.Times) == 0 || len(u.Times) != len(u.Values) {
-		return fmt.Errorf("input: %d times and %d values: want as many, at least one", len(u.Times), len(u.Values))
-	}
-	for i, t := range u.Times {
-		switch {
-		case math.IsNaN(t) || math.IsInf(t, 0) || math.IsNaN(u.Values[i]) || math.IsInf(u.Values[i], 0):
-			return fmt.Errorf("input: value %g at time %g: want finite numbers", u.Values[i], t)
-		case i > 0 && !(t > u.Times[i-1]):
-			return fmt.Errorf("input: time %g after %g: want increasing times", t, u.Times[i-1])
-		}
-	}
-	return nil
 }
 
 // A segment is the stretch between two neighbouring events, or between an

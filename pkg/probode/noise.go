@@ -13,28 +13,18 @@ import (
 // i for the step from tᵢ to t_{i+1}. It is drawn here, kept by whoever needs
 // it again, and moved by pCN.
 
-// noiseBlock is the number of consecutive elements of ξ that one stream
-// yields. Every block has a stream of its own, so that any part of any path
-// can be drawn again alone.
+// noiseBlock is the number of consecutive elements of ξ that come from one
+// stream. Every block has a stream of its own.
 const noiseBlock = 256
 
 // DrawNoise fills xi with the standard normals of the path with the given
 // number. They depend on (seed, path) only, and the first n of them not on how
 // many are asked for.
 func DrawNoise(xi []float64, seed, path uint64) {
-	DrawNoiseAt(xi, seed, path, 0)
-}
-
-// DrawNoiseAt is DrawNoise for the part of ξ that begins with element from,
-// which must be a multiple of 256.
-func DrawNoiseAt(xi []float64, seed, path uint64, from int) {
-	if from < 0 || from%noiseBlock != 0 {
-		panic(fmt.Sprintf("probode: noise from element %d: want a multiple of %d", from, noiseBlock))
-	}
 	var source normal.Source
-	for at := 0; at < len(xi); at += noiseBlock {
-		source.Seed(streams.Seed(seed, path, uint64((from+at)/noiseBlock)))
-		source.Fill(xi[at:min(at+noiseBlock, len(xi))])
+	for from := 0; from < len(xi); from += noiseBlock {
+		source.Seed(streams.Seed(seed, path, uint64(from/noiseBlock)))
+		source.Fill(xi[from:min(from+noiseBlock, len(xi))])
 	}
 }
 

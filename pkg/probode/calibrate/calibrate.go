@@ -75,10 +75,6 @@ type Result struct {
 	// all points, and then by component, of those that take part; nil at an edge
 	// where paths cannot be solved.
 	Fits []Fit
-	// Curve is the score on a logarithmic grid over the bracket, from the
-	// first tenth of the paths, 100 at most. Curve[i].Score is −Inf where a
-	// path failed.
-	Curve []ScorePoint
 	// Points is the number of terms of the score, grid points times components.
 	// LeftOut counts the terms that are not in it.
 	Points  int
@@ -97,9 +93,6 @@ func (c *Result) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s
 }
-
-// A ScorePoint is a value of the score.
-type ScorePoint struct{ Alpha, Score float64 }
 
 // LeftOut counts the grid points, times components, that are not in a score,
 // by reason. The start and the start-up, where there is no noise, are not
@@ -130,14 +123,13 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	if err != nil {
 		return nil, err
 	}
-	out.Curve = scan.curve
-	best, last := scan.best, len(out.Curve)-1
-	if math.IsInf(out.Curve[best].Score, -1) {
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), out.Curve[0].Alpha, out.Curve[last].Alpha)
+	best, last := scan.best, len(scan.curve)-1
+	if math.IsInf(scan.curve[best].score, -1) {
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), scan.curve[0].alpha, scan.curve[last].alpha)
 	}
 	if best == 0 || best == last {
 		out.AtEdge = true
-		out.Alpha, out.SE, out.SETime = out.Curve[best].Alpha, math.NaN(), math.NaN()
+		out.Alpha, out.SE, out.SETime = scan.curve[best].alpha, math.NaN(), math.NaN()
 		out.Warnings = append(out.Warnings, fmt.Sprintf("the score still rises at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v does not have the size of its error at %v", out.Alpha, m, c.solver.Grid()))
 		e, err := c.evaluate(ctx, out.Alpha, c.s.Paths)
 		if err != nil {

@@ -17,10 +17,13 @@ import (
 
 // A scan is the score on a grid of log α, from few paths.
 type scan struct {
-	curve []ScorePoint
+	curve []point // score −Inf where a path failed
 	best  int
 	width float64 // of the grid, in log α
 }
+
+// A point is a value of the score.
+type point struct{ alpha, score float64 }
 
 // pilot is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
@@ -32,17 +35,17 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	n := max(2, int(math.Ceil((hi-lo)/math.Ln10*perDecade)))
 	c.total = n + 1 + later
 	s := &scan{width: (hi - lo) / float64(n)}
-	point := func(i int) (ScorePoint, float64, error) {
+	at := func(i int) (point, float64, error) {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
 		if i == 0 || i == n {
 			a = c.s.Bracket[min(i, 1)] // not off by a rounding
 		}
 		e, err := c.evaluate(ctx, a, c.pilot())
-		return ScorePoint{a, e.score}, e.width, err
+		return point{a, e.score}, e.width, err
 	}
 	var low, high float64
 	for i := range n + 1 {
-		p, width, err := point(i)
+		p, width, err := at(i)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +53,7 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 			low = width
 		}
 		high = width
-		if s.curve = append(s.curve, p); p.Score > s.curve[s.best].Score {
+		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
 			s.best = i
 		}
 	}
@@ -63,24 +66,24 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
-		p, width, err := point(i)
+		p, width, err := at(i)
 		if err != nil {
 			return nil, err
 		}
 		high = width
-		if s.curve = append(s.curve, p); p.Score > s.curve[s.best].Score {
+		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
 			s.best = i
 		}
 	}
 	for i := -1; i >= -most && (low > 0 || s.best == 0); i-- {
 		c.total++
-		p, width, err := point(i)
+		p, width, err := at(i)
 		if err != nil {
 			return nil, err
 		}
 		low = width
 		s.curve = slices.Insert(s.curve, 0, p)
-		if s.best++; p.Score >= s.curve[s.best].Score {
+		if s.best++; p.score >= s.curve[s.best].score {
 			s.best = 0
 		}
 	}
@@ -118,8 +121,8 @@ func (p *parabola) at(x float64, logv []float64) {
 // refine returns the optimum from all paths.
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	const delta = 0.2 // in log α: small against the width of the maximum
-	x := math.Log(s.curve[s.best].Alpha)
-	x += vertex(s.width, s.curve[s.best-1].Score, s.curve[s.best].Score, s.curve[s.best+1].Score)
+	x := math.Log(s.curve[s.best].alpha)
+	x += vertex(s.width, s.curve[s.best-1].score, s.curve[s.best].score, s.curve[s.best+1].score)
 	mid, err := c.evaluate(ctx, math.Exp(x), c.s.Paths)
 	if err != nil {
 		return nil, err
@@ -183,13 +186,13 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 		return -e.score
 	}
 	for best := s.best; best >= 0 && failed == nil; best-- {
-		if at := math.Log(s.curve[best].Alpha); !math.IsInf(f(at), 1) {
+		if at := math.Log(s.curve[best].alpha); !math.IsInf(f(at), 1) {
 			minimize(f, at-s.width, at, at+s.width, 1e-2, 8)
 			return top, failed
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].Alpha)
+		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
 	}
 	return nil, failed
 }

@@ -175,7 +175,7 @@ func TestBolusesThatAreSteppedOver(t *testing.T) {
 	for _, declared := range []bool{true, false} {
 		const width = 1e-4
 		p := cases.Boluses(c.Data(), width, false)
-		in := &probode.Input{Times: []float64{1.2345, 1.2345 + width, 2.3456, 2.3456 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Steps: true}
+		in := &probode.Input{Times: []float64{1.2345, 1.2345 + width, 2.3456, 2.3456 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
 		f, d := p.Experiments[0].Problem, p.Experiments[0].Data
 		f.F = func(f []float64, t float64, x, theta []float64) { f[0] = in.At(t) - theta[0]*x[0] }
 		f.Events = in.Events()

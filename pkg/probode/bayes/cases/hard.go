@@ -94,7 +94,7 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 // y is observed with sd .1. With events the solver is told of the times at which
 // the input breaks; without, a solver that looks at f alone steps over them.
 func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
-	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Steps: true}
+	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
 	p := &probode.Problem{
 		Name: "boluses", States: []string{"y"}, Params: []string{"k"},
 		X0: []float64{5}, Theta: []float64{0.5}, Span: [2]float64{0, 4},
