@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
