@@ -13,13 +13,15 @@ import (
 // lengths have no noise in common. Frozen is smooth in θ and has noise.
 type Adaptive struct {
 	Tolerance
+	// Max is the length of the largest step; zero leaves it to the controller.
+	Max float64
 	// MaxSteps bounds the number of steps of a run; zero means 10⁴, since a
 	// sampler also asks for θ at which nobody would wait for an answer.
 	MaxSteps int
 }
 
 func (a Adaptive) frozen() Frozen {
-	f := Frozen{Tolerance: a.Tolerance, MaxSteps: a.MaxSteps}
+	f := Frozen{Tolerance: a.Tolerance, Max: a.Max, MaxSteps: a.MaxSteps}
 	if f.MaxSteps == 0 {
 		f.MaxSteps = 1e4
 	}
@@ -38,8 +40,8 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	if m == nil {
 		return nil, fmt.Errorf("%s: the method is nil", p.Title())
 	}
-	if a.MaxSteps < 0 {
-		return nil, fmt.Errorf("%s: at most %d steps: want a number ≥ 0", p.Title(), a.MaxSteps)
+	if !(a.Max >= 0) || a.MaxSteps < 0 {
+		return nil, fmt.Errorf("%s: largest step %g, at most %d steps: want numbers ≥ 0", p.Title(), a.Max, a.MaxSteps)
 	}
 	if err := a.check(p.Dim()); err != nil {
 		return nil, fmt.Errorf("%s, %v, %v: %w", p.Title(), m, a.Tolerance, err)

@@ -129,3 +129,49 @@ func TestStepperIsThatOfThePath(t *testing.T) {
 		}
 	}
 }
+
+// The tangents of a path at fixed times, where a dose τ moves and the initial value is θ²:
+// x(t) = θ² e^{−t} + e^{τ−t} for t > τ. Three kinds of grids agree, with a derivative of the
+// initial value that the problem gives or that is taken by differences.
+func TestTangentsWithMovingEvents(t *testing.T) {
+	p := &Problem{
+		F:  func(dst []float64, _ float64, x, _ []float64) { dst[0] = -x[0] },
+		X0: []float64{1}, Theta: []float64{0.55, 1.3}, Span: [2]float64{0, 2},
+		Start: func(x0, theta []float64) { x0[0] = theta[1] * theta[1] },
+		Events: []Event{{When: func(theta []float64) float64 { return theta[0] }, SeenAfter: true,
+			Jump: func(x []float64, _ float64, _ []float64) { x[0]++ }}},
+	}
+	exact := *p
+	exact.StartTheta = func(dst, theta []float64) { dst[1] = 2 * theta[1] }
+	times := []float64{0, 0.3, 0.55, 0.7, 1.234, 2}
+	tol := Tolerance{Relative: 1e-9}
+	for _, q := range []*Problem{p, &exact} {
+		for _, mesh := range []Mesh{Uniform(0.01), Frozen{Tolerance: tol}, Adaptive{Tolerance: tol, Max: 0.1}} {
+			path, err := Setup{Method: RungeKutta{Tableau: DormandPrince}, Mesh: mesh}.Bind(t.Context(), q, nil, times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h, ok := path.(Holdable); ok {
+				if path, err = h.Hold(t.Context(), q.Theta); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x, dx := make([]float64, len(times)), make([]float64, 2*len(times))
+			if err := path.(Tangential).Tangents(t.Context(), x, dx, q.Theta, []float64{1, 0, 0, 1}, nil); err != nil {
+				t.Fatal(err)
+			}
+			tau, theta := q.Theta[0], q.Theta[1]
+			for n, at := range times {
+				want := [2]float64{0, 2 * theta * math.Exp(-at)}
+				if at >= tau {
+					want[0] = math.Exp(tau - at)
+				}
+				for m, w := range want {
+					if got := dx[m*len(times)+n]; math.Abs(got-w) > 1e-7 {
+						t.Errorf("%v, t = %g: derivative %d is %.9g: want %.9g", mesh, at, m, got, w)
+					}
+				}
+			}
+		}
+	}
+}

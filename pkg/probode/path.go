@@ -124,10 +124,9 @@ func (g *gridPath) States(ctx context.Context, dst, theta, xi []float64) error {
 
 func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error {
 	g.work = 0
-	for _, e := range g.solver.Problem().Events {
-		if e.When != nil {
-			return errors.ErrUnsupported // the grid points between two events move
-		}
+	moving := g.solver.g.moving
+	if _, ok := g.solver.step.(Differentiable); moving && !ok {
+		return errors.ErrUnsupported // differences are those of points that move
 	}
 	if len(dst) == 0 || len(ddst)%len(dst) != 0 {
 		panic(fmt.Sprintf("probode: ddst has length %d: want a multiple of %d", len(ddst), len(dst)))
@@ -138,6 +137,9 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	g.work = g.solver.Steps()
 	if err := g.solver.SolveTangents(g.z, dz, theta, dtheta, xi); err != nil {
 		return err
+	}
+	if moving {
+		g.solver.tangents.still(g.z, dz, theta)
 	}
 	g.at.At(dst, g.z)
 	one := make([]float64, len(g.z))

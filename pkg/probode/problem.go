@@ -54,6 +54,11 @@ type Problem struct {
 	// an ordinary parameter.
 	Start func(x0, theta []float64)
 
+	// StartTheta, if not nil, writes the derivative of Start into dst, which is zero on
+	// entry, row-major with a row for each component of the state. Without it
+	// derivatives of a path take differences of Start.
+	StartTheta func(dst, theta []float64)
+
 	// Span holds t₀ < t₁.
 	Span [2]float64
 
@@ -158,6 +163,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		q.Params = append(q.Params, name)
 		q.Theta = append(q.Theta, start[k])
 	}
+	q.StartTheta = nil
 	q.Start = func(x0, theta []float64) {
 		known.Initial(x0, theta[:n:n])
 		for m, k := range components {

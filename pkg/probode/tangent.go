@@ -176,13 +176,21 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 const cbrtEps = 6.055454452393343e-06
 
 // start sets the derivatives of the initial state and of the times of events,
-// by central differences.
+// by central differences where the problem does not give them.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
+	var exact []float64 // ∂x₀/∂θ
+	if f := w.s.p.StartTheta; f != nil {
+		exact = make([]float64, d*len(theta))
+		f(exact, theta)
+	}
 	for m := range w.M {
 		along, dx, _, _ := w.Direction(m)
 		clear(dx)
+		for k := range exact {
+			dx[k/len(theta)] += exact[k] * along[k%len(theta)]
+		}
 		eps := cbrtEps * reachOf(theta, along)
 		if math.IsInf(eps, 1) {
 			continue
@@ -190,7 +198,7 @@ func (w *tangentRun) start(theta []float64) {
 		for _, side := range [2]float64{eps, -eps} {
 			copy(w.theta, theta)
 			addScaled(w.theta, side, along)
-			if w.s.p.Start != nil {
+			if w.s.p.Start != nil && exact == nil {
 				w.s.p.Initial(w.x, w.theta)
 				addScaled(dx, 0.5/side, w.x)
 			}
@@ -229,13 +237,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 		part := &s.g.seg[seg]
 		a, b := part.frac[i-part.from], part.frac[i+1-part.from]
 		for m := range w.M {
-			var from, to float64
-			if seg > 0 {
-				from = w.marks[(seg-1)*w.M+m]
-			}
-			if seg < len(s.g.events) {
-				to = w.marks[seg*w.M+m]
-			}
+			from, to := w.ends(seg, m)
 			w.time[m], w.len[m] = from+a*(to-from), (b-a)*(to-from)
 		}
 		if xi != nil && s.scaling != ScaleLocal {
@@ -268,6 +270,42 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	w.X, w.next = w.next, w.X
 	w.store(i+1, s.d)
 	return nil
+}
+
+// ends returns the derivatives of the times of the two ends of a segment in direction m.
+func (w *tangentRun) ends(seg, m int) (from, to float64) {
+	if seg > 0 {
+		from = w.marks[(seg-1)*w.M+m]
+	}
+	if seg < len(w.s.g.events) {
+		to = w.marks[seg*w.M+m]
+	}
+	return from, to
+}
+
+// still turns the derivatives dz of a path z at grid points that move with the events
+// into derivatives at fixed times:
+//
+//	dZ/dθ at the time t = dZ/dθ at the moving point − f(t, Z) dt/dθ.
+//
+// At the time of an event the last point before it has the derivative from the left, and
+// the first one behind it the derivative from the right.
+func (w *tangentRun) still(z, dz, theta []float64) {
+	d, f := w.s.d, make([]float64, w.s.d)
+	for seg := range w.s.g.seg {
+		part := &w.s.g.seg[seg]
+		for i := part.from; i <= part.to; i++ {
+			t := min(max(w.s.g.t[i], part.now.from), part.now.to)
+			w.s.p.F(f, t, row(z, i, d), theta)
+			for m := range w.M {
+				from, to := w.ends(seg, m)
+				dt := from + part.frac[i-part.from]*(to-from)
+				for k, v := range f {
+					dz[(i*d+k)*w.M+m] -= v * dt
+				}
+			}
+		}
+	}
 }
 
 // jump follows event j, which takes the state x at time t to that of grid point

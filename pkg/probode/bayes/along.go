@@ -103,8 +103,7 @@ func (s *Surface) lend(dst, directions []float64) bool {
 //
 // They come from the derivatives of the path (see probode.Tangential), and from central
 // differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
-// an accurate solver, nor for steps that are chosen again at every θ and are not held,
-// nor where event times depend on θ.
+// an accurate solver, nor for steps that are chosen again at every θ and are not held.
 func (e *Density) along(dst, theta, dtheta []float64) bool {
 	for _, r := range e.runs {
 		if _, ok := r.now().(probode.Tangential); !ok {
