@@ -39,11 +39,18 @@ func nominalValues(p *Problem) map[string]float64 {
 
 func value(t testing.TB, n *expr.Node, at map[string]float64) float64 {
 	t.Helper()
-	v, err := n.Value(at)
+	var names []string
+	var in, out []float64
+	for name, v := range at {
+		names, in = append(names, name), append(in, v)
+	}
+	p, err := expr.Compile(names, []*expr.Node{n})
 	if err != nil {
 		t.Fatalf("%s: %v", n, err)
 	}
-	return v
+	out = make([]float64, 1)
+	p.Eval(out, in)
+	return out[0]
 }
 
 // near says whether two values differ by rounding: a handful of operations of

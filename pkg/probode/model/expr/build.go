@@ -114,7 +114,7 @@ func chain(o op) func([]*Node) *Node {
 		for i := 1; i < len(a); i++ {
 			parts = append(parts, node(o, a[i-1], a[i]))
 		}
-		return nary(opAnd, Bool(true))(parts)
+		return nary(opAnd, boolean(true))(parts)
 	}
 }
 
@@ -140,7 +140,7 @@ func equality(o op) builder {
 			}
 			parts = append(parts, e)
 		}
-		return nary(opAnd, Bool(true))(parts)
+		return nary(opAnd, boolean(true))(parts)
 	}
 	if o == opEq {
 		b.max = -1
@@ -208,7 +208,7 @@ func piecewise(a []*Node) *Node {
 		}
 		return &Node{op: opPiecewise, args: a}
 	}
-	rest := Bool(false)
+	rest := boolean(false)
 	if len(a)%2 == 1 {
 		rest = a[len(a)-1]
 		a = a[:len(a)-1]
@@ -294,15 +294,15 @@ var builders = map[string]builder{
 	"eq":      equality(opEq),
 	"neq":     equality(opNe),
 	"not":     {1, 1, true, func(a []*Node) *Node { return node(opNot, a[0]) }, nil},
-	"and":     {0, -1, true, nary(opAnd, Bool(true)), nil},
-	"or":      {0, -1, true, nary(opOr, Bool(false)), nil},
+	"and":     {0, -1, true, nary(opAnd, boolean(true)), nil},
+	"or":      {0, -1, true, nary(opOr, boolean(false)), nil},
 	"xor":     {0, -1, true, xor, nil},
 	"implies": {2, 2, true, func(a []*Node) *Node { return node(opOr, node(opNot, a[0]), a[1]) }, nil},
 }
 
 func xor(a []*Node) *Node {
 	if len(a) == 0 {
-		return Bool(false)
+		return boolean(false)
 	}
 	n := a[0]
 	for _, b := range a[1:] {
@@ -322,7 +322,7 @@ var aliases = map[string]string{
 
 func init() {
 	for o := opExp; o <= opAtanh; o++ {
-		builders[functions[o].name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return node(o, a[0]) }}
+		builders[operators[o].name] = builder{min: 1, max: 1, build: func(a []*Node) *Node { return node(o, a[0]) }}
 	}
 	for name, of := range aliases {
 		builders[name] = builders[of]

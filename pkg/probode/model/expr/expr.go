@@ -39,12 +39,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // A Node is an immutable expression: a number, a name, or an operator with its
 // arguments. Any number of goroutines may use it. Make one with [Parse],
-// [ParseMathML], [Num], [Sym], [Bool] and [Call].
+// [ParseMathML], [Num], [Sym] and [Call].
 type Node struct {
 	op   op
 	val  float64 // opNum; opBool: 1 is true
@@ -62,8 +63,8 @@ func Num(v float64) *Node {
 	return &Node{op: opNum, val: v}
 }
 
-// Bool is the condition that is always v.
-func Bool(v bool) *Node {
+// boolean is the condition that is always v.
+func boolean(v bool) *Node {
 	if v {
 		return &Node{op: opBool, val: 1}
 	}
@@ -82,18 +83,17 @@ func Sym(name string) *Node {
 // Call is the operator or function of the given name applied to args. The
 // names are those that [Parse] takes in calls, and those of MathML: plus,
 // minus (of one or two arguments), times, divide, power, sin, piecewise, lt and so on. It
-// panics if there is no such operator or if the arguments do not fit it: use
-// [Apply] for what users wrote.
+// panics if there is no such operator or if the arguments do not fit it.
 func Call(name string, args ...*Node) *Node {
-	n, err := Apply(name, args...)
+	n, err := apply(name, args...)
 	if err != nil {
 		panic("expr: " + err.Error())
 	}
 	return n
 }
 
-// Apply is [Call] with an error in place of a panic.
-func Apply(name string, args ...*Node) (*Node, error) {
+// apply is [Call] with an error in place of a panic, for what users wrote.
+func apply(name string, args ...*Node) (*Node, error) {
 	b, ok := builders[name]
 	if !ok {
 		return nil, unknownFunction(name, nil)
@@ -103,7 +103,7 @@ func Apply(name string, args ...*Node) (*Node, error) {
 
 // Constant is the value of a name that stands for a constant unless the model
 // defines it: pi, e and exponentiale, avogadro (the value of SBML). Expressions
-// keep such a name; [Compile] and [Node.Value] put the number in if nothing
+// keep such a name; [Compile] puts the number in if nothing
 // else is given for it.
 func Constant(name string) (float64, bool) {
 	switch name {
@@ -132,28 +132,26 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Op is the outermost operator of n, by the name that [Call] takes, or
-// "number", "boolean", "symbol", "lambda", or "call" of a function that the
-// model defines. With [Node.Args] it lets others walk an expression.
-func (n *Node) Op() string {
+// Operator is the operator that n consists of at its top, with its arguments:
+// "number" and "name" without arguments, the name of a function as [Parse]
+// reads it, or plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise,
+// lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false, lambda. A call of
+// a function that the model defines is "call". args must not be changed.
+func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
-		return "number"
-	case opBool:
-		return "boolean"
+		return "number", nil
 	case opSym:
-		return "symbol"
+		return "name", nil
 	case opUser:
-		return "call"
+		return "call", n.args
 	case opLambda:
-		return "lambda"
+		return "lambda", n.args
+	case opBool:
+		return strconv.FormatBool(n.val != 0), nil
 	}
-	return opName(n.op)
+	return operators[n.op].name, n.args
 }
-
-// Args are the arguments of the outermost operator: Call(n.Op(), n.Args()...)
-// is n again.
-func (n *Node) Args() []*Node { return slices.Clone(n.args) }
 
 // Symbol is the name that n consists of, if it is nothing but a name.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
@@ -177,19 +175,6 @@ func (n *Node) Symbols() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// Functions lists the names of the functions called in n that are not of this
-// package (calls that [Node.Expand] replaces), sorted.
-func (n *Node) Functions() []string {
-	var names []string
-	for _, m := range postorder(n) {
-		if m.op == opUser {
-			names = append(names, m.name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // Substitute replaces names by expressions, all at once: what is put in is not
@@ -222,13 +207,6 @@ func (n *Node) Equal(m *Node) bool {
 	}
 	p := newPool()
 	return p.adopt(n) == p.adopt(m)
-}
-
-// Len counts the operators, numbers and names in n, a shared one once.
-func (n *Node) Len() int {
-	p := newPool()
-	p.adopt(n)
-	return p.len()
 }
 
 // params are the names that a lambda binds.

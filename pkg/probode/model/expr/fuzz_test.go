@@ -19,11 +19,11 @@ func survives(t *testing.T, n *Node) {
 	if strings.HasSuffix(text, "…") {
 		return // too long to print: % within % within %
 	}
-	m, err := Parse(text, n.Functions()...)
+	m, err := Parse(text, functionsIn(n)...)
 	if err != nil || !m.Equal(n) {
 		t.Fatalf("%v is read back as %v, %v", n, m, err)
 	}
-	if n.Len() > 2000 {
+	if size(n) > 2000 {
 		return
 	}
 	n.LaTeX(nil)
@@ -48,7 +48,7 @@ func survives(t *testing.T, n *Node) {
 	if p.Eval(got, in); !same(got[0], want) {
 		t.Fatalf("%v: program %v, tree %v", n, got[0], want)
 	}
-	if !n.Boolean() && len(names) > 0 && n.Len() < 200 {
+	if !n.Boolean() && len(names) > 0 && size(n) < 200 {
 		n.Diff(names[0]).Diff(names[0])
 		n.Go(func(s string) string { return s })
 	}

@@ -266,25 +266,5 @@ func (g *goWriter) instr(in *instr) goText {
 	case codeOr:
 		return goText{g.cond(in.a, goAtom) + " || " + g.cond(in.b, goAtom), goLogic}
 	}
-	return goText{functions[in.code-codeFunc].golang + "(" + g.arg(in.a, goLogic) + ")", goAtom}
-}
-
-// Go writes n as one Go expression of type float64, with name giving the Go
-// expression of a name. Where n has common parts or needs an if, it is a call
-// of a function literal. It panics on what cannot be evaluated.
-func (n *Node) Go(name func(string) string) string {
-	code, err := GoStatements([]Assignment{{"v", n}}, func(s string) (string, bool) {
-		if _, isConst := Constant(s); isConst && name(s) == s {
-			return "", false
-		}
-		return name(s), true
-	}, "")
-	if err != nil {
-		panic("expr: Go code: " + err.Error())
-	}
-	code = strings.TrimSuffix(code, "\n")
-	if v, ok := strings.CutPrefix(code, "v = "); ok && !strings.Contains(v, "\n") {
-		return v
-	}
-	return "func() (v float64) {\n" + code + "\nreturn v\n}()"
+	return goText{operators[in.code-codeFunc].golang + "(" + g.arg(in.a, goLogic) + ")", goAtom}
 }

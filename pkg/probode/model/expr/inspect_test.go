@@ -26,14 +26,28 @@ func TestOperator(t *testing.T) {
 			}
 			continue
 		}
-		again, err := Apply(name, args...)
+		again, err := apply(name, args...)
 		if err != nil {
 			t.Errorf("%s: %v", src, err)
 		} else if !again.Equal(n) {
 			t.Errorf("%s: %s of its arguments is %s", src, name, again)
 		}
 	}
-	if name, _ := Bool(true).Operator(); name != "true" {
+	g := newGen(10)
+	for range 500 {
+		n := g.number(4)
+		again := rebuild(n, func(m *Node, args []*Node) *Node {
+			name, _ := m.Operator()
+			if len(args) == 0 {
+				return m
+			}
+			return Call(name, args...)
+		})
+		if !again.Equal(n) {
+			t.Fatalf("%v is made again as %v", n, again)
+		}
+	}
+	if name, _ := boolean(true).Operator(); name != "true" {
 		t.Errorf("true is %s", name)
 	}
 	call, err := Parse("f(x)", "f")

@@ -40,7 +40,7 @@ const expandMost = 500_000
 // defined, calls itself, is called with the wrong number of arguments or with
 // a condition for a number, and a result of more than half a million operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
-	if len(n.Functions()) == 0 {
+	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil
 	}
 	e := &expander{functions: functions, open: map[string]*Node{}}
@@ -174,7 +174,7 @@ func checked(m *Node, args []*Node) (*Node, error) {
 	}
 	condition := opNot <= m.op && m.op <= opXor
 	for i, a := range args {
-		if err := wantKind(opName(m.op), i, a, condition); err != nil {
+		if err := wantKind(operators[m.op].name, i, a, condition); err != nil {
 			return nil, err
 		}
 	}

@@ -61,14 +61,6 @@ func (latexStyle) level(n *Node) int {
 	return textLevel(n)
 }
 
-var latexNames = map[op]string{
-	opLn: `\ln`, opLog10: `\log_{10}`, opLog2: `\log_{2}`, opSign: `\operatorname{sign}`, opQuotient: `\operatorname{quotient}`, opRem: `\operatorname{rem}`, opMin: `\min`, opMax: `\max`,
-	opSin: `\sin`, opCos: `\cos`, opTan: `\tan`, opAsin: `\arcsin`, opAcos: `\arccos`, opAtan: `\arctan`,
-	opSinh: `\sinh`, opCosh: `\cosh`, opTanh: `\tanh`,
-	opAsinh: `\operatorname{arsinh}`, opAcosh: `\operatorname{arcosh}`, opAtanh: `\operatorname{artanh}`,
-	opLt: ` < `, opLe: ` \le `, opGt: ` > `, opGe: ` \ge `, opEq: ` = `, opNe: ` \ne `, opAnd: ` \land `, opOr: ` \lor `, opXor: ` \oplus `,
-}
-
 func latexNumber(v float64) string {
 	switch v {
 	case math.E:
@@ -176,11 +168,11 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.arg(a[0], 0)
 		l.text(`\right` + b[1])
 	case opLt, opLe, opGt, opGe, opEq, opNe:
-		l.list(a, latexNames[n.op], levelSum)
+		l.list(a, operators[n.op].latex, levelSum)
 	case opAnd, opOr:
-		l.list(a, latexNames[n.op], levelNot)
+		l.list(a, operators[n.op].latex, levelNot)
 	case opXor:
-		l.list(a, latexNames[n.op], levelAtom)
+		l.list(a, operators[n.op].latex, levelAtom)
 	case opPiecewise:
 		l.text(`\begin{cases} `)
 		for i := 0; i+1 < len(a); i += 2 {
@@ -192,7 +184,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 		l.arg(a[len(a)-1], 0)
 		l.text(` & \text{otherwise} \end{cases}`)
 	default:
-		l.text(latexNames[n.op] + `\left(`)
+		l.text(operators[n.op].latex + `\left(`)
 		l.list(a, ", ", 0)
 		l.text(`\right)`)
 	}

@@ -78,11 +78,11 @@ func TestSharing(t *testing.T) {
 		n = Call("sin", Call("times", n, n))
 	}
 	quick(t, "sharing", func() {
-		if l := n.Len(); l != 1003 {
+		if l := size(n); l != 1003 {
 			t.Errorf("Len is %d: want 1003", l)
 		}
 		d := n.Diff("x")
-		if l := d.Len(); l > 10*500 {
+		if l := size(d); l > 10*500 {
 			t.Errorf("the derivative has %d nodes", l)
 		}
 		p, err := Compile([]string{"x", "y"}, []*Node{n, d, d.Diff("y")})

@@ -199,7 +199,7 @@ func (m *mathML) element(s xml.StartElement) (*Node, error) {
 	var n *Node
 	switch name {
 	case "true", "false":
-		n = Bool(name == "true")
+		n = boolean(name == "true")
 	case "pi":
 		n = Num(math.Pi)
 	case "exponentiale":
@@ -371,15 +371,15 @@ func (m *mathML) apply(s xml.StartElement) (*Node, error) {
 			return nil, m.errorf("%s has %s: want 1", name, arguments(len(args)))
 		}
 	}
-	n, err := Apply(name, args...)
+	n, err := apply(name, args...)
 	if err != nil {
 		return nil, m.errorf("%v", err)
 	}
 	return n, nil
 }
 
-// operators of MathML that SBML allows.
-var operators = map[string]bool{
+// allowed are the operators of MathML that SBML has.
+var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,
 	"eq": true, "neq": true, "gt": true, "lt": true, "geq": true, "leq": true, "and": true, "or": true, "xor": true, "not": true, "implies": true,
@@ -408,7 +408,7 @@ func (m *mathML) operator(s xml.StartElement) (name string, user bool, err error
 		return "", false, err
 	}
 	name = s.Name.Local
-	if !operators[name] {
+	if !allowed[name] {
 		return "", false, m.errorf("operator <%s> is not supported: want one of SBML, such as plus, times, power, exp, piecewise", name)
 	}
 	return name, false, m.children(s, func(c xml.StartElement) error { return m.errorf("<%s> in <%s>", c.Name.Local, name) })
@@ -437,7 +437,7 @@ func (m *mathML) piecewise(s xml.StartElement) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := Apply("piecewise", args...)
+	n, err := apply("piecewise", args...)
 	if err != nil {
 		return nil, m.errorf("%v", err)
 	}

@@ -144,7 +144,7 @@ func TestMathMLErrors(t *testing.T) {
 // What is written is read back, but for sign, which has another form.
 func TestMathMLRoundTrip(t *testing.T) {
 	g := newGen(6)
-	list := []*Node{Sym(Time), Sym("a<b"), Num(inf), Num(-inf), Num(math.NaN()), Num(-2.5e-300), Num(1e22), Num(math.Copysign(0, -1)), Bool(true), Call("log10", Sym("x"))}
+	list := []*Node{Sym(Time), Sym("a<b"), Num(inf), Num(-inf), Num(math.NaN()), Num(-2.5e-300), Num(1e22), Num(math.Copysign(0, -1)), boolean(true), Call("log10", Sym("x"))}
 	f, err := Lambda([]string{"a", "b"}, Call("divide", Sym("a"), Sym("b")))
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestLambda(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fs := call.Functions(); !slices.Equal(fs, []string{"f"}) {
+	if fs := functionsIn(call); !slices.Equal(fs, []string{"f"}) {
 		t.Errorf("functions called: %v", fs)
 	}
 	n, err := call.Expand(map[string]*Node{"f": f})

@@ -16,11 +16,6 @@ func (n *Node) MathML() string {
 
 type mathMLStyle struct{}
 
-var elements = map[op]string{
-	opNeg: "minus", opAdd: "plus", opMul: "times", opDiv: "divide", opPow: "power", opLog10: "log", opSqrt: "root", opCeil: "ceiling",
-	opAsin: "arcsin", opAcos: "arccos", opAtan: "arctan", opAsinh: "arcsinh", opAcosh: "arccosh", opAtanh: "arctanh",
-}
-
 func escape(s string) string {
 	var b strings.Builder
 	xml.EscapeText(&b, []byte(s)) // a Builder takes all
@@ -80,9 +75,9 @@ func (mathMLStyle) layout(n *Node, l *layout) {
 		}
 		apply("plus", n.args...)
 	default:
-		element, ok := elements[n.op]
-		if !ok {
-			element = opName(n.op)
+		element := operators[n.op].mathML
+		if element == "" {
+			element = operators[n.op].name
 		}
 		apply(element, n.args...)
 	}

@@ -1,9 +1,6 @@
 package expr
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // op is an operator of the core language: what users write in more words than
 // these (sec, root, implies …) is expressed in them as it is read.
@@ -66,32 +63,55 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// functions of one number: the name in text, and in Go.
-var functions = [numOps]struct {
-	name, golang string
-	eval         func(float64) float64
+// operators are the names of an operator in calls, in Go, in MathML where that is another
+// one than in calls, and in LaTeX, and its value if it is a function of one number.
+var operators = [numOps]struct {
+	name, golang, mathML, latex string
+	eval                        func(float64) float64
 }{
-	opExp:   {"exp", "math.Exp", math.Exp},
-	opLn:    {"ln", "math.Log", math.Log},
-	opLog10: {"log10", "", func(x float64) float64 { return math.Log(x) / math.Ln10 }},
-	opLog2:  {"log2", "", func(x float64) float64 { return math.Log(x) / math.Ln2 }},
-	opSqrt:  {"sqrt", "math.Sqrt", math.Sqrt},
-	opAbs:   {"abs", "math.Abs", math.Abs},
-	opSign:  {"sign", "", sign},
-	opFloor: {"floor", "math.Floor", math.Floor},
-	opCeil:  {"ceil", "math.Ceil", math.Ceil},
-	opSin:   {"sin", "math.Sin", math.Sin},
-	opCos:   {"cos", "math.Cos", math.Cos},
-	opTan:   {"tan", "math.Tan", math.Tan},
-	opAsin:  {"asin", "math.Asin", math.Asin},
-	opAcos:  {"acos", "math.Acos", math.Acos},
-	opAtan:  {"atan", "math.Atan", math.Atan},
-	opSinh:  {"sinh", "math.Sinh", math.Sinh},
-	opCosh:  {"cosh", "math.Cosh", math.Cosh},
-	opTanh:  {"tanh", "math.Tanh", math.Tanh},
-	opAsinh: {"asinh", "math.Asinh", math.Asinh},
-	opAcosh: {"acosh", "math.Acosh", math.Acosh},
-	opAtanh: {"atanh", "math.Atanh", math.Atanh},
+	opNeg:       {name: "minus"},
+	opAdd:       {name: "plus"},
+	opMul:       {name: "times"},
+	opDiv:       {name: "divide"},
+	opPow:       {name: "pow", mathML: "power"},
+	opMin:       {name: "min", latex: `\min`},
+	opMax:       {name: "max", latex: `\max`},
+	opQuotient:  {name: "quotient", latex: `\operatorname{quotient}`},
+	opRem:       {name: "rem", latex: `\operatorname{rem}`},
+	opPiecewise: {name: "piecewise"},
+
+	opExp:   {"exp", "math.Exp", "", "", math.Exp},
+	opLn:    {"ln", "math.Log", "", `\ln`, math.Log},
+	opLog10: {"log10", "", "log", `\log_{10}`, func(x float64) float64 { return math.Log(x) / math.Ln10 }},
+	opLog2:  {"log2", "", "", `\log_{2}`, func(x float64) float64 { return math.Log(x) / math.Ln2 }},
+	opSqrt:  {"sqrt", "math.Sqrt", "root", "", math.Sqrt},
+	opAbs:   {"abs", "math.Abs", "", "", math.Abs},
+	opSign:  {"sign", "", "", `\operatorname{sign}`, sign},
+	opFloor: {"floor", "math.Floor", "", "", math.Floor},
+	opCeil:  {"ceil", "math.Ceil", "ceiling", "", math.Ceil},
+	opSin:   {"sin", "math.Sin", "", `\sin`, math.Sin},
+	opCos:   {"cos", "math.Cos", "", `\cos`, math.Cos},
+	opTan:   {"tan", "math.Tan", "", `\tan`, math.Tan},
+	opAsin:  {"asin", "math.Asin", "arcsin", `\arcsin`, math.Asin},
+	opAcos:  {"acos", "math.Acos", "arccos", `\arccos`, math.Acos},
+	opAtan:  {"atan", "math.Atan", "arctan", `\arctan`, math.Atan},
+	opSinh:  {"sinh", "math.Sinh", "", `\sinh`, math.Sinh},
+	opCosh:  {"cosh", "math.Cosh", "", `\cosh`, math.Cosh},
+	opTanh:  {"tanh", "math.Tanh", "", `\tanh`, math.Tanh},
+	opAsinh: {"asinh", "math.Asinh", "arcsinh", `\operatorname{arsinh}`, math.Asinh},
+	opAcosh: {"acosh", "math.Acosh", "arccosh", `\operatorname{arcosh}`, math.Acosh},
+	opAtanh: {"atanh", "math.Atanh", "arctanh", `\operatorname{artanh}`, math.Atanh},
+
+	opLt:  {name: "lt", latex: ` < `},
+	opLe:  {name: "leq", latex: ` \le `},
+	opGt:  {name: "gt", latex: ` > `},
+	opGe:  {name: "geq", latex: ` \ge `},
+	opEq:  {name: "eq", latex: ` = `},
+	opNe:  {name: "neq", latex: ` \ne `},
+	opNot: {name: "not"},
+	opAnd: {name: "and", latex: ` \land `},
+	opOr:  {name: "or", latex: ` \lor `},
+	opXor: {name: "xor", latex: ` \oplus `},
 }
 
 // sign is −1, 0 or 1, and NaN for NaN.
@@ -107,12 +127,6 @@ func sign(x float64) float64 {
 
 // apply1 is the value of an operator on numbers; conditions are 0 and 1.
 func apply1(o op, v []float64) float64 {
-	truth := func(b bool) float64 {
-		if b {
-			return 1
-		}
-		return 0
-	}
 	switch o {
 	case opNeg:
 		return -v[0]
@@ -186,43 +200,5 @@ func apply1(o op, v []float64) float64 {
 	case opXor:
 		return truth(v[0] != v[1])
 	}
-	return functions[o].eval(v[0])
-}
-
-// Value evaluates n, walking the tree; a condition gives 0 or 1. It is for
-// single values: [Compile] what is evaluated often. The error names a name
-// that values lacks, or a function that has not been expanded.
-func (n *Node) Value(values map[string]float64) (float64, error) {
-	done := map[*Node]float64{}
-	var args []float64
-	for _, m := range postorder(n) {
-		switch m.op {
-		case opNum, opBool:
-			done[m] = m.val
-		case opSym:
-			v, ok := values[m.name]
-			if !ok {
-				v, ok = Constant(m.name)
-			}
-			if !ok {
-				return 0, fmt.Errorf("%s is not defined", m.name)
-			}
-			done[m] = v
-		case opUser:
-			return 0, fmt.Errorf("function %s is not defined", m.name)
-		case opLambda:
-			return 0, fmt.Errorf("a lambda has no value: want an expression")
-		default:
-			args = args[:0]
-			for _, a := range m.args {
-				args = append(args, done[a])
-			}
-			if m.op == opPow && m.args[1].op == opNum {
-				done[m] = powNumber(args[0], args[1]) // as programs do
-				continue
-			}
-			done[m] = apply1(m.op, args)
-		}
-	}
-	return done[n], nil
+	return operators[o].eval(v[0])
 }

@@ -280,9 +280,9 @@ func literal(name string) *Node {
 	case "nan", "notanumber":
 		return Num(math.NaN())
 	case "true":
-		return Bool(true)
+		return boolean(true)
 	case "false":
-		return Bool(false)
+		return boolean(false)
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func TestParseNames(t *testing.T) {
 		}
 	}
 	n, err := Parse("f(x, sin(y)) + sin(1)", "f", "sin")
-	if err != nil || len(n.Functions()) != 2 {
+	if err != nil || len(functionsIn(n)) != 2 {
 		t.Errorf("functions of the caller: %v, %v", n, err)
 	}
 }

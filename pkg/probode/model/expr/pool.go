@@ -27,8 +27,6 @@ func newPool() *pool {
 	return &pool{ids: map[*Node]int32{}, cells: map[cell]int32{}, nodes: map[key]*Node{}}
 }
 
-func (p *pool) len() int { return len(p.ids) }
-
 func (p *pool) key(n *Node, ids []int32) key {
 	k := key{op: n.op, bits: math.Float64bits(n.val), name: n.name}
 	for _, id := range ids {

@@ -116,53 +116,6 @@ var symbols = map[op]string{
 	opLt: " < ", opLe: " <= ", opGt: " > ", opGe: " >= ", opEq: " == ", opNe: " != ", opAnd: " && ", opOr: " || ",
 }
 
-// opName is the name of an operator in calls.
-func opName(o op) string {
-	switch o {
-	case opNeg:
-		return "minus"
-	case opAdd:
-		return "plus"
-	case opMul:
-		return "times"
-	case opDiv:
-		return "divide"
-	case opPow:
-		return "pow"
-	case opMin:
-		return "min"
-	case opMax:
-		return "max"
-	case opQuotient:
-		return "quotient"
-	case opRem:
-		return "rem"
-	case opPiecewise:
-		return "piecewise"
-	case opLt:
-		return "lt"
-	case opLe:
-		return "leq"
-	case opGt:
-		return "gt"
-	case opGe:
-		return "geq"
-	case opEq:
-		return "eq"
-	case opNe:
-		return "neq"
-	case opNot:
-		return "not"
-	case opAnd:
-		return "and"
-	case opOr:
-		return "or"
-	case opXor:
-		return "xor"
-	}
-	return functions[o].name
-}
-
 type textStyle struct{}
 
 func (textStyle) level(n *Node) int            { return textLevel(n) }
@@ -228,7 +181,7 @@ func (textStyle) layout(n *Node, l *layout) {
 	case opAnd, opOr:
 		l.list(a, symbols[n.op], levelNot)
 	default:
-		l.text(opName(n.op) + "(")
+		l.text(operators[n.op].name + "(")
 		l.list(a, ", ", 0)
 		l.text(")")
 	}

@@ -79,25 +79,3 @@ func TestStringIsReadable(t *testing.T) {
 		t.Errorf("LaTeX of a name is %s", l)
 	}
 }
-
-// Op and Args are enough to make an expression again.
-func TestOpAndArgs(t *testing.T) {
-	g := newGen(10)
-	for range 500 {
-		n := g.number(4)
-		again := rebuild(n, func(m *Node, args []*Node) *Node {
-			if len(args) == 0 {
-				return m
-			}
-			return Call(m.Op(), args...)
-		})
-		if !again.Equal(n) {
-			t.Fatalf("%v is made again as %v", n, again)
-		}
-		for _, m := range postorder(n) {
-			if len(m.Args()) == 0 && m.Op() != "number" && m.Op() != "symbol" && m.Op() != "boolean" {
-				t.Fatalf("%v has the operator %s and no arguments", m, m.Op())
-			}
-		}
-	}
-}

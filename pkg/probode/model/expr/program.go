@@ -336,7 +336,7 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 	case codeOr:
 		return math.Max(a, b)
 	}
-	return functions[in.code-codeFunc].eval(a)
+	return operators[in.code-codeFunc].eval(a)
 }
 
 // eval is the value of an instruction that is not fused.

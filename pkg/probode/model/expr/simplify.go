@@ -21,7 +21,7 @@ func (p *pool) num(v float64) *Node {
 }
 func isZero(n *Node) bool { return n.op == opNum && n.val == 0 }
 
-func (p *pool) bool(v bool) *Node      { return p.intern(Bool(v)) }
+func (p *pool) bool(v bool) *Node      { return p.intern(boolean(v)) }
 func (p *pool) fn(o op, a *Node) *Node { return p.make(node(o, a), []*Node{a}) }
 func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})

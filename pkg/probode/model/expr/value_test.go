@@ -1,0 +1,83 @@
+package expr
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Value evaluates n by walking the tree, against which programs are tested; a condition
+// gives 0 or 1. The error names a name that values lacks, or a function that has not been
+// expanded.
+func (n *Node) Value(values map[string]float64) (float64, error) {
+	done := map[*Node]float64{}
+	var args []float64
+	for _, m := range postorder(n) {
+		switch m.op {
+		case opNum, opBool:
+			done[m] = m.val
+		case opSym:
+			v, ok := values[m.name]
+			if !ok {
+				v, ok = Constant(m.name)
+			}
+			if !ok {
+				return 0, fmt.Errorf("%s is not defined", m.name)
+			}
+			done[m] = v
+		case opUser:
+			return 0, fmt.Errorf("function %s is not defined", m.name)
+		case opLambda:
+			return 0, fmt.Errorf("a lambda has no value: want an expression")
+		default:
+			args = args[:0]
+			for _, a := range m.args {
+				args = append(args, done[a])
+			}
+			if m.op == opPow && m.args[1].op == opNum {
+				done[m] = powNumber(args[0], args[1]) // as programs do
+				continue
+			}
+			done[m] = apply1(m.op, args)
+		}
+	}
+	return done[n], nil
+}
+
+// Go writes n as one Go expression of type float64, with name giving the Go
+// expression of a name. Where n has common parts or needs an if, it is a call
+// of a function literal. It panics on what cannot be evaluated.
+func (n *Node) Go(name func(string) string) string {
+	code, err := GoStatements([]Assignment{{"v", n}}, func(s string) (string, bool) {
+		if _, isConst := Constant(s); isConst && name(s) == s {
+			return "", false
+		}
+		return name(s), true
+	}, "")
+	if err != nil {
+		panic("expr: Go code: " + err.Error())
+	}
+	code = strings.TrimSuffix(code, "\n")
+	if v, ok := strings.CutPrefix(code, "v = "); ok && !strings.Contains(v, "\n") {
+		return v
+	}
+	return "func() (v float64) {\n" + code + "\nreturn v\n}()"
+}
+
+// size counts the operators, numbers and names in n, a shared one once.
+func size(n *Node) int {
+	p := newPool()
+	p.adopt(n)
+	return len(p.ids)
+}
+
+// functionsIn lists the functions called in n that are not of this package.
+func functionsIn(n *Node) (names []string) {
+	for _, m := range postorder(n) {
+		if m.op == opUser {
+			names = append(names, m.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
