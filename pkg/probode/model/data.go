@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 

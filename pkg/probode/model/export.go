@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
-	"github.com/probode/probode/pkg/probode/model/petab"
-	"github.com/probode/probode/pkg/probode/model/sbml"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/petab"
+	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 )
 
 // WritePEtab writes the problem as PEtab 1 into a folder, which it makes if

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // level is a constant state with normal errors: the likelihood is largest at

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // line is the straight line a + bt with Laplace errors of scale s, for data that

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // shownLines is the number of lines of one kind that LaTeX writes out.

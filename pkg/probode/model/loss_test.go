@@ -8,7 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // With equal steps of backward Euler the solution of the decay is known, and with

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // load reads a file of testdata.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // ODE returns the initial value problem of an experiment of p, with

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/methods"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // Posterior returns the posterior of p: the parameters that are estimated, with

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
-	"github.com/probode/probode/pkg/probode/model/sbml"
 )
 
 const (

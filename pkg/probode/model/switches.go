@@ -3,7 +3,7 @@ package model
 import (
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // switches finds the times at which conditions in the right-hand sides change.

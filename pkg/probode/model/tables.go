@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/petab"
+	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
-	"github.com/probode/probode/pkg/probode/model/petab"
-	"github.com/probode/probode/pkg/probode/model/sbml"
 )
 
 // petab reads a problem of PEtab 1 from its YAML file.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // Formula parses a formula.

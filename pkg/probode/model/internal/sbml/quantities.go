@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/probode/probode/pkg/probode/model/equations"
-	"github.com/probode/probode/pkg/probode/model/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/equations"
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
 // model writes the elements as equations.
