@@ -52,7 +52,7 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	base["timeline"] = map[string]any{
 		"axisType": "category", "data": marks, "currentIndex": show,
 		"autoPlay": false, "loop": false, "playInterval": 1000,
-		// Frames may differ in the number of their series.
+		// Frames may differ in the number of their series, so the old series must go.
 		"replaceMerge": []string{"series"},
 		"left":         margin, "right": margin, "bottom": 4, "height": slider - 10,
 		"label":    map[string]any{"color": css(Black), "fontSize": tickSize},
@@ -62,7 +62,7 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	return json.Marshal(map[string]any{"baseOption": base, "options": frames})
 }
 
-// What go-echarts has no field for.
+// Options for which go-echarts has no field.
 type (
 	series struct {
 		charts.SingleSeries
@@ -94,7 +94,8 @@ type (
 	}
 )
 
-// interactive replaces the parts of go-echarts by these.
+// interactive is a chart of go-echarts in which these options replace those of
+// go-echarts.
 type interactive struct {
 	charts.BaseConfigurationVisitor
 	titles  []opts.Title
@@ -128,7 +129,7 @@ func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 // chart returns the option of one page.
 func (p *page) chart(every int, names map[string]string) map[string]any {
 	c := charts.NewLine()
-	c.ChartID = "figure" // otherwise drawn at random; HTML has its own
+	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
 	c.Initialization.BackgroundColor = "#ffffff"
 	c.Animation = opts.Bool(false)
 	v := &interactive{}
@@ -196,7 +197,7 @@ func (p *page) chart(every int, names map[string]string) map[string]any {
 			ZoomOnMouseWheel: "shift",
 		})
 	}
-	c.DataZoomList = make([]opts.DataZoom, len(v.zooms)) // without, the visitor is not asked
+	c.DataZoomList = make([]opts.DataZoom, len(v.zooms)) // without elements, go-echarts does not call the visitor
 
 	type entry struct {
 		Name      string         `json:"name"`
@@ -242,7 +243,7 @@ func (a Axis) chart(grid int, lo, hi float64, n, nameGap int) axis {
 	x.AxisTick.Show = opts.Bool(true)
 	x.AxisLabel.AxisLabel = opts.AxisLabel{
 		Show: opts.Bool(true), FontSize: tickSize, Color: "#222222", HideOverlap: opts.Bool(true),
-		// ECharts labels the ends of an axis with whatever numbers they are.
+		// ECharts labels the ends of an axis even if they are not round numbers.
 		ShowMinLabel: opts.Bool(labelled(ticks, lo)), ShowMaxLabel: opts.Bool(labelled(ticks, hi)),
 	}
 	if a.Log {
@@ -280,7 +281,7 @@ func splits(lo, hi float64, n int) int {
 	return max(2, n*2/3)
 }
 
-// sig drops the digits of an axis limit that no picture shows.
+// sig removes the digits of an axis limit that no picture can show.
 func sig(v float64) float64 {
 	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', 15, 64), 64)
 	return v
@@ -297,7 +298,7 @@ func labelled(ts []plot.Tick, v float64) bool {
 
 func pixels(v float64) string { return strconv.Itoa(int(math.Round(v))) }
 
-// css returns a colour as style sheets write it.
+// css returns a colour in the notation of style sheets.
 func css(c color.Color) string {
 	n := color.NRGBAModel.Convert(c).(color.NRGBA)
 	if n.A == 0xff {
@@ -371,7 +372,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		every = l.every(every)
 		if every > 1 {
-			// As dark together as all of them would be.
+			// The curves that remain are together as dark as all of them would be.
 			n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 			a := 1 - math.Pow(1-float64(n.A)/255, float64(every))
 			n.A = max(n.A, uint8(255*min(a, 0.5)))
@@ -503,8 +504,8 @@ func (k look) icon() string {
 	switch {
 	case k.area:
 		return "rect"
-	// A legend draws its own squares and triangles as wide as its lines; of a path it
-	// keeps the shape.
+	// A legend stretches its own squares and triangles to the width of its lines, but
+	// keeps the shape of a path.
 	case k.width == 0 && k.marker == Square:
 		return "path://M0 0h10v10h-10z"
 	case k.width == 0 && k.marker == Triangle:

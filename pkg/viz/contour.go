@@ -17,7 +17,7 @@ func (g surface) contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Walk along the segments, from each cell's in the order of the scan, so
+	// Follow the segments, beginning with those of each cell in the order of the scan, so
 	// that the result does not depend on the order of a map.
 	for _, start := range t.order {
 		first := true

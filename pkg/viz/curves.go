@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// dashes are the styles of curves that are compared, in turn.
+// dashes are the styles that the curves of a comparison get in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
 // Curves returns a panel with several curves that differ in colour, dash and
@@ -14,7 +14,7 @@ var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 //	y ∝ xᵖ
 //
 // labelled with p below them. On logarithmic axes of error against step size, p is the
-// order of a method. A dash, marker or colour that a curve sets itself stays.
+// order of a method. Dashes, markers and colours that a curve sets itself are kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}
@@ -23,7 +23,7 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 		if l.Dash == Solid {
 			l.Dash = dashes[i%len(dashes)]
 		}
-		// Markers show where a few points are; on a dense curve they hide it.
+		// Markers show where the points of a curve are, but would hide a dense curve.
 		if l.Marker == NoMarker && len(l.X) <= 20 {
 			l.Marker = marks[i%len(marks)]
 		}

@@ -10,17 +10,16 @@
 //	Points  markers, with or without error bars: observations, draws
 //	Guide   a straight reference line across the panel
 //
-// What [Bands], [Paths], [Contours], [Marginal] and [Curves] return is made of
-// these parts and may be changed or extended before it is drawn, for example
-// by appending the panels of one figure to those of another.
+// [Bands], [Paths], [Contours], [Marginal] and [Curves] return figures and panels that
+// are made of these parts. You can change or extend them before they are drawn, for
+// example by appending the panels of one figure to those of another.
 //
-// The same value is drawn in two ways: [PNG] and [SVG] make a static picture
-// with gonum/plot, [HTML] makes the configuration of an interactive ECharts
-// chart with go-echarts. Both use one layout, one set of axis limits and one set
-// of colours, so that one can replace the other in place, which is what the
-// fragment made by [HTML] does when ECharts can be loaded. [Frames] is a figure
-// with a slider. All output is a function of the figure alone: the same figure
-// gives the same bytes.
+// The same value is drawn in two ways: [PNG] and [SVG] make a static picture with
+// gonum/plot, [HTML] makes the configuration of an interactive ECharts chart with
+// go-echarts. Both use the same layout, axis limits and colours, so that one can
+// replace the other: the fragment made by [HTML] does so when ECharts can be loaded.
+// [Frames] is a figure with a slider. All output is a function of the figure alone: the
+// same figure gives the same bytes.
 //
 // Everything is given as plain slices; the package knows nothing of solvers or
 // samplers. Package viz/plots turns their results into figures.

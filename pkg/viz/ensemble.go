@@ -15,8 +15,7 @@ type Ensemble struct {
 	Components []Component
 }
 
-// Component is one component of the state over time. Parts that are nil are not
-// drawn.
+// Component is one component of the state over time. Fields that are nil are not drawn.
 type Component struct {
 	Name  string      // with its unit
 	Paths [][]float64 // each of length n; NaN where a path has ended
@@ -48,7 +47,7 @@ func Bands(e Ensemble) Figure {
 		}
 		var ls []Layer
 		if sd != nil {
-			// One over the other, so that the bands darken inwards.
+			// The bands are drawn over each other, so that they darken inwards.
 			for k := 3; k >= 1; k-- {
 				lo, hi := make([]float64, len(mean)), make([]float64, len(mean))
 				for i, m := range mean {
@@ -74,8 +73,8 @@ func Paths(e Ensemble) Figure {
 			X:     make([]float64, 0, len(c.Paths)*(len(e.T)+1)),
 			Y:     make([]float64, 0, len(c.Paths)*(len(e.T)+1)),
 			Color: Blue, Width: 0.8,
-			// About as dark in all for any number of paths, but never
-			// too faint to see one.
+			// The ensemble is about equally dark for any number of paths, but a single path is
+			// never too faint to see.
 			Opacity: max(0.05, min(0.6, 8/math.Sqrt(float64(len(c.Paths)))/3)),
 		}
 		for _, y := range c.Paths {
@@ -85,8 +84,8 @@ func Paths(e Ensemble) Figure {
 	})
 }
 
-// figure makes a panel for each component, of what body gives and of what all
-// panels have in common.
+// figure makes a panel for each component, from the layers of body and those that all
+// panels share.
 func (e Ensemble) figure(body func(Component) []Layer) Figure {
 	x := Axis{Label: e.Label}
 	if x.Label == "" {

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// A Graphic is what [PNG], [SVG], [HTML] and [HTML] draw: a [Figure], or the
-// [Frames] of a slider.
+// A Graphic is a [Figure], or the [Frames] of a slider: anything that [PNG], [SVG] and
+// [HTML] can draw.
 type Graphic interface {
-	// pages lays the graphic out: one page for each frame, all with the same
-	// axes, and the index of the one which the static picture shows.
+	// pages lays the graphic out. It returns one page for each frame, all with the same
+	// axes, and the index of the page that the static picture shows.
 	pages() (ps []*page, show int, err error)
 }
 
@@ -341,7 +341,8 @@ func pieces(x, y []float64, f func(i, j int)) {
 // axis or its margin.
 func finite(v float64) bool { return math.Abs(v) <= 1e280 }
 
-// tiny is the smallest value on a logarithmic axis; the margin below must not vanish.
+// tiny is the smallest value on a logarithmic axis; below it, the margin would
+// underflow.
 const tiny = 1e-280
 
 func or(v, usual float64) float64 {

@@ -14,15 +14,15 @@ import (
 //go:embed loader.js
 var source string
 
-// loader is the script without comments and indentation. Every figure contains it, since
-// none knows of the others, and a notebook stores one line in less space than many. For
-// that its statements have to end with semicolons.
+// loader is the script without comments and indentation, as one line, which takes less
+// space in a notebook. Every figure contains it, since a figure does not know of the
+// others. The statements of the script must end with semicolons to fit on one line.
 var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).ReplaceAllString(source, ""), "\n", " ")
 
-// HTML returns a fragment of a page, or the output of a notebook cell, that
-// shows the graphic: the static picture, and a script that puts the interactive
-// chart in its place once ECharts 5 has been loaded. Where no script runs, or
-// ECharts cannot be had, or it fails, the picture stays.
+// HTML returns a fragment of a page, or the output of a notebook cell, that shows the
+// graphic: the static picture, and a script that puts the interactive chart in its
+// place once ECharts 5 has been loaded. If no script runs, or ECharts cannot be loaded
+// or fails, the picture remains.
 //
 // ECharts comes from the page if the page has loaded it; otherwise from the address in
 // the global JavaScript variable probodeECharts, if the page has set that (a path
@@ -31,7 +31,7 @@ var loader = strings.ReplaceAll(regexp.MustCompile(`(?m)^[ \t]*(//.*)?\n?`).Repl
 // a page share one load.
 //
 // The fragment holds the picture once and the data of the chart once. The data are
-// packed; browsers from 2023 on unpack them, and older ones keep the picture.
+// compressed. Browsers from 2023 on can decompress them; older ones show the picture.
 //
 // The same graphic gives the same fragment. Its id is a hash of its content, so that
 // different graphics on one page do not collide.

@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// A page is a figure with everything decided that the two renderers must agree
-// on: colours, axis limits, and where each panel and legend entry lies.
+// A page is a figure together with everything on which the two renderers must agree:
+// colours, axis limits, and the place of each panel and legend entry.
 type page struct {
 	Figure     // with its layers painted, and all numbers finite or NaN
 	rows, cols int
@@ -338,8 +338,8 @@ func (p *page) counts() (nx, ny int) {
 // maxTicks limits the labelled ticks of an axis, however large the figure is.
 const maxTicks = 24
 
-// step returns the distance between ticks, 1, 2 or 5 · 10ᵏ, for at most n ticks over
-// [lo, hi].
+// step returns the distance between ticks, which is 1, 2 or 5 times 10ᵏ, for at most n
+// ticks over [lo, hi].
 func step(lo, hi float64, n int) float64 {
 	raw := (hi - lo) / float64(max(n, 1))
 	unit := math.Pow(10, math.Floor(math.Log10(raw)))
@@ -351,10 +351,10 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns at most about n labelled ticks for an axis with limits lo, hi, and at
-// most nine in all for each.
+// ticks returns about n labelled ticks at most for an axis with limits lo and hi, and
+// at most nine ticks in all for each labelled one.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
-	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // for less than 1 to 5 linear ticks do
+	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks serve a shorter range than 1 to 5
 		return logTicks(lo, hi, n)
 	}
 	var ts []plot.Tick

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG: one and a quarter times that of the CSS pixel, for
-// screens and print that show more.
+// dpi is the resolution of PNG. It is one and a quarter times that of CSS pixels, for
+// screens and print of higher resolution.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture of 5/4 times its size in CSS pixels, in at
@@ -101,7 +101,7 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 	clr := k.solid()
 	if k.width > 0 {
-		// Too thin a sample would hide its colour.
+		// The colour of a very thin sample could not be seen.
 		c.StrokeLine2(stroke(clr, max(k.width, 1.5), k.dash), at.X, at.Y, at.X+w, at.Y)
 	}
 	if k.marker != NoMarker {
@@ -109,8 +109,8 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// solid returns the colour for the legend, where a translucent line of an
-// ensemble must be seen without its company.
+// solid returns the colour for the legend, in which one translucent line of an ensemble
+// must be visible alone.
 func (k look) solid() color.NRGBA {
 	n := color.NRGBAModel.Convert(k.color).(color.NRGBA)
 	if !k.area {
@@ -162,9 +162,9 @@ func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvase
 		}
 	}
 	canvases = plot.Align(plots, t, c)
-	// Room for the labels of the axes, the same for all panels. They are drawn
-	// with the layers: gonum/plot would centre them at the middle of the
-	// values, which on a logarithmic axis is near its end.
+	// The room for the labels of the axes is the same for all panels. The labels are drawn
+	// with the layers, because gonum/plot would centre them at the middle of the values,
+	// which on a logarithmic axis is near one end.
 	var left, bottom vg.Length
 	for _, panel := range p.Panels {
 		if panel.Y.Label != "" {
@@ -279,8 +279,8 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// far is how many widths of the data area a value may lie outside before it is clamped,
-// for the sake of the rasteriser.
+// far is the distance outside the data area, in widths of it, at which a value is
+// clamped: the rasteriser fails at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {
@@ -385,7 +385,7 @@ func (p Points) bars(ylog bool) (x, y []float64) {
 	return x, y
 }
 
-// ends returns the ends of the rule in a panel with the given limits.
+// ends returns the ends of the guide in a panel with the given limits.
 func (r Guide) ends(b box) (x, y [2]float64) {
 	if r.Horizontal {
 		return [2]float64{b.x0, b.x1}, [2]float64{r.At, r.At}

@@ -5,18 +5,19 @@ import (
 	"math"
 )
 
-// Most vertices of one interactive graphic, all frames together: packed they take
-// two or three bytes each.
+// The largest number of vertices of one interactive graphic, all frames together.
+// Compressed, each takes two or three bytes.
 const maxVertices = 48000
 
 // A vertex nearer than this to the straight line between its neighbours is left out.
 // The eye sees differences from half a pixel on.
 const tolerance = 0.3 // pixels
 
-// Most vertices of one unbroken line: two or three for each pixel of the width.
+// The largest number of vertices of one unbroken line: two or three for each pixel of
+// the width.
 const maxRun = 2400
 
-// Most markers of one layer: more than this ECharts draws slowly.
+// The largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
 // thinning returns k such that every kth path and point keeps within
@@ -64,8 +65,8 @@ func thinned(ps []*page, every int) map[string]string {
 	return names
 }
 
-// Only layers of many paths or points are thinned: not the few contours of a density
-// beside an ensemble, and no observations.
+// Only layers of many paths or points are thinned. The few contours of a density, and
+// observations, are not.
 
 func (l Line) every(k int) int {
 	if monotone(l.X) || runs(l.X, l.Y) < 2*k {

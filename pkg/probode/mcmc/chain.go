@@ -85,7 +85,7 @@ func (c *Chain) Start(k Kernel) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("mcmc: chain %d found no start in %d tries, at last: %w", c.index+1, startTries, err)
+	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error is: %w", c.index+1, startTries, err)
 }
 
 // Finished marks a chain that has not been started as complete: all its iterations were
@@ -137,7 +137,7 @@ func (c *Chain) Replay(until int) {
 // Index returns the number of the chain, from 0.
 func (c *Chain) Index() int { return c.index }
 
-// Kernel returns what moves the chain; nil if it has not been started.
+// Kernel returns the kernel of the chain; nil if the chain has not been started.
 func (c *Chain) Kernel() Kernel { return c.kernel }
 
 // Random returns the random numbers that Start and the kernel of the chain use.
@@ -201,7 +201,7 @@ func (c *Chain) advance(done <-chan struct{}, until int) {
 	}
 }
 
-// keep adds the current position and the quantities generated there to the draws.
+// keep adds the current position, and the quantities generated there, to the draws.
 func (c *Chain) keep() {
 	x := c.kernel.Position()
 	if len(c.quantity) > 0 {

@@ -30,9 +30,9 @@ type Chains struct {
 	Generated  [][][]float64
 	Quantities []string
 
-	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain
-	// c, up to a constant: the weighted draws represent another distribution than the
-	// one that they were drawn from. KHat is then the tail index k̂ of the weights.
+	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
+	// up to a constant: the weighted draws represent another distribution than that from
+	// which they were drawn. KHat is then the tail index k̂ of the weights.
 	LogWeights [][]float64
 	KHat       float64
 

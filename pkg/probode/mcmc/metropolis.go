@@ -19,8 +19,8 @@ type Metropolis struct {
 	// BurnIn is zero, for AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the proposal may learn: that of
-	// the Settings of the run.
+	// BurnIn is the number of iterations during which the proposal may learn. It is
+	// Settings.BurnIn of the run.
 	BurnIn int
 
 	walk  Proposal

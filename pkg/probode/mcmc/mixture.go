@@ -138,7 +138,7 @@ type mixture struct {
 	next    int               // iteration at which the window ends
 	windows [2]moments.Matrix // the last one and this one
 
-	// Of the move that was proposed:
+	// The move that was proposed:
 	kind, direction int
 	distance        float64 // squared, in units of C
 	z, dev          []float64

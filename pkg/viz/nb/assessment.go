@@ -10,7 +10,8 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-// report shows what is the same the next time: no times.
+// report shows a report without its times, so that the output is the same when the cell
+// runs again.
 func report(a *assess.Report) {
 	words(a.WithoutSampling()+a.Answer(), a.Warnings)
 	graphic(plots.Assessment(a))
@@ -34,8 +35,8 @@ func report(a *assess.Report) {
 	}
 }
 
-// words shows lines and, below them, points as paragraphs: printed, they would be
-// broken in the middle of words.
+// words shows lines and, below them, points as HTML paragraphs, because JupyterLab
+// breaks printed lines in the middle of words.
 func words(text string, points []string) {
 	text = strings.TrimSpace(text)
 	page := "<p>" + strings.ReplaceAll(html.EscapeString(text), "\n", "<br>") + "</p>"
@@ -52,7 +53,7 @@ func words(text string, points []string) {
 	synchronise()
 }
 
-// folded shows points that a reader opens to see.
+// folded shows points that are hidden until the reader opens them.
 func folded(title string, points []string) {
 	page, text := "<details><summary>"+html.EscapeString(title)+"</summary><ul>", title+":"
 	for _, p := range points {

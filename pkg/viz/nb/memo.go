@@ -56,12 +56,12 @@ func init() {
 // { return m.Run() }, with m among the inputs.
 //
 // T must be plain data or a figure: what encoding/gob stores without loss, so no
-// functions and no unexported fields. Memo panics at other types before it computes. A
-// few values change on the way all the same, such as a pointer to a zero in a struct,
-// and a type behind an interface has to be registered with gob. Such results are not
-// kept, nor is anything if the folder cannot be written: the line below the cell says
-// why, and the cell continues with the computed result. Empty and nil slices and maps
-// count as equal.
+// functions and no unexported fields. Memo panics at other types before it computes.
+// Even so, gob changes a few values, such as a pointer to a zero in a struct, and a
+// type behind an interface has to be registered with gob. Such results are not kept,
+// nor is anything if the folder cannot be written: the line below the cell says why,
+// and the cell continues with the computed result. Empty and nil slices and maps count
+// as equal.
 //
 // The files are in the folder .memo beside the notebook, or in the folder that the
 // environment variable PROBODE_MEMO names. A damaged file counts as missing. [Forget]
@@ -111,7 +111,7 @@ func Forget(names ...string) {
 		files, err := fs.Glob(os.DirFS(memoDir()), p)
 		Check(err)
 		for _, f := range files {
-			// Another process may forget the same at the same time.
+			// Another process may remove the same file at the same time.
 			if err := os.Remove(filepath.Join(memoDir(), f)); !errors.Is(err, fs.ErrNotExist) {
 				Check(err)
 			}
@@ -143,18 +143,19 @@ func fileName(name string) string {
 	return file
 }
 
-// encode returns what restore reads: a SHA-256, and v in the form of gob of which it is
-// the hash. It decodes v again, because gob changes some values without an error, and
+// encode returns the bytes that restore reads: v in the form of gob, after its SHA-256
+// hash. It decodes v again, because gob changes some values without an error, and
 // because errors of decoding have to come now and not in the next cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
-		// The value took long to compute: a panic of its own encoder must not lose it.
+		// The value took long to compute, and must not be lost because its own encoder
+		// panics.
 		if r := recover(); r != nil {
 			data, err = nil, fmt.Errorf("%v", r)
 		}
 	}()
 	was := literal.Of(v)
-	if strings.Contains(was, "&…") { // gob would follow it until the stack overflows
+	if strings.Contains(was, "&…") { // a cycle, which gob would follow until the stack overflows
 		return nil, errors.New("its pointers form a cycle")
 	}
 	var b bytes.Buffer
@@ -293,13 +294,13 @@ func sourced(f *runtime.Func) bool {
 	return !strings.HasSuffix(name, "-fm") && !strings.HasSuffix(name, "[...]") && !strings.HasPrefix(name, "reflect.")
 }
 
-// key is the hash of all that a result depends on.
+// key is the hash of everything that a result depends on.
 func key(name string, inputs any, compute *runtime.Func, t string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %s %s\n%s\n", name, library(), t, literal.Of(inputs))
 	file, line := compute.FileLine(compute.Entry())
 	text := source(file, line)
-	if len(text) == 0 { // by the place and not by the name, which changes with inlining
+	if len(text) == 0 { // the place identifies the function; its name changes with inlining
 		text = fmt.Appendf(nil, "%s:%d of %s", file, line, program())
 	}
 	h.Write(text)
@@ -342,7 +343,7 @@ var program = sync.OnceValue(func() string {
 			f.Close()
 		}
 	}
-	if err != nil { // without a hash, share results with no other program
+	if err != nil { // without a hash, do not share results with another program
 		return rand.Text()
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -10,9 +10,8 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-// showModel shows a problem of package model: the equations, its parameters, and
-// what was measured under which conditions. JupyterLab sets the equations with the
-// MathJax that it comes with.
+// showModel shows a problem of package model: its equations, parameters and
+// measurements. JupyterLab typesets the equations with its own MathJax.
 func showModel(p *modelfile.Problem) {
 	for _, m := range p.Models {
 		tex := m.LaTeX()

@@ -1,6 +1,6 @@
-// Package nb is what a cell of a GoNB notebook needs around a computation: it shows
-// figures and tables, shows the progress of long work and stops it when the reader
-// interrupts the cell, and keeps results that take long.
+// Package nb has helpers for the cells of a GoNB notebook. It shows figures and tables,
+// shows the progress of long computations and stops them when the reader interrupts the
+// cell, and keeps results that take long to compute.
 //
 //	fhn := problems.FitzHughNagumo()
 //	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
@@ -84,7 +84,7 @@ func fail(message string) {
 
 type bundle = map[protocol.MIMEType]any
 
-// send hands a bundle to the kernel. A bundle replaces an earlier one of the same id.
+// send passes a bundle to the kernel. A bundle replaces an earlier one of the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {
@@ -95,7 +95,7 @@ func send(b bundle, id string) {
 	gonbui.SendData(&protocol.DisplayData{Data: b, DisplayID: id})
 }
 
-// note shows a line of small print.
+// note shows a line in small type.
 func note(text string) {
 	pause()
 	send(bundle{
@@ -105,18 +105,18 @@ func note(text string) {
 	synchronise()
 }
 
-// pause lets the kernel read what was printed so far: standard output and displays
-// reach it on two ways, and one could overtake the other. (Show needs no pause, since
-// drawing takes longer.)
+// pause gives the kernel time to read the lines that were printed so far. Standard
+// output and displays take different ways to the kernel, and one could overtake the
+// other. (Show needs no pause, since drawing takes longer.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// synchronise waits until the kernel has passed on everything sent to it: when the
-// process ends the kernel drops what is still on its way. gonbui would wait even if the
-// pipe is broken.
+// synchronise waits until the kernel has forwarded everything that was sent to it,
+// because the kernel drops the rest when the process ends. gonbui would wait even if
+// the pipe is broken.
 func synchronise() {
 	if !gonbui.IsNotebook || gonbui.Error() != nil {
 		return

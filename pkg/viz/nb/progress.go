@@ -74,7 +74,7 @@ func (b *bar) end() {
 	b.over = true
 }
 
-// closeBars removes the bars of work that has ended early.
+// closeBars removes the bars of computations that have ended early.
 func closeBars() {
 	bars.Lock()
 	defer bars.Unlock()

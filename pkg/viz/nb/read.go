@@ -64,7 +64,7 @@ func (t CSV) Where(pairs ...string) CSV {
 	return out
 }
 
-// Starting returns the rows whose first cells are these.
+// Starting returns the rows that begin with these cells.
 func (t CSV) Starting(cells ...string) CSV {
 	out := CSV{Header: t.Header}
 	for _, r := range t.Rows {
@@ -85,8 +85,8 @@ func (t CSV) Column(name string) []string {
 	return out
 }
 
-// Floats returns a column of numbers. A cell that is no number ends the notebook's
-// cell with an error.
+// Floats returns a column of numbers. If a value is not a number, the notebook's cell
+// ends with an error.
 func (t CSV) Floats(name string) []float64 {
 	var out []float64
 	for _, s := range t.Column(name) {

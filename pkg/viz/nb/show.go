@@ -13,31 +13,32 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Show shows each value as a reader wants to see it.
+// Show shows each value in a form that suits its kind.
 //
 // A graphic, such as a [viz.Figure], is one output: interactive where scripts run
 // and ECharts is found, otherwise its own static picture. The picture is in the
 // HTML, and only there, so that a notebook holds it once.
 //
-// Chains are a table with the mean, its Monte Carlo error, the standard deviation and the 95 % interval of
-// each parameter, the effective sample sizes and R̂; below it stand the warnings, or
-// that there are none, and the notes of the run.
+// Chains are shown as a table with the mean of each parameter, its Monte Carlo error,
+// the standard deviation, the 95 % interval, the effective sample sizes and R̂. Below
+// the table are the warnings, or a line that says that there are none, and the notes of
+// the run.
 //
-// A comparison of samplers is a table of what each makes of every parameter, and of
-// what it costs, without times.
+// A comparison of samplers is shown as a table of the results of each for every
+// parameter, and of its cost, without times.
 //
-// A report of package assess is its answer and its warnings in words, the figure of
-// [plots.Assessment], and a table of the bias of each parameter, in standard
-// deviations of its accurate posterior, with the largest step that is small enough
-// for it; last the calibrated noise scale, at the mode and at three draws.
+// A report of package assess is shown as the text of its answer and warnings, the
+// figure of [plots.Assessment], a table with the bias of each parameter in standard
+// deviations of its accurate posterior and the largest step that is small enough for
+// it, and the calibrated noise scales at the mode and at three draws.
 //
-// A problem of package model is its equations, and tables of its parameters and of
-// what was measured.
+// A problem of package model is shown as its equations, and tables of its parameters
+// and measurements.
 //
-// An error and a figure, as functions such as [plots.Pairs] return them, are shown
-// by Show(Must(plots.Pairs(…))). It shows no times, so that the output is the same
-// the next time. A graphic that cannot be drawn ends the cell with an error; a value
-// of another kind panics.
+// To show a figure that a function such as [plots.Pairs] returns with an error, write
+// Show(Must(plots.Pairs(…))). Show prints no times, so that the output is the same when
+// the cell runs again. A graphic that cannot be drawn ends the cell with an error; a
+// value of another kind panics.
 func Show(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -131,8 +132,8 @@ func comparison(c bayes.Comparison) {
 }
 
 // plusMinus writes a number and its standard deviation, or error, with two digits of
-// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10. Where a table
-// is narrow it is not broken.
+// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10. A narrow
+// table does not break it over two lines.
 func plusMinus(v, sd float64) string {
 	return strings.NewReplacer("-", "−", " ", "\u00a0").Replace(viz.PlusMinus(v, sd))
 }

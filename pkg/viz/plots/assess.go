@@ -9,13 +9,14 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Assessment returns a figure of what the error of the solver does to a
-// posterior, against the step size. The first two panels hold the answer: the
-// bias of each parameter in standard deviations of the accurate posterior, and
-// the ratio of the standard deviations, with the threshold as a line. The thick
-// line goes through the parameter that is worst off, and a ring is a bias within
-// two Monte Carlo standard errors of zero. Then comes for each parameter its mean and
-// standard deviation, or what it is judged by, over a band that shows those of the accurate posterior.
+// Assessment returns a figure of what the error of the solver does to a posterior,
+// against the step size. The first two panels hold the answer: the bias of each
+// parameter in standard deviations of the accurate posterior, and the ratio of the
+// standard deviations, with the threshold as a line. The thick line goes through the
+// parameter that is worst off, and a ring is a bias within two Monte Carlo standard
+// errors of zero. The other panels show the mean and standard deviation of each
+// parameter, or the quantiles by which it is judged, over a band with those of the
+// accurate posterior.
 func Assessment(a *assess.Report) viz.Figure {
 	f := viz.Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)
@@ -37,7 +38,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Step) *assess.Inference { return st.Probabilistic }},
 	}
 
-	bias := viz.Panel{Title: "bias (rings: not told from zero)", X: x, Y: viz.Axis{Label: "|bias| / accurate sd", Log: true}}
+	bias := viz.Panel{Title: "bias (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias| / accurate sd", Log: true}}
 	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "sd / accurate sd", Log: true}}
 	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {

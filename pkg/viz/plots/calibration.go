@@ -7,12 +7,13 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Calibration returns what simulation-based calibration found, a column of panels
-// for each quantity: for each scheme a row of histograms of the ranks, and below
-// it a row with their distribution function less the uniform one, in which slight
-// deviations show sooner. The grey bands hold all bars of a panel, and all of its
-// curve, with probability 0.95 if the scheme is right; [sbc.Result] says what
-// a deviation means. The results must be of the same quantities.
+// Calibration returns a figure of the results of simulation-based calibration, with a
+// column of panels for each quantity. For each scheme it has a row with histograms of
+// the ranks, and below it a row with the difference between their distribution function
+// and the uniform one, in which small deviations are easier to see. The grey bands hold
+// all bars of a panel, and all of its curve, with probability 0.95 if the scheme is
+// right; [sbc.Result] says what a deviation means. All results must have the same
+// quantities.
 func Calibration(results ...*sbc.Result) viz.Figure {
 	if len(results) == 0 {
 		panic("plots: no results of a calibration")

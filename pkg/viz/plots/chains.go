@@ -11,8 +11,8 @@ import (
 )
 
 // Traces returns one panel for each of the named parameters, or for all if none is
-// named, with the draws of every chain in their order. Of long chains only every so
-// many draws are shown.
+// named, with the draws of every chain in their order. For long chains only every kth
+// draw is shown.
 func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	const most = 300
 	which := named(c, params)

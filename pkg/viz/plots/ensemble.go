@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws every path of an ensemble that was kept (probode.Settings.KeepPaths),
-// in a panel for each of the components, counted from 0; without any given, for
-// all of them. The reference may be nil.
+// Paths draws every path of an ensemble that was kept (probode.Settings.KeepPaths), in
+// one panel for each of the given components, which are counted from 0. If none is
+// given, it draws all components. The reference may be nil.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
 	return viz.Paths(chosen(FromEnsemble(e, ref), components))
 }
@@ -29,15 +29,15 @@ func chosen(e viz.Ensemble, components []int) viz.Ensemble {
 	e.Components = nil
 	for _, k := range components {
 		if k < 0 || k >= len(all) {
-			panic(fmt.Sprintf("plots: component %d of an ensemble is not there: want one below %d", k, len(all)))
+			panic(fmt.Sprintf("plots: component %d does not exist: want one below %d", k, len(all)))
 		}
 		e.Components = append(e.Components, all[k])
 	}
 	return e
 }
 
-// FromEnsemble returns what [viz.Bands] and [viz.Paths] draw of an ensemble, with
-// the names and the unit of time of its problem. The reference may be nil.
+// FromEnsemble converts an ensemble for [viz.Bands] and [viz.Paths], with the names and
+// the unit of time of its problem. The reference may be nil.
 func FromEnsemble(e *probode.Ensemble, reference *reference.Solution) viz.Ensemble {
 	out := viz.Ensemble{Label: "t", T: e.T}
 	if u := e.Problem.TimeUnit; u != "" {

@@ -16,22 +16,22 @@ import (
 // methods did on each of many problems, at three step sizes or tolerances.
 type Observatory []Cell
 
-// A Cell is a method on a problem with a step size or tolerance. Numbers that are
-// not there are NaN.
+// A Cell is a method on a problem with a step size or tolerance. Missing numbers are
+// NaN.
 type Cell struct {
 	Problem, Kind string
 	Dimension     int
 	Method, Size  string // Size is "h 0.1" or "tol 1e-04"
 
-	// Evaluations and Jacobians count those of a solve, Seconds is its time, and
-	// Error the root mean square of the error over times and components, relative
-	// to the size of each component.
+	// Evaluations and Jacobians are the numbers of evaluations of f and of its Jacobian in
+	// a solve, Seconds is its time, and Error is the root mean square of the error over
+	// times and components, relative to the size of each component.
 	Evaluations, Jacobians int
 	Seconds, Error         float64
 
-	// Status is "ok", or why there is no spread that was calibrated. Spread is
-	// that of the log score with noise by local errors, whose noise scale is
-	// Alpha, and Paper that of the paper's rule with the noise of the method.
+	// Status is "ok", or the reason why no spread could be calibrated. Spread describes
+	// the log score with noise by local errors, whose noise scale is Alpha. Paper
+	// describes the rule of the paper with the noise of the method.
 	Status        string
 	Alpha         float64
 	Spread, Paper Spread
@@ -42,8 +42,8 @@ type Cell struct {
 type Spread struct {
 	// MeanSquare is the mean squared standardised error: 1 is honest.
 	MeanSquare float64
-	// Within are the shares of errors below one and two standard deviations, and
-	// Coverage those inside of the central intervals of Levels.
+	// Within holds the shares of errors below one and two standard deviations, and
+	// Coverage the shares inside the central intervals of Levels.
 	Within   [2]float64
 	Coverage [4]float64
 }
@@ -51,7 +51,7 @@ type Spread struct {
 // Levels are the probabilities of the intervals of Spread.Coverage.
 var Levels = [4]float64{0.5, 0.68, 0.9, 0.95}
 
-// fields lists the columns of the file with where they are.
+// fields lists the columns of the file, and where each is stored in the cell.
 func (c *Cell) fields() (names []string, at []any) {
 	add := func(name string, p any) { names, at = append(names, name), append(at, p) }
 	add("problem", &c.Problem)
@@ -83,7 +83,7 @@ func (c *Cell) fields() (names []string, at []any) {
 func (o Observatory) Write(w io.Writer) error {
 	c := csv.NewWriter(w)
 	names, _ := new(Cell).fields()
-	c.Write(names) // what goes wrong is in Error
+	c.Write(names) // Error returns the errors of all writes
 	for i := range o {
 		var line []string
 		_, at := o[i].fields()
@@ -187,8 +187,8 @@ func (o Observatory) Problems() []string {
 
 func (o Observatory) Methods() []string { return o.distinct(func(c Cell) string { return c.Method }) }
 
-// WorkPrecision draws error against the time of a solve, a panel for each problem
-// that something solves, and a line for each method.
+// WorkPrecision draws the error against the time of a solve, with a panel for each
+// problem that some method solves, and a line for each method.
 func (o Observatory) WorkPrecision() viz.Figure {
 	problems, methods := o.Problems(), o.Methods()
 	f := viz.Figure{}

@@ -53,7 +53,8 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 			if err != nil {
 				return f, err
 			}
-			// Names stand at the left and below, and once.
+			// Names of axes stand only at the left and below, and each line of the legend only
+			// once.
 			if row < n-1 {
 				p.X.Label = ""
 			}
@@ -89,9 +90,8 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 }
 
 // PriorPosterior returns the posterior density of every parameter of a run over the
-// density of its prior: where the two agree, the data have said nothing. The
-// axis holds the draws; how much of the prior lies beyond it, the title of a panel
-// says.
+// density of its prior. If the two agree, the data say nothing about the parameter. The
+// axis covers the draws; the title of a panel says how much of the prior lies outside.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {

@@ -7,10 +7,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws what the model expects of the data of one experiment, a panel
-// for each column: the median and bands of 50 and 90 % of new observations, errors
-// included, and the data, which may be nil. Where the data have rows of missing
-// values the bands go on, so that bands at any times are had by such rows.
+// Predictive draws what the model expects of the data of one experiment, a panel for
+// each column: the median and bands of 50 and 90 % of new observations, errors
+// included, and the data, which may be nil. Rows of the data in which all values are
+// missing get bands as well. Add such rows to get bands at other times.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -56,8 +56,8 @@ func Data(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// Inside returns how many observations of the data there are, and how many of them
-// lie in the central interval of the given probability of what was predicted.
+// Inside returns the number of observations in the data, of, and the number of them
+// that lie in the central interval of the prediction with the given probability.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

@@ -8,14 +8,15 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// LogLikelihoodProfile returns a figure of the log likelihood along a line through
-// one parameter, by several solvers: above, as it is, and below, less that of the
-// last of them, the reference, which shows what is jagged.
+// LogLikelihoodProfile returns a figure of the log likelihood by several solvers along
+// a line through one parameter. The upper panel shows the log likelihood, the lower one
+// its difference from that of the last solver, the reference, in which jumps can be
+// seen.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
 	last := len(p.Solvers) - 1
-	rest := viz.Panel{Title: fmt.Sprintf("less that by %v, zero in the middle", p.Solvers[last]), X: x, Y: viz.Axis{Label: "difference"}}
+	rest := viz.Panel{Title: fmt.Sprintf("difference from %v, zero in the middle", p.Solvers[last]), X: x, Y: viz.Axis{Label: "difference"}}
 	dashes := []viz.Dash{viz.Solid, viz.Dashed, viz.DashDotted, viz.Dotted}
 	for i, s := range p.Solvers {
 		line := viz.Line{Name: s.String(), X: p.X, Y: p.LogLikelihood[i], Width: 1.4, Dash: dashes[i%len(dashes)]}
@@ -23,7 +24,8 @@ func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 		if i == last {
 			break
 		}
-		// In the middle all are equal, so that the differences are of shape.
+		// In the middle all curves are shifted to zero, so that only differences of shape
+		// remain.
 		mid := len(p.X) / 2
 		line.Y = make([]float64, len(p.X))
 		level := p.LogLikelihood[i][mid] - p.LogLikelihood[last][mid]

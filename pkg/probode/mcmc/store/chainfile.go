@@ -23,7 +23,7 @@ import (
 const (
 	partSuffix  = ".part"  // of the draws of a chain that is not finished
 	stateSuffix = ".state" // in place of .csv
-	tmpSuffix   = ".tmp"   // of what is about to get its name
+	tmpSuffix   = ".tmp"   // of a file that will get its name by a rename
 )
 
 // A file receives the draws of one chain. At any moment the chain is in one of three
@@ -32,24 +32,24 @@ const (
 //   - There is no state: nothing has been drawn. There may be a .part that holds at
 //     most a header.
 //   - There is a state, and a .part that begins with the draws that the state counts.
-//     Any draws behind them are made again.
+//     Draws that follow them in the file are drawn again.
 //   - There is a .csv, and a state that counts all its draws: the chain is finished,
-//     and can be extended. If there is a .part as well, an extension has begun: where
-//     that .part holds the draws that the state counts, it replaces the .csv; otherwise
-//     it is made again from the .csv.
+//     and can be extended. If there is a .part as well, an extension has begun: if that
+//     .part holds the draws that the state counts, it replaces the .csv; otherwise it
+//     is made from the .csv again.
 //
-// A rename or a removal leads from one condition to the next. Whoever writes holds the
-// lock of the chain.
+// A rename or a removal leads from one condition to the next. A process that writes
+// holds the lock of the chain.
 type file struct {
 	path  string // of the .csv
 	chain *mcmc.Chain
 	lock  *flock.Flock
 	f     *os.File // the .part
-	made  bool     // by this call
+	made  bool     // this call made the .part
 	done  bool     // the .csv was there, with all the draws
 
 	whole *table // the .csv was there, with fewer draws than this run has
-	old   *table // what was there: the draws of the .csv, or those that the state counts
+	old   *table // the draws that were there: those of the .csv, or those that the state counts
 	state *state
 
 	layout  *layout
@@ -58,7 +58,7 @@ type file struct {
 	body    int64  // bytes written behind the line of the columns
 	bodyCRC uint64 // of these
 	headCRC uint64 // see state
-	length  int64  // of the chain, in iterations after burn-in
+	length  int64  // the number of iterations after burn-in
 	history []string
 
 	every time.Duration
@@ -75,7 +75,7 @@ func (f *file) statePath() string { return statePath(f.path) }
 // statePath returns the path of the state that belongs to a .csv.
 func statePath(path string) string { return strings.TrimSuffix(path, ".csv") + stateSuffix }
 
-// claim reads what there is of a chain and, unless that is all the draws, locks the
+// claim reads the files of a chain and, unless they hold all the draws, locks the
 // chain.
 func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	f := &file{path: chainPath(dir, c.Index()), chain: c}
@@ -92,7 +92,7 @@ func claim(dir string, c *mcmc.Chain, draws int) (*file, error) {
 	return f, err
 }
 
-// reserve locks the chain and reads what there is of it.
+// reserve locks the chain and reads its files.
 func (f *file) reserve(draws int) (err error) {
 	if f.lock, err = lock(strings.TrimSuffix(f.path, ".csv") + ".lock"); err != nil {
 		return fmt.Errorf("store: %s: %w", f.path, err)
@@ -134,7 +134,7 @@ func (f *file) finished(draws int) error {
 	return nil
 }
 
-// recorder returns a function that hands the draws of a file to the chain.
+// recorder returns a function that passes the draws of a file to the chain.
 func (f *file) recorder() func(t *table, line []byte) error {
 	var x []float64
 	return func(t *table, line []byte) error {
@@ -174,8 +174,8 @@ func (f *file) load(size int64) error {
 		return fmt.Errorf("store: %s cannot be used: %w", f.statePath(), err)
 	}
 	if f.whole != nil {
-		// If the .part holds all the draws, an earlier call was about to remove the
-		// .csv: go on from the .part.
+		// If the .part holds all the draws, an earlier call was about to remove the .csv:
+		// continue from the .part.
 		if t, err := f.known(f.f, size, nil); err == nil {
 			f.old, f.whole = t, nil
 			return nil
@@ -225,9 +225,9 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore puts the chain, which has been started, back into its state and checks that
-// it is still the same chain: that the log density at its position is the same, and
-// that its last turn, made again, leads there once more.
+// restore puts the chain, which has been started, back into its state. It checks that
+// it is still the same chain: the log density at its position must be the same, and its
+// last turn, repeated, must lead to this position.
 func (f *file) restore(here maker) error {
 	s, c := f.state, f.chain
 	give := func(state []byte) error {
@@ -260,9 +260,9 @@ func (f *file) restore(here maker) error {
 		if !bytes.Equal(a.Bytes(), s.now) {
 			d := changed(x, c.Kernel().Position())
 			if d == nil {
-				return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, made again, lead to the same draw but another state of the sampler: the sampler or its settings have changed since", f.statePath(), at-from)
+				return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, repeated, lead to the same draw but to another state of the sampler: the sampler or its settings have changed", f.statePath(), at-from)
 			}
-			return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, made again, lead to another draw, %.17g in the place of %.17g, a relative difference of %.1g; %s",
+			return fmt.Errorf("store: %s: the chain cannot be resumed: its last %d iterations, repeated, lead to another draw, %.17g instead of %.17g, a relative difference of %.1g; %s",
 				f.statePath(), at-from, d.is, d.was, d.relative, d.cause(there, here))
 		}
 	}
@@ -279,7 +279,7 @@ func (f *file) restore(here maker) error {
 
 const drawnBy = " drawn by "
 
-// flushSize is how many bytes of draws are gathered before they are written.
+// flushSize is the number of bytes of draws that are collected before they are written.
 const flushSize = 1 << 16
 
 // ready prepares the file for the next draw of s. Nothing is written yet.
@@ -299,7 +299,7 @@ func (f *file) ready(l *layout, s *study) error {
 	return nil
 }
 
-// begin writes what precedes the next draw.
+// begin writes everything that comes before the next draw.
 func (f *file) begin() error {
 	var err error
 	f.at = -1
@@ -312,8 +312,8 @@ func (f *file) begin() error {
 		err = f.cut(f.old.headSize + f.body)
 	}
 	if err == nil && exists(f.path) {
-		// All its draws are in the .part now, whose name has to be on the disk
-		// before this one goes.
+		// All draws of the .csv are in the .part now. The name of the .part must be on the
+		// disk before the .csv is removed.
 		if err = atomicfile.SyncDir(filepath.Dir(f.path)); err == nil {
 			err = os.Remove(f.path)
 		}
@@ -329,7 +329,7 @@ func (f *file) begin() error {
 	return nil
 }
 
-// cut shortens the .part to a size, where the next draw goes.
+// cut shortens the .part to the given size. The next draw is written there.
 func (f *file) cut(size int64) error {
 	err := f.f.Truncate(size)
 	if err == nil {
@@ -338,8 +338,8 @@ func (f *file) cut(size int64) error {
 	return err
 }
 
-// lengthen replaces what there is by a .part with the same draws and a header that
-// announces the new number of draws.
+// lengthen replaces the files by a .part with the same draws and a header with the new
+// number of draws.
 func (f *file) lengthen() error {
 	header := slices.Clone(f.old.header)
 	for i := range header {
@@ -368,7 +368,7 @@ func (f *file) lengthen() error {
 		if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(in, f.old.headSize, f.body)); err != nil {
 			return err
 		}
-		// Windows renames over no open file.
+		// Windows does not replace an open file by a rename.
 		return errors.Join(in.Close(), f.f.Close())
 	})
 	if err != nil {
@@ -381,7 +381,7 @@ func (f *file) lengthen() error {
 	return err
 }
 
-// A crcWriter sums up what is written to it.
+// A crcWriter computes the checksum of the bytes that are written to it.
 type crcWriter struct{ crc *uint64 }
 
 func (w crcWriter) Write(p []byte) (int, error) {
@@ -408,8 +408,8 @@ func (f *file) flush() {
 	f.buf = f.buf[:0]
 }
 
-// Turn is called between the turns of the chain: it ends the file or, now and then,
-// saves the state. It returns false once something has failed.
+// Turn is called after each turn of the chain. It finishes the file or, at intervals,
+// saves the state. It returns false after an error.
 func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	switch {
 	case finished:
@@ -420,7 +420,7 @@ func (f *file) Turn(_ *mcmc.Chain, finished bool) bool {
 	return f.err == nil
 }
 
-// save brings draws and state to the disk, the draws first.
+// save writes the draws and then the state to the disk.
 func (f *file) save() {
 	c := f.chain
 	if f.f == nil || c.Iteration() == f.at || c.Interrupted() {
@@ -451,7 +451,7 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// finish writes what comes after the draws and gives the file its name. The state
+// finish writes the lines that follow the draws and gives the file its name. The state
 // stays, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()

@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A layout says which column of a file holds what.
+// A layout says what each column of a file holds.
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
@@ -52,11 +52,12 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames makes names that can be the header of a file: letters of any script
-// stay, but what separates, quotes or comments in a file or divides a path in the
-// formats that ArviZ saves to becomes _. A dot is for ArviZ what stands before an
-// index: where names make up an array in full, as y.1, y.2 and y.3, or a.1.1 and
-// a.1.2, they stay; other dots become _ too. Those from, …, to−1 are parameters.
+// columnNames makes names that can stand in the header of a file. It keeps letters of
+// any script. Characters that separate, quote or comment in a file, or that divide a
+// path in the formats of ArviZ, become _. ArviZ reads a number after a dot as an index.
+// So the dots of names that form a complete array, such as y.1, y.2 and y.3, or a.1.1
+// and a.1.2, remain; other dots become _, too. The names from, …, to−1 are those of
+// parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))
 	type array struct {
@@ -75,9 +76,9 @@ func columnNames(names []string, from, to int) []string {
 		}, name)
 		switch {
 		case k >= from && k < to && strings.HasSuffix(name, "__"):
-			name = strings.TrimRight(name, "_") + "_" // no sample statistic
+			name = strings.TrimRight(name, "_") + "_" // or ArviZ takes it for a sample statistic
 		case name == "" || name == "chain" || name == "draw":
-			name += "_" // ArviZ has its own of these
+			name += "_" // ArviZ uses these names itself
 		}
 		out[k] = name
 

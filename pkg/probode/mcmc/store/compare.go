@@ -14,10 +14,10 @@ import (
 // A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// difference finds the first setting in which two headers differ: not the number
-// of the chain, nor what the files were made by; and last the notes and the length of
-// the chain, which follow from others. Columns that are not known, nil, are
-// not compared. Nil means that there is none.
+// difference returns the first setting in which two headers differ, nil if there is
+// none. It ignores the number of the chain and the versions that made the files. Notes
+// and the length of the chain come last, because they follow from other settings.
+// Columns that are nil are not known and not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -67,8 +67,8 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// clip makes a mismatch for a message. Of long values that begin alike the part
-// around the first difference is shown.
+// clip makes a mismatch for a message. If long values begin alike, it shows the part
+// around the first difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -87,17 +87,18 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint says, of two files that differ in a number that was computed, that
+// roundingHint returns a remark for two files that differ in a computed number, if
 // their makers round differently.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (they were begun by builds or on processors that round in different ways, which alone can make a hash of densities another one: there %v; here %v)", there, here)
+	return fmt.Sprintf(" (they were begun by builds, or on processors, that round in different ways, which is enough to change a hash of densities: there %v; here %v)", there, here)
 }
 
-// compare tells which setting of the draws in dir, of this call's chains or of
-// others, is not that of s. The draws that are there may be fewer than s asks for.
+// compare returns an error that names a setting in which the draws in dir differ from
+// s. It looks at the chains of this call and at all others. There may be fewer draws
+// than s asks for.
 func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {
@@ -114,8 +115,8 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 		case d == nil:
 			return nil
 		case d.key != lengthKey:
-			// Of a hash nobody sees how much is different; of the density at the
-			// position of a chain one does.
+			// A hash does not show how large the difference is; the density at the position of a
+			// chain does.
 			if f != nil && f.state != nil && !f.done && isHash(d.a) && isHash(d.b) {
 				if err := f.restore(s.maker); err != nil {
 					return err
@@ -124,7 +125,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here%s", path, d.key, d.a, d.b,
 				roundingHint(d, makerOf(t.header), s.maker))
 		case t.draws > s.Draws:
-			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here: a study can be extended, and not shortened", path, d.key, d.a, d.b)
+			return fmt.Errorf("store: %s was made with other settings: %s is %s there and %s here: a study can be extended, but not shortened", path, d.key, d.a, d.b)
 		}
 		return nil
 	}
@@ -173,7 +174,7 @@ func compare(dir string, files []*file, s *study, l *layout) error {
 	return nil
 }
 
-// isHash tells whether a value is a hash of numbers, such as log_density.
+// isHash reports whether a value is a hash of numbers, such as log_density.
 func isHash(value string) bool {
 	_, err := strconv.ParseUint(value, 16, 64)
 	return err == nil && len(value) == 16

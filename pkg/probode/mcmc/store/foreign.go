@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A directory may hold files of others under the names of ours. Only plain files that
-// begin as the files of this package do are written to, and nothing is waited for.
+// A directory may contain files of other programs under the names that this package
+// uses. The package writes only to plain files that begin as its own files do, and
+// never waits for a file.
 
 // openForReading opens a plain file, or the one that a link leads to. A pipe or a
 // device, which could keep the reader waiting for ever, is an error.
@@ -21,7 +22,7 @@ func openForReading(path string) (*os.File, error) {
 }
 
 // openForWriting opens a plain file, or makes it. A link is an error, and so is a file
-// with a second name: either could be the way to somebody else's file.
+// with a second name, because both may lead to the file of another program.
 func openForWriting(path string) (*os.File, error) {
 	if _, err := plain(path, os.Lstat); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -41,7 +42,8 @@ func openForWriting(path string) (*os.File, error) {
 	return f, nil
 }
 
-// plain describes a file by stat, os.Stat or os.Lstat. What is no plain file is an error.
+// plain describes a file by stat, which is os.Stat or os.Lstat. It is an error if the
+// file is not a plain one.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -61,15 +63,16 @@ func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, er
 	return nil, fmt.Errorf("%s is %s and not a file of this study: move it away", path, what)
 }
 
-// begun reads the .part of a chain that has no state. Anything but a header, or the
-// beginning of one, is an error, since the chain would begin and overwrite it.
+// begun reads the .part of a chain that has no state. It is an error if the file holds
+// anything but a header or the beginning of one, since the chain would begin again and
+// overwrite it.
 func begun(f *os.File, partPath, statePath string) error {
 	t, err := scan(io.NewSectionReader(f, 0, 1<<62), everything, nil)
 	foreign := func(why string) error {
 		return fmt.Errorf("%s is not a file of this study (%s): move it away", partPath, why)
 	}
 	switch {
-	case len(t.header) == 0 && t.columns == nil: // not a whole line
+	case len(t.header) == 0 && t.columns == nil: // it has no complete line
 		first := make([]byte, min(t.size, maxFirst))
 		if _, e := f.ReadAt(first, 0); e != nil && !errors.Is(e, io.EOF) {
 			return e
@@ -89,8 +92,8 @@ func begun(f *os.File, partPath, statePath string) error {
 	return nil
 }
 
-// replaceable is an error for a file that must not be replaced, since it does not begin
-// with magic, as the files of this package do.
+// replaceable returns an error if a file must not be replaced, because it does not
+// begin with magic, as the files of this package do.
 func replaceable(path, magic string) error {
 	_, err := plain(path, os.Lstat)
 	if errors.Is(err, os.ErrNotExist) {

@@ -50,8 +50,8 @@ const (
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
-// A study is what all chains of a run have in common, and what is to be said of it
-// at the top of each file.
+// A study holds the settings that all chains of a run share, and the description that
+// each file begins with.
 type study struct {
 	mcmc.Settings
 	meta  []mcmc.Field
@@ -59,7 +59,7 @@ type study struct {
 	maker maker
 }
 
-// fields returns what is said at the top of the file of a chain.
+// fields returns the fields at the top of the file of a chain.
 func (s *study) fields(chain int) []mcmc.Field {
 	number := func(key string, v int) mcmc.Field { return mcmc.Field{Key: key, Value: strconv.Itoa(v)} }
 	out := []mcmc.Field{{Key: "format", Value: formatPrefix + strconv.Itoa(formatVersion)}}
@@ -76,8 +76,8 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// beginning returns a hash of the point where Start has the first chain begin: two
-// runs that begin in other places are not the same.
+// beginning returns a hash of the point at which Start places the first chain: two runs
+// that begin at different points are not the same.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
 	a.Floats(s.Start(0, mcmc.NewChain(0, s).Random()))
@@ -87,12 +87,12 @@ func beginning(s mcmc.Settings) string {
 // lengthKey is the setting that may grow: a study can be extended.
 const lengthKey = "num_samples"
 
-// ownKeys are those that Meta may not use: what this file writes, and what ArviZ
-// takes for a description of the rows.
+// ownKeys are the keys that Meta must not use: those that this file writes, and those
+// that ArviZ reads as a description of the rows.
 var ownKeys = strings.Fields(`format seed start chain num_chains num_samples num_warmup thin probode go arch rounding
 	num_stats num_params checksum save_warmup stan_version`)
 
-// checkMeta tells what is wrong with the caller's fields.
+// checkMeta returns an error if a field of the caller is not allowed.
 func checkMeta(meta []mcmc.Field) error {
 	for i, f := range meta {
 		letters := f.Key != "" && strings.IndexFunc(f.Key, func(r rune) bool {
@@ -102,7 +102,7 @@ func checkMeta(meta []mcmc.Field) error {
 		case !letters:
 			return fmt.Errorf("store: key %q in Options.Meta: want letters, digits and _ only", text.Clip(f.Key))
 		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
-			return fmt.Errorf("store: key %q in Options.Meta has a meaning of its own: want another one", f.Key)
+			return fmt.Errorf("store: key %q in Options.Meta is reserved: want another one", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
 			return fmt.Errorf("store: key %q is twice in Options.Meta", f.Key)
 		case !utf8.ValidString(f.Value):
@@ -122,7 +122,7 @@ func appendFields(buf []byte, fields []mcmc.Field) []byte {
 	return buf
 }
 
-// appendHeader writes all that comes before the draws.
+// appendHeader writes everything that comes before the draws.
 func (l *layout) appendHeader(buf []byte, fields []mcmc.Field) []byte {
 	buf = appendFields(appendFields(buf, fields), l.fields)
 	buf = append(buf, strings.Join(l.columns, ",")...)
@@ -148,12 +148,13 @@ func (l *layout) appendRow(buf []byte, x, generated []float64) []byte {
 	return buf
 }
 
-// printable tells whether a terminal shows the text and does nothing else.
+// printable reports whether a terminal shows the text without any other effect.
 func printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !text.IsPrintable(r) }) < 0
 }
 
-// counts names the counts of a chain in the order of the file.
+// counts returns the names of the counts of a chain, in the order of the file, and
+// pointers to them.
 func counts(burnIn, stats *mcmc.Stats) (keys []string, values []*int) {
 	for i, s := range []*mcmc.Stats{burnIn, stats} {
 		for j, m := range []*mcmc.Moves{&s.Moves, &s.Latent} {

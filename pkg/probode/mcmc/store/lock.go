@@ -11,9 +11,9 @@ import (
 
 var errLocked = errors.New("another process is at work on this chain")
 
-// lock reserves a chain for this process by a lock on the file path, which is made
-// for that alone. The system releases the lock when the process ends, even by a kill;
-// then the file stays, and the next process takes it over.
+// lock reserves a chain for this process by a lock on the file path, which has no other
+// purpose. The system releases the lock when the process ends, even if it is killed.
+// The file then remains, and the next process uses it again.
 func lock(path string) (*flock.Flock, error) {
 	switch info, err := plain(path, os.Lstat); {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
@@ -43,8 +43,9 @@ func lock(path string) (*flock.Flock, error) {
 
 // unlock releases a lock and removes its file.
 func unlock(l *flock.Flock) {
-	// Windows removes no open file. Elsewhere the file has to go before the lock
-	// does, or a file that another process has locked since would be removed.
+	// Windows does not remove an open file. On other systems the file must be removed
+	// before the lock is released; otherwise it could be a file that another process has
+	// locked by then.
 	if runtime.GOOS == "windows" {
 		defer os.Remove(l.Path())
 	} else {

@@ -42,10 +42,10 @@ func chainFiles(dir, suffix string) (paths []string, err error) {
 	return paths, nil
 }
 
-// A set gathers the files of the chains of one run.
+// A set collects the files of the chains of one run.
 type set struct {
-	where     string // named in errors
-	first     *table // the one added first, by which the others are judged
+	where     string // the place, for errors
+	first     *table // the first file, with which the others are compared
 	firstPath string
 	chains    []*table
 	paths     []string
@@ -73,7 +73,7 @@ func (s *set) add(path string, t *table) error {
 	return nil
 }
 
-// complete tells which chains are missing.
+// complete returns an error that names the chains that are missing.
 func (s *set) complete(unfinished []string) error {
 	if s.first == nil && len(unfinished) == 0 {
 		return fmt.Errorf("store: no chain-1.csv, chain-2.csv, … in %s", s.where)
@@ -81,7 +81,7 @@ func (s *set) complete(unfinished []string) error {
 	if s.first == nil {
 		return fmt.Errorf("store: no chain in %s is finished", s.where)
 	}
-	const most = 6 // of them are named
+	const most = 6 // the number of them that are named
 	var missing []string
 	n := 0
 	for k, t := range s.chains {
@@ -106,7 +106,7 @@ func (s *set) complete(unfinished []string) error {
 	return nil
 }
 
-// makers says which chains were begun by different versions; "" if it was one.
+// makers says which versions began which chains; "" if one version began all of them.
 func (s *set) makers() string {
 	var all []maker
 	var chains []string
@@ -133,9 +133,9 @@ func (s *set) makers() string {
 // are no draws, if a chain is missing or not finished, if a file is damaged, or if
 // the files are not of one run.
 //
-// Names are those that the caller of Run gave; quantities whose names end in
-// __ come first. Meta is Options.Meta but for its notes, which are in Notes with
-// what the kernels had to tell, see [Noter].
+// Names are those that the caller of Run gave; quantities whose names end in __ come
+// first. Meta is Options.Meta without its notes. These are in Notes, together with the
+// notes of the kernels: see [Noter].
 func Read(dir string) (*mcmc.Chains, error) {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -186,7 +186,7 @@ func Read(dir string) (*mcmc.Chains, error) {
 		out.Stats = append(out.Stats, c.after)
 	}
 	for _, f := range t.header[1:] {
-		if f.Key == "seed" { // the first that is not of Meta
+		if f.Key == "seed" { // the first field that does not belong to Meta
 			break
 		}
 		if f.Key == "note" {
@@ -208,12 +208,12 @@ func Read(dir string) (*mcmc.Chains, error) {
 	return out, nil
 }
 
-// Merge gathers in dst the chains of one run that Run has written to several
-// directories, as when every chain ran on a machine of its own. The files are
-// copied as they are, with the states by which a study can be extended; dst is made
-// if need be, and chains that it has already count as well. It is an error, and
-// nothing is copied, if a chain is missing, if a file is damaged, or if the files
-// are not of one run.
+// Merge collects in dst the chains of one run that Run has written to several
+// directories, for example if every chain ran on a machine of its own. It copies the
+// files without changes, and the states from which a study can be extended. It makes
+// dst if necessary; chains that are already in dst count as well. It is an error, and
+// nothing is copied, if a chain is missing, if a file is damaged, or if the files are
+// not of one run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {
@@ -253,7 +253,7 @@ func Merge(dst string, src ...string) error {
 		if filepath.Dir(path) == filepath.Clean(dst) {
 			continue
 		}
-		// The state first: one without draws is in nobody's way.
+		// The state comes first, because a state without draws does no harm.
 		err := copyFile(statePath(chainPath(dst, k)), statePath(path))
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			err = copyFile(chainPath(dst, k), path)

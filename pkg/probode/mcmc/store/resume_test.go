@@ -228,10 +228,10 @@ func TestResumeComparesNumbers(t *testing.T) {
 		want   []string
 	}{
 		{"another target", scaledWalkers(1.5, false), []string{"the log density at its position is", "the model, the solver or the sampler is not the one"}},
-		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "that is rounding"}},
+		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "this is an effect of rounding"}},
 		{"another sampler", func(int) mcmc.Kernel {
 			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Factor: 1.1}}, 0}
-		}, []string{"made again, lead to another"}},
+		}, []string{"repeated, lead to another"}},
 	} {
 		dir := stopped(t, s)
 		before := contents(t, dir)
@@ -263,7 +263,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 	s.Progress = nil
 	before := contents(t, dir)
 	err := run(context.Background(), scaledWalkers(1.5, true), dir, s)
-	if err == nil || !strings.Contains(err.Error(), "made again, lead to another") {
+	if err == nil || !strings.Contains(err.Error(), "repeated, lead to another") {
 		t.Errorf("another target that nobody evaluates: error %v", err)
 	}
 	same(t, "another target that nobody evaluates", contents(t, dir), before)

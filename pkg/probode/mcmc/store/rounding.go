@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A maker says what a file was made by. It is recorded; what decides whether a
-// chain can go on is the numbers themselves.
+// A maker names the versions and the processor that made a file. It is only recorded:
+// whether a chain can continue is decided by its numbers.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -28,12 +28,12 @@ func thisMaker(version string) maker {
 	}
 }
 
-// isMaker tells whether a key is one of those that say what a file was made by.
+// isMaker reports whether a key is one of those of a maker.
 func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }
 
-// String returns the maker as a sentence has it.
+// String returns the maker in the form in which it stands in a sentence.
 func (m maker) String() string {
 	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
 }
@@ -50,11 +50,10 @@ func makerOf(header []mcmc.Field) (m maker) {
 	return m
 }
 
-// rounding returns a hash of numbers of which the last digit depends on the
-// processor and on the build: of products and sums that are fused into one
-// operation where there is an instruction for it and the compiler may take it
-// (arm64, GOAMD64=v3), and of functions that have an implementation of their own
-// for some processors.
+// rounding returns a hash of numbers whose last digit depends on the processor and on
+// the build. Some are products and sums, which become one operation if there is an
+// instruction for it that the compiler may use (arm64, GOAMD64=v3). Others are values
+// of functions that are implemented separately for some processors.
 var rounding = sync.OnceValue(func() string {
 	a := mcmc.NewArchive(nil)
 	for i := range 64 {
@@ -75,16 +74,15 @@ var rounding = sync.OnceValue(func() string {
 //go:noinline
 func multiplyAdd(x, y, z float64) float64 { return x*y + z }
 
-// A change is how much numbers that were computed again differ from those that
-// were saved.
+// A change says how much numbers that were computed again differ from the saved ones.
 type change struct {
 	relative float64
-	was, is  float64 // where they differ most
+	was, is  float64 // the pair that differs most
 }
 
-// rounded is a relative difference that rounding explains: far above what some
-// thousand steps of a solver add up, and far below what another model, or another
-// value of a setting, makes.
+// rounded is the largest relative difference that rounding explains. It is far above
+// the rounding errors of some thousand steps of a solver, and far below the difference
+// that another model or setting makes.
 const rounded = 1e-9
 
 // changed compares numbers bit for bit. It returns nil if they are the same.
@@ -99,7 +97,7 @@ func changed(was, is []float64) *change {
 			continue
 		}
 		r := math.Abs(a-b) / math.Max(math.Abs(a), math.Abs(b))
-		if math.IsNaN(r) || math.IsInf(a-b, 0) { // one of them is no number, or infinite
+		if math.IsNaN(r) || math.IsInf(a-b, 0) { // one of them is NaN or infinite
 			r = math.Inf(1)
 		}
 		if c == nil || r > c.relative {
@@ -113,7 +111,7 @@ func changed(was, is []float64) *change {
 // those of this program.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
-		return "the model, the solver or the sampler is not the one that it was drawn with: go on with that, or begin in another directory"
+		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"
 	}
 	why := "the program has changed in the order of its operations"
 	if there[3] != here[3] {
@@ -121,5 +119,5 @@ func (c *change) cause(there, here maker) string {
 	} else if there[1] != here[1] {
 		why = "another version of Go rounds in another way"
 	}
-	return fmt.Sprintf("that is rounding: %s (there %v; here %v): go on where it was begun, or begin in another directory", why, there, here)
+	return fmt.Sprintf("this is an effect of rounding: %s (there %v; here %v): continue where the chain was begun, or begin in another directory", why, there, here)
 }

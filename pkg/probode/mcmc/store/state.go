@@ -8,32 +8,32 @@ import (
 	"math"
 )
 
-// A state is what a chain is resumed from, beside its draws.
+// A state holds everything from which a chain is resumed, apart from its draws.
 type state struct {
-	// Of the draws that the state knows of: the bytes behind the line of the
-	// columns, and checksums of these and of what comes before, but for the
-	// line with the number of draws, which may grow.
+	// The draws that the state counts: the bytes after the line of the columns, the
+	// checksum of these bytes, and the checksum of everything before them except the line
+	// with the number of draws, which may grow.
 	body             int64
 	bodyCRC, headCRC uint64
-	length           int64 // what that line says, at least
+	length           int64 // the least number in that line
 
-	// history says from which iteration on which other builds than that in
-	// the header have drawn the chain.
+	// history names the builds that continued the chain after the one in the header, each
+	// with its first iteration.
 	history []string
 
-	// density holds what an Evaluator says of the position.
+	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is all that the chain's future depends on, and turn the same some
-	// milliseconds earlier, from which these are replayed; empty if there were
-	// none.
+	// now is everything that the future of the chain depends on. turn is the same some
+	// milliseconds earlier; the iterations between the two are replayed. It is empty if
+	// there were none.
 	turn, now []byte
 }
 
 const (
-	// A file of a state is this word, the version of the format, the length
-	// of what follows, the fields of the state, and the CRC-64/ECMA of all
-	// that. Numbers are little-endian, slices begin with their length.
+	// A file of a state consists of this word, the version of the format, the length of
+	// the rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
+	// little-endian, slices begin with their length.
 	stateMagic   = "PROBODES"
 	stateVersion = 2
 	stateHead    = 24
@@ -67,7 +67,7 @@ func (s *state) encode() []byte {
 	return binary.LittleEndian.AppendUint64(out, crc64.Checksum(out, crcTable))
 }
 
-// decodeState undoes encode.
+// decodeState is the inverse of encode.
 func decodeState(data []byte) (*state, error) {
 	if len(data) < stateHead+stateFoot || string(data[:8]) != stateMagic {
 		return nil, errors.New("it is not the state of a chain, or ends too early")
@@ -113,7 +113,7 @@ func decodeState(data []byte) (*state, error) {
 	}
 	s.turn, s.now = slice(), slice()
 	if bad || len(rest) > 0 || s.body < 0 {
-		return nil, errors.New("it does not hold what the state of a chain holds")
+		return nil, errors.New("its contents are not those of the state of a chain")
 	}
 	return s, nil
 }

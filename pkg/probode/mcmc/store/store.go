@@ -2,8 +2,8 @@
 // killed, moved to another machine, resumed and extended.
 //
 // [Run] draws into a directory, [Merge] collects chains from several directories, and
-// [Read] reads them back. The files have the form of CmdStan's, which ArviZ, pandas and
-// R read as they are.
+// [Read] reads them back. The files have the format of CmdStan, which ArviZ, pandas and
+// R can read.
 package store
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Options say what Run writes beside the draws, and how often.
+// Options say what Run writes in addition to the draws, and how often it saves the
+// state.
 type Options struct {
 	// Meta describes the model and whatever else a reader of the draws should know.
 	// Each field becomes a comment line of the files, # key = value, which ArviZ
@@ -52,13 +53,12 @@ type Evaluator interface {
 
 // Run draws as mcmc.Run does and writes the draws to the files dir/chain-1.csv,
 // dir/chain-2.csv and so on, so that memory does not grow with the length of the run
-// and an interruption loses nothing. Run with the same arguments resumes what is in
-// dir. In the end the files are, to the last byte, those of a run without
-// interruption, whether it was stopped by ctx, by kill -9 or by a loss of power. A
-// chain does not depend on which other chains are drawn with it: see Settings.Only and
-// Merge.
+// and an interruption loses nothing. Run with the same arguments resumes the run in
+// dir. In the end the files are, to the last byte, those of a run without interruption,
+// whether it was stopped by ctx, by kill -9 or by a loss of power. A chain does not
+// depend on which other chains are drawn with it: see Settings.Only and Merge.
 //
-// The files have the form of CmdStan's; Read, ArviZ and pandas read them:
+// The files have the format of CmdStan. Read, ArviZ and pandas read them:
 //
 //	arviz.from_cmdstan(posterior="dir/chain-*.csv", log_likelihood="log_lik")
 //	pandas.read_csv("dir/chain-1.csv", comment="#")
@@ -81,14 +81,15 @@ type Evaluator interface {
 // made with other settings, names or fields of Meta; and if another process is at work
 // on a chain. Before a chain is resumed its log density is compared with the saved one,
 // see [Evaluator], and its last milliseconds are drawn again: the chain continues only
-// if all of it is the same, bit for bit. So a program that has changed elsewhere
-// resumes the chain of an earlier version, and a note in the file says so. A program
-// that computes other numbers does not, and the error says whether they differ as
-// those of another model or by rounding.
+// if all of it is the same, bit for bit. So a program that has changed, but computes
+// the same numbers, resumes the chain of an earlier version, and a note in the file
+// says so. A program that computes other numbers does not, and the error says whether
+// rounding can explain the difference.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
-// was saved before remains valid. So it is if settings are out of their range. Run panics if MinESS is set,
-// which would let the length of a chain depend on the others.
+// was saved before remains valid. It is also an error if a setting is out of its range.
+// Run panics if MinESS is set, because the length of a chain would then depend on the
+// others.
 func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, settings mcmc.Settings, o Options) error {
 	whole, err := settings.WithDefaults()
 	if err != nil {
@@ -111,8 +112,8 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		return fmt.Errorf("store: %w", err)
 	}
 
-	// First the chains are locked and their files read, then they are compared with
-	// the settings. Only then is anything written.
+	// First all chains are locked, their files are read, and the files are compared with
+	// the settings. Nothing is written before that.
 	var files []*file
 	defer func() {
 		for _, f := range files {
@@ -129,7 +130,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		f.every = o.Checkpoint
 		files, chains = append(files, f), append(chains, c)
 	}
-	var active []*file // of chains that are not finished
+	var active []*file // the chains that are not finished
 	for _, f := range files {
 		if f.done {
 			continue

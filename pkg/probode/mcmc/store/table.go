@@ -15,29 +15,29 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A table is what a file of draws says about itself.
+// A table holds the header, the counts and the checksums of a file of draws.
 type table struct {
 	header  []mcmc.Field
 	columns []string
 	rows    int
 	trailer []mcmc.Field
-	sealed  bool   // there is the line of a checksum
-	sum     uint64 // which says this
+	sealed  bool   // the file has a line with a checksum
+	sum     uint64 // the checksum in that line
 
 	size int64  // bytes read
-	crc  uint64 // of these, up to the line of the checksum
-	// Of the parts: all before the first draw but for the line that says how
-	// many there are to be; and what follows.
+	crc  uint64 // the checksum of the bytes before that line
+	// The two parts of the file: everything before the first draw, without the line that
+	// says how many draws there will be; and the rest.
 	headSize         int64
 	headCRC, bodyCRC uint64
 
 	samples                             int64 // iterations after burn-in
 	chain, chains, draws, stats, params int
 	burnIn, after                       mcmc.Stats
-	names                               []string // of the columns, as the caller had them
+	names                               []string // of the columns, as the caller gave them
 }
 
-// body returns the number of bytes behind the line of the columns.
+// body returns the number of bytes after the line of the columns.
 func (t *table) body() int64 { return t.size - t.headSize }
 
 // get returns the value of a field in the header, "" if there is none.
@@ -53,10 +53,10 @@ func (t *table) get(key string) string {
 // everything is a limit for scan.
 const everything = -1
 
-// scan reads a file of draws, or as much of it as there is; no more than the given
-// number of bytes behind the line of the columns, unless that is everything. Each
-// draw is passed to row, if that is not nil, in the form of the file. With an error
-// comes what was read before it.
+// scan reads a file of draws, which need not be complete. It reads at most the given
+// number of bytes after the line of the columns, or all of them if that is everything.
+// It passes each draw to row, if row is not nil, in the form of the file. With an error
+// it returns what it read before it.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -80,16 +80,16 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 			return t, err
 		}
 		whole := err == nil
-		if err := t.line(line, whole, row); err != nil || !whole { // the end, or a line that was not written to its end
+		if err := t.line(line, whole, row); err != nil || !whole { // the end, or an incomplete line
 			return t, err
 		}
 	}
 }
 
-// maxFirst is more than the first line of a file of draws has.
+// maxFirst is more characters than the first line of a file of draws has.
 const maxFirst = 200
 
-// line takes in one line.
+// line processes one line of the file.
 func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) error) (err error) {
 	t.size += int64(len(line))
 	content, comment := bytes.CutPrefix(bytes.TrimSuffix(line, []byte("\n")), []byte("# "))
@@ -136,7 +136,7 @@ func (t *table) line(line []byte, whole bool, row func(t *table, line []byte) er
 	return nil
 }
 
-// field takes in what a comment line says.
+// field stores the content of a comment line.
 func (t *table) field(content string) error {
 	key, value, ok := strings.Cut(content, " = ")
 	if !ok || !printable(content) {
@@ -165,7 +165,7 @@ func checkFormat(key, value string) error {
 	return nil
 }
 
-// interpret takes the numbers out of the header.
+// interpret reads the numbers in the header.
 func (t *table) interpret() error {
 	if len(t.header) == 0 {
 		return fmt.Errorf("no header, want format = %s%d in the first line", formatPrefix, formatVersion)
@@ -206,7 +206,7 @@ func (t *table) interpret() error {
 	return nil
 }
 
-// check tells why a file is not a whole one.
+// check returns an error if the file is not complete.
 func (t *table) check() error {
 	switch {
 	case t.columns == nil || !t.sealed:

@@ -25,13 +25,14 @@ import (
 //
 // Its groups are posterior, with the parameters and the generated quantities;
 // sample_stats, with the quantities whose names end in __, without that ending; and
-// log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are
-// any. Every variable has the dimensions chain and draw, and those of its indices.
-// Names are those of the columns of a file, see Run; where one had to be changed,
-// the attribute long_name has the original. Numbers are 64-bit, neither rounded nor compressed.
+// log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are any.
+// Every variable has the dimensions chain and draw, and those of its indices. Names are
+// those of the columns of a file: see Run. If a name had to be changed, the attribute
+// long_name has the original. Numbers are 64-bit, neither rounded nor compressed.
 //
-// The folder must not be there; it appears when all of it is written. It is an error
-// if the draws have weights, which ArviZ would not heed.
+// The folder appears when all of it is written. If it exists, it must be a store that
+// WriteZarr wrote, and is replaced. It is an error if the draws have weights, which
+// ArviZ would ignore.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with
 // the consolidated metadata of Zarr for Python and the names of dimensions of xarray.
@@ -74,7 +75,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if !old {
 		return atomicfile.Rename(tmp, dir)
 	}
-	// A directory does not replace another one by a rename: the old one steps aside.
+	// A rename does not replace a directory, so the old one gets another name first.
 	aside := tmp + ".old"
 	if err := atomicfile.Rename(dir, aside); err != nil {
 		return err
@@ -88,8 +89,8 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognizes its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether WriteZarr has written the store dir. Anything else of that
-// name is an error.
+// ownZarr reports whether WriteZarr has written the store dir. It is an error if
+// anything else has that name.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,14 +109,14 @@ func ownZarr(dir string) (bool, error) {
 // A zarr is a store that is being written.
 type zarr struct {
 	root     string
-	metadata map[string]any // of all its files that are no numbers, by path
+	metadata map[string]any // of all its files that are not numbers, by path
 }
 
-// A variable is an array of a group: columns[k] is the column, as a row of a file has
-// it, of element k in the order of rows.
+// A variable is an array of a group. columns[k] is the column of a file that holds
+// element k, in row-major order.
 type variable struct {
 	name, original string
-	shape          []int // behind chain and draw
+	shape          []int // of the dimensions after chain and draw
 	columns        []int
 }
 
@@ -160,7 +161,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// variables gathers the columns that make up arrays.
+// variables collects the columns that form arrays.
 func (l *layout) variables(c *mcmc.Chains) []variable {
 	var out []variable
 	at := map[string]int{}
@@ -182,7 +183,7 @@ func (l *layout) variables(c *mcmc.Chains) []variable {
 		}
 		index := make([]int, len(parts)-1)
 		for j, p := range parts[1:] {
-			index[j], _ = strconv.Atoi(p) // columnNames leaves a dot nowhere else
+			index[j], _ = strconv.Atoi(p) // columnNames leaves a dot only before an index
 			out[i].shape[j] = max(out[i].shape[j], index[j])
 		}
 		indices[parts[0]] = append(indices[parts[0]], index)
@@ -212,7 +213,7 @@ func (z *zarr) group(name string, attributes map[string]any) error {
 	return errors.Join(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
 }
 
-// json writes a file that describes something.
+// json writes a file of metadata.
 func (z *zarr) json(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -254,7 +255,7 @@ func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains
 	for i, n := range v.shape {
 		name := fmt.Sprintf("%s_dim_%d", v.name, i)
 		for slices.ContainsFunc(all, func(o variable) bool { return o.name == name }) {
-			name += "_" // a variable of that name would be taken for its coordinate
+			name += "_" // xarray would take a variable of that name for a coordinate
 		}
 		dimensions = append(dimensions, name)
 		if err := z.counted(group+"/"+name, name, n); err != nil {
