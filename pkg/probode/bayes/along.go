@@ -23,9 +23,9 @@ func (s *Surface) along(x []float64) bool {
 	}
 	s.place(x)
 	slopes, directions := make([]float64, d), make([]float64, d*d)
-	for k, t := range s.e.transforms {
-		slopes[k] = t.slope(x[k])
-		directions[k*d+k] = slopes[k]
+	s.e.Slopes(slopes, x)
+	for k, v := range slopes {
+		directions[k*d+k] = v
 	}
 	dst := make([]float64, len(s.e.fit)*d)
 	if !s.e.along(dst, s.theta, directions) && !s.lend(dst, directions) {

@@ -205,6 +205,13 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 	return lp
 }
 
+// Slopes writes dθ/du at the unconstrained u to dst.
+func (e *Density) Slopes(dst, u []float64) {
+	for k, t := range e.transforms {
+		dst[k] = t.slope(u[k])
+	}
+}
+
 // Unconstrain is the inverse of Constrain. It is an error if theta is not inside
 // the support of the prior.
 func (e *Density) Unconstrain(u, theta []float64) error {

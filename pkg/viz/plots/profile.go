@@ -8,18 +8,18 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// LogLikelihoodProfile returns a figure of the log likelihood by several solvers along
+// LogLikelihoodProfile returns a figure of the log likelihood by several setups along
 // a line through one parameter. The upper panel shows the log likelihood, the lower one
-// its difference from that of the last solver, the reference, in which jumps can be
+// its difference from that of the last setup, the reference, in which jumps can be
 // seen.
 func LogLikelihoodProfile(p *certify.Profile) viz.Figure {
 	x := viz.Axis{Label: p.Param}
 	all := viz.Panel{Title: "log likelihood", X: x, Y: viz.Axis{Label: "log p(Y | θ)"}}
-	last := len(p.Solvers) - 1
-	rest := viz.Panel{Title: fmt.Sprintf("difference from %v, zero in the middle", p.Solvers[last]), X: x, Y: viz.Axis{Label: "difference"}}
+	last := len(p.Setups) - 1
+	rest := viz.Panel{Title: fmt.Sprintf("difference from %v, zero in the middle", p.Setups[last]), X: x, Y: viz.Axis{Label: "difference"}}
 	dashes := []viz.Dash{viz.Solid, viz.Dashed, viz.DashDotted, viz.Dotted}
-	for i, s := range p.Solvers {
-		line := viz.Line{Name: s.String(), X: p.X, Y: p.LogLikelihood[i], Width: 1.4, Dash: dashes[i%len(dashes)]}
+	for i, s := range p.Setups {
+		line := viz.Line{Name: s, X: p.X, Y: p.LogLikelihood[i], Width: 1.4, Dash: dashes[i%len(dashes)]}
 		all.Layers = append(all.Layers, line)
 		if i == last {
 			break

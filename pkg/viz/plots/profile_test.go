@@ -8,11 +8,11 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// The lower panel holds what each solver differs from the last, zero in the middle;
+// The lower panel holds what each setup differs from the last, zero in the middle;
 // a point that could not be solved is left out.
 func TestLogLikelihoodProfile(t *testing.T) {
 	p := &certify.Profile{
-		Param: "k", X: []float64{1, 2, 3}, Solvers: []certify.Solver{{StepSize: 0.5}, {Accurate: true}},
+		Param: "k", X: []float64{1, 2, 3}, Setups: []string{"RK4, h = 0.5", "reference"},
 		LogLikelihood: [][]float64{{-3, -1, math.NaN()}, {-4, -3, -5}},
 	}
 	f := LogLikelihoodProfile(p)
@@ -26,8 +26,8 @@ func TestLogLikelihoodProfile(t *testing.T) {
 	if _, err := viz.PNG(f); err != nil {
 		t.Error(err)
 	}
-	p.Solvers, p.LogLikelihood = p.Solvers[:1], p.LogLikelihood[:1]
+	p.Setups, p.LogLikelihood = p.Setups[:1], p.LogLikelihood[:1]
 	if f := LogLikelihoodProfile(p); len(f.Panels) != 1 {
-		t.Errorf("one solver: %d panels", len(f.Panels))
+		t.Errorf("one setup: %d panels", len(f.Panels))
 	}
 }

@@ -22,7 +22,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	}
 	for _, i := range a.Asked {
 		if c := a.Steps[i].Certificate; c != nil && len(c.Modes) > 0 {
-			solver = c.Reference.String()
+			solver = c.Reference
 		}
 	}
 	if a.Largest > 0 {
@@ -54,7 +54,15 @@ func (a *Report) WriteJSON(w io.Writer) error {
 
 func (a *Report) jsonStep(i int) object {
 	st := &a.Steps[i]
-	h, rtol, atol := st.solver().Sizes()
+	h, rtol, atol := math.NaN(), math.NaN(), math.NaN()
+	if st.StepSize > 0 {
+		h = st.StepSize
+	} else {
+		rtol = st.Tolerance.Relative
+		if len(st.Tolerance.Absolute) == 1 {
+			atol = st.Tolerance.Absolute[0]
+		}
+	}
 	failure, certificate, needed := any(nil), any(nil), math.NaN()
 	if st.Err != "" {
 		failure = st.Err

@@ -131,7 +131,7 @@ func TestJSONIsAsDocumented(t *testing.T) {
 	all := certify.Certificates{Model: "m", Threshold: 0.1}
 	var err error
 	ctx, p, c := context.Background(), assessPosterior(0.25), certify.Settings{Modes: [][]float64{{1}}}
-	if all.All, err = certify.Each(ctx, p, []certify.Solver{{StepSize: 0.25}, {Tolerance: probode.Tolerance{Relative: 1e-3}}}, c); err != nil {
+	if all.All, err = certify.Each(ctx, p, []probode.Setup{{Mesh: probode.Uniform(0.25)}, {Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-3}}}}, c); err != nil {
 		t.Fatal(err)
 	}
 	if all.Enough, err = certify.LargestEnough(ctx, p, certify.EnoughSettings{Settings: c, Number: 5}); err != nil {

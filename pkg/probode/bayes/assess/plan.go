@@ -203,7 +203,7 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	}
 	for _, by := range []float64{1e-2, 1e-4, 1e-6} {
 		q := pl.frozen(f, mode)
-		q.Mesh = probode.Frozen{Tolerance: st.solver().Sized(math.Max(by*st.Size(), 1e-13)).Tolerance}
+		q.Setup = certify.Sized(q.Setup, math.Max(by*st.Size(), 1e-13))
 		out = append(out, q)
 	}
 	return out
@@ -219,18 +219,22 @@ func (pl *plan) search(from [][]float64) bayes.ModeSearch {
 	return bayes.ModeSearch{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 }
 
-// solver is the solver of deterministic inference, with the method of the posterior.
-func (st *Step) solver() certify.Solver {
-	return certify.Solver{StepSize: st.StepSize, Tolerance: st.Tolerance}
+// setup is how deterministic inference at a step solves the equations.
+func (pl *plan) setup(st *Step) probode.Setup {
+	s := probode.Setup{Method: pl.p.Method, Mesh: probode.Adaptive{Tolerance: st.Tolerance}}
+	if st.StepSize > 0 {
+		s.Mesh = pl.p.WithStepSize(st.StepSize).Mesh
+	}
+	return s
 }
 
-// reference is the accurate solver.
-func (pl *plan) reference() certify.Solver {
+// reference is the accurate Setup.
+func (pl *plan) reference() probode.Setup {
 	if by := pl.s.Accurate; by.StepSize() > 0 {
-		return certify.Solver{Method: by.Method, StepSize: by.StepSize()}
+		return by
 	}
 	by, _ := pl.s.Accurate.Mesh.(reference.Accurate)
-	return certify.Solver{Accurate: true, Tolerance: by.Tolerance}
+	return probode.Setup{Mesh: by}
 }
 
 // setting says how p is solved.

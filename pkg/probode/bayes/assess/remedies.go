@@ -138,13 +138,14 @@ func (a *assessment) tryOthers() error {
 	}
 	a.accurateSeconds = c.Seconds(a.plan.reference())
 	// Any solver that is accurate enough needs about as many solves for 1000 effective draws.
-	solves := fine.cost() / c.Seconds(a.out.Steps[a.finest()].solver())
+	solves := fine.cost() / c.Seconds(a.plan.setup(&a.out.Steps[a.finest()]))
 	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	var others []certify.Solver
+	var others []probode.Setup
 	var seeds []uint64
-	for n, s := range []certify.Solver{{Method: probode.RungeKutta{}}, {Method: dp}, {Method: probode.AdamsMoulton{Steps: 1}},
-		{Method: dp, Tolerance: probode.Tolerance{Relative: 1}}} {
-		if s.Method.String() != a.out.Method || s.Controlled() != a.out.controlled() {
+	equal := a.p.WithStepSize(1).Mesh
+	for n, s := range []probode.Setup{{Method: probode.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: probode.AdamsMoulton{Steps: 1}, Mesh: equal},
+		{Method: dp, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1}}}} {
+		if s.Method.String() != a.out.Method || (s.StepSize() == 0) != a.out.controlled() {
 			others, seeds = append(others, s), append(seeds, a.seed(3000, uint64(n)))
 		}
 	}
@@ -154,15 +155,16 @@ func (a *assessment) tryOthers() error {
 		return a.ctx.Err()
 	}
 	for n, enough := range all {
+		by := certify.Sized(others[n], enough.At.Size)
 		if !enough.Found {
 			continue
 		}
-		t := trial{kind: "other solver", name: enough.Solver.String(), predicted: Remedy{
-			Kind: "other solver", Name: fmt.Sprintf("%v (predicted)", enough.Solver), Bias: enough.At.Shift, Ratio: math.NaN(),
-			Seconds: solves * c.Seconds(enough.Solver), Note: notePredicted,
+		t := trial{kind: "other solver", name: enough.Setup, predicted: Remedy{
+			Kind: "other solver", Name: enough.Setup + " (predicted)", Bias: enough.At.Shift, Ratio: math.NaN(),
+			Seconds: solves * c.Seconds(by), Note: notePredicted,
 		}}
 		if t.predicted.Seconds < 2*fine.cost() {
-			a.sampleOther(&t, enough.Solver, seeds[n])
+			a.sampleOther(&t, by, seeds[n])
 		}
 		a.tried = append(a.tried, t)
 	}
@@ -171,12 +173,8 @@ func (a *assessment) tryOthers() error {
 
 // sampleOther samples with another method, which may have modes of its own. If it fails,
 // the effect stays predicted.
-func (a *assessment) sampleOther(t *trial, by certify.Solver, seed uint64) {
-	q := a.at(by.StepSize)
-	q.Method = by.Method
-	if by.Controlled() {
-		q.Mesh = probode.Adaptive{Tolerance: by.Tolerance}
-	}
+func (a *assessment) sampleOther(t *trial, by probode.Setup, seed uint64) {
+	q := a.p.SolvedBy(by)
 	var err error
 	if q.Modes, err = q.FindModes(a.ctx, a.search(a.modes.known)); err != nil {
 		return

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
@@ -126,7 +127,7 @@ func (a *assessment) certify() error {
 		}
 	}
 	a.certifier = c
-	var ends []certify.Solver
+	var ends []probode.Setup
 	for i := range a.out.Steps {
 		st := &a.out.Steps[i]
 		// A climb by the reference from a phantom of the step ends far away.
@@ -136,14 +137,14 @@ func (a *assessment) certify() error {
 				own = append(own, m.Theta)
 			}
 		}
-		if st.Certificate, err = c.Compare(st.solver(), own); err != nil {
+		if st.Certificate, err = c.Compare(a.plan.setup(st), own); err != nil {
 			if a.ctx.Err() != nil {
 				return err
 			}
 			st.Certificate = nil
 		}
 		if i == 0 || i == a.finest() {
-			ends = append(ends, st.solver())
+			ends = append(ends, a.plan.setup(st))
 		}
 	}
 	a.out.Profile = c.Profile(ends...)

@@ -30,9 +30,13 @@ package certify
 // that were checked. Above D = ½ the shift is no longer linear, and nothing is
 // certified.
 type Certificate struct {
-	Coarse, Reference Solver
-	Names             []string // of all parameters, as in Theta
-	Params            []string // of the assessed parameters, as in Shift
+	Setup, Reference string   // how the equations were solved, in words
+	Names            []string // of all parameters, as in Theta
+	Params           []string // of the assessed parameters, as in Shift
+
+	Method             string  // of Setup
+	StepSize           float64 // of Setup; zero under error control
+	Relative, Absolute float64 // tolerances of Setup; zero for equal steps, and for several absolute ones
 
 	// Modes are the modes of the reference's posterior that were checked.
 	Modes []AtMode

@@ -72,8 +72,7 @@ func TestCertificateLinear(t *testing.T) {
 		var delta mat.VecDense
 		delta.MulVec(&cov, score)
 
-		c, err := certify.Run(context.Background(), linearModel(bayes.Known(sigma)), certify.Settings{
-			Coarse: certify.Solver{StepSize: h}, Modes: [][]float64{{-1, 2}}})
+		c, err := certify.Run(context.Background(), withStep(linearModel(bayes.Known(sigma)), h), certify.Settings{Modes: [][]float64{{-1, 2}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +110,7 @@ func TestCertificateLinear(t *testing.T) {
 func TestCertificateNoiseScale(t *testing.T) {
 	p := linearModel(bayes.Unknown("sigma"))
 	const h = 0.02
-	c, err := certify.Run(context.Background(), p, certify.Settings{Coarse: certify.Solver{StepSize: h}})
+	c, err := certify.Run(context.Background(), withStep(p, h), certify.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +231,7 @@ func TestCertificateDragons(t *testing.T) {
 	if answer := c.Answer(0.1); !strings.Contains(answer, "(49.11, 4.911) that is none of the reference's") {
 		t.Errorf("answer %s", answer)
 	}
-	one, err := certify.Run(context.Background(), p, certify.Settings{Modes: [][]float64{{10, 1}}, Coarse: certify.Solver{StepSize: 0.125}})
+	one, err := certify.Run(context.Background(), withStep(p, 0.125), certify.Settings{Modes: [][]float64{{10, 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +244,7 @@ func TestCertificateDragons(t *testing.T) {
 func TestCertificateRefuses(t *testing.T) {
 	ctx := context.Background()
 	p := linearModel(bayes.Known(0.01))
-	c, err := certify.Run(ctx, p, certify.Settings{Coarse: certify.Solver{StepSize: 0.5}})
+	c, err := certify.Run(ctx, withStep(p, 0.5), certify.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,8 +252,8 @@ func TestCertificateRefuses(t *testing.T) {
 		t.Errorf("D = %g: %s", c.Modes[0].D, c.Answer(100))
 	}
 	// A reference that is itself too far off.
-	poor := certify.Solver{StepSize: 0.1}
-	if c, err = certify.Run(ctx, p, certify.Settings{Coarse: certify.Solver{StepSize: 0.05}, Reference: &poor}); err != nil {
+	poor := probode.Setup{Mesh: probode.Uniform(0.1)}
+	if c, err = certify.Run(ctx, withStep(p, 0.05), certify.Settings{Reference: poor}); err != nil {
 		t.Fatal(err)
 	}
 	if c.Certified(0.4) || !strings.Contains(c.Answer(0.4), "error of its own") {
@@ -328,7 +327,7 @@ func TestCertificateColumn(t *testing.T) {
 	for _, h := range []float64{0.1, 0.025} {
 		var both [2]certify.AtMode
 		for i, p := range []*bayes.Posterior{p, &q} {
-			c, err := certify.Run(context.Background(), p, certify.Settings{Coarse: certify.Solver{StepSize: h}})
+			c, err := certify.Run(context.Background(), withStep(p, h), certify.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -69,7 +69,7 @@ func TestCertifyImpossibleCounts(t *testing.T) {
 	p.Experiments[0].Problem.Events = []probode.Event{{Time: 2}}
 	early := *p
 	early.Method = probode.AdamsMoulton{}
-	c, err := certify.Run(context.Background(), &early, certify.Settings{Modes: [][]float64{{1.5}}, Coarse: certify.Solver{StepSize: 0.5}})
+	c, err := certify.Run(context.Background(), withStep(&early, 0.5), certify.Settings{Modes: [][]float64{{1.5}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 // EnoughSettings says what LargestEnough searches for.
 type EnoughSettings struct {
-	Settings // Coarse gives the method, and whether to search for a step size or a tolerance
+	Settings
 
 	// Threshold is the shift, in posterior standard deviations, that does not
 	// matter; zero means 0.1.
@@ -34,11 +34,14 @@ type EnoughSettings struct {
 
 // Enough is the answer of LargestEnough.
 type Enough struct {
-	// Solver is the largest setting that is enough, and At its numbers; both are zero
-	// values if none is.
-	Solver Solver
-	At     Level
-	Found  bool
+	// Found says that a step size or tolerance is enough. Setup is the largest one in
+	// words, and At are its numbers.
+	Found bool
+	Setup string
+	At    Level
+
+	StepSize           float64 // of Setup; zero under error control
+	Relative, Absolute float64 // tolerances of Setup; zero for equal steps, and for several absolute ones
 
 	// Levels are all settings that were tried, the largest first, and Draws the number
 	// of points, modes included, at which each was tried.
@@ -60,10 +63,9 @@ type Level struct {
 // most is the share of draws at which a level must be small enough.
 const most = 0.95
 
-// LargestEnough searches for the largest step size, or tolerance if s.Coarse.Tolerance is
-// not zero, with which the shift of every parameter stays below the threshold at the
-// modes and at draws around them. The absolute tolerance keeps its ratio to the relative
-// one.
+// LargestEnough searches for the largest step size, or tolerance if the mesh of p has one,
+// with which the shift of every parameter stays below the threshold at the modes and at
+// draws around them. The absolute tolerance keeps its ratio to the relative one.
 //
 // The search goes down by factors of two, or √10 in a tolerance, from a fifth of the
 // shortest span or 0.1. Since errors need not fall steadily, it ends at the third
@@ -77,10 +79,10 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		return nil, err
 	}
 	if s.Modes == nil {
-		if s.Modes, err = c.search(s.Settings); err != nil {
+		if s.Modes, err = c.search(p.Setup, s.Seed); err != nil {
 			return nil, err
 		}
-		found, err := c.searchReference(s.Settings, s.Modes)
+		found, err := c.searchReference(s.Modes, s.Seed)
 		if err != nil {
 			return nil, err
 		}
@@ -89,15 +91,15 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	if err := c.climbAll(s.Modes); err != nil {
 		return nil, err
 	}
-	all, err := c.Enough(s, s.Coarse)
+	all, err := c.Enough(s, p.Setup)
 	if err != nil {
 		return nil, err
 	}
 	return all[0], nil
 }
 
-// Enough is LargestEnough at the modes of c, for several solvers at the same draws.
-func (c *Certifier) Enough(s EnoughSettings, solvers ...Solver) ([]*Enough, error) {
+// Enough is LargestEnough at the modes of c, for several setups at the same draws.
+func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	s.Number = cmp.Or(s.Number, 50)
 	points, lost, err := c.points(s)
@@ -105,10 +107,9 @@ func (c *Certifier) Enough(s EnoughSettings, solvers ...Solver) ([]*Enough, erro
 		return nil, err
 	}
 	var out []*Enough
-	for _, coarse := range solvers {
-		s.Coarse = coarse
+	for _, coarse := range setups {
 		e := &Enough{Draws: len(points), Lost: lost}
-		if err := c.largest(s, points, e); err != nil {
+		if err := c.largest(s, coarse.Or(c.p.Setup), points, e); err != nil {
 			return nil, err
 		}
 		out = append(out, e)
@@ -117,10 +118,10 @@ func (c *Certifier) Enough(s EnoughSettings, solvers ...Solver) ([]*Enough, erro
 }
 
 // largest searches for the largest setting that is enough at the points.
-func (c *Certifier) largest(s EnoughSettings, points []point, out *Enough) error {
-	p := c.p
+func (c *Certifier) largest(s EnoughSettings, coarse probode.Setup, points []point, out *Enough) error {
+	_, controlled := tolerance(coarse)
 	try := func(size float64) (Level, error) {
-		l, err := c.level(s.Coarse, size, points, out.Lost)
+		l, err := c.level(Sized(coarse, size), size, points, out.Lost)
 		l.Enough = l.Shift < s.Threshold && l.D <= limitD
 		if s.Strict {
 			l.Enough = l.Enough && l.D < s.Threshold
@@ -128,8 +129,9 @@ func (c *Certifier) largest(s EnoughSettings, points []point, out *Enough) error
 		out.Levels = append(out.Levels, l)
 		return l, err
 	}
-	size, factor, least := shortest(p)/5, 2.0, shortest(p)/1e5
-	if s.Coarse.Controlled() {
+	shortest, _ := spans(c.p)
+	size, factor, least := shortest/5, 2.0, shortest/1e5
+	if controlled {
 		size, factor, least = 0.1, math.Sqrt(10), 1e-13
 	}
 	passed := 0
@@ -151,7 +153,7 @@ func (c *Certifier) largest(s EnoughSettings, points []point, out *Enough) error
 	if passed == 3 && above > 0 {
 		for range 3 {
 			mid := math.Sqrt(best * above)
-			if s.Coarse.Controlled() { // two digits are enough of a tolerance
+			if controlled { // two digits are enough of a tolerance
 				mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
 			}
 			l, err := try(mid)
@@ -167,38 +169,17 @@ func (c *Certifier) largest(s EnoughSettings, points []point, out *Enough) error
 	}
 	slices.SortFunc(out.Levels, func(a, b Level) int { return cmp.Compare(b.Size, a.Size) })
 	if passed == 3 {
-		out.Found, out.Solver = true, s.Coarse.Sized(best)
-		if out.Solver.Method == nil {
-			out.Solver.Method = p.Method
-		}
+		found := Sized(coarse, best)
+		out.Found, out.Setup = true, describe(found)
+		out.StepSize, out.Relative, out.Absolute = sizes(found)
 		out.At = out.Levels[slices.IndexFunc(out.Levels, func(l Level) bool { return l.Size == best })]
 	}
 	return nil
 }
 
-// Sized returns s with another step size, or its tolerances scaled to a relative one (the
-// largest absolute one if that is zero) of size.
-func (s Solver) Sized(size float64) Solver {
-	if !s.Controlled() {
-		s.StepSize = size
-		return s
-	}
-	t := s.Tolerance
-	unit := t.Relative
-	if unit == 0 {
-		unit = slices.Max(t.Absolute)
-	}
-	s.Tolerance.Relative = t.Relative / unit * size
-	s.Tolerance.Absolute = slices.Clone(t.Absolute)
-	for k := range t.Absolute {
-		s.Tolerance.Absolute[k] *= size / unit
-	}
-	return s
-}
-
 // A point is a θ with the posterior by the reference expanded there.
 type point struct {
-	at   *linearised
+	at   *expansion
 	mode int  // index of the nearest mode
 	is   bool // the mode itself
 }
@@ -222,7 +203,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 		return nil, 0, fmt.Errorf("certify: no mode of the posterior by %v was reached", c.reference)
 	}
 	modes := slices.Clone(points)
-	near := func(u []float64, at *linearised) float64 {
+	near := func(u []float64, at *expansion) float64 {
 		v := mat.NewVecDense(len(u), nil)
 		for k := range u {
 			v.SetVec(k, (u[k]-at.X[k])/at.sd[k])
@@ -230,7 +211,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 		return mat.Norm(v, 2)
 	}
 	add := func(u []float64) error {
-		l, err := linearise(c.fine, c.by, u, modes[0].at.widths())
+		l, err := expand(c.fine, u, modes[0].at.widths())
 		if c.ctx.Err() != nil {
 			return c.ctx.Err()
 		}
@@ -251,7 +232,7 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 	}
 	for _, theta := range s.Draws {
 		u := make([]float64, len(theta))
-		if len(theta) != len(c.p.Params) || c.by.Unconstrain(u, theta) != nil {
+		if len(theta) != len(c.p.Params) || c.fine.density.Unconstrain(u, theta) != nil {
 			return nil, 0, fmt.Errorf("certify: draw %v: want %d numbers inside the support of the prior", format4(theta), len(c.p.Params))
 		}
 		if err := add(u); err != nil {
@@ -298,9 +279,9 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 }
 
 // level tries one size at all points.
-func (c *Certifier) level(s Solver, size float64, points []point, lost int) (Level, error) {
+func (c *Certifier) level(s probode.Setup, size float64, points []point, lost int) (Level, error) {
 	out := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
-	x, err := newExpecter(c.ctx, c.p, s.Sized(size))
+	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {
 		if c.ctx.Err() != nil {
 			return out, err
@@ -322,7 +303,7 @@ func (c *Certifier) level(s Solver, size float64, points []point, lost int) (Lev
 				most = max(most, math.Abs(shift[k]))
 			}
 			if q.is && q.at.misfits() {
-				pull, err := q.at.pull(x, c.by, shift)
+				pull, err := q.at.pull(x, shift)
 				if c.ctx.Err() != nil {
 					return out, c.ctx.Err()
 				} else if err != nil {

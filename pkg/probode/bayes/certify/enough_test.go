@@ -24,7 +24,7 @@ func TestLargestEnoughStep(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	worst := func(h float64) (w float64) {
-		c, err := certify.Run(context.Background(), p, certify.Settings{Modes: modes, Coarse: certify.Solver{StepSize: h}})
+		c, err := certify.Run(context.Background(), withStep(p, h), certify.Settings{Modes: modes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestLargestEnoughStep(t *testing.T) {
 		}
 		return w
 	}
-	h := e.Solver.StepSize
+	h := e.StepSize
 	if at := worst(h); math.Abs(at-e.At.Shift) > 1e-4 || at >= 0.1 {
 		t.Errorf("h = %g: shift %g, the certificate says %g", h, e.At.Shift, at)
 	}
@@ -48,19 +48,18 @@ func TestLargestEnoughStep(t *testing.T) {
 func TestLargestEnoughTolerance(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
 	for _, m := range []probode.Method{probode.RungeKutta{Tableau: probode.DormandPrince}, methods.Radau{}} {
-		e, err := certify.LargestEnough(context.Background(), p, certify.EnoughSettings{
-			Settings:  certify.Settings{Modes: [][]float64{{0.5, 1}}, Coarse: certify.Solver{Method: m, Tolerance: probode.Tolerance{Relative: 1e-3, Absolute: []float64{1e-4}}}},
+		e, err := certify.LargestEnough(context.Background(), p.SolvedBy(controlled(m, probode.Tolerance{Relative: 1e-3, Absolute: []float64{1e-4}})), certify.EnoughSettings{
+			Settings:  certify.Settings{Modes: [][]float64{{0.5, 1}}},
 			Threshold: 1e-3, Strict: true, Number: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tol := e.Solver.Tolerance
-		if !e.Found || math.Abs(tol.Absolute[0]/tol.Relative-0.1) > 1e-12 || !(e.At.D < 1e-3) {
+		if !e.Found || math.Abs(e.Absolute/e.Relative-0.1) > 1e-12 || !(e.At.D < 1e-3) {
 			t.Errorf("%v: %+v", m, e)
 		}
 		for _, l := range e.Levels {
-			if l.Size < tol.Relative && !l.Enough {
-				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, tol.Relative, l.Size, l.D)
+			if l.Size < e.Relative && !l.Enough {
+				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, e.Relative, l.Size, l.D)
 			}
 		}
 	}

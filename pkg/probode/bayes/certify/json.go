@@ -1,9 +1,7 @@
 package certify
 
 import (
-	"fmt"
 	"io"
-	"math"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
 )
@@ -24,11 +22,10 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 	type object = jsonfile.Object
 	reference, enough := "", any(nil)
 	if len(c.All) > 0 {
-		reference = c.All[0].Reference.String()
+		reference = c.All[0].Reference
 	}
 	if e := c.Enough; e != nil {
-		h, rtol, atol := e.Solver.Sizes()
-		enough = object{"found", e.Found, "h", h, "tol", rtol, "atol", atol, "draws", e.Draws,
+		enough = object{"found", e.Found, "h", orNull(e.StepSize), "tol", orNull(e.Relative), "atol", orNull(e.Absolute), "draws", e.Draws,
 			"levels", jsonfile.List(len(e.Levels), func(i int) object {
 				l := e.Levels[i]
 				return object{"size", l.Size, "D", l.D, "shift", l.Shift, "enough", l.Enough}
@@ -38,8 +35,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		"format", "probode certify", "version", jsonVersion, "model", c.Model, "threshold", c.Threshold, "reference", reference,
 		"steps", jsonfile.List(len(c.All), func(i int) object {
 			one := c.All[i]
-			h, rtol, atol := one.Coarse.Sizes()
-			return object{"h", h, "tol", rtol, "atol", atol, "method", fmt.Sprint(one.Coarse.Method), "certified", one.Certified(c.Threshold),
+			return object{"h", orNull(one.StepSize), "tol", orNull(one.Relative), "atol", orNull(one.Absolute), "method", one.Method, "certified", one.Certified(c.Threshold),
 				"modes", jsonfile.List(len(one.Modes), one.jsonMode), "seconds", one.Seconds}
 		}),
 		"enough", enough,
@@ -56,16 +52,10 @@ func (c *Certificate) jsonMode(i int) jsonfile.Object {
 		"shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "reference_D", m.OwnD, "error", err}
 }
 
-// Sizes returns the step size and both tolerances; NaN for what the solver does not use.
-func (s Solver) Sizes() (h, rtol, atol float64) {
-	h, rtol, atol = math.NaN(), math.NaN(), math.NaN()
-	if s.Controlled() {
-		rtol = s.Tolerance.Relative
-		if len(s.Tolerance.Absolute) == 1 {
-			atol = s.Tolerance.Absolute[0]
-		}
-	} else if s.StepSize > 0 {
-		h = s.StepSize
+// orNull returns nil for zero.
+func orNull(v float64) any {
+	if v == 0 {
+		return nil
 	}
-	return h, rtol, atol
+	return v
 }

@@ -68,6 +68,16 @@ func plane(prior bayes.Distribution, f func(f []float64, t float64, x, th []floa
 	}
 }
 
+// withStep returns p solved with steps of size h.
+func withStep(p *bayes.Posterior, h float64) *bayes.Posterior {
+	return p.SolvedBy(probode.Setup{Mesh: probode.Uniform(h)})
+}
+
+// controlled returns the Setup of a method under error control at every θ.
+func controlled(m probode.Method, t probode.Tolerance) probode.Setup {
+	return probode.Setup{Method: m, Mesh: probode.Adaptive{Tolerance: t}}
+}
+
 func caseOf(t *testing.T, name string) *bayes.Posterior {
 	t.Helper()
 	c, err := cases.Named(name)

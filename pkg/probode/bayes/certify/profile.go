@@ -7,25 +7,26 @@ import (
 	"math"
 	"slices"
 
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Profile is the log likelihood by several solvers as a function of one parameter,
-// with the others fixed. A solver that chooses its steps again at every θ makes it
-// jagged: it jumps where a step is taken or rejected, by as much as the tolerance
+// A Profile is the log likelihood by several setups as a function of one parameter,
+// with the others fixed. Error control that chooses the steps again at every θ makes
+// it jagged: it jumps where a step is taken or rejected, by as much as the tolerance
 // allows, and a chain or an optimiser can be caught between two jumps.
 type Profile struct {
-	Param   string
-	X       []float64
-	Solvers []Solver
-	// LogLikelihood has a row for each solver, with NaN where the equations could not
+	Param  string
+	X      []float64
+	Setups []string
+	// LogLikelihood has a row for each setup, with NaN where the equations could not
 	// be solved.
 	LogLikelihood [][]float64
 }
 
 // NewProfile computes a Profile along the named parameter at n points from lo to hi;
 // theta gives the other parameters.
-func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
+func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, theta []float64, name string, lo, hi float64, n int) (*Profile, error) {
 	if ctx == nil || p == nil {
 		return nil, errors.New("certify: the context or the Posterior is nil")
 	}
@@ -38,19 +39,17 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta
 	case n < 2 || !(lo < hi):
 		return nil, fmt.Errorf("certify: %d points from %g to %g: want at least 2, and lo < hi", n, lo, hi)
 	}
-	out := &Profile{Param: name, Solvers: slices.Clone(solvers)}
+	out := &Profile{Param: name}
 	for i := range n {
 		out.X = append(out.X, lo+(hi-lo)*float64(i)/float64(n-1))
 	}
 	at := slices.Clone(theta)
-	for i, s := range solvers {
-		x, err := newExpecter(ctx, p, s)
+	for _, s := range setups {
+		x, err := newEvaluator(ctx, p, s)
 		if err != nil {
 			return nil, err
 		}
-		if s.Method == nil && !s.Accurate {
-			out.Solvers[i].Method = p.Method
-		}
+		out.Setups = append(out.Setups, describe(s.Or(p.Setup)))
 		var row []float64
 		for _, v := range out.X {
 			at[k] = v
@@ -68,16 +67,16 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, solvers []Solver, theta
 	return out, nil
 }
 
-// Profile returns the profile along the parameter that the first of the solvers shifts
-// most, to both sides of the first mode, by the solvers and the reference; nil if no mode
+// Profile returns the profile along the parameter that the first of the setups shifts
+// most, to both sides of the first mode, by the setups and the reference; nil if no mode
 // was reached or nothing could be solved.
-func (c *Certifier) Profile(solvers ...Solver) *Profile {
+func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	mode := c.first()
 	if mode == nil {
 		return nil
 	}
 	best, most := c.assessed[0], 0.0
-	if x, err := newExpecter(c.ctx, c.p, solvers[0]); err == nil {
+	if x, err := newEvaluator(c.ctx, c.p, setups[0]); err == nil {
 		if m, _, err := x.at(mode.theta); err == nil {
 			_, shift := mode.shift(m)
 			for _, k := range c.assessed {
@@ -90,7 +89,7 @@ func (c *Certifier) Profile(solvers ...Solver) *Profile {
 	}
 	sd := profileWidth * mode.sd[best] * math.Abs(mode.dtheta[best])
 	at := mode.theta[best]
-	p, err := NewProfile(c.ctx, c.p, append(solvers, c.reference), mode.theta, c.p.Params[best].Name, at-sd, at+sd, 201)
+	p, err := NewProfile(c.ctx, c.p, append(setups, c.reference), mode.theta, c.p.Params[best].Name, at-sd, at+sd, 201)
 	if err != nil {
 		return nil
 	}

@@ -7,23 +7,23 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // The log likelihood by an adaptive solver is jagged, the more the looser the
 // tolerance; by the reference, and with equal steps, it is smooth.
 func TestProfile(t *testing.T) {
 	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	solvers := []certify.Solver{
-		{Method: dp, Tolerance: probode.Tolerance{Relative: 1e-4}},
-		{Method: dp, Tolerance: probode.Tolerance{Relative: 1e-7}},
-		{StepSize: 0.25}, {Accurate: true},
+	setups := []probode.Setup{
+		controlled(dp, probode.Tolerance{Relative: 1e-4}), controlled(dp, probode.Tolerance{Relative: 1e-7}),
+		{Mesh: probode.Uniform(0.25)}, {Mesh: reference.Accurate{}},
 	}
-	p, err := certify.NewProfile(context.Background(), caseOf(t, "lynx-hare"), solvers, []float64{0.545, 0.0276, 0.797, 0.0239, 34, 5.9, 0.25, 0.25}, "theta1", 0.5, 0.52, 200)
+	p, err := certify.NewProfile(context.Background(), caseOf(t, "lynx-hare"), setups, []float64{0.545, 0.0276, 0.797, 0.0239, 34, 5.9, 0.25, 0.25}, "theta1", 0.5, 0.52, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var j []float64
-	for i := range solvers {
+	for i := range setups {
 		j = append(j, p.Jaggedness(i))
 	}
 	if !(j[0] > 10*j[1] && j[0] > 100*j[3] && j[2] < 1e-8 && j[3] < 1e-8) {
@@ -36,7 +36,7 @@ func TestProfile(t *testing.T) {
 		name string
 		lo   float64
 	}{{"none", 0.5}, {"theta1", 0.6}} {
-		if _, err := certify.NewProfile(context.Background(), caseOf(t, "lynx-hare"), solvers, make([]float64, 8), c.name, c.lo, 0.52, 10); err == nil {
+		if _, err := certify.NewProfile(context.Background(), caseOf(t, "lynx-hare"), setups, make([]float64, 8), c.name, c.lo, 0.52, 10); err == nil {
 			t.Errorf("%v: no error", c)
 		}
 	}

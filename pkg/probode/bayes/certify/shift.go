@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// By how much the mode of a posterior moves, where it is linearised, with what another
+// By how much the mode of a posterior moves, where it is expansion, with what another
 // solver expects of the data; and by how much at most.
 
 // focus is by how much the bound on a shift is above D. With cᵢ the curvatures, wᵢ the
@@ -20,7 +20,7 @@ import (
 // With Fisher's informations for c the root is at most 1, unless what the data at hand
 // tell of expected values and the likelihood's own parameters together, as of σ, leaves
 // a direction in which next to nothing is known.
-func (l *linearised) focus(params []int) float64 {
+func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
 		if o.Information == 0 {
@@ -41,7 +41,7 @@ func (l *linearised) focus(params []int) float64 {
 
 // shift returns D of the expected values of another solver, and the shift of each
 // parameter in standard deviations.
-func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
+func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
 	for i, o := range l.data {
@@ -75,7 +75,7 @@ func (l *linearised) shift(expected []float64) (d float64, shift []float64) {
 //
 // for a Gaussian error Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³ with the residuals r. What that has of GΔu
 // to first order is in C already, where C knows of σ and the others together.
-func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
+func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
 	through := mat.VecDenseCopyOf(score) // what is expected, of parameters that change that, too
 	for range 2 {                        // at first without what the own parameters do
@@ -87,7 +87,7 @@ func (l *linearised) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 			var f [2]float64
 			for i, sign := range []float64{-1, 1} {
 				theta[k] = l.theta[k] + sign*h
-				f[i] = l.x.e.LogLikelihoodOf(shifted, theta) - l.x.e.LogLikelihoodOf(l.m, theta)
+				f[i] = l.x.density.LogLikelihoodOf(shifted, theta) - l.x.density.LogLikelihoodOf(l.m, theta)
 			}
 			theta[k] = l.theta[k]
 			s := (f[1] - f[0]) / (2 * h) * l.dtheta[k]

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 // arched is the least share of the fall one standard deviation away, as the information
@@ -31,12 +29,12 @@ const edgeSlope = 2
 // density on an unbounded scale, and the data do not mind. The slope there is at most 1.
 // Since all slopes vanish near an edge, betterInside checks that the data do not mind:
 // nowhere in the bulk of the scale may the likelihood be much larger.
-func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, near bool, err error) {
+func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Where a solution ends nearby, as at the edge of a blow-up, narrow differences
 	// may still do.
 	widths := []float64(nil)
 	for h := 1e-6; ; h /= 100 {
-		if l, err = linearise(x, by, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
+		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
 			break
 		}
 		widths = slices.Repeat([]float64{h}, len(u))
@@ -61,7 +59,7 @@ func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, nea
 		if slices.Contains(known, k) {
 			continue
 		}
-		if better, err := l.betterInside(x, by, k); err != nil || better {
+		if better, err := l.betterInside(x, k); err != nil || better {
 			return l, false, err
 		}
 	}
@@ -85,23 +83,23 @@ func expandNear(x *expecter, by *bayes.Density, u []float64) (l *linearised, nea
 	if !(mat.Dot(step, gradient) < float64(n)+3*math.Sqrt(2*float64(n))) {
 		return l, false, nil
 	}
-	near, err = l.top(x, by, known, precision)
+	near, err = l.top(x, known, precision)
 	return l, near, err
 }
 
 // betterInside tells whether the log likelihood is larger by more than three where
 // coordinate k alone is in the bulk of its scale; of one coordinate, one draw in seventy
 // is as far below its mode.
-func (l *linearised) betterInside(x *expecter, by *bayes.Density, k int) (bool, error) {
+func (l *expansion) betterInside(x *evaluator, k int) (bool, error) {
 	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
-	by.Constrain(theta, u)
+	x.density.Constrain(theta, u)
 	_, here, err := x.at(theta)
 	if err != nil {
 		return false, err
 	}
 	for _, at := range []float64{-4, -2, -1, 0, 1, 2, 4} {
 		u[k] = at
-		by.Constrain(theta, u)
+		x.density.Constrain(theta, u)
 		_, there, err := x.at(theta)
 		if x.ctx.Err() != nil {
 			return false, x.ctx.Err()
@@ -115,40 +113,28 @@ func (l *linearised) betterInside(x *expecter, by *bayes.Density, k int) (bool, 
 
 // top tells whether the log density, of which precision is the information on the known
 // coordinates, falls along all axes.
-func (l *linearised) top(x *expecter, by *bayes.Density, known []int, precision *mat.SymDense) (bool, error) {
+func (l *expansion) top(x *evaluator, known []int, precision *mat.SymDense) (bool, error) {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(precision, true) {
 		return false, nil
 	}
 	var axes mat.Dense
 	eigen.VectorsTo(&axes)
-	u, theta := make([]float64, len(l.X)), make([]float64, len(l.X))
-	fall := func(axis int, step float64) (float64, error) {
+	u := make([]float64, len(l.X))
+	fall := func(axis int, step float64) float64 {
 		copy(u, l.X)
 		for j, k := range known {
 			u[k] += step * axes.At(j, axis)
 		}
-		lp := by.Constrain(theta, u)
-		_, ll, err := x.at(theta)
-		if x.ctx.Err() != nil {
-			return 0, x.ctx.Err()
-		}
-		if err != nil || math.IsNaN(lp+ll) {
-			return math.Inf(1), nil
-		}
-		return l.Value - lp - ll, nil
+		return l.Value - x.surface.Value(u)
 	}
 	for i, value := range eigen.Values(nil) {
 		falls := false
 		// A draw may be two standard deviations from its mode, and the log density of
 		// Laplace errors is straight up to there.
 		for _, width := range []float64{1, 2} {
-			up, err := fall(i, width/math.Sqrt(value))
-			if err != nil {
-				return false, err
-			}
-			down, err := fall(i, -width/math.Sqrt(value))
-			if err != nil {
+			up, down := fall(i, width/math.Sqrt(value)), fall(i, -width/math.Sqrt(value))
+			if err := x.ctx.Err(); err != nil {
 				return false, err
 			}
 			if falls = (up+down)/2 > arched*width*width/2; falls {
@@ -160,4 +146,46 @@ func (l *linearised) top(x *expecter, by *bayes.Density, known []int, precision 
 		}
 	}
 	return true, nil
+}
+
+// rises reports whether the log density rises, in the mean of both sides, along the
+// direction in which the given precision, which is not positive definite, has it rise most
+// in the lengths of the information. It may have it wrong: not all that is between two
+// parameters of the likelihood is in it.
+func (l *expansion) rises(x *evaluator, both *mat.SymDense) bool {
+	n := len(l.X)
+	var lower mat.TriDense
+	l.chol.LTo(&lower)
+	var half, scaled mat.Dense
+	if half.Solve(&lower, both) != nil || scaled.Solve(&lower, half.T()) != nil {
+		return false
+	}
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			sym.SetSym(i, j, (scaled.At(i, j)+scaled.At(j, i))/2)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(sym, true) {
+		return false
+	}
+	var axes mat.Dense
+	eigen.VectorsTo(&axes)
+	way := mat.NewVecDense(n, nil)
+	if way.SolveVec(lower.T(), axes.ColView(0)) != nil {
+		return false
+	}
+	fall, u := 0.0, make([]float64, n)
+	for _, side := range []float64{-1, 1} {
+		for k := range u {
+			u[k] = l.X[k] + side*way.AtVec(k)
+		}
+		value := x.surface.Value(u)
+		if math.IsInf(value, 0) {
+			return false
+		}
+		fall += l.Value - value
+	}
+	return fall < 0
 }

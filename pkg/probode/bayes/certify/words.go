@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 )
 
 // What certificates say in words. All sentences are in this file.
@@ -42,7 +43,7 @@ func (c Certificates) String() string {
 func (e *Enough) String() string {
 	var b strings.Builder
 	if e.Found {
-		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Solver, e.At.Shift, e.At.D, e.Draws)
+		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
 			b.WriteString("It is the largest that was tried.\n")
 		}
@@ -69,22 +70,22 @@ func (c *Certificate) Answer(threshold float64) string {
 	m := c.Modes[c.Worst()]
 	switch {
 	case m.Err != "":
-		fmt.Fprintf(&b, "Nothing is certified of %v: %s.\n", c.Coarse, m.Err)
+		fmt.Fprintf(&b, "Nothing is certified of %v: %s.\n", c.Setup, m.Err)
 		return b.String()
 	case !m.Found:
-		fmt.Fprintf(&b, "Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Coarse, format4(m.From), c.Reference)
+		fmt.Fprintf(&b, "Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
 		return b.String()
 	case c.Certified(threshold):
-		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Coarse, m.Bound, m.D, threshold)
+		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
 	case !(m.OwnD <= threshold/10):
-		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Coarse, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case m.D > limitD:
-		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Coarse, m.D, limitD)
+		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Setup, m.D, limitD)
 	case c.phantom() != nil:
 		g := c.phantom()
-		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's: from there it is %.0f sd to one, at %s. At that one D is %.2g.\n", c.Coarse, format4(g.From), g.Moved, format4(g.Theta), m.D)
+		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's: from there it is %.0f sd to one, at %s. At that one D is %.2g.\n", c.Setup, format4(g.From), g.Moved, format4(g.Theta), m.D)
 	default:
-		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Coarse, m.Bound, m.D, threshold, c.largest(m))
+		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
@@ -161,7 +162,7 @@ func CertificateTable(all []*Certificate) string {
 		rows[0] = append(rows[0], "Δ "+all[0].Params[k]+"/sd")
 	}
 	for _, c := range all {
-		head := c.Coarse.String()
+		head := c.Setup
 		for i, m := range c.Modes {
 			row := []string{head, fmt.Sprint(i + 1), number("%.3g", m.D), number("%.3g", m.Bound), number("%.2g", m.TV)}
 			if m.Moved >= vanished {
@@ -192,6 +193,28 @@ func CertificateTable(all []*Certificate) string {
 		}
 	}
 	return table
+}
+
+// describe returns a Setup in words. Steps that error control chooses again at every θ
+// are what a tolerance alone stands for.
+func describe(s probode.Setup) string {
+	var words []string
+	if s.Method != nil {
+		words = append(words, s.Method.String())
+	}
+	t, controlled := tolerance(s)
+	_, frozen := s.Mesh.(probode.Frozen)
+	switch {
+	case frozen:
+		words = append(words, t.String(), "frozen")
+	case controlled:
+		words = append(words, t.String())
+	case s.StepSize() > 0:
+		words = append(words, fmt.Sprintf("h = %.4g", s.StepSize()))
+	case s.Mesh != nil:
+		words = append(words, s.Mesh.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 func format4(x []float64) string {

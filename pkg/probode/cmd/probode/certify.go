@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -86,7 +87,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	ctx = watch(ctx, false)
-	solvers, err := certifySolvers(p, *ladder, *rtol, *atol)
+	setups, err := certifySetups(p, *ladder, *rtol, *atol)
 	if err != nil {
 		return err
 	}
@@ -94,20 +95,19 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s := certify.Settings{Modes: from, NoClimb: from != nil, Reference: &certify.Solver{Accurate: true, Tolerance: probode.Tolerance{Relative: *finest}}, Seed: m.seed}
+	s := certify.Settings{Modes: from, NoClimb: from != nil, Reference: probode.Setup{Mesh: reference.Accurate{Tolerance: probode.Tolerance{Relative: *finest}}}, Seed: m.seed}
 	all := certify.Certificates{Model: m.title(), Threshold: *threshold}
-	if all.All, err = certify.Each(ctx, p, solvers, s); err != nil {
+	if all.All, err = certify.Each(ctx, p, setups, s); err != nil {
 		return err
 	}
 	if *enough {
-		s.Coarse = solvers[0]
-		all.Enough, err = certify.LargestEnough(ctx, p, certify.EnoughSettings{Settings: s, Threshold: *threshold, Strict: *strict})
+		all.Enough, err = certify.LargestEnough(ctx, p.SolvedBy(setups[0]), certify.EnoughSettings{Settings: s, Threshold: *threshold, Strict: *strict})
 		if err != nil {
 			return err
 		}
 	}
 	if *page != "" {
-		if err := drawLine(ctx, p, all.All, *line, *page); err != nil {
+		if err := drawLine(ctx, p, setups, s.Reference, all.All, *line, *page); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // drawLine draws the log likelihood along a parameter, on both sides of the first mode.
-func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificate, name, path string) error {
+func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, reference probode.Setup, all []*certify.Certificate, name, path string) error {
 	var at *certify.AtMode
 	for _, c := range all {
 		for i := range c.Modes {
@@ -132,12 +132,8 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificat
 	if k < 0 {
 		return fmt.Errorf("-line %s: want one of %s", clip(name), strings.Join(all[0].Params, ", "))
 	}
-	var solvers []certify.Solver
-	for _, c := range all {
-		solvers = append(solvers, c.Coarse)
-	}
 	theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
-	profile, err := certify.NewProfile(ctx, p, append(solvers, all[0].Reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
+	profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
 	if err != nil {
 		return err
 	}
@@ -156,9 +152,9 @@ func drawLine(ctx context.Context, p *bayes.Posterior, all []*certify.Certificat
 // a move of a sampler.
 const lineWidth = 0.5
 
-// certifySolvers returns the solvers that the flags list.
-func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]certify.Solver, error) {
-	var out []certify.Solver
+// certifySetups returns the setups that the flags list.
+func certifySetups(p *bayes.Posterior, ladder, rtol, atol string) ([]probode.Setup, error) {
+	var out []probode.Setup
 	if rtol == "" && atol == "" {
 		steps, err := parseSteps(ladder)
 		if err != nil {
@@ -171,13 +167,13 @@ func certifySolvers(p *bayes.Posterior, ladder, rtol, atol string) ([]certify.So
 			steps = []float64{p.StepSize(), p.StepSize() / 2, p.StepSize() / 4, p.StepSize() / 8}
 		}
 		for _, h := range steps {
-			out = append(out, certify.Solver{StepSize: h})
+			out = append(out, probode.Setup{Mesh: p.WithStepSize(h).Mesh})
 		}
 		return out, nil
 	}
 	tolerances, err := parseTolerances(rtol, atol)
 	for _, t := range tolerances {
-		out = append(out, certify.Solver{Tolerance: t})
+		out = append(out, probode.Setup{Mesh: probode.Adaptive{Tolerance: t}})
 	}
 	return out, err
 }

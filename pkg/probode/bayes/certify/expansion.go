@@ -12,13 +12,13 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A linearised is a posterior near one θ, as if the expected values m of the data were
+// A expansion is a posterior near one θ, as if the expected values m of the data were
 // linear there and their errors Gaussian with Fisher's information W of the likelihood:
 //
 //	C⁻¹ = Gᵀ W G + that of the likelihood's own parameters + that of the prior,   G = ∂m/∂u.
-type linearised struct {
+type expansion struct {
 	shape.Point
-	x       *expecter
+	x       *evaluator
 	data    []bayes.Datum
 	own     []int         // parameters of likelihoods
 	theta   []float64     // X on the natural scale
@@ -38,11 +38,11 @@ type linearised struct {
 
 // linearise expands the posterior by x at u. widths are the half widths of the
 // differences where derivatives have to be taken by them, nil for 1e-4.
-func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised, error) {
+func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
-	l := &linearised{x: x, own: ownParams(x.p), theta: make([]float64, d)}
+	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
 	l.X = slices.Clone(u)
-	lp := by.Constrain(l.theta, u)
+	lp := x.density.Constrain(l.theta, u)
 	if math.IsInf(lp, -1) {
 		return nil, errors.New("certify: the density of the prior is zero")
 	}
@@ -54,7 +54,6 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		return nil, errors.New("certify: the likelihood is zero")
 	}
 	l.m, l.Value = m, lp+ll
-	defer x.e.Bind(x.ctx)()
 	for k := range x.surface.Steps {
 		if x.surface.Steps[k] = 1e-4; widths != nil {
 			x.surface.Steps[k] = widths[k]
@@ -67,17 +66,8 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		return nil, errors.New("certify: the posterior has no derivatives there: the equations could not be solved around it")
 	}
 	l.data = x.surface.Data()
-	theta, v := make([]float64, d), slices.Clone(u)
+	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		const h = 1e-3
-		var at [2]float64
-		for i, sign := range []float64{-1, 1} {
-			v[k] = u[k] + sign*h
-			by.Constrain(theta, v)
-			at[i] = theta[k]
-		}
-		v[k] = u[k]
-		l.dtheta = append(l.dtheta, (at[1]-at[0])/(2*h))
 		// What nothing determines is flat up to ten on the unconstrained scale.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
@@ -85,14 +75,14 @@ func linearise(x *expecter, by *bayes.Density, u, widths []float64) (*linearised
 		}
 	}
 	l.slope = l.Slope()
-	crossed, both := l.cross(x, by), mat.NewSymDense(d, nil)
+	crossed, both := l.cross(x), mat.NewSymDense(d, nil)
 	if both.AddSym(crossed, l.Information); l.chol.Factorize(both) {
 		l.crossed = crossed
 	} else if !l.chol.Factorize(l.Information) {
 		return nil, errors.New("certify: the posterior has no Gaussian shape there: its precision is not positive definite")
 	}
 	if l.crossed == nil {
-		l.saddle = l.rises(x, by, both)
+		l.saddle = l.rises(x, both)
 	}
 	l.cov = mat.NewSymDense(d, nil)
 	if err := l.chol.InverseTo(l.cov); err != nil {
@@ -123,7 +113,7 @@ func ownParams(p *bayes.Posterior) (own []int) {
 // its slope. Over a Gaussian posterior in which the expected value has the standard
 // deviation τ, that is met with the density φ(r/τ)/τ, which takes the place of Fisher's
 // information.
-func (l *linearised) average() {
+func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
 		row := mat.NewVecDense(len(o.Jacobian), o.Jacobian)
@@ -137,62 +127,19 @@ func (l *linearised) average() {
 	}
 }
 
-// rises reports whether the log density rises, in the mean of both sides, along the
-// direction in which the given precision, which is not positive definite, has it rise most
-// in the lengths of the information. It may have it wrong: not all that is between two
-// parameters of the likelihood is in it.
-func (l *linearised) rises(x *expecter, by *bayes.Density, both *mat.SymDense) bool {
-	n := len(l.X)
-	var lower mat.TriDense
-	l.chol.LTo(&lower)
-	var half, scaled mat.Dense
-	if half.Solve(&lower, both) != nil || scaled.Solve(&lower, half.T()) != nil {
-		return false
-	}
-	sym := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := range i + 1 {
-			sym.SetSym(i, j, (scaled.At(i, j)+scaled.At(j, i))/2)
-		}
-	}
-	var eigen mat.EigenSym
-	if !eigen.Factorize(sym, true) {
-		return false
-	}
-	var axes mat.Dense
-	eigen.VectorsTo(&axes)
-	way := mat.NewVecDense(n, nil)
-	if way.SolveVec(lower.T(), axes.ColView(0)) != nil {
-		return false
-	}
-	fall, u, theta := 0.0, make([]float64, n), make([]float64, n)
-	for _, side := range []float64{-1, 1} {
-		for k := range u {
-			u[k] = l.X[k] + side*way.AtVec(k)
-		}
-		lp := by.Constrain(theta, u)
-		_, ll, err := x.at(theta)
-		if err != nil || math.IsNaN(lp+ll) {
-			return false
-		}
-		fall += l.Value - lp - ll
-	}
-	return fall < 0
-}
-
 // cross returns the mixed derivatives of −log likelihood along own parameters and the
 // others, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. They are zero on the average over data; at a
 // mode they are the pull of the prior on the others, which gives more if σ grows. Where the
 // log density has kinks the average has to do, for at a mode some of these derivatives are
 // anything between two numbers.
-func (l *linearised) cross(x *expecter, by *bayes.Density) *mat.SymDense {
+func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
 	for _, k := range l.own {
 		const h = 1e-3
 		for _, sign := range []float64{-1, 1} {
 			v[k] = l.X[k] + sign*h
-			by.Constrain(theta, v)
+			x.density.Constrain(theta, v)
 			for i, o := range x.surface.DataAt(l.m, theta) {
 				if o.Information == 0 || o.Kinked {
 					continue
@@ -210,58 +157,10 @@ func (l *linearised) cross(x *expecter, by *bayes.Density) *mat.SymDense {
 }
 
 // widths are those of differences that suit the posterior itself.
-func (l *linearised) widths() []float64 {
+func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {
 		out[k] = min(0.01*sd, 0.01)
 	}
 	return out
-}
-
-// climb climbs from u to the mode of the posterior by x. found tells whether it got there,
-// to a hundredth of a standard deviation.
-func climb(x *expecter, by *bayes.Density, u []float64) (l *linearised, found bool, err error) {
-	if l, err = linearise(x, by, u, nil); err != nil {
-		return nil, false, err
-	}
-	c := shape.Climb{Point: l.Point, Low: x.surface.Low, High: x.surface.High, Known: true}
-	c.X = slices.Clone(l.X)
-	defer x.e.Bind(x.ctx)()
-	for range 50 {
-		if c.Done || x.ctx.Err() != nil {
-			break
-		}
-		c.Step(x.surface, false)
-	}
-	c.Polish(x.surface)
-	if err := x.ctx.Err(); err != nil {
-		return nil, false, err
-	}
-	if !slices.Equal(c.X, l.X) {
-		to, err := linearise(x, by, c.X, l.widths())
-		if err != nil {
-			if x.ctx.Err() != nil {
-				return nil, false, x.ctx.Err()
-			}
-			return l, false, nil
-		}
-		l = to
-	}
-	return l, l.left() < 0.01 && !l.saddle, nil
-}
-
-// left returns how far the expansion has the mode away, in standard deviations.
-func (l *linearised) left() float64 {
-	if l.U != nil {
-		_, gain, ok := (&shape.Climb{Point: l.Point}).Newton(0)
-		if !ok {
-			return math.Inf(1)
-		}
-		return math.Sqrt(max(0, gain))
-	}
-	step := mat.NewVecDense(len(l.X), nil)
-	if err := l.chol.SolveVecTo(step, l.slope); err != nil && step.Len() == 0 {
-		return math.Inf(1)
-	}
-	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }

@@ -3,14 +3,17 @@ package certify_test
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // D at the mode is that of the closed form, and the shift that of the means by
@@ -47,8 +50,8 @@ func TestCertify(t *testing.T) {
 // other's.
 func TestPhantomsAreTheSolversOwn(t *testing.T) {
 	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
-	all, err := certify.Each(context.Background(), dragons(0.5), []certify.Solver{
-		{Method: dp, StepSize: 0.5}, {Method: dp, Tolerance: probode.Tolerance{Relative: 1e-3}}}, certify.Settings{})
+	all, err := certify.Each(context.Background(), dragons(0.5), []probode.Setup{
+		{Method: dp, Mesh: probode.Uniform(0.5)}, controlled(dp, probode.Tolerance{Relative: 1e-3})}, certify.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +67,11 @@ func TestPhantomsAreTheSolversOwn(t *testing.T) {
 // the numbers, does not take the others with it; if there is no other it is an error.
 func TestCertifyEachFails(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
-	bad := certify.Solver{Tolerance: probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}}}
-	bad.Method = probode.AdamsBashforth{}
-	good := certify.Solver{StepSize: 0.05}
+	bad := controlled(probode.AdamsBashforth{}, probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}})
+	good := probode.Setup{Mesh: probode.Uniform(0.05)}
 	for _, modes := range [][][]float64{nil, {{0.5, 1}}} {
 		s := certify.Settings{Modes: modes}
-		all, err := certify.Each(context.Background(), p, []certify.Solver{bad, good}, s)
+		all, err := certify.Each(context.Background(), p, []probode.Setup{bad, good}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,7 @@ func TestCertifyEachFails(t *testing.T) {
 		if text := certify.CertificateTable(all); !strings.Contains(text, "\nexperiment 1: ") {
 			t.Errorf("table %q", text)
 		}
-		if _, err := certify.Each(context.Background(), p, []certify.Solver{bad, bad}, s); err == nil {
+		if _, err := certify.Each(context.Background(), p, []probode.Setup{bad, bad}, s); err == nil {
 			t.Error("nothing but failures is no error")
 		}
 	}
@@ -104,8 +106,8 @@ func TestCertificateTableWide(t *testing.T) {
 
 func TestCertificatesJSON(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
-	s := certify.Settings{Modes: [][]float64{{0.5, 1}}, Coarse: certify.Solver{Tolerance: probode.Tolerance{Relative: 1e-3}}}
-	c, err := certify.Run(context.Background(), p, s)
+	s := certify.Settings{Modes: [][]float64{{0.5, 1}}}
+	c, err := certify.Run(context.Background(), p.SolvedBy(controlled(nil, probode.Tolerance{Relative: 1e-3})), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,3 +150,41 @@ func strictly(t *testing.T, text []byte, into any) {
 		t.Fatalf("%v in\n%s", err, text)
 	}
 }
+
+// Certificates and profiles can be stored by gob whatever the method is: one of another
+// package, or one from outside.
+func TestCertificatesAreStored(t *testing.T) {
+	p := linearModel(bayes.Known(0.2))
+	s := certify.Settings{Modes: [][]float64{{0.5, 1}}}
+	for _, m := range []probode.Method{methods.Radau{}, outside{probode.RungeKutta{}}} {
+		p.Method = m
+		c, err := certify.Run(context.Background(), p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		profile, err := certify.NewProfile(context.Background(), p, []probode.Setup{p.Setup}, []float64{0.5, 1}, "a", 0.4, 0.6, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type both struct {
+			C *certify.Certificate
+			P *certify.Profile
+		}
+		var file bytes.Buffer
+		if err := gob.NewEncoder(&file).Encode(both{c, profile}); err != nil {
+			t.Fatalf("%v: %v", m, err)
+		}
+		var got both
+		if err := gob.NewDecoder(&file).Decode(&got); err != nil || !reflect.DeepEqual(got, both{c, profile}) {
+			t.Errorf("%v: %+v, %v: want %+v", m, got, err, c)
+		}
+		if c.Method != m.String() || c.StepSize != 0.05 || !strings.HasPrefix(c.Setup, m.String()) {
+			t.Errorf("%v: %q, %q, h = %g", m, c.Setup, c.Method, c.StepSize)
+		}
+	}
+}
+
+// outside is a method that no package here knows.
+type outside struct{ probode.RungeKutta }
+
+func (outside) String() string { return "my own" }

@@ -1,0 +1,181 @@
+package certify
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// A Certifier holds the modes of a reference posterior, at which it compares setups
+// with the reference.
+type Certifier struct {
+	ctx       context.Context
+	p         *bayes.Posterior
+	reference probode.Setup
+	fine      *evaluator // by the reference
+	assessed  []int
+	noClimb   bool
+	modes     []anchor
+}
+
+// An anchor is a mode of the reference with the posterior expanded there; at is nil if
+// that failed.
+type anchor struct {
+	AtMode
+	at *expansion
+}
+
+// New returns a Certifier without modes. Its context is that of all later work. The zero
+// Setup stands for reference.Accurate.
+func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
+	if ctx == nil {
+		return nil, errors.New("certify: the context is nil")
+	}
+	if p == nil {
+		return nil, errors.New("certify: the Posterior is nil")
+	}
+	if by.Mesh == nil && by.Method == nil {
+		by.Mesh = reference.Accurate{}
+	}
+	fine, err := newEvaluator(ctx, p, by)
+	if err != nil {
+		return nil, err
+	}
+	c := &Certifier{ctx: ctx, p: p, reference: by, fine: fine}
+	for k, q := range p.Params {
+		if q.Name != p.AlphaParam {
+			c.assessed = append(c.assessed, k)
+		}
+	}
+	return c, nil
+}
+
+// AddMode climbs from theta to a mode of the reference's posterior and keeps it.
+func (c *Certifier) AddMode(theta []float64) { c.climb(theta) }
+
+// Mode returns the first mode that was reached, nil if none was.
+func (c *Certifier) Mode() []float64 {
+	if m := c.first(); m != nil {
+		return m.theta
+	}
+	return nil
+}
+
+// first returns the posterior at the first mode that was reached, nil if none was.
+func (c *Certifier) first() *expansion {
+	for _, m := range c.modes {
+		if m.at != nil && m.Found {
+			return m.at
+		}
+	}
+	return nil
+}
+
+// Compare compares a Setup with the reference at the modes, and at those to which climbs
+// from its own modes lead.
+func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
+	shared := c.modes
+	defer func() { c.modes = shared }()
+	c.modes = slices.Clone(shared)
+	for _, theta := range own {
+		c.climb(theta)
+	}
+	return c.certify(coarse)
+}
+
+// Seconds returns the time of one solution at the first mode, the median of five; NaN
+// if it fails.
+func (c *Certifier) Seconds(s probode.Setup) float64 {
+	x, err := newEvaluator(c.ctx, c.p, s)
+	if err != nil {
+		return math.NaN()
+	}
+	var all []float64
+	for range 5 {
+		begin := time.Now()
+		if _, _, err := x.at(c.Mode()); err != nil {
+			return math.NaN()
+		}
+		all = append(all, time.Since(begin).Seconds())
+	}
+	slices.Sort(all)
+	return all[2]
+}
+
+// header returns the certificate of a Setup without modes.
+func (c *Certifier) header(coarse probode.Setup) *Certificate {
+	coarse = coarse.Or(c.p.Setup)
+	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}
+	if coarse.Method != nil {
+		out.Method = coarse.Method.String()
+	}
+	out.StepSize, out.Relative, out.Absolute = sizes(coarse)
+	for _, k := range c.assessed {
+		out.Params = append(out.Params, c.p.Params[k].Name)
+	}
+	for _, q := range c.p.Params {
+		out.Names = append(out.Names, q.Name)
+	}
+	out.Unknown = ownParams(c.p) != nil
+	return out
+}
+
+// certify compares a Setup with the reference.
+func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
+	out := c.header(coarse)
+	x, err := newEvaluator(c.ctx, c.p, coarse)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range c.modes {
+		if m.at != nil {
+			if err := c.fill(&m, x, out.Unknown); err != nil {
+				m.Err = strings.TrimPrefix(err.Error(), "certify: ")
+			}
+			if err := c.ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		out.Modes = append(out.Modes, m.AtMode)
+	}
+	return out, nil
+}
+
+// fill computes what a Certificate says of x at m.
+func (c *Certifier) fill(m *anchor, x *evaluator, unknown bool) error {
+	expected, _, err := x.at(m.at.theta)
+	if err != nil {
+		return err
+	}
+	d, shift := m.at.shift(expected)
+	m.D, m.Bound, m.KL, m.TV = d, d*m.at.focus(c.assessed), d*d/2, math.Erf(d/(2*math.Sqrt2))
+	if unknown {
+		m.Bound *= math.Sqrt2
+	}
+	if m.at.misfits() {
+		if m.Misfit, err = m.at.pull(x, shift); err != nil {
+			return err
+		}
+		m.Bound += m.Misfit
+	}
+	m.Shift, m.SD = nil, nil
+	for _, k := range c.assessed {
+		m.Bound = max(m.Bound, math.Abs(shift[k]))
+		m.Shift = append(m.Shift, shift[k])
+		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
+	}
+	return nil
+}
+
+// unknown returns what is known of a mode at which nothing could be solved.
+func unknown() AtMode {
+	nan := math.NaN()
+	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
+}

@@ -1,0 +1,166 @@
+package certify
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// How accurate the reference is itself. OwnError compares it with a more accurate Setup;
+// Unseen compares it with many equal steps, which see short pulses of f that error
+// control may step over, with any tolerance.
+
+const (
+	// ManySteps is the number of equal steps, over the longest of the spans, with which
+	// the reference must agree. They see every pulse of f that lasts for half a step.
+	ManySteps = 1 << 16
+	// manyRounded is the relative error that rounding may cause in as many steps.
+	manyRounded = ManySteps * 0x1p-52
+)
+
+// OwnError returns D between s and a more accurate Setup at each of the points; NaN
+// where one of the two fails.
+func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, workers int) ([]float64, error) {
+	out := make([]float64, len(points))
+	err := atEach(ctx, p, points, workers, []probode.Setup{s, finer(s)}, func(i int, x []*evaluator, expected [][]float64) {
+		if out[i] = math.NaN(); expected != nil {
+			out[i] = x[1].discrepancy(expected[0], expected[1], points[i], 0)
+		}
+	})
+	return out, err
+}
+
+// Unseen returns the largest D between s and many equal steps at the points where s
+// steps over something that these see, zero if there are none. D below least, or below
+// three times the error of s itself, does not count.
+func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
+	seen := make([]float64, len(points))
+	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
+		if expected != nil {
+			seen[i] = steppedOver(x[1], expected, points[i])
+		}
+	})
+	most := 0.0
+	for i, d := range seen {
+		if d > least && !(d < 3*own[i]) {
+			most = max(most, d)
+		}
+	}
+	return most, err
+}
+
+// steppedOver returns D between the reference and many equal steps if the reference has
+// stepped over something, else zero: from what the reference, many steps, and a quarter
+// as many expect. A jump of f leaves an error of first order in the many steps, for which
+// a quarter as many are three times as far off as the reference; a pulse does not.
+func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
+	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
+	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
+		return d
+	}
+	return 0
+}
+
+// atEach solves by each of the setups at each of the points and calls do with what they
+// expect of the data, nil where one of them fails, as many explicit steps do on a stiff
+// problem.
+func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
+	if len(points) == 0 {
+		return nil
+	}
+	_, err := pieces.Each(ctx, workers, len(points), nil, func() func(int) error {
+		x := make([]*evaluator, len(setups))
+		var failed error
+		for k, s := range setups {
+			if x[k], failed = newEvaluator(ctx, p, s); failed != nil {
+				break // such as a step that no grid can have
+			}
+		}
+		return func(i int) error {
+			all := make([][]float64, len(x))
+			err := failed
+			for k := 0; k < len(x) && err == nil; k++ {
+				all[k], _, err = x[k].at(points[i])
+			}
+			if err != nil {
+				all = nil
+			}
+			do(i, x, all)
+			return ctx.Err()
+		}
+	})
+	return err
+}
+
+// discrepancy returns D between what is expected of the data and what x, the finer one,
+// expects, with the information there. Relative differences below rounding count as none.
+func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
+	var d float64
+	for _, o := range x.surface.DataAt(finer, theta) {
+		// A value that both expect alike may be certain.
+		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
+			if o.Certain {
+				o.Information = math.Inf(1)
+			}
+			d += o.Information * delta * delta
+		}
+	}
+	return math.Sqrt(d)
+}
+
+// Sufficient searches for a smaller tolerance or step of s whose own error is at most
+// limit at all points.
+func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
+	for range 8 {
+		if a, ok := s.Mesh.(reference.Accurate); ok {
+			a = reference.Accurate{Tolerance: probode.Tolerance{Relative: accurateTolerance(a) / 10}}
+			if s.Mesh = a; a.Relative < 0.99e-12 {
+				return s, false, nil // nothing is accurate enough to compare it with
+			}
+		} else {
+			s = Sized(s, size(s)/2)
+		}
+		d, err := OwnError(ctx, p, s, points, workers)
+		if err != nil {
+			return s, false, err
+		}
+		if !slices.ContainsFunc(d, func(v float64) bool { return !(v <= limit) }) {
+			return s, true, nil
+		}
+	}
+	return s, false, nil
+}
+
+// ownError returns D between the reference and a finer Setup at a mode, or between it and
+// many steps, a quarter of those of Unseen, if it has stepped over something; NaN if no
+// finer solution exists.
+func (c *Certifier) ownError(at *expansion) float64 {
+	x, err := newEvaluator(c.ctx, c.p, finer(c.reference))
+	if err != nil {
+		return math.NaN()
+	}
+	m, _, err := x.at(at.theta)
+	if err != nil {
+		return math.NaN()
+	}
+	d, _ := at.shift(m)
+	if _, ok := c.reference.Mesh.(reference.Accurate); !ok {
+		return d
+	}
+	expected := [][]float64{at.m, nil, nil}
+	var many *evaluator
+	for i, n := range []float64{ManySteps / 16, ManySteps / 4} {
+		if many, err = newEvaluator(c.ctx, c.p, equalSteps(c.p, n)); err != nil {
+			return d
+		}
+		if expected[2-i], _, err = many.at(at.theta); err != nil {
+			return d
+		}
+	}
+	return max(d, steppedOver(many, expected, at.theta))
+}

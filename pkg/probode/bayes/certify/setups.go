@@ -1,0 +1,123 @@
+package certify
+
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// The setups that are compared: how large their steps or tolerances are, and which ones
+// are smaller.
+
+// tolerance returns the tolerance of a mesh under error control, and false for any other.
+func tolerance(s probode.Setup) (probode.Tolerance, bool) {
+	switch m := s.Mesh.(type) {
+	case probode.Adaptive:
+		return m.Tolerance, true
+	case probode.Frozen:
+		return m.Tolerance, true
+	}
+	return probode.Tolerance{}, false
+}
+
+// size returns the step size of s, or under error control the relative tolerance, the
+// largest absolute one if that is zero; 0 for a setup that has neither.
+func size(s probode.Setup) float64 {
+	t, ok := tolerance(s)
+	switch {
+	case !ok:
+		return s.StepSize()
+	case t.Relative > 0 || t.Absolute == nil:
+		return t.Relative
+	}
+	return slices.Max(t.Absolute)
+}
+
+// Sized returns s with another step size, or under error control with tolerances that
+// are scaled so that the relative one is size, the largest absolute one if that is zero.
+func Sized(s probode.Setup, to float64) probode.Setup {
+	t, ok := tolerance(s)
+	if !ok {
+		return s.WithStepSize(to)
+	}
+	by := to / size(s)
+	t.Relative *= by
+	t.Absolute = slices.Clone(t.Absolute)
+	for k := range t.Absolute {
+		t.Absolute[k] *= by
+	}
+	switch m := s.Mesh.(type) {
+	case probode.Adaptive:
+		m.Tolerance = t
+		s.Mesh = m
+	case probode.Frozen:
+		m.Tolerance = t
+		s.Mesh = m
+	}
+	return s
+}
+
+// sizes returns the step size of s, or the relative and absolute tolerance; zero for what
+// it does not have.
+func sizes(s probode.Setup) (h, rtol, atol float64) {
+	if t, ok := tolerance(s); ok {
+		rtol = t.Relative
+		if len(t.Absolute) == 1 {
+			atol = t.Absolute[0]
+		}
+		return 0, rtol, atol
+	}
+	return s.StepSize(), 0, 0
+}
+
+// accurateTolerance returns the relative tolerance of a reference.Accurate.
+func accurateTolerance(a reference.Accurate) float64 {
+	if a.Relative == 0 {
+		return 1e-10
+	}
+	return a.Relative
+}
+
+// finer returns a setup more accurate than s: with a hundredth of the tolerance, a tenth
+// of the step, or the reference. An accurate solution that did not trust itself may
+// already have taken a hundredth of its tolerance, so the finer one takes a thousandth.
+func finer(s probode.Setup) probode.Setup {
+	if a, ok := s.Mesh.(reference.Accurate); ok {
+		tol := accurateTolerance(a)
+		if a.Relative = max(tol/1000, 1e-13); a.Relative >= tol {
+			a.Relative = 10 * tol // nothing is finer: the difference from a looser one bounds the error
+		}
+		s.Mesh = a
+		return s
+	}
+	_, controlled := tolerance(s)
+	switch {
+	case controlled:
+		return Sized(s, size(s)/100)
+	case size(s) > 0:
+		return Sized(s, size(s)/10)
+	}
+	return probode.Setup{Mesh: reference.Accurate{}}
+}
+
+// equalSteps is the classical Runge–Kutta method with n equal steps over the longest of
+// the spans.
+func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
+	_, longest := spans(p)
+	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
+}
+
+// spans returns the lengths of the shortest and the longest of the spans.
+func spans(p *bayes.Posterior) (shortest, longest float64) {
+	shortest = math.Inf(1)
+	for _, x := range p.Experiments {
+		if x.Problem != nil {
+			length := x.Problem.Span[1] - x.Problem.Span[0]
+			shortest, longest = min(shortest, length), max(longest, length)
+		}
+	}
+	return shortest, longest
+}
