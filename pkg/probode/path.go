@@ -132,23 +132,32 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 		panic(fmt.Sprintf("probode: ddst has length %d: want a multiple of %d", len(ddst), len(dst)))
 	}
 	g.follow(ctx)
-	m := len(ddst) / len(dst)
-	dz := make([]float64, m*len(g.z))
 	g.work = g.solver.Steps()
-	if err := g.solver.SolveTangents(g.z, dz, theta, dtheta, xi); err != nil {
-		return err
+	m, p := len(ddst)/len(dst), len(theta)
+	if m == 0 {
+		return g.States(ctx, dst, theta, xi)
 	}
-	if moving {
-		g.solver.tangents.still(g.z, dz, theta)
+	// As many directions at a time as take a bounded memory.
+	const most = 1 << 24
+	each := max(1, min(m, most/len(g.z)))
+	one := make([]float64, len(g.z))
+	for first := 0; first < m; first += each {
+		n := min(each, m-first)
+		dz := make([]float64, n*len(g.z))
+		if err := g.solver.SolveTangents(g.z, dz, theta, dtheta[first*p:(first+n)*p], xi); err != nil {
+			return err
+		}
+		if moving {
+			g.solver.tangents.still(g.z, dz, theta)
+		}
+		for k := range n {
+			for i := range one {
+				one[i] = dz[i*n+k]
+			}
+			g.at.At(ddst[(first+k)*len(dst):(first+k+1)*len(dst)], one)
+		}
 	}
 	g.at.At(dst, g.z)
-	one := make([]float64, len(g.z))
-	for k := range m {
-		for i := range one {
-			one[i] = dz[i*m+k]
-		}
-		g.at.At(ddst[k*len(dst):(k+1)*len(dst)], one)
-	}
 	return nil
 }
 

@@ -2,6 +2,9 @@ package bayes
 
 import (
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -101,8 +104,8 @@ func (s *Surface) lend(dst, directions []float64) bool {
 //
 //	dst[i*M+m] = d/ds Expected(θ + s·dtheta[m])[i] at s = 0.
 //
-// They come from the derivatives of the path (see probode.Tangential), and from central
-// differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
+// They come from the derivatives of the path (see probode.Tangential), and from
+// Experiment.ObserveSlopes or central differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
 // an accurate solver, nor for steps that are chosen again at every θ and are not held.
 func (e *Density) along(dst, theta, dtheta []float64) bool {
 	for _, r := range e.runs {
@@ -116,7 +119,8 @@ func (e *Density) along(dst, theta, dtheta []float64) bool {
 	return e.err == nil
 }
 
-// tangents sets err, as evaluate does. A direction counts as much work as a solution.
+// tangents sets err, as evaluate does. A direction counts as much work as a solution; one
+// in which no element of the θ of a problem moves costs nothing there.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.runs[0]
 	defer e.recovered(theta)
@@ -125,24 +129,47 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 		e.at = r
 		e.bind(r, theta)
 		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
-		along := make([]float64, m*q)
-		for k, i := range r.param {
-			for n := range m {
+		var along []float64
+		var moved []int // directions in which the θ of the problem moves
+		for n := range m {
+			row := make([]float64, q)
+			for k, i := range r.param {
 				if i >= 0 {
-					along[n*q+k] = dtheta[n*p+i]
+					row[k] = dtheta[n*p+i]
 				}
 			}
+			if slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
+				along, moved = append(along, row...), append(moved, n)
+			}
 		}
-		path, states := r.now().(probode.Tangential), make([]float64, m*len(r.state))
+		path, states := r.now().(probode.Tangential), make([]float64, len(moved)*len(r.state))
 		err := path.Tangents(e.ctx, r.state, states, r.theta, along, nil)
-		e.work += (1 + m) * path.Work()
+		e.work += (1 + len(moved)) * path.Work()
 		if e.err = e.note(err); e.err != nil {
 			return
 		}
-		for n := range m {
-			dx := states[n*len(r.state) : (n+1)*len(r.state)]
-			for row := range r.x.Data.T {
-				r.slope(dst[row*c*m+n:], m, row, r.state[row*d:(row+1)*d], dx[row*d:(row+1)*d], theta, dtheta[n*p:(n+1)*p])
+		still, slopes := make([]float64, d), make([]float64, c*(d+p))
+		for row := range r.x.Data.T {
+			x, moves := r.state[row*d:(row+1)*d], moved
+			if r.x.ObserveSlopes != nil {
+				clear(slopes)
+				r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
+			}
+			for n := range m {
+				dx := still
+				if len(moves) > 0 && moves[0] == n {
+					k := len(moved) - len(moves)
+					dx, moves = states[k*len(r.state)+row*d:][:d], moves[1:]
+				}
+				to := dst[row*c*m+n:]
+				if r.x.ObserveSlopes == nil {
+					r.slope(to, m, row, x, dx, theta, dtheta[n*p:(n+1)*p])
+					continue
+				}
+				for k := range c {
+					from := slopes[k*(d+p):][:d+p]
+					to[k*m] = floats.Dot(from[:d], dx) + floats.Dot(from[d:], dtheta[n*p:(n+1)*p])
+				}
 			}
 		}
 		dst = dst[m*c*len(r.x.Data.T):]

@@ -164,6 +164,22 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 // gradient writes the derivatives of log p(y | m, own) in m and in the own
 // parameters that are unknown, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
+	if l.exact != nil {
+		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
+			return false
+		}
+		slope := make([]float64, 1+len(l.own))
+		l.exact.Slope(slope, y, m, l.own)
+		q := 1
+		for i := range l.own {
+			if l.open(i) {
+				dst[q] = slope[1+i]
+				q++
+			}
+		}
+		dst[0] = slope[0]
+		return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
+	}
 	h := l.width(y, m, spread)
 	dst[0] = (l.LogProb(y, m+h, l.own) - l.LogProb(y, m-h, l.own)) / (2 * h)
 	q := 1
@@ -183,12 +199,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 		l.own[i] = at
 		q++
 	}
-	for _, g := range dst {
-		if math.IsNaN(g) || math.IsInf(g, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
 // bend sets the kink of the cell of y, and removes its slope from the score.

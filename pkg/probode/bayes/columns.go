@@ -11,6 +11,7 @@ type columnErrors struct {
 	param  []int // index in θ of each own number, −1 if it is none of θ
 	column []int // of the data that it is, −1 if it is none
 	own    []float64
+	exact  Differentiable // the Likelihood, if it has derivatives in closed form
 }
 
 // at returns the own numbers in the row of the data of which row is expected.

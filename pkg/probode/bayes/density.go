@@ -122,6 +122,9 @@ func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
 	}
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
+		if _, described := description(l.Likelihood); described { // by itself, and not by what it embeds
+			l.exact, _ = l.Likelihood.(Differentiable)
+		}
 		for _, v := range l.Own() {
 			i := -1
 			if v.Name != "" {

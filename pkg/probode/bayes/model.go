@@ -15,7 +15,8 @@ import (
 // A Model is the parameters θ with their priors, and the experiments whose data they
 // explain. The parts refer to parameters by name.
 type Model struct {
-	// Params are the parameters θ, in the order in which draws hold them.
+	// Params are the parameters θ, in the order in which draws hold them; an empty list
+	// that is not nil is a model without unknowns.
 	Params []Param
 
 	// Experiments are the data sets with the equations behind them. They
@@ -114,6 +115,12 @@ type Experiment struct {
 	// one for each; columns or states without names for the first ones.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
+	// ObserveSlopes, if not nil, writes the derivatives of Observe into dst, which is
+	// zero on entry: a row for each column of the data, with the derivatives in the
+	// components of x and behind them those in the elements of theta. Without it
+	// derivatives take differences of Observe.
+	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
+
 	// Errors are the distributions of the observations, one for each column of the
 	// data, or one for all.
 	Errors []Likelihood
@@ -157,7 +164,7 @@ func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")
 	}
-	if len(p.Params) == 0 || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
+	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
 		return errMissing
 	}
 	if p.Method != nil {
