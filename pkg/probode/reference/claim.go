@@ -147,12 +147,12 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 			peak[k] = sizes.add(k, now)
 			ever[k] = max(ever[k], math.Abs(now))
 		}
-		// A component that has decayed, to 1e-200 say, tells nothing of the others
-		// by having no digit right.
+		// A component that has decayed, to 1e-200 say or below its absolute tolerance,
+		// says nothing about the others by having no digit right.
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
-				relative = max(relative, w/max(w, peak[k], faded*ever[k]))
+				relative = max(relative, w/max(w, peak[k], faded*ever[k], s.smallest(k)))
 			}
 		}
 		for k := range d {
@@ -260,6 +260,19 @@ func (s *Settings) permitted(k int, x float64) float64 {
 		e += s.Absolute[k]
 	}
 	return e
+}
+
+// smallest returns the size of component k below which its absolute tolerance
+// permits more than the relative one.
+func (s *Settings) smallest(k int) float64 {
+	if s.Absolute == nil {
+		return 0
+	}
+	relative := s.Relative
+	if relative == 0 {
+		relative = loosest
+	}
+	return s.permitted(k, 0) / relative
 }
 
 func scaled(x []float64, c float64) []float64 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/problems"
 )
 
 // Inputs that begin at a time which is no event take a state away from exactly zero. No
@@ -88,6 +89,23 @@ func TestRobertsonToTheEnd(t *testing.T) {
 			}
 			if w := want[min(i/3, 12)]; (i < 3 || i >= 36) && math.Abs(x-w[i%3]) > 1e-4*w[i%3] {
 				t.Errorf("%v at %g: %g, want %g", tol, times[i/3], x, w[i%3])
+			}
+		}
+	}
+}
+
+// An absolute tolerance lets a component that is almost gone lose its digits, which
+// says nothing about the others: y₁ here is 2e-8 at the end.
+func TestAbsoluteToleranceOfAFadedComponent(t *testing.T) {
+	for _, tol := range [][2]float64{{1e-7, 1e-13}, {1e-8, 1e-13}} {
+		s, err := Solve(context.Background(), until(problems.Robertson(), 1e11), []float64{1e11}, Settings{Global: true, Tolerance: probode.Tolerance{Relative: tol[0], Absolute: []float64{tol[1]}}})
+		if err != nil {
+			t.Errorf("%v: %v", tol, err)
+			continue
+		}
+		for k, want := range []float64{0.2083340149701255e-7, 0.8333360770334713e-13, 0.9999999791665050} {
+			if permitted := tol[0]*want + tol[1]; math.Abs(s.X[k]-want) > permitted {
+				t.Errorf("%v: y%d is %g: want %g ± %g", tol, k+1, s.X[k], want, permitted)
 			}
 		}
 	}
