@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
-	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
@@ -18,214 +16,96 @@ import (
 
 // The difference between the answers of coarse solvers and of an accurate one, and the cost.
 
-// An answer is a row of the second table: a posterior, a remedy and a step.
+// An answer is a row of the second table: a posterior, a remedy and a step. Biases are those
+// of means, in accurate standard deviations.
 type answer struct {
-	question, remedy, status string
-	step, alpha              float64
-	parameter                string  // the parameter with the largest bias
-	bias, biasSE             float64 // bias of its mean, in accurate sd
-	narrowest, widest        float64 // smallest and largest ratio of sds over parameters
-	variation, floor         float64 // mean total variation of the marginals; the same for equal distributions
-	rhat, khat, ess          float64
-	solves                   float64 // cost of a draw, in coarse solves
-	preparation, seconds     float64 // time before the first draw; total time for 1000 effective draws
-	work                     float64 // cost of 1000 effective draws, in solves at the coarsest step
+	Question string  `csv:"posterior"`
+	Remedy   string  `csv:"remedy"`
+	Status   string  `csv:"status"`
+	Step     float64 `csv:"step"`
+	Alpha    float64 `csv:"alpha"`
+
+	Parameter string     `csv:"parameter"` // the one with the largest bias
+	Bias      float64    `csv:"bias_in_sd"`
+	BiasSE    float64    `csv:"bias_se"`
+	Ratio     [2]float64 `csv:"sd_ratio_least sd_ratio_most"` // over parameters
+
+	RHat    float64 `csv:"rhat"`
+	KHat    float64 `csv:"khat"`
+	ESS     float64 `csv:"effective_draws"`
+	Solves  float64 `csv:"solves_a_draw"`          // cost of a draw, in coarse solves
+	Prepare float64 `csv:"preparation_seconds"`    // time before the first draw
+	Seconds float64 `csv:"seconds_1000_effective"` // total time for 1000 effective draws
+	Work    float64 `csv:"work_1000_effective"`    // their cost, in solves at the coarsest step
 }
 
-func (a *answer) fields() (names []string, at []any) {
-	add := func(name string, p any) { names, at = append(names, name), append(at, p) }
-	add("posterior", &a.question)
-	add("remedy", &a.remedy)
-	add("status", &a.status)
-	add("step", &a.step)
-	add("alpha", &a.alpha)
-	add("parameter", &a.parameter)
-	add("bias_in_sd", &a.bias)
-	add("bias_se", &a.biasSE)
-	add("sd_ratio_least", &a.narrowest)
-	add("sd_ratio_most", &a.widest)
-	add("total_variation", &a.variation)
-	add("total_variation_of_equals", &a.floor)
-	add("rhat", &a.rhat)
-	add("khat", &a.khat)
-	add("effective_draws", &a.ess)
-	add("solves_a_draw", &a.solves)
-	add("preparation_seconds", &a.preparation)
-	add("seconds_1000_effective", &a.seconds)
-	add("work_1000_effective", &a.work)
-	return names, at
-}
-
-// bins is the number of bins for the total variation, of equal probability under the
-// accurate posterior.
-const bins = 10
+func (a *answer) key() string { return fmt.Sprintf("%s|%s|%g", a.Question, a.Remedy, a.Step) }
 
 // compare computes the difference between the draws and the accurate ones.
 func (a *answer) compare(accurate, got *mcmc.Chains) {
 	as, gs := accurate.Summary(), got.Summary()
-	a.narrowest, a.widest, a.bias, a.ess = math.Inf(1), 0, 0, math.Inf(1)
-	a.variation, a.floor, a.rhat, a.khat = 0, 0, 0, math.NaN()
+	a.Ratio, a.Bias, a.ESS = [2]float64{math.Inf(1), 0}, 0, math.Inf(1)
+	a.RHat, a.KHat = 0, math.NaN()
 	if got.LogWeights != nil {
-		a.khat = got.KHat
+		a.KHat = got.KHat
 	}
 	for i, r := range as {
 		g := gs[i]
 		bias := (g.Mean - r.Mean) / r.SD
-		if math.Abs(bias) >= math.Abs(a.bias) || a.parameter == "" {
-			a.parameter, a.bias = r.Name, bias
-			a.biasSE = math.Sqrt(g.MCSE*g.MCSE+r.MCSE*r.MCSE+bias*bias*r.MCSESD*r.MCSESD) / r.SD
+		if math.Abs(bias) >= math.Abs(a.Bias) || a.Parameter == "" {
+			a.Parameter, a.Bias = r.Name, bias
+			a.BiasSE = math.Sqrt(g.MCSE*g.MCSE+r.MCSE*r.MCSE+bias*bias*r.MCSESD*r.MCSESD) / r.SD
 		}
-		a.narrowest, a.widest = min(a.narrowest, g.SD/r.SD), max(a.widest, g.SD/r.SD)
-		a.ess, a.rhat = min(a.ess, g.BulkESS), max(a.rhat, g.RHat)
-		tv := totalVariation(column(accurate, i), column(got, i), weights(got))
-		a.variation += tv / float64(len(as))
-		// The mean of ½ Σ|p̂ − p| over bins of probability 1/bins.
-		p := 1. / bins
-		a.floor += bins / 2 * math.Sqrt(2/math.Pi*p*(1-p)*(1/g.BulkESS+1/r.BulkESS)) / float64(len(as))
+		a.Ratio = [2]float64{min(a.Ratio[0], g.SD/r.SD), max(a.Ratio[1], g.SD/r.SD)}
+		a.ESS, a.RHat = min(a.ESS, g.BulkESS), max(a.RHat, g.RHat)
 	}
 }
 
-func column(c *mcmc.Chains, i int) []float64 {
-	var out []float64
-	for _, chain := range c.Parameter(i) {
-		out = append(out, chain...)
-	}
-	return out
-}
-
-// weights returns the weights of all draws, nil if they are equal.
-func weights(c *mcmc.Chains) []float64 {
-	if c.LogWeights == nil {
+// answerAll computes the answers that are missing.
+func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) error {
+	err := o.each(len(o.questions), func(i int) error {
+		q := &o.questions[i]
+		if err := o.answer(ctx, q, answers); err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s: all answers\n", q.name)
 		return nil
+	})
+	if err != nil {
+		return err
 	}
-	all := slices.Concat(c.LogWeights...)
-	top := slices.Max(all)
-	for i, l := range all {
-		all[i] = math.Exp(l - top)
-	}
-	return all
+	return answers.arrange(func(a *answer) []float64 {
+		return []float64{named(o.questions, func(q *question) string { return q.name }, a.Question), 1 / a.Step,
+			named(o.remedies, func(r *remedy) string { return r.name }, a.Remedy)}
+	})
 }
 
-// totalVariation returns the total variation between draws x and weighted draws y, over bins
-// with equal shares of x.
-func totalVariation(x, y, w []float64) float64 {
-	x = slices.Clone(x)
-	slices.Sort(x)
-	var edges [bins - 1]float64
-	for b := range edges {
-		edges[b] = x[(b+1)*len(x)/bins]
-	}
-	var share [bins]float64
-	total := 0.
-	for k, v := range y {
-		b, _ := slices.BinarySearch(edges[:], v)
-		weight := 1.
-		if w != nil {
-			weight = w[k]
-		}
-		share[b] += weight
-		total += weight
-	}
-	tv := 0.
-	for _, s := range share {
-		tv += math.Abs(s/total-1./bins) / 2
-	}
-	return tv
-}
-
-// answerAll computes the answers that are not in done.
-func (o *observatory) answerAll(ctx context.Context, done []answer) ([]answer, error) {
-	path := filepath.Join(o.out, "answers.csv")
-	at := func(q *question, r *remedy, step float64) int {
-		return slices.IndexFunc(done, func(a answer) bool { return a.question == q.name && a.remedy == r.name && a.step == step })
-	}
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	var failed error
-	work := make(chan *question)
-	begin := time.Now()
-	for range min(o.workers, len(o.questions)) {
-		group.Go(func() {
-			for q := range work {
-				err := o.answer(ctx, q, func(r *remedy, step float64) bool {
-					mu.Lock()
-					defer mu.Unlock()
-					return at(q, r, step) >= 0
-				}, func(a answer) error {
-					mu.Lock()
-					defer mu.Unlock()
-					done = append(done, a)
-					fmt.Fprintf(os.Stderr, "%d answers in %s: %s, %s, h = %g\n", len(done), time.Since(begin).Round(time.Second), a.question, a.remedy, a.step)
-					return save(path, done)
-				})
-				if err != nil {
-					mu.Lock()
-					if failed == nil {
-						failed = err
-					}
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	for i := range o.questions {
-		work <- &o.questions[i]
-	}
-	close(work)
-	group.Wait()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("interrupted; %s has the results so far", path)
-	}
-	if failed != nil {
-		return nil, failed
-	}
-	var out []answer
-	for i := range o.questions {
-		for l := range o.levels {
-			for j := range o.remedies {
-				q := &o.questions[i]
-				if k := at(q, &o.remedies[j], q.step/float64(int(1)<<l)); k >= 0 {
-					out = append(out, done[k])
-				}
-			}
-		}
-	}
-	return out, save(path, out)
-}
-
-// answer computes the missing answers to one question.
-func (o *observatory) answer(ctx context.Context, q *question, known func(*remedy, float64) bool, keep func(answer) error) error {
+// answer computes the missing answers to one question. It draws from the accurate posterior
+// when the first of them is to be computed.
+func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
 	for level := range o.levels {
-		step := q.step / float64(int(1)<<level)
 		for i := range o.remedies {
 			r := &o.remedies[i]
-			if known(r, step) {
+			a := unknown[answer]()
+			a.Question, a.Remedy, a.Step, a.Status = q.name, r.name, q.step/float64(int(1)<<level), "ok"
+			if answers.find(a.key()) != nil {
 				continue
 			}
 			if accurate == nil {
 				var err error
-				if fine, err = q.model(ctx, o.seed); err != nil {
-					return fmt.Errorf("%s: %w", q.name, err)
-				}
-				if fine.Modes, err = fine.FindModes(ctx, bayes.ModeSearch{Seed: o.seed}); err != nil {
-					return fmt.Errorf("%s: %w", q.name, err)
-				}
-				if accurate, err = bayes.Sample(ctx, fine, bayes.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1}); err != nil {
-					return fmt.Errorf("%s: %w", q.name, err)
+				if fine, accurate, err = o.accurate(ctx, q); err != nil {
+					return err
 				}
 			}
-			a := answer{question: q.name, remedy: r.name, step: step, status: "ok"}
-			nan(&a)
-			a.step = step
 			if err := o.one(ctx, r, q.step, fine, accurate, &a); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				a.status = "fails: " + oneLine(err)
+				a.Status = "fails: " + oneLine(err)
 			}
-			if err := keep(a); err != nil {
+			if err := answers.add(a); err != nil {
 				return err
 			}
 		}
@@ -233,10 +113,23 @@ func (o *observatory) answer(ctx context.Context, q *question, known func(*remed
 	return nil
 }
 
+// accurate returns the accurate posterior of a question, and draws from it.
+func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
+	p, err := q.model(ctx, o.seed)
+	if err == nil {
+		p.Modes, err = p.FindModes(ctx, bayes.ModeSearch{Seed: o.seed})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	chains, err := bayes.Sample(ctx, p, bayes.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1})
+	return p, chains, err
+}
+
 // one computes an answer. The coarsest step is the unit of work.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
-	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.step), nil, 0
+	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
 	begin := time.Now()
 	if r.noise != nil {
 		p.Scaling = r.noise.scaling
@@ -244,7 +137,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 		if err != nil {
 			return err
 		}
-		p, a.alpha = *q, cal.Alpha
+		p, a.Alpha = *q, cal.Alpha
 	}
 	calibrating := time.Since(begin).Seconds()
 	if p.Modes != nil {
@@ -257,13 +150,31 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// In steps of size a.step, because a solve of a sampler may be an accurate one, and the
+	// In steps of size a.Step, because a solve of a sampler may be an accurate one, and the
 	// solves for weights are counted separately.
-	a.solves, a.preparation = got.Solves*a.step/p.StepSize(), calibrating+got.Preparation
+	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
-		a.solves += a.step / fine.StepSize()
+		a.Solves += a.Step / fine.StepSize()
 	}
-	a.seconds = a.preparation + 1000*got.Drawing/got.ESS
-	a.work = (got.Prepared*a.step/p.StepSize() + a.solves*drawn/got.ESS*1000) * coarsest / a.step
+	a.Seconds = a.Prepare + 1000*got.Drawing/got.ESS
+	a.Work = (got.Prepared*a.Step/p.StepSize() + a.Solves*drawn/got.ESS*1000) * coarsest / a.Step
 	return nil
+}
+
+// cells returns the answer as a line of the page.
+func (a *answer) cells() []string {
+	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
+	if a.Status != "ok" {
+		return append(line, "", "", "", "", "", a.Status)
+	}
+	var notes []string
+	if a.KHat >= 0.7 {
+		notes = append(notes, fmt.Sprintf("k̂ %.2f: the weights cannot be trusted", a.KHat))
+	}
+	if a.RHat > 1.05 {
+		notes = append(notes, fmt.Sprintf("R̂ %.2f", a.RHat))
+	}
+	return append(line, mark(math.Abs(a.Bias) < 0.1)+fmt.Sprintf("%+.2f ± %.2f", a.Bias, a.BiasSE), a.Parameter,
+		mark(a.Ratio[0] > 0.9 && a.Ratio[1] < 1.1)+fmt.Sprintf("%.2f–%.2f", a.Ratio[0], a.Ratio[1]),
+		fmt.Sprintf("%.3g", a.Solves), fmt.Sprintf("%.3g", a.Seconds), strings.Join(notes, "; "))
 }

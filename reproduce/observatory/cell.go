@@ -2,134 +2,159 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem with accurate solutions at twenty times: at its own θ, which is the
-// first, and at ten others, where calibrations are judged.
-type truth struct {
-	p     *probode.Problem
-	kind  string
-	times []float64
-	theta [][]float64
-	x     [][]float64 // for each θ; nil if there is no accurate solution
-	err   [][]float64
-	size  []float64 // size of each component, at the problem's own θ
-	steps int       // number of steps of the coarsest uniform grid
+// A solved is a cell, which is a method on a problem with one step size or tolerance, and
+// its classical solution. Missing numbers are NaN.
+type solved struct {
+	Problem     string  `csv:"problem"`
+	Kind        string  `csv:"kind"`
+	Dimension   int     `csv:"dimension"`
+	Method      string  `csv:"method"`
+	Size        string  `csv:"size"`
+	Evaluations int     `csv:"evaluations"` // in one solve
+	Jacobians   int     `csv:"jacobians"`
+	Seconds     float64 `csv:"seconds"` // of one solve
+	Error       float64 `csv:"error"`   // root mean square, relative to the size of the components
+	Status      string  `csv:"status"`  // "ok", or the reason why numbers are missing
+	Alpha       float64 `csv:"alpha"`
 }
 
-const observed = 20 // times
-
-// newTruth solves a problem accurately at its θ and at others, which are log-normal around
-// it with an sd of 10 %.
-func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
-	t := &truth{p: s.problem(), kind: s.kind}
-	p := t.p
-	for i := range observed {
-		t.times = append(t.times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(i+1)/observed)
-	}
-	t.times[observed-1] = p.Span[1]
-	rng := probode.Stream(seed, 1)
-	for i := range others + 1 {
-		theta := append([]float64(nil), p.Theta...)
-		if i > 0 {
-			for k := range theta {
-				theta[k] *= math.Exp(0.1 * rng.NormFloat64())
-			}
-		}
-		ref, err := reference.Solve(ctx, p, t.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}, Theta: theta})
-		if err != nil {
-			if i == 0 || ctx.Err() != nil {
-				return nil, err
-			}
-			ref = &reference.Solution{}
-		}
-		t.theta, t.x, t.err = append(t.theta, theta), append(t.x, ref.X), append(t.err, ref.Error)
-	}
-	d := p.Dim()
-	t.size = make([]float64, d)
-	for i, x := range t.x[0] {
-		t.size[i%d] = max(t.size[i%d], math.Abs(x))
-	}
-	return t, t.coarsest()
+// A spread says how well a stated standard deviation describes errors at other parameters.
+type spread struct {
+	Square   float64    `csv:"mean_square"` // of the standardised error
+	Within   [2]float64 `csv:"within_1sd within_2sd"`
+	Coverage [4]float64 `csv:"coverage_50 coverage_68 coverage_90 coverage_95"`
 }
 
-// coarsest returns the smallest number of steps of the form 20·2ⁿ at which the root mean
-// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component. Half
-// and a quarter of this step are used as well.
-func (t *truth) coarsest() error {
-	const most = 20 << 9
-	for n := observed; n <= most; n *= 2 {
-		z, err := t.classical(probode.AdamsMoulton{Steps: 1}, probode.Uniform((t.p.Span[1]-t.p.Span[0])/float64(n)))
-		if err == nil && t.relative(z) <= 0.1 {
-			t.steps = n
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: AM1 errs by more than 10 %% with %d steps: want a shorter span", t.p.Name, most)
+// A row holds the numbers of a rule in a cell. The row of the rule "none" has those of the
+// classical method alone.
+type row struct {
+	solved
+	Rule        string  `csv:"rule"`
+	Steps       int     `csv:"steps"`
+	SE          float64 `csv:"alpha_se"`
+	SETime      float64 `csv:"alpha_se_time"`
+	Fit         float64 `csv:"fit_mean_square"`
+	Calibration float64 `csv:"calibration_seconds"`
+
+	spread
+	Band     [2]float64 `csv:"mean_square_lo mean_square_hi"`
+	Each     string     `csv:"mean_square_by_component"` // with semicolons
+	Points   int        `csv:"points"`
+	Excluded int        `csv:"excluded"`
+	Failed   int        `csv:"thetas_failed"`
+	CRPS     float64    `csv:"crps"`
+	Plain    float64    `csv:"crps_without_spread"`
+	Wide     float64    `csv:"share_too_wide"`
 }
 
-// classical solves without noise and returns the states at the times.
-func (t *truth) classical(m probode.Method, mesh probode.Mesh) ([]float64, error) {
-	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
-	if err != nil {
-		return nil, err
-	}
-	s, err := probode.NewSolver(t.p, m, g, 0)
-	if err != nil {
-		return nil, err
-	}
-	z := make([]float64, s.PathLen())
-	if err := s.Solve(z, t.p.Theta, nil); err != nil {
-		return nil, err
-	}
-	index, err := g.Index(t.times)
-	if err != nil {
-		return nil, err
-	}
-	d := t.p.Dim()
+// levels are the levels of the central intervals of row.Coverage.
+var levels = []float64{0.5, 0.68, 0.9, 0.95}
+
+func (r *row) key() string { return strings.Join([]string{r.Problem, r.Method, r.Size, r.Rule}, "|") }
+
+// cell names the cell of a row.
+func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
+
+// judged reports whether the row has a verdict.
+func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
+
+// components returns the mean squares by component that are known.
+func (r *row) components() []float64 {
 	var out []float64
-	for _, i := range index {
-		out = append(out, z[i*d:(i+1)*d]...)
+	for s := range strings.SplitSeq(r.Each, ";") {
+		if v, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(v) {
+			out = append(out, v)
+		}
 	}
-	return out, nil
+	return out
 }
 
-// relative returns the root mean square of the error over times and components, in units of
-// the size of each component.
-func (t *truth) relative(z []float64) float64 {
-	var s float64
-	d := len(t.size)
-	for i, v := range z {
-		e := (v - t.x[0][i]) / t.size[i%d]
-		s += e * e
+// observe computes the cells that are missing.
+func (o *observatory) observe(ctx context.Context, cells *ledger[row]) error {
+	err := o.each(len(o.subjects), func(i int) error {
+		t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
+		if err != nil {
+			return err
+		}
+		for j := range o.entrants {
+			e := &o.entrants[j]
+			for level := range o.levels {
+				c := cell{o, t, e, level}
+				if (e.tols == nil || level < len(e.tols)) && !c.known(cells) {
+					rows, err := c.compute(ctx)
+					if err == nil {
+						err = cells.add(rows...)
+					}
+					if err != nil {
+						return err
+					}
+				}
+			}
+		}
+		fmt.Fprintf(os.Stderr, "%s: all cells\n", t.p.Name)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return math.Sqrt(s / float64(len(z)))
+	return cells.arrange(func(r *row) []float64 {
+		_, size, _ := strings.Cut(r.Size, " ")
+		v, _ := strconv.ParseFloat(size, 64)
+		place := 0.
+		if r.Rule != "none" {
+			place = named(o.rules, func(q *rule) string { return q.name }, r.Rule)
+		}
+		return []float64{named(o.subjects, func(s *subject) string { return s.problem().Name }, r.Problem),
+			named(o.entrants, func(e *entrant) string { return e.name }, r.Method), 1 / v, place}
+	})
 }
 
 // A cell is a method on a problem at one step size or tolerance.
 type cell struct {
-	subject *subject
+	o       *observatory
+	t       *truth
 	entrant *entrant
 	level   int // of three
 }
 
 // mesh returns the mesh of a cell and its text.
-func (c *cell) mesh(t *truth) (probode.Mesh, string) {
+func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
 		return probode.Frozen{Tolerance: probode.Tolerance{Relative: tol}, MaxSteps: 20000}, fmt.Sprintf("tol %.0e", tol)
 	}
-	n := t.steps << c.level
-	h := (t.p.Span[1] - t.p.Span[0]) / float64(n)
+	h := (c.t.p.Span[1] - c.t.p.Span[0]) / float64(c.t.steps<<c.level)
 	return probode.Uniform(h), fmt.Sprintf("h %.4g", h)
+}
+
+// known reports whether all rows of the cell exist. If a rule is missing, the cell is
+// computed again.
+func (c *cell) known(cells *ledger[row]) bool {
+	_, size := c.mesh()
+	r := row{solved: solved{Problem: c.t.p.Name, Method: c.entrant.name, Size: size}, Rule: "none"}
+	classical := cells.find(r.key())
+	if classical == nil || classical.Status != "ok" {
+		return classical != nil
+	}
+	for _, rule := range c.o.rules {
+		if r.Rule = rule.name; cells.find(r.key()) == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // budget is the largest number of evaluations of f and J, times the number of components,
@@ -138,24 +163,23 @@ const budget = 1.5e7
 
 // compute measures a cell and returns one row for each rule. A numerical failure is in the
 // status of a row; the error is only that of ctx.
-func (c *cell) compute(ctx context.Context, o *observatory, t *truth) ([]row, error) {
+func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
-	mesh, size := c.mesh(t)
-	base := row{problem: t.p.Name, kind: t.kind, dimension: t.p.Dim(), method: c.entrant.name, size: size, rule: "none", status: "ok"}
-	nan(&base)
-	if err := c.cost(&base, t, m, mesh); err != nil {
-		base.status = "fails: " + oneLine(err)
+	mesh, size := c.mesh()
+	base := unknown[row]()
+	base.Problem, base.Kind, base.Dimension, base.Method, base.Size = c.t.p.Name, c.t.kind, c.t.p.Dim(), c.entrant.name, size
+	base.Rule, base.Status = "none", "ok"
+	if err := c.cost(&base, m, mesh); err != nil {
+		base.Status = "fails: " + oneLine(err)
 		return []row{base}, ctx.Err()
 	}
 	rows := []row{base}
-	for _, r := range o.rules {
+	for _, r := range c.o.rules {
 		out := base
-		out.rule, out.status = r.name, "ok"
-		begin := time.Now()
-		if err := c.calibrated(ctx, o, t, m, mesh, r, &out); err != nil {
-			out.status = "fails: " + oneLine(err)
+		out.Rule = r.name
+		if err := c.calibrated(ctx, m, mesh, r, &out); err != nil {
+			out.Status = "fails: " + oneLine(err)
 		}
-		out.took = time.Since(begin).Seconds()
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -164,76 +188,78 @@ func (c *cell) compute(ctx context.Context, o *observatory, t *truth) ([]row, er
 	return rows, nil
 }
 
+// oneLine returns the first line of an error.
+func oneLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}
+
 // cost measures the classical solution.
-func (c *cell) cost(out *row, t *truth, m probode.Method, mesh probode.Mesh) error {
+func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
+	p := c.t.p
 	var f, j atomic.Int64
-	counted := *t.p
-	counted.F = func(dst []float64, at float64, x, theta []float64) { f.Add(1); t.p.F(dst, at, x, theta) }
-	if t.p.FJ != nil {
-		counted.FJ = func(dst, jac []float64, at float64, x, theta []float64) { j.Add(1); t.p.FJ(dst, jac, at, x, theta) }
+	counted := *p
+	counted.F = func(dst []float64, at float64, x, theta []float64) { f.Add(1); p.F(dst, at, x, theta) }
+	if p.FJ != nil {
+		counted.FJ = func(dst, jac []float64, at float64, x, theta []float64) { j.Add(1); p.FJ(dst, jac, at, x, theta) }
 	}
-	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
+	s, err := c.t.solver(&counted, m, mesh)
 	if err != nil {
 		return err
 	}
-	out.steps = g.Steps()
-	s, err := probode.NewSolver(&counted, m, g, 0)
-	if err != nil {
-		return err
-	}
+	out.Steps = s.Steps()
 	z := make([]float64, s.PathLen())
-	if err := s.Solve(z, t.p.Theta, nil); err != nil {
+	for range 2 { // the first solve also checks the problem
+		f.Store(0)
+		j.Store(0)
+		if err := s.Solve(z, p.Theta, nil); err != nil {
+			return err
+		}
+	}
+	out.Evaluations, out.Jacobians = int(f.Load()), int(j.Load())
+	if s, err = c.t.solver(p, m, mesh); err != nil {
 		return err
 	}
-	f.Store(0)
-	j.Store(0)
-	if err := s.Solve(z, t.p.Theta, nil); err != nil { // the first one checks the problem
-		return err
-	}
-	out.evaluations, out.jacobians = int(f.Load()), int(j.Load())
-	if s, err = probode.NewSolver(t.p, m, g, 0); err != nil {
-		return err
-	}
-	out.seconds = math.Inf(1)
+	out.Seconds = math.Inf(1)
 	// The shortest of several times, because other programs use the machine and the first run
 	// is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
-		if err := s.Solve(z, t.p.Theta, nil); err != nil {
+		if err := s.Solve(z, p.Theta, nil); err != nil {
 			return err
 		}
 		took := time.Since(begin).Seconds()
 		spent += took
-		out.seconds = min(out.seconds, took)
+		out.Seconds = min(out.Seconds, took)
 	}
-	at, err := t.classical(m, mesh)
-	if err != nil {
-		return err
+	if out.Error, err = c.t.relative(s); err == nil && !(out.Error < 10) {
+		err = fmt.Errorf("the method is unstable here: error %.2g times the size of the state", out.Error)
 	}
-	if out.error = t.relative(at); !(out.error < 10) {
-		return fmt.Errorf("the method is unstable here: error %.2g times the size of the state", out.error)
-	}
-	return nil
+	return err
 }
 
 // calibrated chooses the noise at the problem's own θ and judges it at the others.
-func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
-	paths := o.paths
-	if cost := float64(out.evaluations+out.jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
+func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Mesh, r rule, out *row) error {
+	t, paths := c.t, c.o.paths
+	if cost := float64(out.Evaluations+out.Jacobians*t.p.Dim()) * float64(t.p.Dim()); cost*float64(paths)*20 > budget {
 		paths = max(40, min(paths, int(budget/cost/20)))
 	}
-	begin := time.Now()
-	cal, err := calibrate.Run(ctx, t.p, m, calibrate.Settings{Mesh: aligned{mesh, t.times}, Scaling: r.scaling, Criterion: r.rule,
-		Paths: paths, Seed: o.seed, Workers: 1})
+	s, err := t.solver(t.p, m, mesh)
 	if err != nil {
 		return err
 	}
-	out.calibration = time.Since(begin).Seconds()
-	out.alpha, out.se, out.seTime = cal.Alpha, cal.SE, cal.SETime
-	if cal.AtEdge {
-		return fmt.Errorf("no optimum of alpha in its bracket")
+	begin := time.Now()
+	cal, err := calibrate.Run(ctx, t.p, m, calibrate.Settings{Mesh: s.Grid(), Scaling: r.scaling, Criterion: r.rule,
+		Paths: paths, Seed: c.o.seed, Workers: 1})
+	if err != nil {
+		return err
 	}
-	out.fit = cal.Fits[0].MeanSquare
+	out.Calibration = time.Since(begin).Seconds()
+	out.Alpha, out.SE, out.SETime = cal.Alpha, cal.SE, cal.SETime
+	if cal.AtEdge {
+		return errors.New("no optimum of alpha in its bracket")
+	}
+	out.Fit = cal.Fits[0].MeanSquare
 	v := newVerdict(t.p.Dim())
 	failed := 0
 	for i := 1; i < len(t.theta); i++ {
@@ -241,7 +267,7 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 			continue
 		}
 		e, err := probode.Integrate(ctx, t.p, m, paths, probode.Settings{Mesh: mesh, Scaling: r.scaling, Alpha: cal.Alpha,
-			Theta: t.theta[i], Seed: o.seed + uint64(1000*i), Times: t.times, KeepPaths: true, Workers: 1})
+			Theta: t.theta[i], Seed: c.o.seed + uint64(1000*i), Times: t.times, KeepPaths: true, Workers: 1})
 		if err != nil || e.N < 10 {
 			failed++
 			continue
@@ -256,19 +282,10 @@ func (c *cell) calibrated(ctx context.Context, o *observatory, t *truth, m probo
 	if v.points == 0 {
 		return fmt.Errorf("no error is large enough to be judged (%d θ failed)", failed)
 	}
-	out.take(v, failed)
+	v.fill(out)
+	out.Failed = failed
 	if math.IsNaN(cal.SE) { // calibrate.Run says so, too
-		return fmt.Errorf("cut off: close above alpha* paths cannot be solved, so that it is a lower bound")
+		return errors.New("cut off: close above alpha* paths cannot be solved, so that it is a lower bound")
 	}
 	return nil
-}
-
-// aligned is a mesh through given times.
-type aligned struct {
-	probode.Mesh
-	times []float64
-}
-
-func (a aligned) Grid(ctx context.Context, p *probode.Problem, m probode.Method, theta, _ []float64) (*probode.Grid, error) {
-	return probode.Setup{Method: m, Mesh: a.Mesh}.Grid(ctx, p, theta, a.times)
 }

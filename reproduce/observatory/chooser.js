@@ -2,13 +2,29 @@
 // the form #ask, from the table in #data. Nothing is loaded.
 (function () {
   "use strict";
-  var data = JSON.parse(document.getElementById("data").textContent);
   var form = document.getElementById("ask");
-  var methods = data.methods;
+  var data = { cells: csv("summary.csv"), answers: csv("answers.csv"), levels: [0.5, 0.68, 0.9, 0.95] };
+  var methods = data.cells.map(function (c) { return c.method; }).filter(function (m, i, all) { return all.indexOf(m) === i; });
   var palette = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#000000", "#7f3fbf", "#a0a000", "#dc143c", "#aa3377", "#117733", "#882255"];
   var hidden = {};
   var tip = document.getElementById("tip");
 
+  // The rows of a table: numbers where a cell holds one, null for one that is missing.
+  function csv(id) {
+    var lines = document.getElementById(id).textContent.trim().split("\n").map(function (line) {
+      return line.match(/("([^"]|"")*"|[^,]*)(,|$)/g).slice(0, line.endsWith(",") ? undefined : -1).map(function (cell) {
+        cell = cell.replace(/,$/, "").replace(/^"([\s\S]*)"$/, "$1").replace(/""/g, '"');
+        if (cell === "" || cell === "NaN") return null;
+        if (cell === "+Inf") return 1e9; // a stated sd of zero makes a mean square infinite
+        return isNaN(cell) ? cell : Number(cell);
+      });
+    });
+    return lines.slice(1).map(function (line) {
+      var row = {};
+      lines[0].forEach(function (name, i) { row[name] = line[i]; });
+      return row;
+    });
+  }
   function colour(m) { return palette[methods.indexOf(m) % palette.length]; }
   function el(name, attributes, parent, text) {
     var svg = ["svg", "g", "path", "circle", "line", "text", "rect"].indexOf(name) >= 0;
@@ -137,8 +153,8 @@
       into.textContent = "";
       return;
     }
-    function right(a) { return a.status === "ok" && Math.abs(a.bias) < 0.1 + 2 * a.bias_se && a.least > 0.85 && a.most < 1.15 && !(a.khat >= 0.7) && a.rhat < 1.05; }
-    function price(a) { return form.cost.value === "time" ? a.seconds : a.work; }
+    function right(a) { return a.status === "ok" && Math.abs(a.bias_in_sd) < 0.1 + 2 * a.bias_se && a.sd_ratio_least > 0.85 && a.sd_ratio_most < 1.15 && !(a.khat >= 0.7) && a.rhat < 1.05; }
+    function price(a) { return form.cost.value === "time" ? a.seconds_1000_effective : a.work_1000_effective; }
     var cheapest = {};
     data.answers.forEach(function (a) {
       var key = a.posterior + "|" + a.remedy;
@@ -150,7 +166,7 @@
         var mine = cheapest[p + "|" + r];
         if (mine) ratios.push(price(mine) / Math.min.apply(null, remedies.map(function (o) { return cheapest[p + "|" + o] ? price(cheapest[p + "|" + o]) : Infinity; })));
       });
-      data.answers.forEach(function (a) { if (a.remedy === r && a.status === "ok" && Math.abs(a.bias) > Math.abs(worst)) { worst = a.bias; at = a.posterior + ", h = " + number(a.step); } });
+      data.answers.forEach(function (a) { if (a.remedy === r && a.status === "ok" && Math.abs(a.bias_in_sd) > Math.abs(worst)) { worst = a.bias_in_sd; at = a.posterior + ", h = " + number(a.step); } });
       return { remedy: r, reached: ratios.length, slower: ratios.length ? geometric(ratios) : null, worst: worst, at: at };
     }).sort(function (a, b) { return b.reached - a.reached || a.slower - b.slower; });
     say.textContent = "Of " + names.length + " posteriors, solved by AM1 with three steps each, “" + list[0].remedy + "” gives the right one (bias below 0.1 sd and widths within 15 %, to the accuracy of the draws) at some step for " + list[0].reached + ". Noise widens a posterior and leaves its bias: see the table of all below.";

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 )
@@ -11,47 +13,35 @@ import (
 
 // A verdict sums up an ensemble, or several, against accurate solutions.
 type verdict struct {
-	points   int       // number of grid points times components that count
-	inside   []float64 // number of truths in the central interval of each of levels
+	points   int // grid points times components that count
+	excluded int // those at which the error is unknown or does not exist
+	inside   [4]float64
 	within   [2]float64
-	sum      float64 // sum of E²/v
-	each     []float64
-	n        []int // for each component: sum of E²/v, number of points
+	each     []float64 // sum of E²/v of each component, and its number of points
+	n        []float64
+	squares  []float64 // mean of E²/v of each ensemble
 	crps     float64
 	plain    float64 // CRPS of the classical solution: |E|
-	energy   float64
-	energy0  float64 // energy score of the classical solution: ‖E‖
-	wide     int     // points with an sd above ten times the largest error nearby
-	squares  []float64
-	excluded int // points at which the error is unknown or does not exist
+	wide     float64 // points with an sd above ten times the largest error nearby
 }
 
-func newVerdict(d int) *verdict {
-	return &verdict{inside: make([]float64, len(levels)), each: make([]float64, d), n: make([]int, d)}
-}
+func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
 // add includes the ensemble e. x are the truths at its times and xerr their errors,
-// row-major; scores are in units of size, the size of each component.
+// row-major; scores are in units of size, the size of each component. Times before the first
+// do not count.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
-	var paths [][]float64
-	for _, p := range e.Paths {
-		if p != nil {
-			paths = append(paths, p)
-		}
-	}
+	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
 	n := float64(len(paths))
-	var sum float64
-	var count int
+	var sum, count float64
 	at := make([]float64, len(paths))
 	for i := first; i < nt; i++ {
-		known := true
 		for k := range d {
 			truth, est := x[i*d+k], e.Deterministic[k][i]
 			err := math.Abs(est - truth)
 			if !(err > 100*xerr[i*d+k]) {
 				v.excluded++
-				known = false
 				continue
 			}
 			// The inverse of the variance of n paths is too large by a factor (n−1)/(n−3) on average.
@@ -88,13 +78,9 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				v.wide++
 			}
 		}
-		if known {
-			v.addEnergy(paths, e, x[i*d:(i+1)*d], size, i)
-		}
 	}
-	v.sum += sum
 	if count > 0 {
-		v.squares = append(v.squares, sum/float64(count))
+		v.squares = append(v.squares, sum/count)
 	}
 }
 
@@ -111,35 +97,15 @@ func crps(sorted []float64, y float64) float64 {
 	return near/n - apart/(n*(n-1))
 }
 
-// addEnergy adds the energy score at one time, in units of size: the same as the CRPS with
-// Euclidean distances, estimated from pairs of successive paths.
-func (v *verdict) addEnergy(paths [][]float64, e *probode.Ensemble, truth, size []float64, i int) {
-	d := len(size)
-	distance := func(at func(k int) float64) float64 {
-		var s float64
-		for k := range d {
-			w := at(k) / size[k]
-			s += w * w
-		}
-		return math.Sqrt(s)
-	}
-	var near, apart float64
-	for j, p := range paths {
-		q := paths[(j+1)%len(paths)]
-		near += distance(func(k int) float64 { return p[i*d+k] - truth[k] })
-		apart += distance(func(k int) float64 { return p[i*d+k] - q[i*d+k] })
-	}
-	v.energy += (near - apart/2) / float64(len(paths))
-	v.energy0 += distance(func(k int) float64 { return e.Deterministic[k][i] - truth[k] })
-}
-
 // meanSquare returns the mean squared standardised error, and a band of two standard errors
 // of its logarithm, from the scatter over the ensembles.
-func (v *verdict) meanSquare() (mean, lo, hi float64) {
-	mean = v.sum / float64(v.points)
+func (v *verdict) meanSquare() (mean float64, band [2]float64) {
+	for _, s := range v.each {
+		mean += s / float64(v.points)
+	}
 	n := float64(len(v.squares))
 	if n < 2 {
-		return mean, math.NaN(), math.NaN()
+		return mean, [2]float64{math.NaN(), math.NaN()}
 	}
 	var m, m2 float64
 	for _, s := range v.squares {
@@ -147,15 +113,24 @@ func (v *verdict) meanSquare() (mean, lo, hi float64) {
 		m2 += s * s / n
 	}
 	rel := math.Sqrt(max(0, m2-m*m)/(n-1)) / m
-	return mean, mean * math.Exp(-2*rel), mean * math.Exp(2*rel)
+	return mean, [2]float64{mean * math.Exp(-2*rel), mean * math.Exp(2*rel)}
 }
 
-// byComponent returns the mean squared standardised error of each component, NaN if no point
-// counts.
-func (v *verdict) byComponent() []float64 {
-	out := make([]float64, len(v.each))
-	for k, s := range v.each {
-		out[k] = s / float64(v.n[k])
+// fill writes the verdict to a row.
+func (v *verdict) fill(r *row) {
+	n := float64(v.points)
+	r.Points, r.Excluded = v.points, v.excluded
+	r.Square, r.Band = v.meanSquare()
+	for i, c := range v.inside {
+		r.Coverage[i] = c / n
 	}
-	return out
+	for i, c := range v.within {
+		r.Within[i] = c / n
+	}
+	r.CRPS, r.Plain, r.Wide = v.crps/n, v.plain/n, v.wide/n
+	var parts []string
+	for k, s := range v.each {
+		parts = append(parts, strconv.FormatFloat(s/v.n[k], 'g', 4, 64))
+	}
+	r.Each = strings.Join(parts, ";")
 }

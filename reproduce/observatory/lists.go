@@ -100,26 +100,23 @@ type rule struct {
 	scaling probode.Scaling
 }
 
+// The page compares the recommended rule with that of the paper, which has the noise of the
+// method.
+const recommended, asInPaper = "log, local", "paper"
+
 var rules = []rule{
-	{name: "paper", rule: calibrate.Bhattacharyya, scaling: probode.ScaleStep},
+	{name: asInPaper, rule: calibrate.Bhattacharyya, scaling: probode.ScaleStep},
 	{name: "paper, local", rule: calibrate.Bhattacharyya, scaling: probode.ScaleLocal},
 	{name: "log", rule: calibrate.LogScore, scaling: probode.ScaleStep},
-	{name: "log, local", rule: calibrate.LogScore, scaling: probode.ScaleLocal},
+	{name: recommended, rule: calibrate.LogScore, scaling: probode.ScaleLocal},
 }
 
 func ruleNamed(name string) *rule {
-	i := slices.IndexFunc(rules, func(r rule) bool { return r.name == name })
-	if i < 0 {
-		panic("observatory: no rule " + name)
-	}
-	return &rules[i]
+	return &rules[slices.IndexFunc(rules, func(r rule) bool { return r.name == name })]
 }
 
-// levels are the levels of the central intervals whose coverage is measured.
-var levels = []float64{0.5, 0.68, 0.9, 0.95}
-
 // quickly keeps a few entries of each list, for tests.
-func quickly() ([]subject, []entrant, []rule) {
+func quickly() ([]subject, []entrant) {
 	var es []entrant
 	for _, e := range entrants {
 		if slices.Contains([]string{"ab2", "am0", "dp5"}, e.name) {
@@ -127,5 +124,5 @@ func quickly() ([]subject, []entrant, []rule) {
 			es = append(es, e)
 		}
 	}
-	return []subject{subjects[0], subjects[4]}, es, rules
+	return []subject{subjects[0], subjects[4]}, es
 }

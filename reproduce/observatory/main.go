@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/probode/probode/reproduce/internal/shell"
 )
@@ -54,7 +52,7 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer if paths are expensive")
-	fs.IntVar(&o.workers, "workers", 0, "`number` of cells at the same time, 0 for the number of cores; changes only times")
+	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors at the same time, 0 for the number of cores; changes only times")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -70,42 +68,46 @@ func run(ctx context.Context, args []string) error {
 		o.workers = runtime.GOMAXPROCS(0)
 	}
 	if *quick {
-		o.subjects, o.entrants, o.rules = quickly()
+		o.subjects, o.entrants = quickly()
 		o.levels, o.others = 2, 3
 		o.questions, o.remedies, o.draws = questions[3:4], slices.Concat(remedies[:1], remedies[2:4]), 200
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return err
-	}
+	return o.run(ctx, *only)
+}
+
+// run computes what is missing and writes the page.
+func (o *observatory) run(ctx context.Context, only string) error {
 	if err := o.settle(); err != nil {
 		return err
 	}
-	rows, err := load[row](filepath.Join(o.out, "cells.csv"))
-	if err == nil && (*only == "" || *only == "cells") {
-		rows, err = o.observe(ctx, rows)
-	}
+	cells, err := open(filepath.Join(o.out, "cells.csv"), (*row).key)
 	if err != nil {
 		return err
 	}
-	answers, err := load[answer](filepath.Join(o.out, "answers.csv"))
-	if err == nil && (*only == "" || *only == "answers") {
-		answers, err = o.answerAll(ctx, answers)
-	}
+	answers, err := open(filepath.Join(o.out, "answers.csv"), (*answer).key)
 	if err != nil {
 		return err
 	}
-	var small bytes.Buffer
-	if err := summary(rows).Write(&small); err != nil {
+	if only == "" || only == "cells" {
+		err = o.observe(ctx, cells)
+	}
+	if err == nil && (only == "" || only == "answers") {
+		err = o.answerAll(ctx, answers)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("interrupted; %s has the results so far", o.out)
+	case err != nil:
 		return err
 	}
-	if err := shell.WriteFile(filepath.Join(o.out, "summary.csv"), small.Bytes()); err != nil {
-		return err
-	}
-	return o.writePage(filepath.Join(o.out, "observatory.html"), rows, answers)
+	return o.writePage(cells.rows, answers.rows)
 }
 
-// settle refuses a folder with results of other settings.
+// settle makes the folder of the results. It refuses one with results of other settings.
 func (o *observatory) settle() error {
+	if err := os.MkdirAll(o.out, 0o755); err != nil {
+		return err
+	}
 	path := filepath.Join(o.out, "settings")
 	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
@@ -114,141 +116,28 @@ func (o *observatory) settle() error {
 	return shell.WriteFile(path, []byte(mine+"\n"))
 }
 
-// observe computes the cells that are missing in rows, and returns all rows in the order of
-// the lists.
-func (o *observatory) observe(ctx context.Context, rows []row) ([]row, error) {
-	path := filepath.Join(o.out, "cells.csv")
-	type job struct {
-		cell
-		t *truth
+// each calls do for the numbers below n, several at the same time, until the first error,
+// which it returns.
+func (o *observatory) each(n int, do func(i int) error) error {
+	numbers := make(chan int, n)
+	for i := range n {
+		numbers <- i
 	}
-	var mu sync.Mutex
+	close(numbers)
+	var once sync.Once
 	var failed error
-	begin, said := time.Now(), time.Now()
-	done, total := 0, len(o.subjects)*len(o.entrants)*o.levels
-	jobs := make(chan job)
 	var group sync.WaitGroup
-	for range o.workers {
+	for range min(o.workers, n) {
 		group.Go(func() {
-			for j := range jobs {
-				got, err := j.compute(ctx, o, j.t)
-				mu.Lock()
-				if err == nil {
-					rows = append(rows, got...)
-					err = save(path, rows)
+			for i := range numbers {
+				if err := do(i); err != nil {
+					once.Do(func() { failed = err })
+					for range numbers { // the others are not begun
+					}
 				}
-				if err != nil && failed == nil {
-					failed = err
-				}
-				done++
-				if time.Since(said) > 10*time.Second {
-					said = time.Now()
-					fmt.Fprintf(os.Stderr, "%d of %d cells in %s: %s, %s\n", done, total, said.Sub(begin).Round(time.Second), j.t.p.Name, j.entrant.name)
-				}
-				mu.Unlock()
 			}
 		})
 	}
-	var truths []*truth
-	err := func() error {
-		defer close(jobs)
-		for i := range o.subjects {
-			t, err := newTruth(ctx, &o.subjects[i], o.others, o.seed)
-			if err != nil {
-				return err
-			}
-			truths = append(truths, t)
-			for j := range o.entrants {
-				for level := range o.levels {
-					c := cell{&o.subjects[i], &o.entrants[j], level}
-					if c.entrant.tols != nil && level >= len(c.entrant.tols) {
-						continue
-					}
-					mu.Lock()
-					known, stop := o.has(rows, &c, t), failed != nil
-					if known {
-						done++
-					}
-					mu.Unlock()
-					if stop || ctx.Err() != nil {
-						return ctx.Err()
-					}
-					if !known {
-						jobs <- job{c, t}
-					}
-				}
-			}
-		}
-		return nil
-	}()
 	group.Wait()
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted; %s has the results so far", path)
-		}
-		return nil, err
-	}
-	rows = o.inOrder(rows, truths)
-	return rows, save(path, rows)
-}
-
-// has reports whether all rows of a cell exist. If a rule is missing, the cell is computed
-// again.
-func (o *observatory) has(rows []row, c *cell, t *truth) bool {
-	_, size := c.mesh(t)
-	want := map[string]bool{"none": true}
-	for _, r := range o.rules {
-		want[r.name] = true
-	}
-	for _, r := range rows {
-		if r.problem == t.p.Name && r.method == c.entrant.name && r.size == size {
-			if want[r.rule] = false; r.rule == "none" && r.status != "ok" {
-				return true
-			}
-		}
-	}
-	for _, missing := range want {
-		if missing {
-			return false
-		}
-	}
-	return true
-}
-
-// inOrder sorts rows by the lists, and removes rows that are not in them or occur twice.
-func (o *observatory) inOrder(rows []row, truths []*truth) []row {
-	var out []row
-	for i, t := range truths {
-		for j := range o.entrants {
-			for level := range o.levels {
-				c := cell{&o.subjects[i], &o.entrants[j], level}
-				if c.entrant.tols != nil && level >= len(c.entrant.tols) {
-					continue
-				}
-				_, size := c.mesh(t)
-				for _, name := range append([]string{"none"}, o.names()...) {
-					at := slices.IndexFunc(rows, func(r row) bool {
-						return r.problem == t.p.Name && r.method == c.entrant.name && r.size == size && r.rule == name
-					})
-					if at >= 0 {
-						rows[at].kind = t.kind // it may have been renamed
-						out = append(out, rows[at])
-					}
-				}
-			}
-		}
-	}
-	return out
-}
-
-// names returns the names of the rules.
-func (o *observatory) names() []string {
-	var names []string
-	for _, r := range o.rules {
-		names = append(names, r.name)
-	}
-	return names
+	return failed
 }

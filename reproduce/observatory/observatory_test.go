@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -11,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/reproduce/internal/page"
 )
 
 // The quick form gives a table and a page; a second run computes nothing again
@@ -29,7 +29,7 @@ func TestQuick(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := load[row](table)
+	rows, err := decode[row](first)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestQuick(t *testing.T) {
 			continue
 		}
 		judged++
-		if !(r.meanSquare > 0) || !(r.lo <= r.meanSquare && r.meanSquare <= r.hi) || !(r.crps > 0) || r.inside[0] > r.inside[3] || r.within[0] > r.within[1] {
+		if !(r.Square > 0) || !(r.Band[0] <= r.Square && r.Square <= r.Band[1]) || !(r.CRPS > 0) || r.Coverage[0] > r.Coverage[3] || r.Within[0] > r.Within[1] {
 			t.Errorf("a row that cannot be: %+v", *r)
 		}
 	}
@@ -62,21 +62,22 @@ func TestQuick(t *testing.T) {
 	if again, err := os.ReadFile(table); err != nil || string(again) != string(first) {
 		t.Errorf("a second run changed the table: %v", err)
 	}
-	if err := save(table, rows[:len(rows)/2]); err != nil {
+	if err := os.WriteFile(table, encode(rows[:len(rows)/2], 6), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := run(ctx, append(args, "-workers", "3")); err != nil {
 		t.Fatal(err)
 	}
-	again, err := load[row](table)
+	second, _ := os.ReadFile(table)
+	again, err := decode[row](second)
 	if err != nil || len(again) != len(rows) {
 		t.Fatalf("completed: %d rows, want %d: %v", len(again), len(rows), err)
 	}
 	for i := range rows {
 		for _, r := range []*row{&rows[i], &again[i]} {
-			r.seconds, r.calibration, r.took = 0, 0, 0
+			r.Seconds, r.Calibration = 0, 0
 		}
-		if a, b := record(&rows[i]), record(&again[i]); !reflect.DeepEqual(a, b) {
+		if a, b := record(&rows[i], 6), record(&again[i], 6); !reflect.DeepEqual(a, b) {
 			t.Errorf("row %d: %v, completed %v", i, a, b)
 		}
 	}
@@ -140,9 +141,8 @@ func TestVerdictIsCalibrated(t *testing.T) {
 		t.Fatalf("%d points", v.points)
 	}
 	// The variance here is about zero, with one more degree of freedom.
-	mean, lo, hi := v.meanSquare()
-	if math.Abs(mean-1) > 0.13 || lo > 1 || hi < 1 {
-		t.Errorf("mean square %.3f (%.3f to %.3f), want 1", mean, lo, hi)
+	if m, band := v.meanSquare(); math.Abs(m-1) > 0.13 || band[0] > 1 || band[1] < 1 {
+		t.Errorf("mean square %.3f (%.3f), want 1", m, band)
 	}
 	for j, l := range levels {
 		if got := v.inside[j] / n; math.Abs(got-l) > 0.045 {
@@ -173,22 +173,19 @@ func TestVerdictOfBadCells(t *testing.T) {
 	if v.points != 3 || v.excluded != 3 || v.n[0] != 2 || v.n[1] != 0 || v.n[2] != 1 {
 		t.Errorf("%d points, %d excluded, by component %v: want 3, 3 and [2 0 1]", v.points, v.excluded, v.n)
 	}
-	classical := row{problem: "p", method: "m", size: "h 1", rule: "none", status: "ok", kind: smooth}
+	classical := row{solved: solved{Problem: "p", Method: "m", Size: "h 1", Status: "ok", Kind: smooth}, Rule: "none"}
 	r := classical
-	r.rule = recommended
-	r.take(v, 1)
-	if !math.IsInf(r.meanSquare, 1) || len(r.components()) != 2 {
-		t.Errorf("mean square %g, by component %v", r.meanSquare, r.components())
+	r.Rule = recommended
+	v.fill(&r)
+	if !math.IsInf(r.Square, 1) || len(r.components()) != 2 {
+		t.Errorf("mean square %g, by component %v", r.Square, r.components())
 	}
-	r.alpha, r.se, r.seTime = 1, 0.1, math.NaN()
-	s := standings([]row{classical, r}, []string{recommended}, false)[0]
-	if s.arithmetic != 1000 || s.near != 0 || s.cells != 1 {
+	r.Alpha, r.SE, r.SETime = 1, 0.1, math.NaN()
+	if s := stand([]row{classical, r}, recommended); s.arithmetic != 1000 || s.near != 0 || s.cells != 1 {
 		t.Errorf("standing %+v", s)
 	}
-	o := &observatory{}
-	var p page.Page
-	if err := o.chooser(&p, []row{classical, r}, nil); err != nil || !strings.Contains(p.String(), `"mean_square":1000000000`) {
-		t.Errorf("the page has no bad cell: %v", err)
+	if b := summary([]row{classical, r}); len(b) != 1 || !math.IsInf(b[0].Spread.Square, 1) {
+		t.Errorf("the summary has no bad cell: %+v", b)
 	}
 }
 
@@ -201,28 +198,43 @@ func TestCRPS(t *testing.T) {
 	}
 }
 
-// A table survives being written and read, with what is missing.
-func TestRows(t *testing.T) {
-	var r row
-	nan(&r)
-	r.problem, r.status, r.component, r.alpha, r.points = "a, b", "fails: \"x\"", "1;NaN;3", 0.1, 7
+// A table survives being written and read, with what is missing. A row with the key of
+// another takes its place, and arrange sorts the rows and removes those without a place.
+func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cells.csv")
-	if err := save(path, []row{r, r}); err != nil {
+	l, err := open(path, (*row).key)
+	if err != nil || len(l.rows) != 0 {
+		t.Fatalf("%v, %v", l, err)
+	}
+	r := unknown[row]()
+	r.Problem, r.Status, r.Each, r.Alpha, r.Points, r.Coverage[2] = "a, b", "fails: \"x\"", "1;NaN;3", 0.1, 7, 0.5
+	other, gone := r, r
+	other.Problem, gone.Problem = "c", "d"
+	if err := errors.Join(l.add(gone, other), l.add(r), l.add(other)); err != nil || len(l.rows) != 3 {
+		t.Fatalf("%d rows, %v", len(l.rows), err)
+	}
+	problems := []string{"a, b", "c"}
+	if err := l.arrange(func(r *row) []float64 {
+		return []float64{named(problems, func(s *string) string { return *s }, r.Problem)}
+	}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := load[row](path)
-	if err != nil || len(got) != 2 || !reflect.DeepEqual(record(&got[1]), record(&r)) {
-		t.Errorf("%+v, %v", got, err)
+	got, err := open(path, (*row).key)
+	if err != nil || len(got.rows) != 2 || !reflect.DeepEqual(record(&got.rows[0], 6), record(&r, 6)) || got.rows[1].Problem != "c" {
+		t.Errorf("%+v, %v", got.rows, err)
 	}
-	if c := got[0].components(); !reflect.DeepEqual(c, []float64{1, 3}) {
+	if found := got.find(r.key()); found == nil || !math.IsNaN(found.SE) || found.Coverage[2] != 0.5 || got.find("nothing") != nil {
+		t.Errorf("found %+v", found)
+	}
+	if c := got.rows[0].components(); !reflect.DeepEqual(c, []float64{1, 3}) {
 		t.Errorf("components %v", c)
 	}
-	for _, text := range []string{"", "a,b\n1,2\n"} {
+	for _, text := range []string{"", "a,b\n1,2\n", strings.Replace(string(encode(got.rows, 6)), ",0.1,", ",x,", 1)} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := load[row](path); err == nil {
-			t.Errorf("%q was read", text)
+		if _, err := open(path, (*row).key); err == nil || !strings.Contains(err.Error(), "remove it to begin again") {
+			t.Errorf("%q was read: %v", text, err)
 		}
 	}
 }

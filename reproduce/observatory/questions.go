@@ -153,8 +153,8 @@ func always(s bayes.Sampler) func(p, fine *bayes.Posterior) bayes.Sampler {
 
 var remedies = []remedy{
 	{name: "ignore the error", sampler: always(bayes.Deterministic{})},
-	{name: "noise, paper's rule", noise: ruleNamed("paper"), sampler: always(bayes.PCNWithinGibbs{})},
-	{name: "noise, paper's rule and sampler", noise: ruleNamed("paper"), sampler: always(bayes.RedrawOnAccept{})},
+	{name: "noise, paper's rule", noise: ruleNamed(asInPaper), sampler: always(bayes.PCNWithinGibbs{})},
+	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: always(bayes.RedrawOnAccept{})},
 	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(bayes.PCNWithinGibbs{})},
 	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {

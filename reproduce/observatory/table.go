@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/probode/probode/reproduce/internal/shell"
+)
+
+// A row type is a struct. The tag `csv` of a field names its column, or the columns of an
+// array. A field that is a struct stands for all its columns, with the tag in front.
+
+// places returns the columns of a row and their values.
+func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
+	for i := range row.NumField() {
+		field, tag := row.Field(i), row.Type().Field(i).Tag.Get("csv")
+		switch field.Kind() {
+		case reflect.Struct:
+			n, a := places(field, prefix+tag)
+			names, at = append(names, n...), append(at, a...)
+		case reflect.Array:
+			for k, name := range strings.Fields(tag) {
+				names, at = append(names, prefix+name), append(at, field.Index(k))
+			}
+		default:
+			names, at = append(names, prefix+tag), append(at, field)
+		}
+	}
+	return names, at
+}
+
+// unknown returns a row whose floating-point numbers are all NaN.
+func unknown[T any]() T {
+	var row T
+	_, at := places(reflect.ValueOf(&row).Elem(), "")
+	for _, v := range at {
+		if v.Kind() == reflect.Float64 {
+			v.SetFloat(math.NaN())
+		}
+	}
+	return row
+}
+
+// encode returns rows as CSV, with the given number of significant digits.
+func encode[T any](rows []T, digits int) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b) // to memory, where writing cannot fail
+	names, _ := places(reflect.ValueOf(new(T)).Elem(), "")
+	w.Write(names)
+	for i := range rows {
+		w.Write(record(&rows[i], digits))
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+// record returns the cells of a row.
+func record[T any](row *T, digits int) []string {
+	var line []string
+	_, at := places(reflect.ValueOf(row).Elem(), "")
+	for _, v := range at {
+		if v.Kind() == reflect.Float64 {
+			line = append(line, strconv.FormatFloat(v.Float(), 'g', digits, 64))
+		} else {
+			line = append(line, fmt.Sprint(v))
+		}
+	}
+	return line
+}
+
+// decode reads what encode wrote. It refuses other columns.
+func decode[T any](data []byte) ([]T, error) {
+	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	names, _ := places(reflect.ValueOf(new(T)).Elem(), "")
+	if len(records) == 0 || !slices.Equal(records[0], names) {
+		return nil, errors.New("the columns are not those of this version")
+	}
+	rows := make([]T, len(records)-1)
+	for i := range rows {
+		_, at := places(reflect.ValueOf(&rows[i]).Elem(), "")
+		for k, v := range at {
+			cell := records[i+1][k]
+			if v.Kind() == reflect.String {
+				v.SetString(cell)
+				continue
+			}
+			number, err := strconv.ParseFloat(cell, 64)
+			if err != nil {
+				return nil, fmt.Errorf("line %d, column %s: %q is not a number", i+2, names[k], cell)
+			}
+			if v.Kind() == reflect.Int {
+				v.SetInt(int64(number))
+			} else {
+				v.SetFloat(number)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// A ledger is a table in a file that is up to date after every new row, so that a run
+// that was stopped continues where it was. Rows are identified by their keys.
+type ledger[T any] struct {
+	path string
+	key  func(*T) string
+
+	mu   sync.Mutex
+	rows []T
+}
+
+// open reads the rows of a file, none if it does not exist.
+func open[T any](path string, key func(*T) string) (*ledger[T], error) {
+	l := &ledger[T]{path: path, key: key}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return l, nil
+	}
+	if err == nil {
+		l.rows, err = decode[T](data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it to begin again", path, err)
+	}
+	return l, nil
+}
+
+// find returns the row with a key, nil if there is none.
+func (l *ledger[T]) find(key string) *T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.rows {
+		if l.key(&l.rows[i]) == key {
+			return &l.rows[i]
+		}
+	}
+	return nil
+}
+
+// add saves new rows, each in the place of the one with its key.
+func (l *ledger[T]) add(rows ...T) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range rows {
+		key := l.key(&rows[i])
+		l.rows = slices.DeleteFunc(l.rows, func(old T) bool { return l.key(&old) == key })
+	}
+	l.rows = append(l.rows, rows...)
+	return l.save()
+}
+
+// arrange sorts the rows by the place that the function gives them, and removes those with
+// a negative one.
+func (l *ledger[T]) arrange(place func(*T) []float64) error {
+	l.rows = slices.DeleteFunc(l.rows, func(r T) bool { return slices.Min(place(&r)) < 0 })
+	slices.SortStableFunc(l.rows, func(a, b T) int { return slices.Compare(place(&a), place(&b)) })
+	return l.save()
+}
+
+// save writes all rows; after an error the file is unchanged.
+func (l *ledger[T]) save() error { return shell.WriteFile(l.path, encode(l.rows, 6)) }
+
+// named returns the place of a name in a list, −1 if it is not there.
+func named[T any](list []T, name func(*T) string, want string) float64 {
+	for i := range list {
+		if name(&list[i]) == want {
+			return float64(i)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// A truth is a problem with accurate solutions at twenty times: at its own θ, which is the
+// first, and at ten others, where calibrations are judged.
+type truth struct {
+	p     *probode.Problem
+	kind  string
+	times []float64
+	theta [][]float64
+	x     [][]float64 // for each θ; nil if there is no accurate solution
+	err   [][]float64
+	size  []float64 // size of each component, at the problem's own θ
+	steps int       // number of steps of the coarsest uniform grid
+}
+
+const observed = 20 // times
+
+// newTruth solves a problem accurately at its θ and at others, which are log-normal around
+// it with an sd of 10 %.
+func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
+	t := &truth{p: s.problem(), kind: s.kind}
+	p := t.p
+	for i := range observed {
+		t.times = append(t.times, p.Span[0]+(p.Span[1]-p.Span[0])*float64(i+1)/observed)
+	}
+	t.times[observed-1] = p.Span[1]
+	rng := probode.Stream(seed, 1)
+	for i := range others + 1 {
+		theta := append([]float64(nil), p.Theta...)
+		if i > 0 {
+			for k := range theta {
+				theta[k] *= math.Exp(0.1 * rng.NormFloat64())
+			}
+		}
+		ref, err := reference.Solve(ctx, p, t.times, reference.Settings{Tolerance: probode.Tolerance{Relative: 1e-12}, Theta: theta})
+		if err != nil {
+			if i == 0 || ctx.Err() != nil {
+				return nil, err
+			}
+			ref = &reference.Solution{}
+		}
+		t.theta, t.x, t.err = append(t.theta, theta), append(t.x, ref.X), append(t.err, ref.Error)
+	}
+	d := p.Dim()
+	t.size = make([]float64, d)
+	for i, x := range t.x[0] {
+		t.size[i%d] = max(t.size[i%d], math.Abs(x))
+	}
+	return t, t.coarsest()
+}
+
+// coarsest finds the smallest number of steps of the form 20·2ⁿ at which the root mean
+// square error of the trapezoidal rule (AM1) is at most 10 % of the size of a component. Half
+// and a quarter of this step are used as well.
+func (t *truth) coarsest() error {
+	const most = 20 << 9
+	for n := observed; n <= most; n *= 2 {
+		s, err := t.solver(t.p, probode.AdamsMoulton{Steps: 1}, probode.Uniform((t.p.Span[1]-t.p.Span[0])/float64(n)))
+		if err != nil {
+			continue
+		}
+		if e, err := t.relative(s); err == nil && e <= 0.1 {
+			t.steps = n
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: AM1 errs by more than 10 %% with %d steps: want a shorter span", t.p.Name, most)
+}
+
+// solver returns a solver without noise on a grid through the times.
+func (t *truth) solver(p *probode.Problem, m probode.Method, mesh probode.Mesh) (*probode.Solver, error) {
+	g, err := probode.Setup{Method: m, Mesh: mesh}.Grid(context.Background(), t.p, t.p.Theta, t.times)
+	if err != nil {
+		return nil, err
+	}
+	return probode.NewSolver(p, m, g, 0)
+}
+
+// relative returns the root mean square of the error of a solver over times and components,
+// in units of the size of each component.
+func (t *truth) relative(s *probode.Solver) (float64, error) {
+	z := make([]float64, s.PathLen())
+	if err := s.Solve(z, t.p.Theta, nil); err != nil {
+		return 0, err
+	}
+	index, err := s.Grid().Index(t.times)
+	if err != nil {
+		return 0, err
+	}
+	d := t.p.Dim()
+	var sum float64
+	for i, at := range index {
+		for k := range d {
+			e := (z[at*d+k] - t.x[0][i*d+k]) / t.size[k]
+			sum += e * e
+		}
+	}
+	return math.Sqrt(sum / float64(len(index)*d)), nil
+}
