@@ -9,13 +9,15 @@ help: ## this list
 lab: ## set up what is missing and open the notebooks in JupyterLab
 	environment/lab $(ARGS)
 
-# Go prints nothing while it compiles.
+# Go prints nothing while it compiles, so this says what takes how long.
+COMPILING = printf 'compiling (seconds if nothing has changed, one to three minutes the first time)\n'
+
 reproduce: ## compute every experiment of the paper into reproduce/out (3 to 4 minutes)
-	@echo 'compiling what has changed (one or two minutes the first time)'
+	@$(COMPILING)
 	go run ./reproduce $(ARGS)
 
 observatory: ## measure methods, noise rules and remedies into reproduce/out/observatory; continues where it was stopped
-	@echo 'compiling what has changed (one or two minutes the first time)'
+	@$(COMPILING)
 	go run ./reproduce/observatory $(ARGS)
 
 # The parts of make test, in order; make test PARTS="lint go" runs these two.
@@ -56,7 +58,8 @@ test-draws: ## open studies with ArviZ 0.2x and 1.x, pandas and R's posterior, a
 	environment/lab run python environment/test_draws.py
 	environment/lab run python environment/test_petab.py
 
-test-notebooks: ## the notebooks on the real kernel and in a real browser
+test-notebooks: ## the launcher, the notebooks on the real kernel, and all pages in a real browser
+	python3 environment/test_lab.py
 	environment/lab setup-test
 	environment/lab run python environment/test_kernel.py
 	environment/lab run python environment/notebooks.py check --twice 00 --twice 05

@@ -48,10 +48,14 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
+// course names the packages of the module. A reader may have other packages at the top of
+// the checkout, such as the euler of the README.
+var course = []string{"./pkg/...", "./reproduce/...", "./environment/..."}
+
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("packages: ")
-	pages, err := build(append([]string{"./..."}, os.Args[1:]...))
+	pages, err := build(".", course)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,9 +66,9 @@ func main() {
 	}
 }
 
-// build documents the packages that the patterns name, by their import paths.
-func build(patterns []string) ([]page, error) {
-	all, err := list(patterns)
+// build documents the packages that the patterns name in a folder.
+func build(folder string, patterns []string) ([]page, error) {
+	all, err := list(folder, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +94,9 @@ func build(patterns []string) ([]page, error) {
 	return pages, nil
 }
 
-func list(patterns []string) ([]listed, error) {
+func list(folder string, patterns []string) ([]listed, error) {
 	cmd := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,Name,GoFiles,TestGoFiles,XTestGoFiles,Module"}, patterns...)...)
+	cmd.Dir = folder
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -2,7 +2,10 @@ package main
 
 import (
 	"go/ast"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,7 +13,7 @@ import (
 // Every link of a page leads to a heading of that page or to a page that there is,
 // every exported name has its place, and examples are there with their output.
 func TestPages(t *testing.T) {
-	pages, err := build([]string{"../../../pkg/probode", "../../../pkg/probode/problems", "../../../pkg/probode/bayes"})
+	pages, err := build("../../..", []string{"./pkg/probode", "./pkg/probode/problems", "./pkg/probode/bayes"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +60,40 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// The program of the README, saved where the README says, is no package of the module.
+func TestPackagesOfReader(t *testing.T) {
+	root := t.TempDir()
+	for path, text := range map[string]string{
+		"go.mod":                       "module example.org/course\n",
+		"pkg/solver/solver.go":         "package solver\n",
+		"reproduce/main.go":            "package main\n",
+		"environment/release/main.go":  "package main\n",
+		"euler/main.go":                "package main\n",
+		"own/homework/second/solve.go": "package second\n",
+	} {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pages, err := build(root, course)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, p := range pages {
+		paths = append(paths, p.Path)
+	}
+	if want := []string{"environment/release", "pkg/solver", "reproduce"}; !slices.Equal(paths, want) {
+		t.Errorf("the site documents %v, want %v", paths, want)
+	}
+}
+
 func TestUnknownPackage(t *testing.T) {
-	if _, err := build([]string{"./nosuch"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := build(".", []string{"./nosuch"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("got %v, want an error that names the package", err)
 	}
 }

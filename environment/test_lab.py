@@ -1,0 +1,96 @@
+"""Tests environment/lab with stand-ins for Go, Python and npm, so without a network: it
+gives signs of life while it sets up, it trusts only the notebooks of the last commit, and
+it builds gopls after JupyterLab has started.
+
+    python3 environment/test_lab.py
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# go build of the kernel takes $SECONDS_OF_KERNEL, and that of gopls 2 seconds.
+GO = """#!/bin/sh
+case $* in
+"env GOVERSION") echo go1.99 ;;
+*gopls*) sleep 2; touch "$4"; chmod +x "$4"; echo gopls >>"$CALLS" ;;
+*gonb*) echo some/package; sleep "$SECONDS_OF_KERNEL"; echo kernel >>"$CALLS" ;;
+esac
+"""
+PYTHON = """#!/bin/sh
+case $* in
+"-c import sys"*) echo 3 12 ;;
+"-m venv "*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+"-m jupyter trust "*) shift 3; for f; do echo "trust ${f##*/}" >>"$CALLS"; done ;;
+"-m jupyter lab "*) echo lab >>"$CALLS"; sleep 4 ;;
+esac
+"""
+
+
+class Lab(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.root, self.calls = self.folder / "checkout", self.folder / "calls"
+        for d in ["bin", "checkout/environment", "checkout/notebooks", "checkout/pkg/viz"]:
+            (self.folder / d).mkdir(parents=True)
+        for name, text in [("go", GO), ("python3", PYTHON), ("npm", "#!/bin/sh\nexit 1\n")]:
+            (self.folder / "bin" / name).write_text(text)
+            (self.folder / "bin" / name).chmod(0o755)
+        shutil.copy(HERE / "lab", self.root / "environment")
+        shutil.copy(HERE.parent / "pkg/viz/loader.js", self.root / "pkg/viz")
+        for path, text in [("go.mod", "go 1.26\n"), ("go.sum", ""), ("environment/requirements.txt", "")]:
+            (self.root / path).write_text(text)
+        self.env = dict(os.environ, PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}", CALLS=str(self.calls), HOME=str(self.folder), SECONDS_OF_KERNEL="0")
+
+    def notebook(self, name, text):
+        (self.root / "notebooks" / name).write_text(text)
+
+    def git(self, *args):
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *args], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
+
+    def lab(self):
+        """Runs environment/lab, and returns what it said and which programs it called."""
+        said = subprocess.run([self.root / "environment/lab"], env=self.env, stderr=subprocess.PIPE, check=True, text=True).stderr
+        return said, self.calls.read_text().split("\n")[:-1]
+
+    def test_first_start(self):
+        self.notebook("00_kept.ipynb", "{}")
+        self.notebook("01_changed.ipynb", "{}")
+        self.notebook("02_replaced.ipynb", "{}")
+        self.notebook("own.ipynb", "{}")
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-qm", "a course")
+        self.notebook("01_changed.ipynb", "{ }")
+        self.notebook("99_foreign.ipynb", "{}")
+        self.notebook("98_staged.ipynb", "{ }")
+        self.git("add", "notebooks/98_staged.ipynb")
+        shutil.move(self.root / "notebooks/02_replaced.ipynb", self.root / "notebooks/03_moved.ipynb")
+        self.env["SECONDS_OF_KERNEL"] = "21"
+        said, calls = self.lab()
+        self.assertEqual(calls, ["kernel", "trust 00_kept.ipynb", "trust own.ipynb", "lab", "gopls"])
+        self.assertRegex(said, r"(?s)building the Go kernel.*\n.* 10 s: some/package\n.* 20 s: some/package\n")
+        self.assertIn("in the background", said)
+        # Nothing is set up twice.
+        self.calls.unlink()
+        said, calls = self.lab()
+        self.assertEqual(calls, ["trust 00_kept.ipynb", "trust own.ipynb", "lab"])
+        self.assertNotIn("building", said)
+
+    def test_archive(self):
+        """A checkout without git: nobody knows which notebooks are those of the course."""
+        self.env["GIT_CEILING_DIRECTORIES"] = str(self.folder)
+        self.notebook("00_kept.ipynb", "{}")
+        said, calls = self.lab()
+        self.assertNotIn("trust 00_kept.ipynb", calls)
+        self.assertIn("not a git checkout", said)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
