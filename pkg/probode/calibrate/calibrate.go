@@ -1,12 +1,11 @@
-// Package calibrate chooses the noise scale α of a probabilistic integrator, so
-// that the spread of an ensemble has the size of the error that it stands for.
+// Package calibrate chooses the noise scale α of a probabilistic integrator such that
+// the spread of an ensemble has the size of the error of the classical method.
 //
 // Let v be the variance of an ensemble at a grid point in a component, and E an
-// indicator of the global error of the classical method there. The score S(α) is
-// a sum over the points that says how well v matches E²; it is at most 0, and α*
-// is where it is largest. There are two scores: see Criterion. The same ξ is used
-// for every α, and the noise scales with √α, so that S is a smooth function of
-// log α.
+// indicator of the global error of the classical method there. The score S(α) is a sum
+// over the points that measures how well v matches E². It is at most 0, and α* is its
+// maximum. There are two scores: see Criterion. The same ξ is used for every α, and the
+// noise scales with √α, so that S is a smooth function of log α.
 package calibrate
 
 import (
@@ -33,62 +32,62 @@ type Settings struct {
 	Criterion Criterion
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
-	// Indicator is the measure of the error; nil means Richardson.
-	// reference.TrueError takes the difference to an accurate solution.
+	// Indicator estimates the error; nil means Richardson. reference.TrueError computes
+	// the difference from an accurate solution.
 	Indicator Indicator
-	// Components are those components of the state, counted from 0, that take
-	// part in the score; nil means all.
+	// Components are the components of the state, counted from 0, that enter the score;
+	// nil means all.
 	Components []int
 	// Paths is the size of the ensemble; zero means 1000. The standard error
 	// of log α* falls with its square root.
 	Paths int
-	// Bracket holds the smallest and the largest α considered. Zero means 1e-6
-	// and 1e6, and values beyond them if the ensemble is still too wide at the
-	// smallest or too narrow at the largest: α* depends on the units of the
-	// state, and on a high power of the unit of time.
+	// Bracket holds the smallest and the largest α considered. Zero means 1e-6 and 1e6,
+	// and a wider range if the ensemble is still too wide at the smallest or too narrow at
+	// the largest. The range has to be wide because α* depends on the units of the state,
+	// and on a high power of the unit of time.
 	Bracket [2]float64
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64
-	// Workers is the number of goroutines; zero means the number of cores. It
-	// changes no bit of the result.
+	// Workers is the number of goroutines; zero means the number of cores. It does not
+	// change the result.
 	Workers int
-	// Progress, if not nil, is called with the number of evaluations of the
-	// score done and an upper bound of their number, which grows where the
-	// bracket has to.
+	// Progress, if not nil, is called with the number of evaluations of the score done so
+	// far, and an upper bound on their total number, which increases if the bracket is
+	// extended.
 	Progress func(done, total int)
 }
 
-// A Result is what Run finds.
+// A Result is the result of Run.
 type Result struct {
-	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife
-	// over groups of paths, NaN if a path cannot be solved close to α*. α*
-	// belongs to the problem, to θ and to the units of the state: with a state
-	// ten times as large it is a hundred times as large.
+	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife over groups of
+	// paths. SE is NaN if a path cannot be solved at a scale close to α*. α* belongs to
+	// the problem, to θ and to the units of the state: with a state ten times as large it
+	// is a hundred times as large.
 	Alpha, SE float64
-	// Scaling is the one that α* is for, never ScaleDefault: see Settings.
+	// Scaling is the scaling to which α* belongs, never ScaleDefault: see Settings.
 	Scaling probode.Scaling
-	// SETime is the standard error of α* as an average over the course of one
-	// solution, by the jackknife over tenths of the points in the order of
-	// time: more paths do not reduce it. It is large where a few errors decide.
+	// SETime is the standard error of α* as an average over the course of one solution, by
+	// the jackknife over tenths of the points in the order of time: more paths do not
+	// reduce it. It is large if a few errors decide on α*.
 	SETime float64
-	// Fits says how well the spread at α* fits the errors it was chosen for: at
-	// all points, and then by component, of those that take part; nil at an edge
+	// Fits says how well the spread at α* fits the errors from which α* was chosen: first
+	// at all points, then for each component in the score. It is nil if α* is at an edge
 	// where paths cannot be solved.
 	Fits []Fit
-	// Points is the number of terms of the score, grid points times components.
-	// LeftOut counts the terms that are not in it.
+	// Points is the number of terms of the score, grid points times components. LeftOut
+	// counts the terms that were left out.
 	Points  int
 	LeftOut LeftOut
 	// AtEdge says that the optimum is at an edge of the bracket, so that
 	// Alpha is not a maximum of the score. It does not happen with a Bracket
 	// of zero as long as α* is in [1e-100, 1e100].
 	AtEdge bool
-	// Warnings says in words what a user should know about these numbers.
+	// Warnings are sentences that a user should read before trusting these numbers.
 	Warnings []string
 }
 
-// Settings returns s with the Scaling and the Alpha of c: an α means nothing
-// without the scaling it is for.
+// Settings returns s with the Scaling and the Alpha of c, because an α has no meaning
+// without its scaling.
 func (c *Result) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s
@@ -98,20 +97,20 @@ func (c *Result) Settings(s probode.Settings) probode.Settings {
 // by reason. The start and the start-up, where there is no noise, are not
 // counted.
 type LeftOut struct {
-	// Small: the error is below 10⁻⁴ of the largest error in its component.
-	// The distance depends on ratios, so that where an error crosses zero or
-	// a state decays to nothing a few points would decide alone.
+	// Small counts points at which the error is below 10⁻⁴ of the largest error of its
+	// component. The score depends on ratios, so a few points where an error crosses zero,
+	// or where a state has decayed, would otherwise decide alone.
 	Small int
-	// Uncertain: the error is not known to better than 1 %.
+	// Uncertain counts points at which the error is not known to better than 1 %.
 	Uncertain int
 }
 
-// Run finds α* for p and m. The error wraps the error of the indicator, of ctx,
-// or of the classical solution.
+// Run finds α* for p and m. An error of the indicator, of ctx or of the classical
+// solution is wrapped.
 //
-// It costs less than ten ensembles of its size: the normals are drawn once and
-// kept, up to half a gigabyte of them; a tenth of the paths finds the
-// neighbourhood of α*; and all paths are solved at some four values there.
+// It costs less than ten ensembles of its size. The normals are drawn once and kept, up
+// to half a gigabyte. A tenth of the paths is used to find the neighbourhood of α*, and
+// all paths are solved at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*Result, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -125,7 +124,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	}
 	best, last := scan.best, len(scan.curve)-1
 	if math.IsInf(scan.curve[best].score, -1) {
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] has an ensemble with spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), scan.curve[0].alpha, scan.curve[last].alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble with a spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), scan.curve[0].alpha, scan.curve[last].alpha)
 	}
 	if best == 0 || best == last {
 		out.AtEdge = true

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// A Criterion is the score that α* maximises: a sum over the grid points and
-// components that take part, of a function of the ensemble variance v and the
-// squared error E² there which is largest where the two are equal.
+// A Criterion is the score that α* maximises: a sum over grid points and components of
+// a function of the ensemble variance v and the squared error E², which is largest if
+// the two are equal.
 type Criterion int
 
 const (
@@ -19,13 +19,12 @@ const (
 	//
 	//	α* = mean of E²/s²,
 	//
-	// so that the mean squared standardised error at the points that take part
-	// is one, as far as the noise is small [Gneiting & Raftery 2007, §4]. Its
-	// spread has the size of the error, with ScaleLocal in every component: see
-	// docs/calibration.md for the measurement. A few points that the noise hardly
-	// reaches can decide, which Result.SETime shows. Where the error is large,
-	// noise of its size may carry paths to where they cannot be solved; a warning
-	// then says so.
+	// so that the mean squared standardised error at the points in the score is one, as
+	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread then has the
+	// size of the error, with ScaleLocal in every component: see docs/calibration.md for
+	// the measurement. A few points with little noise can decide on α*, which
+	// Result.SETime shows. If the error is large, noise of its size may move paths to
+	// states from which they cannot be solved; then there is a warning.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion of the paper, after [C16, §3.1]: minus the
@@ -33,8 +32,8 @@ const (
 	//
 	//	B = ¼ log ¼(v/E² + E²/v + 2).
 	//
-	// It is symmetric in v and E², and an error that the noise misses counts
-	// little more the larger it is: at the optimum most ensembles are too narrow.
+	// It is symmetric in v and E², and grows only slowly with an error that is larger than
+	// the spread, so at the optimum most ensembles are too narrow.
 	Bhattacharyya
 )
 
@@ -48,12 +47,12 @@ func (c Criterion) String() string {
 	return fmt.Sprintf("Criterion(%d)", int(c))
 }
 
-// match returns the score of an ensemble from the logarithms of its variances and
-// of the squared errors. width says whether the ensemble is too narrow or too wide
-// on the whole: the mean of (v − E²)/(v + E²), from −1 to 1. With v/E² = e^y
-// Bhattacharyya's distance is ½ log cosh(y/2), in a form that loses no digits and
-// does not overflow where v and E² differ by many orders of magnitude, and the log
-// score is −½(y + e^(−y) − 1).
+// match returns the score of an ensemble from the logarithms of its variances and of
+// the squared errors. width, the mean of (v − E²)/(v + E²), says whether the ensemble
+// is too narrow (−1) or too wide (1) on the whole. With v/E² = e^y Bhattacharyya's
+// distance is ½ log cosh(y/2), in a form that loses no digits and does not overflow
+// where v and E² differ by many orders of magnitude, and the log score is −½(y + e^(−y)
+// − 1).
 func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	for k, l := range logv {
 		y := l - loge2[k]
@@ -73,10 +72,10 @@ func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	return score, width
 }
 
-// A Fit says how well the stated spread fits the errors that it was chosen for.
-// For a Gaussian error with that spread 68 % of the points are within one standard
-// deviation, 95 % within two, and the mean square is one. An error that keeps its
-// sign and grows is not Gaussian, so that no α gives all three values.
+// A Fit says how well the stated spread fits the errors from which it was chosen. For a
+// Gaussian error with that spread 68 % of the points are within one standard deviation,
+// 95 % within two, and the mean square is one. An error that keeps its sign and grows
+// is not Gaussian, so that no α gives all three values.
 type Fit struct {
 	// Component is the number of the component of the state, −1 for all of them.
 	Component int

@@ -11,23 +11,22 @@ import (
 // on the grid of s.
 type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error)
 
-// An Estimate is the global error of a classical solution as an Indicator
-// estimates it.
+// An Estimate is an estimate of the global error of a classical solution.
 type Estimate struct {
 	// E is the estimated error, row-major (N+1)×d; its sign does not matter.
 	E []float64
-	// Accuracy is the error of E itself, element by element, as far as it is
-	// known; nil if it is not.
+	// Accuracy is the error of each element of E, as far as it is known; nil if it is not
+	// known.
 	Accuracy []float64
 }
 
-// Richardson is the Indicator that needs no accurate solution: the scaled
-// difference to the same method with every step cut in halves,
+// Richardson is the Indicator that needs no accurate solution: the scaled difference
+// from the same method with every step cut in half,
 //
 //	E = (Z_h − Z_{h/2}) · 2^q / (2^q − 1),
 //
-// q the order of the method. It is right to leading order in h; its Accuracy
-// counts rounding alone.
+// q the order of the method. It is right to leading order in h; its Accuracy includes
+// rounding errors only.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
@@ -45,8 +44,8 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Estim
 	if err := fine.Solve(y, theta, nil); err != nil {
 		return nil, err
 	}
-	// The difference contains a few roundings of the largest state, and nothing
-	// else where the method is exact.
+	// The difference contains a few rounding errors of the largest state, and nothing else
+	// if the method is exact.
 	rounding := make([]float64, d)
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))

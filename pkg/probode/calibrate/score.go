@@ -15,11 +15,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// The score of a noise scale: ensembles at different α with the same noise, and
-// how well their variances match the squared error.
+// This file computes the score of a noise scale: it solves ensembles at different α
+// with the same noise, and compares their variances with the squared error.
 
-// Score returns S(α) for each of alphas, from all of the paths of s: −Inf
-// where a path could not be solved, or where the ensemble has no spread.
+// Score returns S(α) for each of alphas, from all paths of s. It is −Inf if a path
+// cannot be solved or the ensemble has no spread.
 func Score(ctx context.Context, p *probode.Problem, m probode.Method, alphas []float64, s Settings) ([]float64, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -47,17 +47,17 @@ type calibrator struct {
 	solver  *probode.Solver
 	d       int // dimension of the state
 	theta   []float64
-	used    []int     // positions in a path that take part
+	used    []int     // positions in a path that enter the score
 	loge2   []float64 // log E² there
 	left    LeftOut
-	noise   [][]float64 // ξ of the first paths, drawn when they are first solved
+	noise   [][]float64 // ξ of the first paths, drawn when a path is first solved
 	workers []*worker
 	release func()
 	done    int
 	total   int
 }
 
-// A worker is what one goroutine needs to compute paths.
+// A worker holds everything that one goroutine needs to compute paths.
 type worker struct {
 	solver *probode.Solver
 	z, xi  []float64
@@ -109,7 +109,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	return c, nil
 }
 
-// check refuses settings before anything is computed.
+// check returns an error if a setting is not allowed, before anything is computed.
 func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	const maxWorkers = 4096
 	switch {
@@ -165,7 +165,7 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that take part in the score, and the errors there.
+// choose finds the points that enter the score, and the errors there.
 func (c *calibrator) choose(est *Estimate) {
 	components := c.s.Components
 	if components == nil {
@@ -178,8 +178,8 @@ func (c *calibrator) choose(est *Estimate) {
 	for i, v := range est.E {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
-	// A multistep method starts with steps of another method. Noise by local
-	// errors has some there, which says nothing about the steps to come.
+	// A multistep method starts with steps of another method. Noise by local errors is
+	// present in these steps, too, but says nothing about the later ones.
 	quiet := c.solver.Method().Noise(c.d).Quiet
 	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
 	for i := quiet + 1; i <= c.solver.Steps(); i++ {
@@ -202,25 +202,25 @@ func (c *calibrator) choose(est *Estimate) {
 const maxKept = 512 << 20 / 8
 
 func (c *calibrator) warn(out *Result) {
-	// A few points where an error crosses zero are as it should be.
+	// A few points at which an error crosses zero are normal.
 	if n := c.left.Small + c.left.Uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.Small, c.left.Uncertain))
 	}
 }
 
-// jackknifeGroups is the number of groups of paths whose moments are kept
-// apart. It also is the grain of parallel work.
+// jackknifeGroups is the number of groups of paths whose moments are kept separately.
+// The groups are also the units of parallel work.
 const jackknifeGroups = 20
 
-// An evaluation is what is known of the ensemble at one α.
+// An evaluation holds the score and the variances of the ensemble at one α.
 type evaluation struct {
 	ok    bool      // all paths could be solved
 	score float64   // −Inf if not ok, or without spread
-	width float64   // as Rule.match has it; 1 if not ok
+	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is the same at the thinned points, without group g, for an
-	// ensemble of all paths.
+	// without[g] is logv at the thinned points without group g, for an ensemble of all
+	// paths.
 	without [][]float64
 }
 
@@ -269,8 +269,8 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// thin says that standard errors look at each thin-th of the used points, of
-// which there are few thousand then: neighbours in time tell little apart.
+// thin returns the distance between the used points from which standard errors are
+// computed. It leaves a few thousand points; neighbours in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
 	if d := c.d; n > 1 && n%d == 0 { // all components
@@ -283,7 +283,7 @@ func (c *calibrator) thin() int {
 // groups, and false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
-	var failed atomic.Bool // of one is enough
+	var failed atomic.Bool // one failure is enough
 	many := min(jackknifeGroups, n)
 	err := probode.Ordered(ctx, many, len(c.workers), func(w, g int) moments.Vector {
 		if c.workers[w] == nil {
@@ -318,8 +318,8 @@ func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moment
 	return out, !failed.Load(), err
 }
 
-// solve computes a path with its noise, which is kept if there is room. No two
-// goroutines have the same path at once.
+// solve computes a path with its noise, which is kept if there is room. Two goroutines
+// never solve the same path at the same time.
 func (c *calibrator) solve(w *worker, path int) error {
 	xi := w.xi
 	if path >= len(c.noise) {

@@ -9,17 +9,17 @@ import (
 	"github.com/probode/probode/pkg/internal/moments"
 )
 
-// How α* is found. A scan over many decades with few paths finds its
-// neighbourhood. There all paths are solved at three values of log α, and the
-// variances in between are interpolated: their logarithms are nearly straight
-// lines in log α, of slope one as long as the noise is small. The maximum of
-// the score with these variances needs no further paths.
+// This file finds α*. A scan over many decades with few paths finds its neighbourhood.
+// There all paths are solved at three values of log α, and the variances between these
+// are interpolated: their logarithms are nearly linear in log α, with slope one as long
+// as the noise is small. The maximum of the score with these variances needs no further
+// paths.
 
 // A scan is the score on a grid of log α, from few paths.
 type scan struct {
 	curve []point // score −Inf where a path failed
 	best  int
-	width float64 // of the grid, in log α
+	width float64 // spacing of the grid in log α
 }
 
 // A point is a value of the score.
@@ -28,7 +28,7 @@ type point struct{ alpha, score float64 }
 // pilot is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
-// scan takes the score over the bracket, and beyond it if it may grow.
+// scan computes the score over the bracket, and beyond it if grow is set.
 func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	const perDecade, later = 3, 6
 	lo, hi := math.Log(c.s.Bracket[0]), math.Log(c.s.Bracket[1])
@@ -38,7 +38,7 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	at := func(i int) (point, float64, error) {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
 		if i == 0 || i == n {
-			a = c.s.Bracket[min(i, 1)] // not off by a rounding
+			a = c.s.Bracket[min(i, 1)] // exactly, without a rounding error
 		}
 		e, err := c.evaluate(ctx, a, c.pilot())
 		return point{a, e.score}, e.width, err
@@ -60,9 +60,9 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 	if !grow {
 		return s, nil
 	}
-	// The width tells on which side the maximum lies even where the score
-	// does not: where the noise is lost in the rounding of the path, or no
-	// path can be solved.
+	// The width says on which side the maximum lies, even if the score does not: for
+	// example if the noise is below the rounding errors of the path, or no path can be
+	// solved.
 	const most = 94 * perDecade // to 1e100, and 1e-100
 	for i := n + 1; i <= n+most && (high < 0 || s.best == len(s.curve)-1); i++ {
 		c.total++
@@ -93,12 +93,12 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 // An optimum is the α* of a score.
 type optimum struct {
 	x        float64   // log α*
-	se, time float64   // standard errors of x, over paths and over time; NaN where a path cannot be solved close by
+	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be solved near x
 	logv     []float64 // logarithms of the variances there
 }
 
-// A parabola interpolates logarithms of variances in log α from those at −δ, 0
-// and δ, and goes on straight beyond.
+// A parabola interpolates logarithms of variances in log α from their values at −δ, 0
+// and δ. Beyond these it continues as a straight line.
 type parabola struct {
 	delta            float64
 	left, mid, right []float64
@@ -159,8 +159,8 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// proportional returns by how much log α should grow if the variances were
-// proportional to α, against the errors loge2.
+// proportional returns the change of log α that matches the variances to the errors
+// loge2, if the variances were proportional to α.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -169,8 +169,7 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum of all paths where some α close by has a path that
-// cannot be solved.
+// cutOff returns the optimum of all paths if a path cannot be solved at some α nearby.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -192,14 +191,13 @@ func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 		}
 	}
 	if failed == nil {
-		failed = fmt.Errorf("%s, %v, %v: no alpha from %.3g on has an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
+		failed = fmt.Errorf("%s, %v, %v: no alpha ≥ %.3g gives an ensemble in which all paths can be solved", c.solver.Problem().Title(), c.solver.Method(), c.solver.Grid(), s.curve[0].alpha)
 	}
 	return nil, failed
 }
 
-// maximum returns where in [−reach, reach], to within tol, the score is largest
-// against the errors loge2, if the logarithms of the variances at a place are
-// what set writes.
+// maximum returns the point of [−reach, reach], to within tol, at which the score for
+// the errors loge2 is largest. set writes the logarithms of the variances at a point.
 func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []float64), loge2 []float64) float64 {
 	v := make([]float64, len(loge2))
 	return minimize(func(at float64) float64 {
@@ -209,13 +207,13 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 	}, -reach, 0, reach, tol, 60)
 }
 
-// errors returns the standard errors of log α* from the variances at three values
-// of log α that are delta apart: by the jackknife over groups of paths and over
-// tenths of the points in time. The optimum is searched again without each part.
-// Without a group of paths the search stays within a factor of about two: where the
-// score is flat or has kinks, as with a few paths far from the others, a parabola
-// through it may have its vertex anywhere. Without a tenth of the time, which may
-// hold nearly all of the error, α* may be orders of magnitude away.
+// errors returns the standard errors of log α* by the jackknife over groups of paths
+// and over tenths of the points in time, from the variances at three values of log α
+// that are delta apart. It searches the optimum again without each part. Without a
+// group of paths it searches within a factor of about two only: if the score is flat or
+// has kinks, as with a few paths far from the others, the vertex of a parabola through
+// it may lie anywhere. Without a tenth of the time, which may contain nearly all of the
+// error, α* may differ by orders of magnitude.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -255,8 +253,8 @@ func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, 
 	return paths, jackknife(x)
 }
 
-// jackknife returns the standard error of an estimate from its values without
-// one of len(x) parts of the data each.
+// jackknife returns the standard error of an estimate from its values x, each of which
+// leaves out one of len(x) parts of the data.
 func jackknife(x []float64) float64 {
 	m := moments.NewVector(1)
 	for _, v := range x {
@@ -266,8 +264,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// vertex returns where the parabola with the values l, m, r at −h, 0, h has its
-// vertex; it is 0 where they are not finite.
+// vertex returns the place of the vertex of the parabola with the values l, m, r at −h,
+// 0, h; it is 0 if they are not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v

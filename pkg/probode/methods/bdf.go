@@ -7,61 +7,60 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// BDF is the family of backward differentiation formulas: the derivative at the
-// end of a step of the polynomial P through the next state and the k last ones
-// is f there, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
+// BDF is the family of backward differentiation formulas. P is the polynomial through
+// the next state and the last k states. Its derivative at the end of the step is f
+// there, P′(t_{i+1}) = f(t_{i+1}, Z_{i+1}), so that
 //
 //	Z_{i+1} = ψᵢ + γᵢ h f(t_{i+1}, Z_{i+1}),   1/γᵢ = Σ_{j=1}^k h/(t_{i+1} − t_{i+1−j}),
 //
-// with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The
-// coefficients are those of the steps as they are (variable coefficients), not
-// of equal steps with the past interpolated to them. CVODE, LSODA and ode15s,
-// with which most published models were fitted, are codes of this family; they
-// differ from this one in how they change the step and in that they end Newton's
-// iteration at a part of the tolerance, where here the equation is solved to
-// rounding, so that Z is a smooth function of (θ, ξ).
+// with ψᵢ a combination of Zᵢ, …, Z_{i+1−k} [HNW93, §III.1, III.5]. The coefficients
+// belong to the actual steps (variable coefficients); the past is not interpolated to
+// equal steps. CVODE, LSODA and ode15s, with which most published models were fitted,
+// belong to this family. They change the step in other ways, and they end Newton's
+// iteration at a fraction of the tolerance. Here the equation is solved to rounding
+// error, so that Z is a smooth function of (θ, ξ).
 //
-// Orders 1 and 2 are A-stable. Order k = 3, 4, 5 damps modes within 86°, 73° and
-// 52° of the negative real axis and amplifies oscillations that are nearer to
-// the imaginary one over a range of steps: there take Radau. Long steps damp what
-// grows, too: a state near to an unstable equilibrium that differs from it by less
-// than the tolerance may be kept there. And at loose tolerances small positive
-// states may come out negative; where that has no way back, as in Robertson's
-// problem, the path runs away.
+// Orders 1 and 2 are A-stable. Orders 3, 4 and 5 damp components whose eigenvalues lie
+// within 86°, 73° and 52° of the negative real axis. With some step sizes they amplify
+// oscillations nearer to the imaginary axis: use Radau there. Long steps also damp
+// components that should grow, so a state that differs from an unstable equilibrium by
+// less than the tolerance may stay there. At loose tolerances small positive states may
+// become negative. If the solution cannot recover from that, as in Robertson's problem,
+// the path diverges.
 //
 // # Start
 //
-// With Steps = k ≥ 2 the first k steps of a segment are those of Radau5, whose
-// error is below that of all that follow. So are k steps from one that is more
-// than 1 + √2 times as long as the one before, which no formula of order two and
-// more survives. Steps = 0, under error control, begins each segment with order 1
-// as the codes do.
+// With Steps = k ≥ 2 the first k steps of a segment are made by Radau5, whose error is
+// smaller than that of the steps that follow. Radau5 also makes k steps, beginning with
+// one that is more than 1 + √2 times as long as the step before it, because formulas of
+// order two and more are unstable there. With Steps = 0 and error control, each segment
+// begins with order 1, as in the other codes.
 //
 // # Noise
 //
-// It is that of the paper for implicit methods [T18, equations 9 to 11]: the
-// equation of the step is to be met with a discrepancy of covariance α h^{2k−1} J Jᵀ,
+// The noise is that of the paper for implicit methods [T18, equations 9 to 11]: the
+// equation of the step holds up to a discrepancy of covariance α h^{2k−1} J Jᵀ,
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
-// where μ solves the equation and J is that of (t_{i+1}, Zᵢ), as for
-// AdamsMoulton of the same order; the past that later steps see has the noise in
-// it. A formula of k steps hands an error of one step on k-fold: on components
-// that do not move, a noise of one unit in a step ends as 1/γ units, 1/γ = 1,
-// 1.5, 1.83, 2.08, 2.28 for equal steps, as local errors do. The first k steps of
-// a path carry no noise. On grids of error-controlled runs the noise goes with
-// local errors as for any other method: see probode.ScaleLocal.
+// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for AdamsMoulton
+// of the same order. Later steps use the past with its noise, so a formula of k steps
+// amplifies the noise of one step: if the components are constant, one unit of noise
+// grows to 1/γ units, with 1/γ = 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5 and equal
+// steps. Local errors grow in the same way. The first k steps of a path have no noise.
+// On grids of error-controlled runs the noise is scaled by local errors, as for any
+// other method: see probode.ScaleLocal.
 type BDF struct {
-	// Steps is k, 1 to 5. Zero means that an error-controlled run chooses the
-	// order of each step, from 1 to 5. The grid keeps them: they are part of it,
-	// as the lengths of steps are. On a grid that no such run has made it means 5.
+	// Steps is k, 1 to 5. Zero means that an error-controlled run chooses the order of
+	// each step, from 1 to 5. The grid stores the orders together with the steps. On a
+	// grid that was not made by such a run, zero means 5.
 	Steps int
 }
 
 // bdfMost is the highest order.
 const bdfMost = 5
 
-// top returns the highest order that occurs.
+// top returns the highest order that the method uses.
 func (m BDF) top() int {
 	if m.Steps < 0 || m.Steps > bdfMost {
 		panic(fmt.Sprintf("methods: BDF with %d steps: want 1 to %d, or 0 for all of them", m.Steps, bdfMost))
@@ -101,7 +100,7 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 		return nil, err
 	}
 	_, b.uniform = g.Uniform()
-	b.choosing = m.Steps == 0 && len(g.Times()) == 0 // the grid of a run that begins
+	b.choosing = m.Steps == 0 && len(g.Times()) == 0 // an error-controlled run begins: the grid is still empty
 	for i := 0; m.Steps == 0 && i < len(g.Times())-1 && !b.ordered; i++ {
 		b.ordered = g.Order(i) > 0
 	}
@@ -122,26 +121,26 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 	return b, b.checkGrid()
 }
 
-// A bdf makes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is
-// that of the one stage of an implicit method from ψ, z = γ h f(t_{i+1}, ψ + z),
-// and solved as such.
+// A bdf makes the steps of BDF. With z = Z_{i+1} − ψ the equation of a step is z = γ h
+// f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
+// starts at ψ, and is solved as such.
 type bdf struct {
-	*implicit // of the present step: its table has γ in it
+	*implicit // of the present step; its table contains γ
 	method    BDF
 	start     *implicit         // makes the first steps
 	first     int               // the number of them
 	doubling  *probode.Doubling // estimates their errors
 	uniform   bool
-	ordered   bool // the grid says the orders
-	choosing  bool // an error-controlled run is to choose them
+	ordered   bool // the grid has the orders
+	choosing  bool // an error-controlled run chooses the orders
 
 	begin int                  // grid point at which the segment begins
 	last  int                  // the last step that was made
 	past  [bdfWindow][]float64 // the state at grid point i in row i mod 8
-	k     int                  // order of the present step, 0 for one of the start
+	k     int                  // order of the present step, 0 for a step of the start
 	gamma float64
 	known [bdfWindow]float64 // weights of ψ
-	guess [bdfWindow]float64 // weights of a value extrapolated
+	guess [bdfWindow]float64 // weights of an extrapolated value
 
 	psi, noise, scaled, other []float64
 
@@ -150,11 +149,11 @@ type bdf struct {
 	slopes *bdfTangent
 }
 
-// bdfWindow is more than the number of states that are looked at, a power of two.
+// bdfWindow is a power of two above the number of states that a step uses.
 const bdfWindow = 8
 
-// jump is the ratio of steps, 1 + √2, from which on BDF2 is unstable on steps
-// that grow by it again and again [HNW93, §III.5].
+// jump is the ratio of successive steps, 1 + √2, above which BDF2 is unstable if all
+// steps grow by it [HNW93, §III.5].
 const jump = 1 + math.Sqrt2
 
 func (b *bdf) row(i int) []float64 { return b.past[i&(bdfWindow-1)] }
@@ -165,7 +164,7 @@ func (b *bdf) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// origin returns the grid point before which step i sees nothing.
+// origin returns the earliest grid point whose state step i uses.
 func (b *bdf) origin(i int) int {
 	if b.uniform || b.first == 0 {
 		return b.begin
@@ -178,7 +177,7 @@ func (b *bdf) origin(i int) int {
 	return b.begin
 }
 
-// order returns the order of step i, 0 for one of the start.
+// order returns the order of step i, 0 for a step of the start.
 func (b *bdf) order(i int) int {
 	switch seen := i - b.origin(i); {
 	case seen < b.first:
@@ -213,10 +212,10 @@ func (b *bdf) gammaOf(i, k int) float64 {
 	return 1 / sum
 }
 
-// extrapolate sets w to the weights of the last n states in the value at
-// t_{i+1} of the polynomial through them. The states are weighted as w[0] times
-// the last one and −w[m] times the m-th difference between neighbours, so that
-// where nothing moves nothing does to the last bit.
+// extrapolate sets w to the weights of the last n states in the value at t_{i+1} of the
+// polynomial through them. The value is w[0] times the last state minus w[m] times the
+// m-th difference between neighbours, so that a constant component remains constant to
+// the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, i, n int, divided bool) {
 	for j := 1; j <= n; j++ {
 		v, s := 1.0, b.node(i, j)
@@ -248,7 +247,7 @@ func combine(dst []float64, rows *[bdfWindow][]float64, w *[bdfWindow]float64, i
 	}
 }
 
-// set finds the formula of step i, of order k, and ψ.
+// set computes the coefficients and ψ of step i, and its order k.
 func (b *bdf) set(i int) {
 	if !b.uniform || b.gamma == 0 {
 		b.gamma = b.gammaOf(i, b.k)
@@ -258,7 +257,7 @@ func (b *bdf) set(i int) {
 	combine(b.psi, &b.past, &b.known, i, b.k)
 }
 
-// form makes the equation of step i that with γ.
+// form sets up the equation of step i with the given γ.
 func (b *bdf) form(i int, gamma float64) {
 	b.t, b.h = b.g.Times()[i+1], b.g.H(i)
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
@@ -315,7 +314,7 @@ func (b *bdf) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	return nil
 }
 
-// equal is γ of equal steps.
+// equal returns γ for equal steps.
 func (b *bdf) equal() float64 {
 	var sum float64
 	for j := b.method.top(); j > 0; j-- {
@@ -324,11 +323,11 @@ func (b *bdf) equal() float64 {
 	return 1 / sum
 }
 
-// solveEquation sets z to Z_{i+1} − ψ without noise: from the value that the past
-// suggests, where the Jacobian is nearly that of the solution, or if that leads
-// nowhere from x. Where a component would change its sign it begins from x, too:
-// if it is one that cannot, as a concentration, the other side may have a solution
-// of its own, as that of Robertson's problem, which runs away.
+// solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value that the
+// past suggests, where the Jacobian is nearly that at the solution. It starts from x if
+// that fails, and also if the suggested value changes the sign of a component: for a
+// component that cannot be negative, such as a concentration, the equation may have
+// another solution there. In Robertson's problem such a solution diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.forecast(b.other, i, b.k+1)
 	same := true
@@ -354,7 +353,7 @@ func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	return b.full.iterate(b.implicit, b.z)
 }
 
-// solveFrom iterates from Z_{i+1} = y.
+// solveFrom starts the iteration at Z_{i+1} = y.
 func (b *bdf) solveFrom(y, theta []float64) error {
 	if err := b.center(y, theta); err != nil {
 		return err
@@ -362,12 +361,12 @@ func (b *bdf) solveFrom(y, theta []float64) error {
 	for k, v := range b.psi {
 		b.z[k] = y[k] - v
 	}
-	b.eq = equations{b.psi, theta, true} // f is that of center
+	b.eq = equations{b.psi, theta, true} // center has computed f
 	return b.iterate(b.z, &b.eq)
 }
 
-// forecast sets dst to what the polynomial through the last n states says of
-// t_{i+1}, of fewer where there are not as many, and returns their number.
+// forecast sets dst to the value at t_{i+1} of the polynomial through the last n
+// states, or through fewer if there are fewer, and returns their number.
 func (b *bdf) forecast(dst []float64, i, n int) int {
 	n = min(n, i-b.origin(i)+1)
 	b.extrapolate(&b.guess, i, n, false)
@@ -375,10 +374,10 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 	return n
 }
 
-// LocalError is the leading term of the error: a formula of order k errs by
-// γ/s_{k+1} times what a polynomial through the k+1 last states, the oldest at a
-// distance of s_{k+1} steps, misses the next one by [HNW93, §III.5]. In the first
-// step, where there is no past, the derivative of that polynomial is f.
+// LocalError is the leading term of the error: the error of a formula of order k is
+// γ/s_{k+1} times the difference between the next state and the polynomial through the
+// last k+1 states, the oldest of which is s_{k+1} steps away [HNW93, §III.5]. In the
+// first step there is no past, and the derivative of that polynomial is f.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)
@@ -394,9 +393,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// doubled is the error of a step of the start, by step doubling. The estimate of
-// Radau5's embedded formula, of order 3, would be larger than the errors of all
-// steps that follow, and so would be noise that is scaled by it.
+// doubled estimates the error of a step of the start by step doubling. The estimate of
+// Radau5's embedded formula, of order 3, would be larger than the errors of all later
+// steps, and noise that is scaled by it would be, too.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) (err error) {
 	if b.doubling == nil {
 		if b.doubling, err = probode.NewDoubling(b.p, Radau{}); err != nil {
@@ -407,8 +406,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) (err error
 	return b.doubling.LocalError(dst, t[i], t[i+1], x, next, theta)
 }
 
-// estimate writes the error of order k in step i, or of the highest order below
-// for which there are states, into dst.
+// estimate writes the error of order k in step i into dst, or that of the highest lower
+// order for which there are enough states.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.forecast(dst, i, k+1)
 	c := b.gammaOf(i, n-1) / b.node(i, n)
@@ -417,8 +416,8 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory is the grid point of the start and as many states as the predictor of
-// the next step looks back to, and the choice of a higher order.
+// Memory counts the grid point of the start and the states that the predictor of the
+// next step and the choice of a higher order need.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {
@@ -435,7 +434,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall takes the states of the path.
+// Recall takes the past from the states of a path.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {
@@ -480,16 +479,14 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 	return nil
 }
 
-// A formula of k steps hands errors on by a recursion that depends on the ratios
-// of the steps. Where steps grow too fast for too long it multiplies them, even
-// of f = 0. Error control sees that; a grid that somebody has made has to be
-// looked at before.
+// A formula of k steps propagates errors by a recursion that depends on the ratios of
+// the steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
+// Error control notices that; a grid of the user has to be checked in advance.
 
-// checkGrid refuses a grid of somebody's own that is shorter than the start, so
-// that none of its steps would be one of BDF, and one on which errors grow without
-// bound. With eᵢ
-// the errors that a path has where f = 0, their differences dᵢ = eᵢ − eᵢ₋₁ follow
-// a recursion without the root 1, by which errors merely add up:
+// checkGrid refuses a grid of the user that is shorter than the start, because no step
+// would be one of BDF, and a grid on which errors grow without bound. Let eᵢ be the
+// errors of a path with f = 0. The recursion for eᵢ has the root 1, which stands for
+// errors that add up; that for the differences dᵢ = eᵢ − eᵢ₋₁ has not:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //
@@ -524,15 +521,15 @@ func (b *bdf) checkGrid() error {
 			}
 		}
 		if d[i&(bdfWindow-1)] = v; math.Abs(v) > most {
-			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, as the steps before grow too fast: want steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
+			return fmt.Errorf("%v multiplies errors by more than %g up to t = %g, because the steps before that grow too fast: want steps that grow more slowly, an error-controlled run, or a one-step method", b.method, most, b.g.Times()[i+1])
 		}
 	}
 	b.gamma = 0
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, row i mod 8 that of
-// grid point i, M×d.
+// A bdfTangent holds the derivatives of the past states, M×d each, that of grid point i
+// in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64
@@ -540,8 +537,8 @@ type bdfTangent struct {
 	u, w []float64
 }
 
-// Differentiate differentiates the equation of the step, of which the
-// coefficients do not depend on θ as the ratios of steps do not, and the noise.
+// Differentiate differentiates the equation of the step and the noise. The coefficients
+// do not depend on θ, because the ratios of the steps do not.
 func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	if b.tangent == nil {
 		b.newTangent()

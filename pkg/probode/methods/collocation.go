@@ -7,13 +7,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A collocation holds what an implicit Runge–Kutta method that collocates at
-// the nodes c needs: with zᵢ = Yᵢ − x the equations of the stages are
+// A collocation holds the coefficients of an implicit Runge–Kutta method that
+// collocates at the nodes c. With zᵢ = Yᵢ − x the equations of the stages are
 //
 //	zᵢ = h Σⱼ aᵢⱼ f(t + cⱼh, x + zⱼ),   x₁ = x + Σᵢ dᵢ zᵢ,   d = bᵀA⁻¹
 //
-// [HW96, §IV.8]. The last form of x₁ does not multiply errors of z by the
-// stiffness, as one with f would.
+// [HW96, §IV.8]. This form of x₁ does not multiply errors of z by the stiffness, as a
+// form with f would.
 type collocation struct {
 	stages int
 	a      [][]float64
@@ -21,19 +21,19 @@ type collocation struct {
 	d      []float64
 	modes  []mode
 	gamma  float64   // of the filter of the error estimate
-	e      []float64 // its weights of z/h, that of f(t, x) being 1
+	e      []float64 // its weights of z/h; the weight of f(t, x) is 1
 }
 
-// A mode is an eigenvalue λ of A⁻¹ with its eigenvectors, l·r = 1. The matrix
-// of the stage equations, I − hA⊗J, falls apart into λ/h·I − J for each λ; of a
-// conjugate pair one is enough.
+// A mode is an eigenvalue λ of A⁻¹ with its eigenvectors, l·r = 1. The matrix of the
+// stage equations, I − hA⊗J, is block diagonal in these modes, with a block λ/h·I − J
+// for each λ. One of a conjugate pair is enough.
 type mode struct {
 	re, im      float64
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. gamma is that of the error
-// estimate, zero to take the real eigenvalue.
+// newCollocation returns the method with nodes c. gamma belongs to the error estimate;
+// zero stands for the real eigenvalue.
 func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
 	k := &collocation{stages: n, a: a, b: b, c: c, gamma: gamma, d: make([]float64, n), e: make([]float64, n)}
@@ -47,7 +47,7 @@ func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	}
 	var eigen mat.Eigen
 	if !eigen.Factorize(&inv, mat.EigenBoth) {
-		panic("methods: the eigenvalues of a method")
+		panic("methods: the eigenvalues of a method were not found")
 	}
 	var left, right mat.CDense
 	eigen.LeftVectorsTo(&left)

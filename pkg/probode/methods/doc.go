@@ -4,8 +4,8 @@
 // differentiation formulas of fixed and of variable order, and random time steps
 // around any one-step method. Parse gives a method by its short name.
 //
-// All of them are written on the exported seam of package probode, as a method
-// of one's own would be. Which one to take:
+// All of them use only what package probode exports, as a method from outside would.
+// Which one to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid

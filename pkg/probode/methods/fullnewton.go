@@ -7,12 +7,12 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A fullNewton solves the equations of the stages with a Jacobian for each
-// stage, damped: dearer by far than one Jacobian for all, and good where that
-// fails, as in a step across a fast transient.
+// A fullNewton solves the equations of the stages by damped Newton iteration with a
+// Jacobian for each stage. It is far more expensive than one Jacobian for all stages,
+// and succeeds where that fails, as in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
-	all  *probode.Matrix // hA⊗J, stages side by side for each component, so that a band stays one
+	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
 	lu   *probode.LU
 	sort []float64
 }
@@ -36,7 +36,7 @@ func newFullNewton(s *implicit) *fullNewton {
 	return e
 }
 
-// factorize takes the Jacobian at each stage.
+// factorize computes the Jacobian at each stage, and the factors.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	n := s.table.stages
 	for j, c := range s.table.c {
@@ -81,7 +81,7 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
-		noise = 1e-9 // updates that may be rounding: here no slow convergence looks like it
+		noise = 1e-9 // updates that may be rounding errors, and cannot be mistaken for slow convergence
 	)
 	lambda := 1.
 	s.eq.residual(s, s.r, z)
@@ -120,8 +120,8 @@ func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	return probode.ErrNewton
 }
 
-// tangent solves the equations of the derivatives, which are linear, and solves
-// once more for what rounding has left.
+// tangent solves the equations of the derivatives, which are linear, and corrects the
+// solution once for rounding errors.
 func (e *fullNewton) tangent(s *implicit, sys *tangent) error {
 	if !e.factorize(s, s.z) {
 		return probode.ErrSingular

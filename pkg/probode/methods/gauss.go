@@ -11,18 +11,18 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I),   q = 2·Stages
 //
-// [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants,
-// so that it serves mechanics over long times; the noise breaks both, those of
-// RandomStep do not. It is A-stable, but does not damp: a component that decays
-// within a small part of a step keeps its size, and with it any error, from one
-// step to the next. For stiff problems see Radau, and there too why the noise is
-// in the state.
+// [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants, so it
+// suits mechanics over long times. This noise destroys both properties; the random
+// steps of RandomStep do not. It is A-stable but does not damp: a component that should
+// decay within a small part of a step keeps its size, and its error, from one step to
+// the next. For stiff problems use Radau; its comment also says why the noise is added
+// to the state.
 //
-// The equations of the stages are solved to rounding, so that Z is a smooth
-// function of (θ, ξ). Under error control its error is the difference to a step
-// of Radau, of one order more, from the same state. That sees what should have
-// been damped, and makes the steps small until it is; two steps of half the
-// length, which keep it as one does, would not.
+// The equations of the stages are solved to rounding error, so that Z is a smooth
+// function of (θ, ξ). Under error control the error is estimated by the difference from
+// a step of Radau, of one order more, from the same state. Radau damps the components
+// that should decay, so the estimate keeps the steps small until they have decayed.
+// Step doubling would not notice them, because two half steps keep them as well.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int
@@ -51,15 +51,15 @@ func (m Gauss) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &undamped{implicit: s, damping: damping}, nil
 }
 
-// An undamped is an implicit stepper whose error is estimated by a method that
+// An undamped is an implicit stepper whose error is estimated by a second method, which
 // damps.
 type undamped struct {
 	*implicit
 	damping *collocation
-	other   *implicit // with it, made when it is first asked for
+	other   *implicit // the second method, made at its first use
 }
 
-// LocalError is the difference to the step of the other method.
+// LocalError is the difference from the step of the second method.
 func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (err error) {
 	if s.other == nil {
 		if s.other, err = newImplicit(s.p, s.g, s.damping); err != nil {

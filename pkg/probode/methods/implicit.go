@@ -8,14 +8,14 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An implicit makes the steps of a collocation method. The equations of the
-// stages, h Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with
-// one Jacobian for all stages the linear systems fall apart into one real or
-// complex system of size d for each eigenvalue of A⁻¹ [HW96, §IV.8].
+// An implicit makes the steps of a collocation method. The equations of the stages, h
+// Σⱼ aᵢⱼ fⱼ − zᵢ = 0, are solved by simplified Newton iteration: with one Jacobian for
+// all stages, the linear systems split into one real or complex system of size d for
+// each eigenvalue of A⁻¹ [HW96, §IV.8].
 //
-// Every step begins from z = 0 with the Jacobian at its beginning, and ends
-// when what is left is below rounding, so that a path is a smooth function of
-// (θ, ξ) and of nothing else.
+// The iteration of each step begins at z = 0 with the Jacobian at the beginning of the
+// step, and ends when the residual is below rounding error. So a path depends smoothly
+// on (θ, ξ), and on nothing else.
 type implicit struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -24,8 +24,8 @@ type implicit struct {
 
 	eval  *probode.Linearizer
 	f0    []float64       // f(t, x)
-	jac   *probode.Matrix // that of the factors
-	moved bool            // jac is not that at the beginning of the step
+	jac   *probode.Matrix // the Jacobian of the factors
+	moved bool            // jac was taken elsewhere than at the beginning of the step
 	real  []*probode.LU   // of modes with a real eigenvalue
 	pair  []*probode.ComplexLU
 
@@ -33,11 +33,11 @@ type implicit struct {
 	z, f    []float64
 	r       []float64 // residual
 	u, v, y []float64 // updates, trial
-	w, iw   []float64 // a mode's part of a right-hand side, real and imaginary
+	w, iw   []float64 // the part of a right-hand side that belongs to a mode, real and imaginary
 	at      []float64 // x + z of a stage
 	eq      equations
 
-	full    *fullNewton // where one Jacobian for all stages does not do
+	full    *fullNewton // for steps in which one Jacobian for all stages fails
 	tangent *tangent    // of the derivative of a step
 }
 
@@ -113,7 +113,7 @@ func (s *implicit) make(dst []float64, t, h float64, x, theta []float64) error {
 	return nil
 }
 
-// linearize takes f and J at the beginning of a step.
+// linearize computes f and J at the beginning of a step.
 func (s *implicit) linearize(t, h float64, x, theta []float64) {
 	s.t, s.h = t, h
 	s.eval.FJ(s.f0, s.jac, s.t, x, theta)
@@ -154,7 +154,7 @@ func (s *implicit) solve(dst, r []float64) {
 		}
 		for j, v := range m.right {
 			re, im := real(v), imag(v)
-			if m.im != 0 { // and the conjugate
+			if m.im != 0 { // with its conjugate
 				re, im = 2*re, 2*im
 			}
 			to := s.stage(dst, j)
@@ -165,21 +165,21 @@ func (s *implicit) solve(dst, r []float64) {
 	}
 }
 
-// A system is what iterate solves: the equations of the stages, or those of
-// their derivative.
+// A system is a set of equations that iterate solves: those of the stages, or those of
+// their derivatives.
 type system interface {
-	// residual writes how far z is from a solution into r.
+	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// jacobian takes J of s nearer to the solution.
+	// jacobian computes J of s again, at a point nearer to the solution.
 	jacobian(s *implicit, z []float64)
-	// base is what z is small or large against.
+	// base returns the vector whose size z is compared with.
 	base() []float64
 }
 
 // equations are those of the stages from x.
 type equations struct {
 	x, theta []float64
-	known    bool // z is 0 and f the same at all stages
+	known    bool // z is 0, and f is the same at all stages
 }
 
 func (e *equations) base() []float64 { return e.x }
@@ -204,7 +204,7 @@ func (e *equations) jacobian(s *implicit, z []float64) {
 	s.eval.FJ(s.w, s.jac, s.t+s.table.c[last]*s.h, s.at, e.theta)
 }
 
-// evaluate writes f at a stage into dst.
+// evaluate writes f at a stage to dst.
 func (s *implicit) evaluate(dst []float64, c float64, x, z, theta []float64) {
 	for k, v := range z {
 		s.at[k] = x[k] + v
@@ -230,17 +230,17 @@ func (s *implicit) collect(r, f, z []float64) {
 
 // iterate solves the system from z.
 //
-// An update that does not bring the next one, taken with the same factors,
-// below itself is halved until it does [Deuflhard 2004, §3.3]; where updates
-// shrink slowly the Jacobian is taken again. The iteration ends when what is
-// left, an update times the rate at which updates shrink, is below rounding,
-// or when they shrink no more because they are rounding themselves.
+// An update is halved until the next one, computed with the same factors, is smaller
+// than it [Deuflhard 2004, §3.3]. If the updates shrink slowly, the Jacobian is
+// computed again. The iteration ends when the remaining error, estimated as the update
+// times the rate at which updates shrink, is below rounding error, or when the updates
+// no longer shrink because they are rounding errors themselves.
 func (s *implicit) iterate(z []float64, sys system) error {
 	const (
 		most  = 100   // iterations
-		done  = 1e-16 // left over, relative to each component
-		noise = 1e-12 // updates that may be rounding, relative to the largest component
-		slow  = 0.25  // rate of convergence that asks for a new Jacobian
+		done  = 1e-16 // remaining error, relative to each component
+		noise = 1e-12 // updates that may be rounding errors, relative to the largest component
+		slow  = 0.25  // rate of convergence above which a new Jacobian is computed
 	)
 	sys.residual(s, s.r, z)
 	s.solve(s.u, s.r)
@@ -264,7 +264,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 				break
 			}
 			if largest <= noise {
-				return nil // u was rounding, and z is as good
+				return nil // u was a rounding error, so z is accurate
 			}
 			if lambda < 1e-4 {
 				return probode.ErrNewton
@@ -296,7 +296,7 @@ func (s *implicit) iterate(z []float64, sys system) error {
 // norms returns the largest update of a component relative to its size, and
 // relative to that of the largest component.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
-	top := 0x1p-940 // below, ten digits less are where numbers lose theirs
+	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	for k, v := range x {
 		last := len(z) - s.d + k
 		top = max(top, math.Abs(v), math.Abs(v+z[last]+u[last]))

@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A named method is one that has no variants.
+// A named is a method without variants, and its name.
 type named struct {
 	name   string
 	method probode.Method
@@ -63,11 +63,11 @@ func Names() []string {
 	return names
 }
 
-// Parse returns the method with a short name: one of Names, am0 to am4 with the
-// linearisation behind a comma, as in am1,current, or random:NAME for random
-// steps around a one-step method. gauss counts stages, radau and bdf name the
-// order.
-// Upper and lower case are the same. The error is one line.
+// Parse returns the method with a short name. The name is one of Names; am0 to am4 with
+// a linearisation after a comma, as in am1,current; or random:NAME for random steps
+// around a one-step method. The number in gauss1 and gauss2 is that of the stages, the
+// number in radau3, radau5 and bdf1 to bdf5 is the order. Upper and lower case are the
+// same. The error is one line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {
@@ -78,12 +78,12 @@ func Parse(name string) (probode.Method, error) {
 		if r := (RandomStep{Method: m}); oneStep(m) {
 			return r, nil
 		}
-		return nil, fmt.Errorf("method %s: %v remembers its past: random steps want a one-step method", quote(name), m)
+		return nil, fmt.Errorf("method %s: %v uses earlier steps: want a one-step method for random steps", quote(name), m)
 	}
 	return parsePlain(text, name)
 }
 
-// parsePlain reads a name without random:.
+// parsePlain parses a name without the prefix random:.
 func parsePlain(text, whole string) (probode.Method, error) {
 	base, how, with := strings.Cut(strings.TrimSpace(text), ",")
 	base, how = strings.TrimSpace(base), strings.TrimSpace(how)
@@ -103,8 +103,7 @@ func parsePlain(text, whole string) (probode.Method, error) {
 	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
 }
 
-// oneStep reports whether m has no past, by the look of its stepper on a small
-// problem.
+// oneStep reports whether m has no past. It looks at its stepper for a small problem.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)

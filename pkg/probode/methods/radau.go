@@ -11,24 +11,23 @@ import (
 //
 //	Z_{i+1} = Ψ(Zᵢ) + √α h^{q+1/2} ξᵢ,   ξᵢ ~ N(0, I)
 //
-// [HW96, §IV.5; C16, §2]. It is for stiff problems: it damps what decays fast
-// whatever the step, and its last stage, which is the next state, lies where
-// the stiff components put it.
+// [HW96, §IV.5; C16, §2]. It is made for stiff problems. It damps fast components with
+// any step size. Its last stage is the next state, so the stiff components of that
+// state satisfy the equation.
 //
-// Noise in derivative space, as AdamsMoulton has it, would be √α h^{q−1/2} J ξ
-// in every stage derivative. That moves the next state by
-// √α h^{q−1/2} (R(hJ) − I) ξ, where R is the stability function. For
-// components that are not stiff this is the noise above with hJξ in place of
-// hξ. For stiff ones R vanishes, and √α h^{q−1/2} ξ is left: a power of h more
-// than in the state, in just those components whose error the method damps.
-// The noise here is in the state for that reason, and because no Jacobian then
-// enters Z. On a frozen grid the scale is the local error of each component,
-// which is small where it is damped: see probode.ScaleLocal.
+// Noise in derivative space, as in AdamsMoulton, would be √α h^{q−1/2} J ξ in every
+// stage derivative. It moves the next state by √α h^{q−1/2} (R(hJ) − I) ξ, where R is
+// the stability function. For components that are not stiff this is the noise above
+// with hJξ in place of hξ. For stiff components R vanishes, and the noise is √α
+// h^{q−1/2} ξ: larger than the noise above by a factor 1/h, in just those components
+// whose error the method damps. That is why the noise is added to the state here;
+// besides, no Jacobian enters Z. On a frozen grid the scale of the noise is the local
+// error of each component, which is small for damped components: see
+// probode.ScaleLocal.
 //
-// The equations of the stages are solved to rounding, so that Z is a smooth
-// function of (θ, ξ). Under error control its error is estimated by an
-// embedded formula of lower order, filtered so that stiff components do not
-// spoil it [HW96, §IV.8].
+// The equations of the stages are solved to rounding error, so that Z is a smooth
+// function of (θ, ξ). Under error control its error is estimated by an embedded formula
+// of lower order, filtered so that stiff components do not spoil it [HW96, §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.
 	Stages int
@@ -60,16 +59,15 @@ func (m Radau) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, er
 	return &filtered{implicit: s}, nil
 }
 
-// A filtered is an implicit stepper that estimates its error.
+// A filtered is an implicit stepper that estimates its own error.
 type filtered struct {
 	*implicit
-	own *probode.LU // factors of γ/h·I − J where they are not those of a mode
+	own *probode.LU // factors of γ/h·I − J if no mode has them
 }
 
-// LocalError is (γ/h·I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)): how
-// much f at the beginning differs from what the stages say of it, brought to
-// the state by a filter that stiff components do not pass [HW96, equation
-// IV.8.19].
+// LocalError is (γ/h·I − J)⁻¹ (f(t, x) − Σᵢ ℓᵢ(0) f(t + cᵢh, x + zᵢ)): the difference
+// between f at the beginning of the step and its extrapolation from the stages,
+// multiplied by a filter that removes stiff components [HW96, equation IV.8.19].
 func (s *filtered) LocalError(dst []float64, i int, x, _, theta []float64) error {
 	h := s.g.H(i)
 	if s.moved {

@@ -8,29 +8,28 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// RandomStep makes a one-step method probabilistic by random time steps
-// [AG20]: with q the order of Method and p that of the noise, a step of the
-// grid is made with
+// RandomStep makes a one-step method probabilistic by random time steps [AG20]: with q
+// the order of Method and p that of the noise, the length of a step is
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
-// in place of h, so that H is uniform around h with variance α h^{2p+1}, and
-// the classical method at ξ = 0. Errors are of order min(p, q) in mean square
-// and min(2p, q) weakly.
+// instead of h. H is uniform around h with variance α h^{2p+1}, and ξ = 0 gives the
+// classical method. Errors are of order min(p, q) in mean square and of weak order
+// min(2p, q).
 //
-// Every draw keeps what Method keeps, as it is made of steps of Method: linear
-// and quadratic invariants and positivity to rounding, and energies, with a
-// symplectic method, for long times.
+// Every path is made of steps of Method, so it keeps whatever Method keeps: linear and
+// quadratic invariants and positivity up to rounding, and energies over long times if
+// Method is symplectic.
 //
-// The step is one of Method over h for the field (H/h)·f, which is the same for
-// fields that do not depend on t and does not leave [tᵢ, tᵢ + h] for others. H
-// must stay positive: where √(3α) h^{p−1/2} ≥ 1 every step that takes noise is an
-// error, ErrStepSize, which calibration takes for the end of the scales that
-// there are.
+// A step of length H is computed as a step of Method of length h for the field (H/h)·f.
+// That is the same if f does not depend on t, and does not leave [tᵢ, tᵢ + h]
+// otherwise. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise is the
+// error ErrStepSize, which calibration takes as the upper end of the possible noise
+// scales.
 //
-// It serves methods without a past: of the Adams methods AB1, AM0 and AM1. On
-// grids made by an error-controlled run the default noise is in the state and
-// takes the place of random steps: see probode.ScaleStep.
+// Method must not have a past; of the Adams methods, AB1, AM0 and AM1 qualify. On grids
+// of an error-controlled run the default noise is added to the state and replaces the
+// random steps: see probode.ScaleStep.
 type RandomStep struct {
 	// Method makes the steps.
 	Method probode.Method
@@ -41,7 +40,7 @@ type RandomStep struct {
 
 // ErrStepSize is the error of a step whose noise scale is so large that its
 // length could be zero or negative.
-var ErrStepSize = errors.New("the noise scale is too large for random steps, which could be negative: want a smaller alpha or a smaller step")
+var ErrStepSize = errors.New("the noise scale is too large: random steps could be negative: want a smaller alpha or a smaller step")
 
 func (m RandomStep) method() probode.Method {
 	if m.Method == nil {
@@ -80,7 +79,7 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 		return nil, err
 	}
 	if r, ok := s.inner.(probode.Rememberer); ok && r.Memory() > 0 {
-		return nil, fmt.Errorf("%v remembers its past: random steps want a one-step method", m.Method)
+		return nil, fmt.Errorf("%v uses earlier steps: want a one-step method for random steps", m.Method)
 	}
 	if e, ok := s.inner.(probode.Estimator); ok {
 		return &randomEstimator{s, e}, nil
@@ -88,8 +87,8 @@ func (m RandomStep) Stepper(p *probode.Problem, g *probode.Grid) (probode.Steppe
 	return s, nil
 }
 
-// scaled returns the problem with field c·f, where c is a further parameter
-// behind those of p.
+// scaled returns the problem with the field c·f, where c is a further parameter after
+// those of p.
 func scaled(p *probode.Problem) *probode.Problem {
 	q, n := *p, len(p.Theta)
 	q.Theta = append(append([]float64(nil), p.Theta...), 1)
@@ -125,7 +124,7 @@ func scaled(p *probode.Problem) *probode.Problem {
 	return &q
 }
 
-// multiply multiplies v by c; by one it leaves every bit as it is.
+// multiply multiplies v by c; c = 1 changes no bit.
 func multiply(v []float64, c float64) {
 	for k := range v {
 		v[k] *= c
@@ -137,16 +136,16 @@ type randomStep struct {
 	g     *probode.Grid
 	inner probode.Stepper
 	n     int       // number of parameters of the problem
-	theta []float64 // with H/h behind
+	theta []float64 // θ and then H/h
 
-	tangents probode.Tangents // with the derivative of H/h
+	tangents probode.Tangents // include the derivative of H/h
 }
 
 func (s *randomStep) Start(i int, x, theta []float64) error {
 	return s.inner.Start(i, x, s.with(theta, 1))
 }
 
-// with returns θ with the factor c behind it.
+// with returns θ followed by the factor c.
 func (s *randomStep) with(theta []float64, c float64) []float64 {
 	copy(s.theta, theta)
 	s.theta[s.n] = c
@@ -183,8 +182,8 @@ func (s *randomEstimator) LocalError(dst []float64, i int, x, next, theta []floa
 	return s.errs.LocalError(dst, i, x, next, s.with(theta, 1))
 }
 
-// Differentiate has the factor of a random step for a further parameter of the
-// method that it wraps.
+// Differentiate treats the factor of a random step as a further parameter of the
+// wrapped method.
 func (s *randomStep) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	inner, ok := s.inner.(probode.Differentiable)
 	if !ok {

@@ -198,8 +198,8 @@ func TestRandomStepRefuses(t *testing.T) {
 		m    RandomStep
 		want string
 	}{
-		{RandomStep{Method: probode.AdamsBashforth{Steps: 2}}, "remembers its past"},
-		{RandomStep{Method: probode.AdamsMoulton{Steps: 2}}, "remembers its past"},
+		{RandomStep{Method: probode.AdamsBashforth{Steps: 2}}, "uses earlier steps"},
+		{RandomStep{Method: probode.AdamsMoulton{Steps: 2}}, "uses earlier steps"},
 		{RandomStep{Method: Gauss{}, Power: 0.3}, "Power"},
 	} {
 		if _, err := probode.NewSolver(p, c.m, g, 0.1); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -4,12 +4,12 @@ import "github.com/probode/probode/pkg/probode"
 
 // The derivatives of steps along given directions: see probode.Differentiable.
 
-// A tangent is the equations of the derivatives of the stages,
+// A tangent holds the equations of the derivatives of the stages,
 //
 //	dzᵢ = Σⱼ aᵢⱼ (h (gⱼ + Jⱼ dzⱼ) + dh fⱼ),
 //
-// where gⱼ is what x, θ and t contribute to the derivative of fⱼ. They are
-// linear, and solved with the factors that have solved those of the stages.
+// where gⱼ is the part of the derivative of fⱼ that comes from x, θ and t. They are
+// linear, and are solved with the factors from the equations of the stages.
 type tangent struct {
 	at   []*probode.Differentiator // at the stages
 	g, f []float64                 // s×d

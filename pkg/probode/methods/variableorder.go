@@ -2,21 +2,20 @@ package methods
 
 import "math"
 
-// Error control of BDF. As in the codes of the family, a step keeps its length
-// and order for k+1 steps behind a change, without which neither formulas nor
-// estimates are what they are for equal steps; then the order among k−1, k and
-// k+1 is taken that allows the longest step, with their biases against a step
-// that is as long as it may be, 1.2 for the order at hand, 1.3 and 1.4 for the
-// lower and higher one, and no change below a tenth (Hindmarsh 1983, ODEPACK;
-// Petzold 1983; [HNW93, §III.7]).
+// Error control of BDF. As in the other codes of the family, length and order are kept
+// for k+1 steps after a change, because formulas and estimates are those of equal steps
+// only then. After that, the order among k−1, k and k+1 that allows the longest step is
+// chosen. Each length is divided by a safety factor of these codes, 1.2 for the present
+// order, 1.3 for the lower and 1.4 for the higher one. Increases of less than a tenth
+// are not made (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
 
-// longer returns the factor that takes an error of the given size, of order q in
-// h, to one, with a bias.
+// longer returns the factor of the step that brings an error of the given size, of
+// order q in h, to one, with a safety factor bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
 
-// Choose chooses the next step, or order and length of one that failed.
+// Choose chooses length and order of the next step, or of a step that failed.
 func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	if b.k == 0 { // Radau5
 		return min(2, longer(size, 1.2, 6))
@@ -42,22 +41,22 @@ func (b *bdf) Choose(i int, size float64, next []float64, units func([]float64) 
 		}
 	}
 	if best < 1.1 {
-		b.since = max(0, b.k-2) // to look again in three steps
+		b.since = max(0, b.k-2) // the next choice is made in three steps
 		return 1
 	}
 	b.next, b.since = k, 0
-	if k == 1 { // no formula of order 1 minds
+	if k == 1 { // order 1 has no condition on the steps
 		return min(10, best)
 	}
 	return min(2, best)
 }
 
-// lower follows a step that failed.
+// lower chooses length and order after a step that failed.
 func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) float64) float64 {
 	b.since = 0
 	b.fails++
 	if b.choosing && b.fails > 2 {
-		b.next = 1 // the past has nothing to say
+		b.next = 1 // the past is of no use
 		return 0.1
 	}
 	if math.IsInf(size, 1) {
@@ -72,13 +71,13 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// estimated is longer for the estimate of another order.
+// estimated returns longer for the error estimate of another order.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)
 	return longer(units(b.other), bias, float64(k+1))
 }
 
-// Chosen returns the order of the last step where it was chosen.
+// Chosen returns the order of the last step, if it was chosen.
 func (b *bdf) Chosen() int {
 	if b.choosing {
 		return b.k

@@ -12,49 +12,48 @@ import (
 )
 
 const (
-	// coarsest is the largest relative tolerance of a step that still serves.
+	// coarsest is the largest relative tolerance of a step that is used.
 	coarsest = 1e-4
-	// looser is the tolerance of the first integration, in units of that of
-	// the second, so that its error is the larger of the two and their
-	// difference as large.
+	// looser is the tolerance of the first integration divided by that of the second. The
+	// error of the first is then the larger one, and nearly equal to the difference of the
+	// two.
 	looser = 16.0
-	// looserStiff is the same where steps are implicit. Their errors depend less
-	// on the tolerance.
+	// looserStiff is the same for implicit steps, whose errors depend less on the
+	// tolerance.
 	looserStiff = 64.0
-	// loosest is the largest relative tolerance of the first.
+	// loosest is the largest relative tolerance of the first integration.
 	loosest = 1e-3
-	// doubt is the claimed error in units of the difference.
+	// doubt is the claimed error divided by the difference.
 	doubt = 10.0
-	// doubtStiff is the same where steps are implicit: their errors lose orders,
-	// and both integrations do.
+	// doubtStiff is the same for implicit steps, because both integrations may lose order.
 	doubtStiff = 30.0
-	// share is the part of the relative error of one component that is claimed
-	// for all.
+	// share is the part of the relative error of one component that is claimed for all
+	// components.
 	share = 0.3
-	// lost is the relative difference from which on nothing is known.
+	// lost is the relative difference above which nothing is known.
 	lost = 0.1
-	// least is the smallest claim in units of the tolerance of a step.
+	// least is the smallest claimed error in units of the tolerance of a step.
 	least = 0.1
-	// faded is the part of the largest size of a component so far below which its
-	// relative error is not looked at.
+	// faded is the fraction of the largest size of a component so far; below it, its
+	// relative error is ignored.
 	faded = 1e-6
-	// longer is the ratio of the ends of a period: a claim rests on the present period
-	// and the two before, so that a problem that runs over decades of time is judged
-	// in each decade by that decade.
+	// longer is the ratio of the end of a period to its beginning. A claim uses the
+	// present period and the two before it, so that each decade of time is judged by its
+	// own differences.
 	longer = 1.15
-	// checks is the number of times at which the integrations are compared,
-	// in addition to those that are asked for.
+	// checks is the number of times at which the integrations are compared, in addition to
+	// the requested ones.
 	checks = 12
 )
 
-// checkpoints returns times between start and the last of times, where those
-// leave wide gaps.
+// checkpoints returns further times between start and the last of times, in wide gaps
+// between these.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
 	for i := 1.0; i < checks; i++ {
 		at := start + i*width
-		next, _ := slices.BinarySearch(times, at) // > 0 is not sure, the last is behind
+		next, _ := slices.BinarySearch(times, at) // a valid index, since the last time lies beyond at
 		if times[next]-at > width/4 && (next == 0 || at-times[next-1] > width/4) {
 			out = append(out, at)
 		}
@@ -62,8 +61,8 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// twice integrates along c twice, and takes the second for the solution and
-// the difference for its error.
+// twice integrates along c twice. It takes the second result as the solution, and the
+// difference as a measure of its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -95,15 +94,15 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	if sol.Implicit > before {
 		factor, doubt = looserStiff, doubtStiff
 	}
-	if s.Relative > 0 { // no integration is so loose that it means nothing
+	if s.Relative > 0 { // no integration is so loose that its result is meaningless
 		factor = min(factor, loosest/s.Relative)
 	}
 	loose.Relative = factor * s.Relative
 	loose.Absolute = scaled(s.Absolute, factor)
 	err := once(0, loose, true, other)
 	if errors.Is(err, probode.ErrField) {
-		// An argument that was moved by a rounding may have left the domain of
-		// f, as that of √(1 − x²) at x = 1.
+		// An argument that was moved by one unit in the last place may lie outside the domain
+		// of f, as for √(1 − x²) at x = 1.
 		err = once(0, loose, false, other)
 	}
 	if err != nil {
@@ -120,10 +119,10 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	return nil
 }
 
-// claim turns other, the states that are compared with x, into the claimed error of
-// x. A difference may be small by chance, where it changes its sign. So the claim rests
-// on all recent differences, and on all components: none is taken to be much more
-// accurate than the others, relative to its size. The states begin at first.
+// claim replaces other, the states that are compared with x, by the claimed error of x.
+// A difference may be small by chance where it changes its sign. So the claim uses all
+// recent differences and all components: no component is assumed to be much more
+// accurate than the others, relative to its size. first is the initial state.
 func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	if len(c.index) == 0 {
 		return
@@ -147,8 +146,8 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 			peak[k] = sizes.add(k, now)
 			ever[k] = max(ever[k], math.Abs(now))
 		}
-		// A component that has decayed, to 1e-200 say or below its absolute tolerance,
-		// says nothing about the others by having no digit right.
+		// A component that has decayed, for example to 1e-200 or below its absolute
+		// tolerance, may have no correct digit; that says nothing about the others.
 		var relative float64
 		for k, w := range worst {
 			if w > 0 {
@@ -187,14 +186,14 @@ func (r *recent) shift() {
 	clear(r[0])
 }
 
-// add takes in v for component k and returns the largest |v|.
+// add includes v for component k and returns the largest |v|.
 func (r *recent) add(k int, v float64) float64 {
 	r[0][k] = max(r[0][k], math.Abs(v))
 	return max(r[0][k], r[1][k], r[2][k])
 }
 
-// global repeats the integration with smaller and smaller tolerances of a step
-// until the global error is what s asks for.
+// global repeats the integration with smaller and smaller tolerances of a step until
+// the global error is as small as s requires.
 func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	local := s
 	local.Relative, local.Absolute = min(s.Relative/10, coarsest), scaled(s.Absolute, 0.1)
@@ -220,15 +219,15 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 			return fmt.Errorf("the error of %s at t = %.6g may be %.2g, which is %.2g times what the tolerances permit, and shorter steps do not help: want larger tolerances",
 				p.StateName(at%d), sol.Times[at/d], sol.Error[at], worst)
 		}
-		// Errors go with the tolerance of a step, in the long run.
+		// Errors are roughly proportional to the tolerance of a step.
 		shrink := min(0.2, max(1e-3, 0.3/worst))
 		local.Relative *= shrink
 		local.Absolute = scaled(local.Absolute, shrink)
 	}
 }
 
-// excess returns the largest error in units of what is permitted, and where it
-// is. The states begin at first.
+// excess returns the largest error divided by the permitted one, and its place. first
+// is the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)
@@ -249,7 +248,8 @@ func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int)
 	return worst, at
 }
 
-// permitted returns what the tolerances permit in component k, of size x.
+// permitted returns the error that the tolerances permit in component k, whose size is
+// x.
 func (s *Settings) permitted(k int, x float64) float64 {
 	e := s.Relative * x
 	switch len(s.Absolute) {

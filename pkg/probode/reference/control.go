@@ -13,21 +13,20 @@ import (
 // until two neighbouring results agree, and the number of rows of the next
 // step is the one with the least work per unit of time (Deuflhard 1983).
 const (
-	safety  = 0.94 // on the step, and
-	aim     = 0.65 // on the distance that it is to give
-	longest = 10   // growth of the step from one to the next
+	safety  = 0.94 // factor of the step
+	aim     = 0.65 // distance that the next step should give
+	longest = 10   // largest ratio of successive steps
 )
 
 var errStopped = errors.New("stopped")
 
-// restart forgets what the past says of the steps to come, behind an event.
+// restart discards the step sizes that were chosen before an event.
 func (e *integration) restart() {
 	e.fresh = false
 	for _, r := range e.rules {
 		if r != nil {
-			// Where every step is cut short by an output time, the natural step
-			// has to be measured by steps on trial, once in each length that it
-			// covers.
+			// If every step is cut short by an output time, the natural step has to be measured
+			// by trial steps, one for each stretch of the length of a natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -45,7 +44,7 @@ func (e *integration) reach(target float64, i int) error {
 		case e.stop.Load():
 			return errStopped
 		case e.steps >= e.set.MaxSteps+i:
-			return fmt.Errorf("more than %d steps at t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or MaxSteps", e.set.MaxSteps, e.t, short(e.x))
+			return fmt.Errorf("more than %d steps up to t = %.6g, x = %s: the solution may end here; otherwise try a larger tolerance or MaxSteps", e.set.MaxSteps, e.t, short(e.x))
 		}
 		r := e.rule
 		if !e.fresh {
@@ -54,7 +53,7 @@ func (e *integration) reach(target float64, i int) error {
 			}
 		}
 		if r.natural == 0 {
-			if r.natural = 0.01 * min(span, linalg.MaxAbs(e.x)/linalg.MaxAbs(e.f0)); !(r.natural > 0) { // at the origin, or at rest
+			if r.natural = 0.01 * min(span, linalg.MaxAbs(e.x)/linalg.MaxAbs(e.f0)); !(r.natural > 0) { // the state or f is zero
 				r.natural = 1e-4 * span
 			}
 		}
@@ -62,8 +61,8 @@ func (e *integration) reach(target float64, i int) error {
 			return e.stuck()
 		}
 
-		// A step that is cut short, by an output time or by MaxStep, may err in
-		// proportion to its length, so that many output times do no harm.
+		// The permitted error of a step that is cut short, by an output time or by MaxStep,
+		// is proportional to its length, so that many output times do no harm.
 		limit := min(rest, e.longestStep())
 		H, part, cut := r.natural, 1.0, false
 		if e.t >= r.renew {
@@ -75,15 +74,14 @@ func (e *integration) reach(target float64, i int) error {
 			}
 			part = H / r.natural
 			if r.family == implicit {
-				// Rounding errors of stiff components do not get smaller with
-				// the step.
+				// Rounding errors of stiff components do not decrease with the step.
 				part = max(part, 0x1p-50/max(e.set.Relative, 1e-15))
 			}
 		}
 		j, ok := e.try(H, part, cut)
 		if !ok {
 			if least := ulp(e.t); r.natural < least && H > least {
-				r.natural = least // not to miss what happens at one time
+				r.natural = least // a shorter step would not change t
 			}
 			e.rejected++
 			e.disappointed()
@@ -109,16 +107,15 @@ func (e *integration) reach(target float64, i int) error {
 // ulp returns the distance between t and the next larger number.
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
-// divides reports whether a step that is cut short is to be made in two. The
-// error of implicit steps may depend on nothing but their length, so that two
-// integrations with the same steps, those between output times, would agree on
-// it.
+// divides reports whether a step that is cut short is made in two parts. The error of
+// implicit steps may depend on their length alone. Two integrations with the same
+// steps, those between output times, would then have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep is MaxStep; the second integration has steps of other and
-// differing lengths.
+// longestStep returns MaxStep, or less in the second integration, so that its steps
+// have other and varying lengths.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)
@@ -127,9 +124,9 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// try computes rows for a step H, of which the tolerance is part of the usual,
-// until one converges, whose number it returns. If none does it shortens the
-// natural step.
+// try computes rows for a step H until one converges, and returns its number. The
+// tolerance is the fraction part of the usual one. If no row converges, try shortens
+// the natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -139,8 +136,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// The more rows the denser the points at which f is seen: four have gaps
-		// of H/8 at most.
+		// With more rows, f is evaluated at denser points: with four, their distance is at
+		// most H/8.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
@@ -165,7 +162,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 			}
 			return j, true
 		}
-		// Is there hope that row k+1 converges, at the latest?
+		// Is row k+1 likely to converge?
 		hope := math.Inf(1)
 		switch j {
 		case k - 1:
@@ -189,8 +186,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	}
 }
 
-// order chooses the row and the length of the next step, after one that
-// converged in row j: those with the least work per unit of time.
+// order chooses the row and the length of the next step after a step that converged in
+// row j. It takes those with the least work per unit of time.
 func (r *rule) order(j int) {
 	last := len(r.n) - 1
 	k := r.k
@@ -217,9 +214,8 @@ func (r *rule) order(j int) {
 	r.k = next
 }
 
-// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at
-// (t, x). The last is a difference over a small part of the step, which ends
-// within rest.
+// differentiate sets f0 and, for the implicit rule, the Jacobian and ∂f/∂t at (t, x).
+// ∂f/∂t is a difference over a small part of the step, which ends within rest.
 func (e *integration) differentiate(rest float64) error {
 	r := e.rule
 	copy(e.at, e.x)
@@ -239,7 +235,7 @@ func (e *integration) differentiate(rest float64) error {
 		}
 		what := "F"
 		if linalg.Finite(e.f0) {
-			if e.set.fixed == either { // the explicit rule can do without
+			if e.set.fixed == either { // the explicit rule does not need it
 				e.use(explicit)
 				e.stiff.trial, e.stiff.wait = false, lastWait
 				return e.differentiate(rest)
@@ -273,10 +269,10 @@ func (e *integration) differentiate(rest float64) error {
 	return nil
 }
 
-// move makes the arguments of f that a nudged integration uses differ from the
-// state, by a unit in the last place up or down, in the components that move.
-// One that rests may be a flag, for which f may ask. move reports whether it
-// changed anything.
+// move changes the arguments of f in a nudged integration by one unit in the last
+// place, up or down, for the components that are moving. A component that is constant
+// is left alone, because it may be a flag that f compares with a number. move reports
+// whether it changed anything.
 func (e *integration) move() bool {
 	changed := false
 	for k, c := range e.nudge {
@@ -287,7 +283,7 @@ func (e *integration) move() bool {
 	return changed
 }
 
-// stuck says why no step is short enough.
+// stuck returns an error that says why no step is short enough.
 func (e *integration) stuck() error {
 	if e.stop.Load() {
 		return errStopped

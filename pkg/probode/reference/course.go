@@ -9,31 +9,31 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// A course is the way of an integration: the points of a grid, which are to be
-// hit, the events between its segments, and the points whose states matter.
+// A course says where an integration goes: the points of a grid, at which it must stop,
+// the events between the segments, and the points whose states are needed.
 type course struct {
 	g      *probode.Grid
 	t      []float64 // of the grid
 	events []happening
 	index  []int // grid points whose states are compared, in order
-	asked  []int // those of index whose states are asked for
+	asked  []int // the elements of index whose states were requested
 }
 
 // A happening is an event at a given θ.
 type happening struct {
 	event  *probode.Event
 	time   float64
-	inside bool // it is in the span; the grid has a place for it in any case
+	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// newCourse returns the course on the grid g, which is at θ, that asks for the
-// states at the grid points index, in order.
+// newCourse returns the course on the grid g, which belongs to θ, with the states at
+// the grid points index requested, in order.
 func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
 	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
 		c.asked[n] = n
 	}
-	// The order is that of the segments of a grid.
+	// The events have the order of the segments of the grid.
 	for k := range p.Events {
 		h := happening{event: &p.Events[k], time: p.Events[k].Time}
 		if h.event.When != nil {
@@ -83,9 +83,9 @@ func (e *integration) follow(c *course, out []float64) error {
 	return nil
 }
 
-// begin opens the segment behind the given number of events. Within it f sees
-// no time of an event: where a step begins or ends at one, t is moved by one
-// unit in the last place into the segment.
+// begin begins the segment after the given number of events. Within it, f is never
+// evaluated at the time of an event: if a step begins or ends there, t is moved into
+// the segment by one unit in the last place.
 func (e *integration) begin(c *course, passed int, end float64) {
 	e.from, e.to, e.end = math.Inf(-1), math.Inf(1), end
 	if passed > 0 && c.events[passed-1].inside {
@@ -97,7 +97,7 @@ func (e *integration) begin(c *course, passed int, end float64) {
 	e.restart()
 }
 
-// happen lets an event happen to the state.
+// happen applies an event to the state.
 func (e *integration) happen(h happening) error {
 	if !h.inside || h.event.Jump == nil {
 		return nil
@@ -106,10 +106,10 @@ func (e *integration) happen(h happening) error {
 	copy(after, e.x)
 	h.event.Jump(after, h.time, e.theta)
 	if !linalg.Finite(after) {
-		return fmt.Errorf("the state is %.4g behind the event %s at t = %.6g: want finite numbers", after, h.event.Name, h.time)
+		return fmt.Errorf("the state is %.4g after the event %s at t = %.6g: want finite numbers", after, h.event.Name, h.time)
 	}
 	for k, x := range after {
-		if x != e.x[k] { // what the event leaves alone keeps its last digits
+		if x != e.x[k] { // a component that the event does not change keeps its low digits
 			e.x[k], e.low[k] = x, 0
 		}
 		e.peak[k] = max(e.peak[k], math.Abs(x))

@@ -1,27 +1,26 @@
 package reference
 
-// The cheapest sequence that has even numbers; with more than eight rows its
-// weights would multiply rounding errors by hundreds.
+// This is the cheapest sequence of even numbers. With more than eight rows its weights
+// would multiply rounding errors by hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
-// A rule is a family of steps, with what its control of order and step
-// remembers.
+// A rule is a family of steps with the memory of its control of order and step.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows
-	work    []float64 // calls of f, or what takes as long, for the rows up to each
+	work    []float64 // work for the rows up to each, in calls of f
 	k       int       // the row that is expected to converge
 	natural float64   // the step that accuracy permits; 0 if it is not known
 	renew   float64   // the time up to which natural was measured
-	best    []float64 // the step that row j would like
-	cost    []float64 // work over step
+	best    []float64 // the best step for row j
+	cost    []float64 // work divided by the step
 
 	linear // of the implicit rule
 }
 
 func newRule(f family, n []int, run int) *rule {
-	// The second integration lacks the first row, so that it is another one
-	// also where output times dictate the steps.
+	// The second integration omits the first row, so that it differs from the first even
+	// if output times determine the steps.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
@@ -57,7 +56,7 @@ func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	for k, f := range e.f {
 		smooth[k] = (dst[k] + prev[k] + h*f) / 2
 	}
-	// What the stiffness is measured by.
+	// The stiffness is measured with these.
 	copy(e.endX, e.at)
 	copy(e.endF, e.f)
 }

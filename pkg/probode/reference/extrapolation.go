@@ -14,24 +14,24 @@ import (
 type family int
 
 const (
-	either family = iota // as it turns out
+	either family = iota // chosen during the integration
 	explicit
 	implicit
 )
 
-// An integration is one of those that are compared. The state is held to twice
-// the working precision, as x + low, and all else as increments over the step,
-// which are small against x: the rounding errors of many steps do not add up
-// to more than those in the arguments of f.
+// An integration is one of the two that are compared. It keeps the state in twice the
+// working precision, as x + low, and everything else as increments over a step, which
+// are small compared with x. So the rounding errors of many steps do not become larger
+// than those in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
-	p       *probode.Problem // watched: see watch
+	p       *probode.Problem // with the functions of watch
 	theta   []float64
 	set     Settings // with the tolerance of this integration
 	second  bool
 
-	// What the functions of p look at.
-	from, to float64 // t is kept in here
+	// The functions of p use these.
+	from, to float64 // t is kept in this interval
 	stop     *atomic.Bool
 	evals    int
 
@@ -39,20 +39,20 @@ type integration struct {
 	end     float64 // of the segment between events
 	x, low  []float64
 	peak    []float64 // largest |x| so far
-	left    []float64 // when a step left zero, see leaves; else −∞
+	left    []float64 // the time at which a step left zero, see leaves; else −∞
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
 	divided bool      // the last step was the first part of one
 	nudge   []float64 // factors of the arguments of f; nil for none
 
-	rule         *rule // the one in use
+	rule         *rule // the rule in use
 	rules        [implicit + 1]*rule
 	stiff        stiffness
 	tab          [][]float64 // the last row of the extrapolation scheme
-	smooth       [][]float64 // that of the smoothed results of the explicit rule
+	smooth       [][]float64 // the same for the smoothed results of the explicit rule
 	prev, f, at  []float64
-	endX, endF   []float64 // where the last row of the explicit rule ended, and f there
-	badT         float64   // where f was last found not finite, NaN if not in this step
+	endX, endF   []float64 // the end of the last row of the explicit rule, and f there
+	badT         float64   // the last place at which f was not finite, NaN if none in this step
 	badX         []float64
 	steps        int
 	rejected     int
@@ -82,9 +82,8 @@ func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) 
 	return e
 }
 
-// watch returns a copy of the problem whose functions keep t inside of the
-// segment between events, count calls, and do nothing once the context has
-// ended: the NaN that they leave then ends the step.
+// watch returns a copy of the problem whose functions keep t inside the segment between
+// events, count calls, and return NaN once the context has ended, which ends the step.
 func (e *integration) watch() *probode.Problem {
 	p := e.problem
 	q := *p
@@ -109,7 +108,7 @@ func (e *integration) watch() *probode.Problem {
 	return &q
 }
 
-// run follows c; what panics is a function of the problem.
+// run follows c. It returns a panic of a function of the problem as an error.
 func (e *integration) run(c *course, out []float64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -134,8 +133,8 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// row adds row j, with T_{j,1} over a step H, to the scheme, after which
-// tab[0] is T_{j,j} and tab[1] is T_{j,j−1}. It reports whether all is finite.
+// row adds row j, with T_{j,1} over a step H, to the scheme. Then tab[0] is T_{j,j},
+// and tab[1] is T_{j,j−1}. It reports whether all numbers are finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -150,8 +149,7 @@ func (e *integration) row(j int, H float64) bool {
 	return linalg.Finite(e.tab[0])
 }
 
-// extrapolate brings the scheme from row j − 1 to row j, whose T_{j,1} is
-// tab[j].
+// extrapolate updates the scheme from row j − 1 to row j, whose T_{j,1} is tab[j].
 func extrapolate(tab [][]float64, n []int, j int) {
 	for m := j - 1; m >= 0; m-- {
 		r := float64(n[j]) / float64(n[m])
@@ -163,12 +161,12 @@ func extrapolate(tab [][]float64, n []int, j int) {
 	}
 }
 
-// distance returns the largest component of what is known of the error of a
-// step H, in units of part times the tolerance: T_{j,j} − T_{j,j−1} and, with
-// the explicit rule, the difference between the results without and with
-// smoothing. The latter is small against the former if f is smooth. Where it
-// is not, as with f = −sign(x), all rows may agree to the last bit on nonsense,
-// but not on the same before and after smoothing.
+// distance returns the largest component of the estimated error of a step H, in units
+// of part times the tolerance. The estimate is T_{j,j} − T_{j,j−1} and, with the
+// explicit rule, the difference between the results without and with smoothing if that
+// is larger. For smooth f it is much smaller. If f is not smooth, as f = −sign(x), all
+// rows may agree to the last bit on a wrong result, but the results without and with
+// smoothing do not agree.
 func (e *integration) distance(H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -180,7 +178,7 @@ func (e *integration) distance(H, part float64) float64 {
 		if e.rule.family == explicit {
 			err = max(err, math.Abs(dx-e.smooth[0][k]))
 		}
-		if err == 0 { // also in a component that has been zero so far
+		if err == 0 { // even in a component that has been zero so far
 			continue
 		}
 		size := max(math.Abs(e.x[k]), math.Abs(e.x[k]+dx))
@@ -189,32 +187,33 @@ func (e *integration) distance(H, part float64) float64 {
 			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
 		}
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
-		// The time at which an input takes a component away from zero is known to a
-		// few units in its last place only, and so is the component shortly after it.
+		// The time at which an input makes a component nonzero is known to a few units in its
+		// last place only. So the component is uncertain shortly after that time.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
 			unit = max(unit, shortest*ulp(e.t)/since*size)
 		}
-		// No step is so short that its increment could be had to more than
-		// the working precision.
+		// Even in the shortest step the increment is not more accurate than the working
+		// precision.
 		dist = max(dist, err/(unit+0x1p-50*math.Abs(dx)+math.SmallestNonzeroFloat64))
 	}
 	return dist
 }
 
 // shortest is the length, in units of the last place of t, of steps in which any
-// increment of a component that has been zero is accepted: its error has no size to be
-// compared with, and the time of a kink or jump of f is not known any better.
+// increment of a component that has been zero is accepted: there is no size with which
+// its error could be compared, and the time of a kink or jump of f is not known more
+// accurately.
 const shortest = 16
 
-// leaves tells whether component k has been zero so far and the step H is no longer
-// than the given number of units of the last place of t.
+// leaves reports whether component k has been zero so far and the step H is at most the
+// given number of units in the last place of t.
 func (e *integration) leaves(k int, H, units float64) bool {
 	return e.peak[k] == 0 && e.x[k] == 0 && H <= units*ulp(e.t)
 }
 
-// advance takes tab[0] as the increment over a step H.
+// advance makes a step H with the increment tab[0].
 func (e *integration) advance(H float64) {
 	for k, dx := range e.tab[0] {
 		if dx != 0 && e.leaves(k, H, 1<<20) {

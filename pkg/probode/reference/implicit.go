@@ -8,12 +8,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// Odd multiples of 2, so that the components that are stiff beyond all bounds
-// enter each row with the same sign; the numbers grow faster than those of the
-// explicit rule, which keeps the weights small (Bader & Deuflhard 1983).
+// These are odd multiples of 2, so that infinitely stiff components have the same sign
+// in each row. The numbers grow faster than those of the explicit rule, which keeps the
+// weights small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
-// A linear is what the linearly implicit rule needs.
+// A linear holds the workspace of the linearly implicit rule.
 type linear struct {
 	fj    *probode.Linearizer
 	jac   *probode.Matrix
@@ -41,8 +41,8 @@ func (e *integration) newImplicit(run int) *rule {
 	return r
 }
 
-// implicitWork sets work to that of rows with n substeps: calls of f, the
-// Jacobian, factors and solutions, a call being taken for ten operations a
+// implicitWork sets work to the work of rows with n substeps: calls of f, the Jacobian,
+// factors and solutions. A call of f is taken to cost ten operations for each
 // component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
@@ -67,18 +67,17 @@ func (e *integration) implicitWork(work []float64, n []int) {
 //
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
 //
-// J = ∂f/∂x at the beginning of the step, with n substeps into dst. It is as
-// symmetric in time as the midpoint rule and so has only even powers of h in
-// its error, too. It is solved for the increments Δᵢ = y_{i+1} − yᵢ, with
-// c = 1/h:
+// J = ∂f/∂x at the beginning of the step, with n substeps into dst. Like the midpoint
+// rule it is symmetric in time, so its error has only even powers of h. It is solved
+// for the increments Δᵢ = y_{i+1} − yᵢ, with c = 1/h:
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
-// The result is the mean of y_{n−1} and y_{n+1}, which damps the components
-// that the rule alone only reflects. ∂f/∂t comes in if t is taken for one more
-// component of the state, and need not be accurate. solve reports whether
-// cI − J was regular.
+// The result is the mean of y_{n−1} and y_{n+1}, which damps the components that the
+// rule alone only reflects. The term ∂f/∂t results if t is regarded as one more
+// component of the state; it need not be accurate. solve reports whether cI − J was
+// regular.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h
@@ -112,11 +111,11 @@ func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	return true
 }
 
-// plausible looks at a step H that tab[0] says is accurate. Where f is not
-// smooth, rows may agree by chance on nonsense. So the cubic through the two
-// ends with the slopes f there is compared with f in the middle. The cubic is
-// not accurate: what is asked is that its slope differs from f by less than
-// half of the largest slope, after (I/H − J)⁻¹ has damped what is stiff.
+// plausible checks a step H that is accurate according to tab[0]. If f is not smooth,
+// rows may agree on a wrong result by chance. So plausible takes the cubic through both
+// ends with the slopes f there, and compares its slope in the middle with f. The cubic
+// is not accurate. It is enough if the two differ by less than half of the largest
+// slope, after (I/H − J)⁻¹ has damped stiff components.
 func (r *rule) plausible(e *integration, H float64) bool {
 	if !r.lu.Factorize(1/H, r.jac) {
 		return false

@@ -9,13 +9,13 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is the probode.Mesh of Solve: the states at the times, without noise, for
-// inference in which accuracy counts more than time. The Method of the Setup has no
-// part in it.
+// Accurate is a probode.Mesh that solves by Solve. It gives states without noise, for
+// inference in which accuracy is more important than time. It does not use the Method
+// of the Setup.
 //
-// A solution that claims a large error of its own, as one that has stepped over a jump
-// of f that is no event, is made again with a tolerance a hundred times smaller; if
-// that claims no less, the solve fails.
+// If a solution claims a large error, for example because f jumps at a time that is not
+// an event, it is computed again with a tolerance a hundred times smaller. If the
+// claimed error is still large, the solve fails.
 type Accurate struct {
 	// Tolerance bounds the error of a step. A Relative of zero, without Absolute,
 	// means 1e-10: what matters is the log likelihood, and a thousand observations,
@@ -40,8 +40,8 @@ func (a Accurate) String() string {
 // NeedsMethod reports false.
 func (Accurate) NeedsMethod() bool { return false }
 
-// Bind returns a Path without noise. The times must increase; those that rounding has
-// left just outside of the span are moved into it.
+// Bind returns a Path without noise. The times must increase. Times that lie outside
+// the span by rounding error are moved into it.
 func (a Accurate) Bind(_ context.Context, _ probode.Setup, p *probode.Problem, _, times []float64) (probode.Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (a *accuratePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	case err != nil:
 		return err
 	case claim > max(fails, 1e4*tol.Relative):
-		return fmt.Errorf("%s: %v claims an error of %.2g of the largest value: declare what breaks f as events, or take a smaller tolerance", title(a.p), a.by, claim)
+		return fmt.Errorf("%s: %v claims an error of %.2g of the largest value: declare jumps of f as events, or take a smaller tolerance", title(a.p), a.by, claim)
 	}
 	copy(dst, x)
 	return nil
@@ -111,9 +111,9 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 }
 
 // relativeClaim returns the largest claimed error, of states x at several times, in
-// units of the largest value of its component. A component that is nothing beside
-// the others, or beside what it was at first, is taken to be as large as a millionth of
-// that: its claim may be far above itself.
+// units of the largest value of its component. A component that is tiny compared with
+// the others, or with its initial value, counts as at least a millionth of these,
+// because its claimed error may be far larger than itself.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions, with an upper estimate of
-// their error, to compare others with.
+// Package reference computes accurate solutions with an upper estimate of their error,
+// with which other solutions are compared.
 package reference
 
 import (
@@ -14,38 +14,35 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Settings says how Solve integrates. The zero value gives nearly full
-// precision and leaves all else to Solve.
+// Settings says how Solve integrates. The zero value gives nearly full precision, and
+// Solve chooses everything else.
 type Settings struct {
-	// Tolerance bounds the estimated error of one step in each component. The
-	// zero value stands for a Relative of 1e-14; one below 1e-15 is less than
-	// rounding permits, and one above 1e-4 is taken for that. Where Absolute is
-	// nil, Relative refers to 10⁻⁶ of the largest size of a component so far at
-	// least.
+	// Tolerance bounds the estimated error of one step in each component. The zero value
+	// stands for a Relative of 1e-14. A Relative below 1e-15 is not possible because of
+	// rounding, and one above 1e-4 counts as 1e-4. If Absolute is nil, Relative refers to
+	// the size of a component, or to 10⁻⁶ of its largest size so far if that is larger.
 	probode.Tolerance
 
-	// Global makes Tolerance a bound of Solution.Error in place of that of a
-	// step: the integration is repeated with smaller steps until
+	// Global makes Tolerance a bound on Solution.Error instead of the error of a step: the
+	// integration is repeated with smaller steps until
 	//
 	//	Error ≤ Absolute + Relative·|X|
 	//
-	// everywhere, and it is an error if that cannot be had. A nil Absolute
-	// stands for Relative/1000 times the largest |X| of a component so far.
+	// everywhere. It is an error if that cannot be reached. A nil Absolute stands for
+	// Relative/1000 times the largest |X| of a component so far.
 	Global bool
 
-	// MaxStep bounds the length of a step; f is called at least once in each
-	// eighth of that. Zero means 1/128 of the span for a problem whose f may
-	// depend on t, so that a pulse of 1/1000 of the span is seen, and no bound
-	// for one that is Autonomous. math.Inf(1) means no bound: faster, and blind
-	// to short inputs in f that are not events.
+	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
+	// Zero means 1/128 of the span if f may depend on t, so that a pulse of 1/1000 of the
+	// span is seen, and no bound if the problem is Autonomous. math.Inf(1) means no bound;
+	// that is faster, but may miss short inputs in f that are not events.
 	MaxStep float64
 
 	// Theta is θ; nil means the problem's own.
 	Theta []float64
 
-	// MaxSteps bounds the number of steps between the start and the last
-	// time, beyond the one that each time and each event needs. Zero means
-	// 1e6.
+	// MaxSteps bounds the number of steps between the start and the last time, not
+	// counting one step for each time and each event. Zero means 1e6.
 	MaxSteps int
 
 	fixed family // for tests: the family of steps to use throughout
@@ -53,13 +50,12 @@ type Settings struct {
 
 // A Solution is an accurate solution at chosen times.
 type Solution struct {
-	// Times are the times that were asked for, and X the states there,
-	// row-major: X[i*d+k] is component k at Times[i].
+	// Times are the requested times, and X the states there, row-major: X[i*d+k] is
+	// component k at Times[i].
 	Times, X []float64
 
-	// Error is an upper estimate of the global error of X, with which it
-	// shares the shape. See Solve for what it rests on, and for what no solver
-	// can know.
+	// Error is an upper estimate of the global error of X, in the same shape. See Solve
+	// for its basis, and for errors that no solver can detect.
 	Error []float64
 
 	// Steps, Rejected and Evaluations count the accepted steps, the rejected
@@ -69,50 +65,48 @@ type Solution struct {
 	Steps, Rejected, Evaluations, Implicit int
 }
 
-// Solve solves p at the given times, which must increase and lie in the span;
-// the first may be t₀. Each is hit exactly, and so are the events of p: no step
-// leads across one, and f is never asked at the very time of one. At an event
-// the state before it is given, or that after it if SeenAfter is set.
+// Solve solves p at the given times, which must increase and lie in the span; the first
+// may be t₀. Steps end exactly at these times and at the events of p. No step crosses
+// an event, and f is never evaluated at the time of one. If a time is that of an event,
+// the state before the event is returned, or the state after it if SeenAfter is set.
 //
-// It extrapolates the midpoint rule: basic solutions T_{j,1} over one step H,
-// with nⱼ substeps of h = H/nⱼ, have an error in even powers of h, so that the
-// scheme
+// Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
+// one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
 //
 //	T_{j,k+1} = T_{j,k} + (T_{j,k} − T_{j−1,k}) / ((nⱼ/n_{j−k})² − 1)
 //
-// gains two orders with each column. The number of rows, and with it the
-// order, and the step H are chosen as they go, for the least work. Where the
-// problem is stiff the rule is linearly implicit, with Problem.FJ or with
-// differences of F, which Solve finds out by trying both.
+// gains two orders with each column. The number of rows, which determines the order,
+// and the step H are chosen for the least work at each step. For stiff problems Solve
+// uses a linearly implicit rule, with Problem.FJ or with differences of F; it tries
+// both rules to decide.
 //
 // # What the claimed error is, and what it is not
 //
-// The integration is done twice. What is returned comes from the one with
-// Tolerance; the other has sixteen times that, 64 times if the problem is stiff,
-// other numbers nⱼ, other step lengths, and arguments of f that are moved by
-// one unit in the last place, which shows what rounding errors grow to. Error
-// is ten times the difference of the two, thirty times if the problem is stiff:
-// the largest over the last fifth of the time since t₀ at least, and over three of the
-// times compared, and no less than .3 times the largest relative difference of another
-// component, since a difference may be small by chance. So it is mostly far above the error, and it is above it
-// for problems that amplify errors too; where all digits are lost it says so. At
-// t₀ it is zero.
+// Solve integrates twice and returns the result of the integration with Tolerance. The
+// other one has a tolerance that is sixteen times as large (64 times if the problem is
+// stiff), other numbers nⱼ, and other step lengths. It also moves the arguments of f by
+// one unit in the last place, which shows how rounding errors grow. Error is ten times
+// the difference of the two (thirty times if the problem is stiff). Since a difference
+// may be small by chance, the largest difference over at least the last fifth of the
+// time since t₀, and over three of the compared times, is taken, and at least .3 times
+// the largest relative difference of another component. So Error is usually far larger
+// than the true error, and it is larger for problems that amplify errors, too. If all
+// digits are lost, it says so. At t₀ it is zero.
 //
-// It is no proof. A solver knows f where it has called it: an input that is over
-// between two calls, or a change of f in a region of the state that neither
-// integration has entered, leaves no trace in X or in Error. With the default
-// MaxStep a pulse in f(t) that is as long as 1/1000 of the span is found.
-// Shorter ones must be given as Problem.Events, or MaxStep as at most eight
-// times their length. Where f jumps, and not at an event, no step is short
-// enough for a tight tolerance, and Solve returns an error rather than to guess
-// on which side the solution goes on. Nor does Error know of an error in f
-// itself, such as a formula that cancels all digits but for a few, a wrong
-// Autonomous, or a parameter that is not known.
+// Error is not a proof. A solver knows f only where it has called it. An input that
+// begins and ends between two calls, or a change of f in a region of the state that
+// neither integration has entered, affects neither X nor Error. With the default
+// MaxStep, a pulse in f(t) of 1/1000 of the span is found. Declare shorter pulses as
+// Problem.Events, or set MaxStep to at most eight times their length. If f jumps at a
+// time that is not an event, no step is short enough for a tight tolerance, and Solve
+// returns an error instead of guessing on which side the solution continues. Error does
+// not include errors in f itself, such as a formula that cancels nearly all digits, a
+// wrong Autonomous, or a parameter that is not known exactly.
 //
-// The error names the time and what to try if the step size falls below what
-// rounding permits, if f is not finite or panics, or after too many steps; it
-// is ctx.Err(), wrapped, if ctx ends first, which is noticed at the next call
-// of f. The result is nil then.
+// If the step size falls below what rounding permits, if f is not finite or panics, or
+// after too many steps, Solve returns an error that names the time and what to try. If
+// ctx ends first, which is noticed at the next call of f, the error wraps ctx.Err().
+// With an error the result is nil.
 //
 // Sources: Gragg (1965), SIAM J. Numer. Anal. 2, 384; Bulirsch & Stoer (1966),
 // Numer. Math. 8, 1; Deuflhard (1983), Numer. Math. 41, 399, for the control
@@ -121,7 +115,7 @@ type Solution struct {
 // 373, for the linearly implicit rule, as in Hairer & Wanner II, IV.9.
 func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings) (*Solution, error) {
 	return solve(ctx, p, s, func(theta []float64) (*course, error) {
-		// A grid that was computed may end a rounding error behind the span.
+		// A computed grid may end beyond the span by a rounding error.
 		slack := 1e-12 * (p.Span[1] - p.Span[0])
 		inside := slices.Clone(times)
 		for i, t := range times {
@@ -145,7 +139,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 		if err != nil {
 			return nil, err
 		}
-		var index []int // none, where no times are asked for
+		var index []int // nil if no times are requested
 		if len(watched) > 0 {
 			if index, err = g.Index(watched); err != nil {
 				return nil, err
@@ -160,7 +154,7 @@ func Solve(ctx context.Context, p *probode.Problem, times []float64, s Settings)
 	})
 }
 
-// solve solves p along the course that set out returns for θ.
+// solve solves p along the course that setOut returns for θ.
 func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(theta []float64) (*course, error)) (*Solution, error) {
 	if ctx == nil {
 		return nil, errors.New("reference: the context is nil")
@@ -191,7 +185,7 @@ func solve(ctx context.Context, p *probode.Problem, s Settings, setOut func(thet
 	return sol, nil
 }
 
-// complete fills in the defaults and checks the rest.
+// complete fills in the defaults and checks the other settings.
 func (s *Settings) complete(p *probode.Problem) error {
 	if s.Relative == 0 && s.Absolute == nil {
 		s.Relative = 1e-14
@@ -223,7 +217,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	case s.Relative != 0 && !(s.Relative >= 1e-15 && s.Relative < 1):
 		return fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0 with an absolute one", s.Relative)
 	case s.Absolute != nil && len(s.Absolute) != 1 && len(s.Absolute) != d:
-		return fmt.Errorf("%d absolute tolerances: want 1 or %d, one a component", len(s.Absolute), d)
+		return fmt.Errorf("%d absolute tolerances: want 1, or %d, one for each component", len(s.Absolute), d)
 	}
 	for k, v := range s.Theta {
 		if v-v != 0 {
@@ -238,7 +232,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 	return nil
 }
 
-// TrueError returns the Indicator that takes the difference to an accurate
+// TrueError returns the Indicator that computes the difference from an accurate
 // solution, before and after events.
 func TrueError(r Settings) calibrate.Indicator {
 	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Estimate, error) {

@@ -6,34 +6,33 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// Which family of steps is the better one is found by trying the other where
-// there is reason to: an explicit rule pays for stiffness by steps of a few
-// times 1/ρ, ρ the spectral radius of the Jacobian, whatever the accuracy; an
-// implicit one is dear where its steps are as short as that. What decides is
-// the length of a step over its work.
+// The better family of steps is found by trying the other one when there is a reason.
+// For a stiff problem the steps of an explicit rule are limited to a few times 1/ρ,
+// with ρ the spectral radius of the Jacobian, whatever the accuracy. An implicit rule
+// is wasteful if its steps are as short as that. The family with the larger ratio of
+// step length to work wins.
 
-// A stiffness watches for reasons.
+// A stiffness looks for reasons to change the family of steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
-	hits  int     // steps that were a reason, of late
+	hits  int     // number of recent steps that were a reason
 	since int     // steps since the last change of family
 	wait  int     // steps before the next trial
 	trial bool    // the present family is on trial
-	rate  float64 // that of the other family, to be beaten
+	rate  float64 // rate of the other family
 	bad   int     // rejected steps since the last accepted one
 }
 
 const (
-	firstWait = 30  // steps: those at the start are short for other reasons
-	lastWait  = 300 // a family that has lost often is tried seldom
+	firstWait = 30  // steps; the first ones are short for other reasons
+	lastWait  = 300 // a family that has lost often is rarely tried
 	enough    = 8   // steps that are a reason
-	trialRun  = 5   // steps; they get longer by up to ten times in each
+	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
-// gauge estimates ρ at the end of an explicit step: there f is known at two
-// neighbouring points, the result and where the last row had ended, which
-// differ by what is stiffest most of all. ρ is infinite where they do not
-// differ by more than rounding.
+// gauge estimates ρ at the end of an explicit step. There f is known at two
+// neighbouring points, the result and the end of the last row, which differ most in the
+// stiffest direction. ρ is infinite if they differ only by rounding error.
 func (e *integration) gauge() {
 	var df, dx float64
 	for k, f := range e.f0 {
@@ -47,8 +46,8 @@ func (e *integration) gauge() {
 	}
 }
 
-// radius returns an estimate of the spectral radius of the Jacobian, its norm
-// at most.
+// radius returns an estimate of the spectral radius of the Jacobian, which is at most
+// its norm.
 func (r *rule) radius() float64 {
 	var norm float64
 	for i := range r.jac.D {
@@ -65,7 +64,7 @@ func (r *rule) radius() float64 {
 // rate is the progress of a rule, in units of time per call of f.
 func (r *rule) rate() float64 { return r.natural / r.work[r.k] }
 
-// use changes the family, if the other one can be had, and reports whether.
+// use changes to the given family if that is possible, and reports whether it did.
 func (e *integration) use(f family) bool {
 	if e.rules[f] == nil && f == implicit {
 		run := 0
@@ -84,9 +83,9 @@ func (e *integration) use(f family) bool {
 	return true
 }
 
-// consider looks after a step H whether to change the family. An explicit step
-// that was cut short by an output time could have been longer: stiffness is not what
-// limits it.
+// consider decides after a step H whether to change the family. An explicit step that
+// was cut short by an output time could have been longer, so stiffness did not limit
+// it.
 func (e *integration) consider(H float64, cut bool) {
 	s := &e.stiff
 	if cut && e.rule.family == explicit && !s.trial {
@@ -122,7 +121,8 @@ func (e *integration) consider(H float64, cut bool) {
 		return
 	}
 	if e.rule.family == explicit {
-		// A trial of large matrices has to wait for its share of the work.
+		// A trial with large matrices must wait until its cost is a small part of the work so
+		// far.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
@@ -137,8 +137,8 @@ func (e *integration) consider(H float64, cut bool) {
 	}
 }
 
-// disappointed counts a rejected step, which stiffness gives reason for, too:
-// with some tolerances every other step of an explicit rule is rejected.
+// disappointed counts a rejected step. Rejected steps are also a sign of stiffness:
+// with some tolerances every second step of an explicit rule is rejected.
 func (e *integration) disappointed() {
 	s := &e.stiff
 	switch {
@@ -151,8 +151,8 @@ func (e *integration) disappointed() {
 	}
 }
 
-// decide ends a trial. A family that won is kept for some time at least, one
-// that lost is tried again later.
+// decide ends a trial. A family that won is kept for some time; one that lost is tried
+// again later.
 func (e *integration) decide() {
 	s := &e.stiff
 	s.trial = false

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A division is a box in ζ that is divided into cells, with the exact
-// distribution on them: in ζ it is of the size of 1 wherever the approximation
-// is any good. Densities are relative to e^top.
+// A division is a box in ζ that is divided into cells, with the exact distribution on
+// them. In ζ the distribution has a size of about 1 if the approximation is reasonable.
+// Densities are relative to e^top.
 type division struct {
 	s          *Step
 	lo, hi     []float64 // the box
@@ -25,13 +25,13 @@ type division struct {
 }
 
 type cell struct {
-	lo, width [2]float64 // second element 0 and 1 for d = 1
+	lo, width [2]float64 // for d = 1 the second elements are 0 and 1
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
-	peak      float64    // largest value seen, computed when sampled
+	peak      float64    // largest value found, computed at the first draw from the cell
 }
 
-// A mark is a point that a coarse rule might miss: cells that hold it are
-// divided until they are no wider than width.
+// A mark is a point that a coarse rule might miss: cells that contain it are divided
+// until they are no wider than width.
 type mark struct {
 	at    [2]float64
 	width float64
@@ -76,7 +76,7 @@ func (c *division) log(zeta [2]float64) float64 {
 	return c.s.logRelative(c.zeta)
 }
 
-// findBox finds a box around all of the mass.
+// findBox finds a box that contains all of the mass.
 func (c *division) findBox() error {
 	s, d := c.s, c.s.d
 	for k := range d {
@@ -98,7 +98,7 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// Local maxima of the density that are not roots.
+	// near holds local maxima of the density that are not roots.
 	var near [][2]float64
 	var level []float64
 	for _, z := range s.around() {
@@ -139,8 +139,8 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// edge is how far ln density must fall to the edges of the box. What lies
-// beyond is of the order of e⁻⁵⁰.
+// edge is the amount by which the log density must fall to the edges of the box. The
+// density outside is of the order of e⁻⁵⁰.
 const edge = 50
 
 // sideLevel returns the largest log density on a side of the box, and raises
@@ -166,8 +166,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root and, around it, points of the ellipse in which the
-// distribution is about N(root, (AᵀA)⁻¹), A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
+// markRoot marks a root, and points of the ellipse around it in which the distribution
+// is nearly N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -194,8 +194,8 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	var right mat.Dense
 	svd.VTo(&right)
 	values := svd.Values(nil)
-	// Where the distribution is not N(root, …) at all, as near a multiple root,
-	// a linear reach of more than 30 means nothing.
+	// If the distribution is not close to N(root, …), as near a multiple root, a linear
+	// extent of more than 30 has no meaning.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})
@@ -262,13 +262,13 @@ func (c *division) divide() error {
 		c.sums = append(c.sums, c.total)
 	}
 	if !(c.total > 0) || math.IsInf(c.total, 1) {
-		return fmt.Errorf("quadrature of the exact distribution found an integral of %g", c.total)
+		return fmt.Errorf("quadrature of the exact distribution gives an integral of %g: want a finite number > 0", c.total)
 	}
 	c.err /= c.total
 	return nil
 }
 
-// marked reports whether q holds a mark and is wider than it allows.
+// marked reports whether q contains a mark and is wider than the mark allows.
 func (c *division) marked(q cell) bool {
 	for _, m := range c.marks {
 		in, wide := true, false

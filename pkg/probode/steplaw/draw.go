@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Settings says how an ensemble of Exact is drawn.
+// Settings says how Exact draws an ensemble.
 type Settings struct {
 	// Mesh makes the grid.
 	Mesh probode.Mesh
@@ -24,8 +24,8 @@ type Settings struct {
 	Seed uint64
 	// KeepPaths asks for the paths themselves.
 	KeepPaths bool
-	// Workers is the number of paths drawn at the same time; zero means the
-	// number of cores. It changes no bit of the result.
+	// Workers is the number of paths drawn at the same time; zero means the number of
+	// cores. It does not change the result.
 	Workers int
 	// Progress, if not nil, is called now and then with the number of paths
 	// done, never by two goroutines at once.
@@ -50,9 +50,9 @@ type Draws struct {
 
 // Draw draws an ensemble of n paths of p.
 //
-// Paths that fail are left out and counted in the result. The error says so if
-// all of them fail, and wraps ErrSingularH or ErrImproper where the exact
-// distribution of a step along path 0 does not exist, or the error of ctx.
+// Paths that fail are left out and counted in the result. It is an error if all of them
+// fail. The error wraps ErrSingularH or ErrImproper if the exact distribution of a step
+// along path 0 does not exist, or the error of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:
@@ -144,7 +144,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64,
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is that of the method's own noise.
+	// The exact distribution is defined for the noise of the method only.
 	if err := solver.SetScaling(probode.ScaleStep, theta); err != nil {
 		return nil, err
 	}
@@ -154,13 +154,13 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64,
 	}
 	workers := make([]*drawer, min(blocks, cmp.Or(s.Workers, runtime.GOMAXPROCS(0))))
 	for w := range workers {
-		c := solver.Clone() // which makes another sampler
+		c := solver.Clone() // the clone has a sampler of its own
 		workers[w] = &drawer{c, made.sampler, make([]float64, c.PathLen()), make([]float64, c.NoiseLen())}
 	}
 	return workers, nil
 }
 
-// drawn is what is known of a block of paths.
+// drawn holds the results of a block of paths.
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64

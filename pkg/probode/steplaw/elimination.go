@@ -6,24 +6,24 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// An elimination brings G = cI − J to triangular form for its determinant, and for
-// how far that is to be trusted. It is slower than a probode.LU, which may hold an
-// inverse instead, or factors in an order that suits a solve.
+// An elimination brings G = cI − J to triangular form, to compute its determinant and
+// to find out whether the determinant can be trusted. It is slower than a probode.LU,
+// which may hold an inverse instead, or factors in an order that suits a solve.
 type elimination struct {
 	d, low, up, stride int
-	a, terms           []float64 // elements, and the sum of the sizes of what each was computed from
+	a, terms           []float64 // elements, and the sum of the sizes of the terms of each
 
 	logDet float64 // ln|det G|
 
-	// least is the smallest ratio of a pivot to the sum of the sizes of the terms
-	// g_ii and l_ik·u_ki whose difference it is, in (0, 1]. A singular matrix
-	// rarely has a pivot of zero, but one of rounding errors; its ratio is of the
-	// size of the errors of the elements. Unlike a condition number it does not
-	// depend on the units of the components.
+	// least is the smallest ratio of a pivot to the sum of the sizes of the terms g_ii and
+	// l_ik·u_ki whose difference it is, in (0, 1]. A pivot of a singular matrix is rarely
+	// zero: usually it is a rounding error, and its ratio is of the size of the errors of
+	// the elements. Unlike a condition number it does not depend on the units of the
+	// components.
 	least float64
 }
 
-// newElimination returns room for matrices of the shape of j.
+// newElimination returns an elimination for matrices of the shape of j.
 func newElimination(j *probode.Matrix) *elimination {
 	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1

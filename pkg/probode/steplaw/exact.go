@@ -9,10 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Exact draws paths whose steps have the distribution
-// p(z) ∝ exp(−½ r(z)ᵀ H⁻¹ r(z)) itself. In every step a chain starts from
-// ζ = ξᵢ, a draw from the Gaussian approximation that Method makes, and makes
-// Sweeps moves. A move of preconditioned Crank–Nicolson is
+// Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
+// r(z)). In every step a Markov chain starts from ζ = ξᵢ, a draw from the Gaussian
+// approximation of Method, and makes Sweeps moves. A move of preconditioned
+// Crank–Nicolson is
 //
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
 //
@@ -20,44 +20,41 @@ import (
 // difference between ½rᵀH⁻¹r and its value for the linearised r. The fields
 // Sweeps and Beta may be zero; Sweeps < 0 and a Beta outside [0, 1] panic.
 //
-// The chain is exact in the limit of many sweeps and has the Gaussian
-// distribution with none. With the defaults, backward Euler and α = 0.2,
-// one-step draws of V in the FitzHugh–Nagumo problem were compared with
-// Step.Sample in 32 steps along a path. At h = 0.1 and 0.2 the distribution
-// functions agree to 0.017, the Monte Carlo error of 10⁴ draws, where that of
-// the approximation is off by up to 0.43 and 0.95. At h = 0.3, where the median
-// step is off by 0.18, they agree to 0.024 but for one step with 0.07.
-// Crank–Nicolson moves alone leave errors up to 0.15 there after four times the
-// sweeps, and nothing shows it.
+// With many sweeps the distribution of the chain tends to the exact one; without any it
+// is Gaussian. With the defaults, backward Euler and α = 0.2, one-step draws of V in
+// the FitzHugh–Nagumo problem were compared with Step.Sample in 32 steps along a path.
+// At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte Carlo error
+// of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95. At h = 0.3 the
+// approximation is off by 0.18 in the median step, and the distribution functions agree
+// to 0.024, except in one step with 0.07. Crank–Nicolson moves alone leave errors up to
+// 0.15 there after four times as many sweeps, without any sign of it.
 //
-// The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps
-// have a far shelf of small r, which holds a percent of the mass and up to half
-// of the variance; the default number of sweeps misses most of it and
-// understates that variance by up to a half, and 1600 sweeps find it. On another
-// problem the Report shows part of such failures; in one and two dimensions a
-// Step is an independent check.
+// The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
+// distant region of small r, with one percent of the mass and up to half of the
+// variance. The default number of sweeps misses most of it and understates the variance
+// by up to a half; 1600 sweeps find it. The Report shows only part of such failures. In
+// one and two dimensions, compare with a Step, which is independent.
 //
-// The exact distribution needs H⁻¹, so that det J = 0 is an error,
-// ErrSingularH, and it exists only if its density can be normalised: otherwise
-// the error is ErrImproper. Its mean is not the root of r. Newton and Current
-// have the same exact distribution, as they take J at the same state; only the
-// start of the chain differs. In standard deviations the Gaussian mean is off by
-// O(h^{s+5/2}) with Newton, but by O(h^{3/2−s}) with Current, which for s ≥ 2 is
-// worse the smaller the step. The steps in which a multistep method starts are
-// those of Method.
+// The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
+// only if its density can be normalised; otherwise the error is ErrImproper. Its mean
+// is not the root of r. Newton and Current have the same exact distribution, because
+// they evaluate J at the same state; only the start of the chain differs. In standard
+// deviations the Gaussian mean is off by O(h^{s+5/2}) with Newton, but by O(h^{3/2−s})
+// with Current, which for s ≥ 2 becomes worse as the step becomes smaller. The first
+// steps of a multistep method are those of Method.
 //
-// A chain takes more randomness than ξ, and a path jumps where a move is
-// accepted or not. So Exact draws ensembles and is no probode.Method: inference
+// A chain uses more random numbers than ξ, and the path jumps where a move changes from
+// accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference
 // needs paths that depend smoothly on θ and ξ.
 type Exact struct {
 	Method probode.AdamsMoulton
 
 	// Sweeps is the number of moves in a step; zero means 100.
 	Sweeps int
-	// Beta is β, 0 < β ≤ 1, of all moves. Zero means a cycle of four: β = 1,
-	// which forgets the past at once where the distribution is close to
-	// Gaussian, a random walk with steps of 1.5/√d in each component of ζ,
-	// β = 1/2, and a random walk with steps of 4/√d.
+	// Beta is β, 0 < β ≤ 1, of all moves. Zero means a cycle of four moves: β = 1, which
+	// draws independently if the distribution is close to Gaussian; a random walk with
+	// steps of 1.5/√d in each component of ζ; β = 1/2; and a random walk with steps of
+	// 4/√d.
 	Beta float64
 }
 
@@ -68,7 +65,7 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method makes the steps of one worker, by the sampler that it made last.
+// A method makes the steps of one worker with the sampler that it made last.
 type method struct {
 	Exact
 	sampler *sampler
@@ -115,7 +112,7 @@ func defaultMoves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// gaussian is what the stepper of AdamsMoulton can do in addition to its steps.
+// gaussian holds the abilities of the stepper of AdamsMoulton.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer
@@ -138,7 +135,7 @@ type sampler struct {
 	report      *Report // of the block of paths that is drawn
 }
 
-// exactKey keeps the stream of the chain apart from those of ξ, whose second
+// exactKey separates the random stream of the chain from the streams of ξ, whose second
 // key is the number of a block.
 const exactKey = math.MaxUint64
 
@@ -184,7 +181,7 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 		if m.walk {
 			gain += (square(x.zeta) - square(x.moved)) / 2
 		}
-		// The comparison fails for the NaN of ∞ − ∞.
+		// The comparison is false for NaN, which is ∞ − ∞.
 		if gain >= 0 || x.rng.Float64() < math.Exp(gain) {
 			phi = to
 			x.zeta, x.moved = x.moved, x.zeta
@@ -207,12 +204,12 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	return nil
 }
 
-// mostSearched bounds the number of steps that are searched, so that this
-// costs no more than a few hundred steps of Newton's method each.
+// mostSearched bounds the number of steps that are searched, since each search costs up
+// to a few hundred steps of Newton's method.
 const mostSearched = 256
 
-// searches reports whether step i of path 0 is searched: all are, or
-// mostSearched evenly spread.
+// searches reports whether step i of path 0 is searched. All steps are, or mostSearched
+// evenly spaced ones if there are more.
 func (x *sampler) searches(i int) bool {
 	m, steps := i-x.quiet, x.g.Steps()-x.quiet
 	n := min(mostSearched, steps)
@@ -223,9 +220,8 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// search looks in step i for what the chain cannot see: several roots of r,
-// and a density that cannot be normalised, which is an error of the whole
-// ensemble.
+// search looks in step i for problems that the chain cannot detect: several roots of r,
+// and a density that cannot be normalised, which is an error for the whole ensemble.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newStep(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

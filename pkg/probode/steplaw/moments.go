@@ -9,7 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Moments are normaliser and moments of the exact distribution of a step.
+// Moments holds the normalising constant and the moments of the exact distribution of a
+// step.
 type Moments struct {
 	// LogNormalizer is ln ∫ exp(−½ rᵀH⁻¹r) dz, so that the normalised log
 	// density is LogDensity − LogNormalizer.
@@ -35,7 +36,8 @@ func (s *Step) Moments() (*Moments, error) {
 	d := s.d
 	m := &Moments{Mean: make([]float64, d), Cov: mat.NewSymDense(d, nil), Skewness: make([]float64, d), Error: c.err}
 	m.LogNormalizer = math.Log(c.total) + c.top + s.logDet
-	// Deviations from μ first, then from the mean, which spares digits.
+	// Compute deviations from μ first and from the mean afterwards, which loses fewer
+	// digits.
 	dev := make([]float64, d)
 	c.each(func(z []float64, weight float64) {
 		for k := range m.Mean {
@@ -68,10 +70,10 @@ func (s *Step) Moments() (*Moments, error) {
 	return m, nil
 }
 
-// Sample fills dst, n×d row-major, with independent draws from the exact
-// distribution, for d ≤ 2: a cell of the quadrature is chosen by its share of
-// the integral, and a point in it by rejection from the uniform distribution.
-// The errors are those of Moments.
+// Sample fills dst, n×d row-major, with independent draws from the exact distribution,
+// for d ≤ 2: a cell of the quadrature is chosen by its share of the integral, and a
+// point in it by rejection from the uniform distribution. It returns the same errors as
+// Moments.
 func (s *Step) Sample(dst []float64, rng *rand.Rand) error {
 	c, err := s.divided()
 	if err != nil {
@@ -86,8 +88,8 @@ func (s *Step) Sample(dst []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// sample reports false if a density was found above the bound of its cell,
-// with which none of the draws would be exact.
+// sample reports false if it finds a density above the bound of its cell, because then
+// no draw is exact.
 func (c *division) sample(dst []float64, rng *rand.Rand) bool {
 	d := c.s.d
 	for n := 0; n < len(dst); n += d {
@@ -114,9 +116,9 @@ func (c *division) sample(dst []float64, rng *rand.Rand) bool {
 	return true
 }
 
-// findPeak looks at the nodes, the corners and the middles of the sides. The
-// distribution is smooth in a cell, since the rule has converged there, and
-// slack times the largest value bounds it.
+// findPeak finds the largest density at the nodes, the corners and the middles of the
+// sides. The density is smooth in a cell, since the rule has converged there, so slack
+// times this value is a bound.
 func (c *division) findPeak(q *cell) {
 	c.eachIn(q, func(v, _ float64) { q.peak = max(q.peak, v) })
 	for i := range 3 {

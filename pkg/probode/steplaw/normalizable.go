@@ -10,14 +10,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// Normalizable reports, as an error, why the exact distribution does not exist:
-// ErrSingularH if J has no inverse, or ErrImproper if the density does not
-// decay. Decay is looked for along rays: the axes, the axes of the
-// approximation, a few fixed directions at random and, up to d = 16, the
-// directions in which r grows least far out. On each, ½ rᵀH⁻¹r must grow by
-// more than d ln 10 with every factor of ten in distance from 10⁴ to 10⁸
-// times the size of the state, as the integral of a power of the state demands. A
-// density that fails in other directions only is not recognised.
+// Normalizable returns an error that says why the exact distribution does not exist:
+// ErrSingularH if J has no inverse, or ErrImproper if the density does not decay. It
+// checks the decay along rays: the axes, the axes of the approximation, a few fixed
+// random directions and, up to d = 16, the directions in which r grows most slowly far
+// away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10 with every factor of
+// ten in distance, from 10⁴ to 10⁸ times the size of the state, or the integral could
+// diverge. A density that does not decay in other directions is not detected.
 func (s *Step) Normalizable() error {
 	if s.singular != nil {
 		return s.singular

@@ -8,41 +8,40 @@ import (
 )
 
 // A Report says for every step how far its distribution is from the Gaussian
-// approximation, pooled over the paths of an ensemble. Step i leads from T[i]
-// to T[i+1]. If the approximation were exact, Accept would be 1 and the
-// standardised noise ζ = L⁻¹(Z_{i+1} − μ) of components of Shift 0, SD 1 and
-// Skewness 0. Entries of steps that no path made, as those in which a multistep
-// method starts, are NaN.
+// approximation, pooled over the paths of an ensemble. Step i leads from T[i] to
+// T[i+1]. If the approximation were exact, Accept would be 1, and the components of the
+// standardised noise ζ = L⁻¹(Z_{i+1} − μ) would have Shift 0, SD 1 and Skewness 0.
+// Entries are NaN for steps that no path made, such as the first steps of a multistep
+// method.
 type Report struct {
 	// T is the grid, one element more than there are steps.
 	T []float64
 	// Accept[i] is the share of accepted moves among those of preconditioned
 	// Crank–Nicolson.
 	Accept []float64
-	// Shift[k][i], SD[k][i] and Skewness[k][i] are mean, standard deviation
-	// and skewness of ζ_k, taken over paths and over the states of the chain
-	// in the second half of the sweeps. They are accurate to about 1/√n for n
-	// paths. A component of ζ belongs to one of ξ, not to one of the state, and
-	// paths that are shifted to opposite sides cancel in Shift and add to SD.
+	// Shift[k][i], SD[k][i] and Skewness[k][i] are mean, standard deviation and skewness
+	// of ζ_k, taken over paths and over the states of the chain in the second half of the
+	// sweeps. They are accurate to about 1/√n for n paths. The components of ζ correspond
+	// to those of ξ, not to those of the state. Paths that are shifted to opposite sides
+	// cancel in Shift and increase SD.
 	Shift, SD, Skewness [][]float64
 	// Memory[i] is the correlation of the start of the chain with its end,
 	// over paths and components: 0 if the sweeps were enough to forget the
 	// start, with a Monte Carlo error of about 1/√(nd).
 	Memory []float64
-	// MultipleRoots are the steps along path 0 in which Step.Roots finds that
-	// r(z) = 0 has several solutions. A chain may then stay with the one it
-	// began at.
+	// MultipleRoots are the steps along path 0 in which Step.Roots finds that r(z) = 0 has
+	// several solutions. A chain may then remain near the solution where it began.
 	MultipleRoots []int
-	// Searched is the number of steps of path 0 that were looked at: all, or
-	// 256 evenly spread.
+	// Searched is the number of steps of path 0 that were searched: all, or 256 evenly
+	// spaced ones.
 	Searched int
 
-	refused error // why there is no exact distribution, found along path 0
+	refused error // why there is no exact distribution along path 0
 
 	paths, states, accepted, tried []int // per step
-	// Sums per step and component: ζ, ζ² and ζ³ over the states of the second
-	// half, and ξ, ζ and ξζ over the ends of the chains. As ζ is of the size of
-	// 1, plain sums lose no digits that matter.
+	// Sums for each step and component: of ζ, ζ² and ζ³ over the states of the second
+	// half, and of ξ, ζ and ξζ over the ends of the chains. Since ζ is of the size of 1,
+	// plain sums are accurate enough.
 	sum [6][]float64
 }
 
@@ -82,9 +81,8 @@ func (r *Report) end(i, accepted, tried int, xi, zeta []float64) {
 	}
 }
 
-// merge adds the sums of the report of other paths. The error says that the
-// exact distribution of a step does not exist: ErrSingularH or ErrImproper,
-// wrapped.
+// merge adds the sums of the report o of other paths. It returns ErrSingularH or
+// ErrImproper, wrapped, if the exact distribution of a step does not exist.
 func (r *Report) merge(o *Report) error {
 	if o.refused != nil {
 		return o.refused
@@ -167,8 +165,8 @@ func (r *Report) Worst(n int) []int {
 	return steps[:min(max(0, n), len(steps))]
 }
 
-// String says in words where the Gaussian approximation holds, and whether
-// the sampler may be trusted.
+// String says in words where the Gaussian approximation holds, and whether the sampler
+// can be trusted.
 func (r *Report) String() string {
 	steps := r.Worst(len(r.paths))
 	if len(steps) == 0 {
@@ -178,20 +176,21 @@ func (r *Report) String() string {
 	worst := steps[0]
 	fmt.Fprintf(&b, "The Gaussian approximation is off by %.2g of its standard deviations in the median step, and by %.2g in the worst, at t = %.4g.\n",
 		r.Departure(steps[len(steps)/2]), r.Departure(worst), r.T[worst])
-	list(&b, "It should not be used where it is off by more than 1/2:", r.T, steps, len(steps), func(i int) bool { return r.Departure(i) > .5 })
-	list(&b, "Fewer than one move in ten was accepted, the distribution is far from Gaussian:", r.T, steps, len(steps), func(i int) bool { return r.Accept[i] < .1 })
-	// 4.5 standard errors: for a thousand steps a false alarm in 150 reports.
-	list(&b, "The chain has not forgotten its start, more sweeps are needed:", r.T, steps, len(steps), func(i int) bool {
+	list(&b, "It should not be used in steps in which it is off by more than 1/2:", r.T, steps, len(steps), func(i int) bool { return r.Departure(i) > .5 })
+	list(&b, "Fewer than one move in ten was accepted, so the distribution is far from Gaussian:", r.T, steps, len(steps), func(i int) bool { return r.Accept[i] < .1 })
+	// The limit of 4.5 standard errors gives one false alarm in 150 reports of a thousand
+	// steps.
+	list(&b, "The chain still depends on its start, so more sweeps are needed:", r.T, steps, len(steps), func(i int) bool {
 		return r.Memory[i] > max(.1, 4.5/math.Sqrt(float64(r.paths[i]*len(r.Shift))))
 	})
 	if len(r.MultipleRoots) > 0 {
-		list(&b, "r(z) = 0 has several solutions, the chain may keep to one:", r.T, r.MultipleRoots, r.Searched, func(int) bool { return true })
+		list(&b, "r(z) = 0 has several solutions, and the chain may remain near one of them:", r.T, r.MultipleRoots, r.Searched, func(int) bool { return true })
 	}
 	return b.String()
 }
 
-// list writes those of steps that are so as a line of at most eight stretches
-// of time.
+// list writes a line with text and the times of those steps for which so returns true,
+// as at most eight intervals.
 func list(b *strings.Builder, text string, t []float64, steps []int, of int, so func(int) bool) {
 	var which []int
 	for _, i := range steps {

@@ -8,13 +8,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/linalg"
 )
 
-// Roots returns the solutions of r(z) = 0 that a search finds, the nearest to
-// Mean first. Newton's method starts from Zᵢ, Mean, the Adams–Bashforth value
-// and points around them; for d = 2 from 16 directions at distances from a
-// standard deviation to a hundred times the size of the state, each twice the
-// last. For d = 1 every change of sign of r over such distances, in steps of
-// 5 %, is found. More than one root means that the exact distribution may have
-// several modes, and that Newton's method may solve for the wrong one.
+// Roots returns the solutions of r(z) = 0 that a search finds, the nearest to Mean
+// first. Newton's method starts from Zᵢ, Mean, the Adams–Bashforth value and points
+// around them. For d = 2 these points lie in 16 directions, at distances from a
+// standard deviation to a hundred times the size of the state, each twice the one
+// before. For d = 1 the search finds every change of sign of r over such distances, in
+// steps of 5 %. If there is more than one root, the exact distribution may have several
+// modes, and Newton's method may find the wrong root.
 func (s *Step) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
@@ -31,7 +31,7 @@ func (s *Step) Roots() [][]float64 {
 	return s.roots
 }
 
-// size is the scale of the state and of the step.
+// size returns the larger scale of the state and of the step.
 func (s *Step) size() float64 {
 	size := max(linalg.MaxAbs(s.Z), linalg.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {
@@ -102,9 +102,9 @@ func (s *Step) newton(z []float64) {
 
 func (s *Step) keep(z []float64) {
 	for _, r := range s.roots {
-		// Newton's method finds a double root to the square root of rounding
-		// only, and it must not be counted twice. Roots that are closer than
-		// 10⁻³ sd make no difference to the distribution.
+		// Newton's method finds a double root only up to the square root of the rounding
+		// error, and it must not be counted twice. Roots that are closer than 10⁻³ sd make no
+		// difference to the distribution.
 		same := true
 		for k, v := range r {
 			same = same && math.Abs(v-z[k]) <= 1e-3*s.sd(k)+1e-6*math.Abs(v)
@@ -146,7 +146,7 @@ func (s *Step) changesOfSign() {
 						hi = mid
 					}
 				}
-				// A pole changes sign, too.
+				// A pole also changes the sign, but is not a root.
 				if math.Abs(r(lo)) < math.Abs(ra)+math.Abs(rb) {
 					s.keep([]float64{lo})
 				}
@@ -156,8 +156,8 @@ func (s *Step) changesOfSign() {
 	}
 }
 
-// sd returns a length that is natural for component k: the standard deviation
-// of the Gaussian approximation.
+// sd returns the standard deviation of component k in the Gaussian approximation, the
+// natural unit of length.
 func (s *Step) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
 func (s *Step) distance(a, b []float64) float64 {

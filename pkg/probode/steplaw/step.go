@@ -12,11 +12,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Step is the distribution of one step of an implicit method, Z_{i+1} given
-// what came before: the exact density and its Gaussian approximation side by
-// side. It is for pictures and for tests. In one and two dimensions it has
-// moments and draws of the exact distribution by quadrature, which owe nothing
-// to the chain that Exact runs.
+// A Step is the distribution of one step of an implicit method, Z_{i+1} given the
+// states before: the exact density and its Gaussian approximation. It serves figures
+// and tests. In one and two dimensions it computes moments and draws of the exact
+// distribution by quadrature, independently of the chain of Exact.
 //
 // A Step has its own workspace and is not for use by two goroutines at the
 // same time.
@@ -37,8 +36,8 @@ type Step struct {
 	d        int
 	grid     string
 	inv      float64   // (h β₋₁)⁻¹
-	known    []float64 // the part of r that does not move with z
-	forecast []float64 // Adams–Bashforth value, where roots are looked for
+	known    []float64 // the part of r that does not depend on z
+	forecast []float64 // Adams–Bashforth value, from which roots are searched
 	target   *target
 	singular error // ErrSingularH, wrapped, or nil
 	logDet   float64
@@ -51,17 +50,16 @@ type Step struct {
 	cells *division
 }
 
-// New returns the distribution of the step of s from tᵢ to t_{i+1}, given the
-// states up to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step
-// method reads the last s+1 rows at most.
+// New returns the distribution of the step of s from tᵢ to t_{i+1}, given the states up
+// to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step method reads at most
+// the last s+1 rows.
 //
-// The method must be an implicit one, AdamsMoulton or Exact, and step i one
-// with noise of ScaleStep: not an event, and not one of the start of a
-// multistep method. It is an error, too, if Γ is singular or Newton's method
-// does not converge, then a *probode.SolveError. New panics if a length or i is
-// wrong.
+// The method must be implicit, such as AdamsMoulton. Step i must have noise of
+// ScaleStep: it must not be an event, nor one of the first steps of a multistep method.
+// It is a *probode.SolveError if Γ is singular or Newton's method does not converge.
+// New panics if a length or i is wrong.
 //
-// A singular J is no error here, since the Gaussian approximation exists:
+// A singular J is not an error here, since the Gaussian approximation exists;
 // Normalizable reports it.
 func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 	p, d := s.Problem(), s.Problem().Dim()
@@ -109,8 +107,8 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 	return step, nil
 }
 
-// newStep looks at step i from x of a stepper that has its past. Errors are
-// those of the step.
+// newStep returns the distribution of step i from x, for a stepper that has its past.
+// It returns the errors of the step.
 func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Step, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {
@@ -147,9 +145,9 @@ func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, 
 
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
-// fail says in which step err occurred.
+// fail returns err with the step in which it occurred.
 func (s *Step) fail(err error) error {
-	if s.Method == nil { // in a path, whose error says it
+	if s.Method == nil { // the step belongs to a path, whose error says where
 		return err
 	}
 	return &probode.SolveError{Problem: title(s.Problem), Method: s.Method, Grid: s.grid, Step: s.Index, T: s.T, H: s.H,

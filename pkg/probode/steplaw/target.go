@@ -1,31 +1,27 @@
-// Package steplaw has the exact distribution of a step of an implicit Adams
-// method: a sampler of whole paths, which is a probode.Method, and the
-// distribution of a single step for study.
+// Package steplaw computes the exact distribution of a step of an implicit Adams
+// method. Exact samples whole paths, and Step is the distribution of a single step.
 //
-// In derivative space the discrepancy r is penalised as a Gaussian would be,
-// but r is not linear in the state, so the distribution of the state is not
-// Gaussian. With J, Γ and μ those of the linearised step, and S the diagonal
-// matrix of the scales of the normals, √α h^{s+1/2} for a single noise scale,
-// write a state as
+// The discrepancy r in derivative space has a Gaussian density, but r is not linear in
+// the state, so the distribution of the state is not Gaussian. Let J, Γ and μ belong to
+// the linearised step, and let S be the diagonal matrix of the scales of the normals,
+// √α h^{s+1/2} for a single noise scale. Write a state as
 //
 //	z = μ + Lζ,   L = Γ⁻¹JS,   u(z) = (JS)⁻¹ r(z),   H = JS²Jᵀ.
 //
-// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is
-// exp(−½‖u‖²) = exp(−½ rᵀH⁻¹r), and the one has relative to the other the
-// density
+// Then the Gaussian approximation is ζ ~ N(0, I), the exact density is exp(−½‖u‖²) =
+// exp(−½ rᵀH⁻¹r), and its density relative to the approximation is
 //
 //	exp(−Φ(ζ)),   Φ(ζ) = ½‖u‖² − ½‖ζ‖².
 //
-// Replacing r by its linearisation makes u = ζ and Φ = 0. So Φ holds the
-// difference between r and its linearisation and nothing else, and the
-// preconditioned Crank–Nicolson move, which is reversible for N(0, I), is
-// accepted or rejected on that difference alone [Cotter et al. 2013; T18,
-// §2.4].
+// Replacing r by its linearisation makes u = ζ and Φ = 0. So Φ depends only on the
+// difference between r and its linearisation. The preconditioned Crank–Nicolson move is
+// reversible for N(0, I), so it is accepted or rejected according to Φ alone [Cotter et
+// al. 2013; T18, §2.4].
 //
-// The move reaches badly where the distribution has heavier tails than the
-// approximation: there e^{−Φ} is not bounded, and from far out every
-// contraction is refused. So it takes turns with a random walk, which is
-// accepted or rejected on ½‖u‖² and does not care.
+// This move works badly if the distribution has heavier tails than the approximation:
+// e^{−Φ} is then not bounded, and far away every contraction is rejected. So it
+// alternates with a random walk, which is accepted or rejected according to ½‖u‖² and
+// has no such problem.
 package steplaw
 
 import (
@@ -36,12 +32,12 @@ import (
 )
 
 var (
-	// ErrSingularH: H = JS²Jᵀ has no inverse, because det J = 0 to within
-	// rounding, as where the problem conserves something, or because a
-	// component has no noise.
-	ErrSingularH = errors.New("the matrix H has no inverse, since det J = 0 or a noise scale is 0, and the exact distribution needs it: use AdamsMoulton itself, which does not, or eliminate what the problem conserves")
-	// ErrImproper: the integral of exp(−½ rᵀH⁻¹r) is infinite.
-	ErrImproper = errors.New("the exact density cannot be normalised, r(z) does not grow along a direction: try a smaller step, or AdamsMoulton itself")
+	// ErrSingularH says that H = JS²Jᵀ has no inverse, because det J = 0 up to rounding
+	// error, as in a problem that conserves something, or because a component has no
+	// noise.
+	ErrSingularH = errors.New("the matrix H has no inverse, because det J = 0 or a noise scale is 0: use AdamsMoulton itself, which does not need the inverse, or eliminate the quantities that the problem conserves")
+	// ErrImproper says that the integral of exp(−½ rᵀH⁻¹r) is infinite.
+	ErrImproper = errors.New("the exact density cannot be normalised, because r(z) does not grow in some direction: try a smaller step, or AdamsMoulton itself")
 )
 
 // A target is the exact distribution of one step in the coordinates ζ.
@@ -57,11 +53,10 @@ type target struct {
 	negJ   *probode.LU     // −J, the factors of 0·I − J
 	pivots *elimination    // of −J
 
-	// Φ is computed from the remainder of the linearisation about base, not
-	// from r: r is a small difference of terms of size z/h, and its rounding
-	// errors would swamp the noise of a method of high order at a small step.
-	// fbase is f(t_{i+1}, base) + r(μ); the latter is zero but for a Newton
-	// iteration that was ended early.
+	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
+	// small difference of terms of size z/h, and its rounding errors could be larger than
+	// the noise of a method of high order at a small step. fbase is f(t_{i+1}, base) +
+	// r(μ), where r(μ) is zero unless Newton's iteration ended early.
 	base, fbase []float64
 
 	z, u []float64 // of the last call of phi
@@ -79,8 +74,8 @@ func newTarget(p *probode.Problem) *target {
 
 const epsilon = 0x1p-52
 
-// set takes over a step. The error ErrSingularH leaves what belongs to the
-// Gaussian approximation in order.
+// set prepares g for a step. With the error ErrSingularH, the fields of the Gaussian
+// approximation are still valid.
 func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 	g.t, g.theta = s.T, theta
 	copy(g.scale, scale)
@@ -93,8 +88,8 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, g.mu)
 		g.p.F(g.fbase, g.t, g.base, theta)
 		for k, f := range g.fbase {
-			// Below rounding of its terms r(μ) is taken for zero, which it is
-			// for the unrounded μ.
+			// If r(μ) is below the rounding error of its terms, it is taken as zero, its value
+			// at the exact μ.
 			r := s.Inv*g.mu[k] - s.Known[k] - f
 			if math.Abs(r) > 4*epsilon*(s.Inv*math.Abs(g.mu[k])+math.Abs(s.Known[k])+math.Abs(f)) {
 				g.fbase[k] += r
@@ -104,9 +99,9 @@ func (g *target) set(s *probode.ImplicitStep, theta, scale []float64) error {
 		copy(g.base, s.Center)
 		copy(g.fbase, s.FCenter)
 	}
-	// A singular J does not give a pivot of zero but one of rounding errors.
-	// They are 10⁻¹⁶ of the terms whose difference the pivot is, or 10⁻⁸ with
-	// J by differences; a pivot is trusted when it is 10⁴ or 10² times that.
+	// A singular J gives a pivot that is not zero but a rounding error: 10⁻¹⁶ of the terms
+	// whose difference it is, or 10⁻⁸ if J comes from differences. A pivot is trusted if
+	// it is 10⁴ or 10² times as large.
 	least := 1e-12
 	if g.p.FJ == nil {
 		least = 1e-6

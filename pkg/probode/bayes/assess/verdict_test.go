@@ -191,7 +191,7 @@ func TestBolusesThatAreSteppedOver(t *testing.T) {
 		}
 		a := quick(t, p, assess.Settings{Steps: []float64{0.125}, Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}})
 		v := a.Steps[0].Deterministic.Verdict()
-		if (v == assess.Undecided) == declared || strings.Contains(a.Answer(), "declare what breaks f as events") == declared {
+		if (v == assess.Undecided) == declared || strings.Contains(a.Answer(), "declare jumps of f as events") == declared {
 			t.Errorf("declared %v: %v, %+v, answer %q, warnings %q", declared, v, a.Reference, a.Answer(), a.Warnings)
 		}
 	}
