@@ -11,12 +11,13 @@ import (
 )
 
 // Write calls write to fill a file, with the permissions 0644, and gives it the name
-// path when all of it is on the disk. If that fails, path is as it was and nothing is
-// left behind; a kill may leave a file named after path, with digits and .tmp added.
+// path when all of it is on the disk. If that fails, path is unchanged and no other
+// file remains. If the process is killed, a file named after path, with digits and .tmp
+// added, may remain.
 //
-// A link is followed to its file. Where path is no file but /dev/null, a terminal, or a
-// pipe that somebody reads from, Write writes into it; the same holds for the file to
-// which standard output or standard error goes, whose name may be /dev/stdout.
+// A link is followed to its file. If path is /dev/null, a terminal, or a pipe that
+// somebody reads from, Write writes into it. It does the same for the file of standard
+// output or standard error, whose name may be /dev/stdout.
 func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -43,7 +44,8 @@ func Write(path string, write func(io.Writer) error) error {
 	return Replace(path, write)
 }
 
-// Replace is as Write, but the file replaces a link, a pipe or a device of its name.
+// Replace is like Write, but the file replaces a link, a pipe or a device of the same
+// name.
 func Replace(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -52,14 +54,14 @@ func Replace(path string, write func(io.Writer) error) error {
 	return finish(path, tmp, write)
 }
 
-// WriteVia is as Replace, and the file has the name tmp, in the same directory, until
-// it is complete. What an earlier call left there is removed: no other process may use
+// WriteVia is like Replace, but the file has the name tmp, in the same directory, until
+// it is complete. A file tmp of an earlier call is removed, so no other process may use
 // tmp.
 func WriteVia(tmp, path string, write func(io.Writer) error) error {
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // through no link
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // does not follow a link
 	if err != nil {
 		return err
 	}
@@ -86,8 +88,8 @@ func finish(path string, tmp *os.File, write func(io.Writer) error) error {
 	return err
 }
 
-// Rename gives a closed file, or a directory, another name in its directory. A file of
-// that name is replaced.
+// Rename gives a closed file, or a directory, another name in the same directory. It
+// replaces a file of that name.
 func Rename(from, to string) error {
 	if err := rename(from, to); err != nil {
 		return err
@@ -95,8 +97,8 @@ func Rename(from, to string) error {
 	return SyncDir(filepath.Dir(to))
 }
 
-// MkdirAll makes a directory and its missing parents so that they outlast a loss of
-// power.
+// MkdirAll makes a directory and its missing parents, and makes sure that they survive
+// a loss of power.
 func MkdirAll(dir string) error {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -108,7 +110,7 @@ func MkdirAll(dir string) error {
 		}
 	}
 	err := os.Mkdir(dir, 0o755)
-	if errors.Is(err, os.ErrExist) { // made by another process meanwhile, or no directory
+	if errors.Is(err, os.ErrExist) { // another process has made it, or it is not a directory
 		if info, e := os.Stat(dir); e == nil && info.IsDir() {
 			return nil
 		}

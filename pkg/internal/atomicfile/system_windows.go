@@ -9,8 +9,9 @@ import (
 
 const nonBlocking = 0
 
-// rename tries again for two seconds: Windows neither moves nor replaces a file that
-// somebody has open, such as a virus scanner, and few keep one open for long.
+// rename tries again for two seconds. Windows neither moves nor replaces a file that
+// another program, such as a virus scanner, has open, and such programs rarely keep a
+// file open for long.
 func rename(from, to string) error {
 	const sharingViolation = syscall.Errno(32)
 	for wait := time.Millisecond; ; wait *= 2 {
@@ -22,6 +23,6 @@ func rename(from, to string) error {
 	}
 }
 
-// SyncDir does nothing: Windows keeps a journal of what is made, renamed and removed,
-// and has no call by which a program could wait for a folder.
+// SyncDir does nothing. Windows records changes of folders in a journal, and has no
+// call that waits until they are on the disk.
 func SyncDir(string) error { return nil }

@@ -10,8 +10,8 @@ import (
 	"math"
 )
 
-// An Object holds names and values in turn. A value may be a float64, a []float64, an
-// Object, a slice of Objects, nil, or anything that encoding/json writes.
+// An Object is a list of names, each followed by its value. A value may be a float64, a
+// []float64, an Object, a slice of Objects, nil, or anything that encoding/json writes.
 type Object []any
 
 // MarshalJSON writes the names in their order.
@@ -52,7 +52,7 @@ func Named(names []string, x []float64) Object {
 	return out
 }
 
-// List returns the objects of n things, an empty list if there are none.
+// List returns the objects of(0), …, of(n−1); the list is empty, not nil, if n is 0.
 func List(n int, of func(i int) Object) []Object {
 	out := []Object{}
 	for i := range n {
@@ -61,7 +61,7 @@ func List(n int, of func(i int) Object) []Object {
 	return out
 }
 
-// Write writes o with one name in a line.
+// Write writes o with each name on its own line.
 func (o Object) Write(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")

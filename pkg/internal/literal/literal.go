@@ -10,20 +10,19 @@ import (
 	"strings"
 )
 
-// Of writes a value out in full, nearly as a Go program would: pointers are
-// followed and shown by what they point at, fields that are not exported are shown
-// too, maps are sorted, and numbers have all their digits. The text is the same in
-// every process, so that it tells settings apart: see Settings.Meta. Functions are
-// shown by their names, and two closures of one function are not told apart;
-// neither are channels.
+// Of writes a value in full, nearly as in a Go program: a pointer is written as the
+// value to which it points, unexported fields are included, maps are sorted, and
+// numbers have all their digits. The text is the same in every process, so it can be
+// used to compare settings. Functions are written as their names, so two closures of
+// one function have the same text, and so have channels.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is Of without the fields of structs that are zero: a setting that is
-// added later leaves the text of values that do without it as it was.
+// NonZero is Of without the fields of structs that are zero. So a new field does not
+// change the text of values in which it is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true}
 	w.write(reflect.ValueOf(v), true, nil)
@@ -35,8 +34,8 @@ type writer struct {
 	brief bool // leave out fields that are zero
 }
 
-// write writes v, with its type if that does not follow from where v stands.
-// Above are the pointers on the way to it.
+// write writes v, with its type if that is not clear from the context. above holds the
+// pointers on the way to v.
 func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	if !v.IsValid() {
 		b.WriteString("nil")
@@ -71,7 +70,7 @@ func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 		case v.IsNil():
 			b.WriteString("nil")
 		case slices.Contains(above, v.Pointer()):
-			b.WriteString("&…") // a circle
+			b.WriteString("&…") // a cycle
 		default:
 			b.WriteByte('&')
 			b.write(v.Elem(), typed, append(above, v.Pointer()))

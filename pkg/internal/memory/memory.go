@@ -1,4 +1,4 @@
-// Package memory refuses what cannot fit, before anything is allocated.
+// Package memory checks that data fit in memory before they are allocated.
 package memory
 
 import (
@@ -12,13 +12,12 @@ import (
 	"sync"
 )
 
-// fallback is what a machine is taken to have where it does not say: it is to
-// stop absurd sizes, not large ones.
+// fallback is the assumed memory of a machine that does not report it. It stops absurd
+// sizes, but not large ones.
 const fallback = 64 << 30
 
-// Limit returns the number of bytes that this process may hope to have: the
-// memory of the machine or of its control group, or GOMEMLIMIT if that is
-// less.
+// Limit returns the number of bytes that this process can have: the memory of the
+// machine or of its control group, or GOMEMLIMIT if that is less.
 var Limit = sync.OnceValue(func() float64 {
 	limit := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
@@ -50,9 +49,9 @@ func field(file, name string) (float64, bool) {
 	return 0, false
 }
 
-// Check returns an error if so many floating-point numbers cannot be held. The
-// factors are given one by one, since their product may overflow; what says in
-// words what they are.
+// Check returns an error if there is not enough memory for so many floating-point
+// numbers. Their number is the product of factors, which may overflow; what describes
+// them in the error.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {

@@ -1,5 +1,5 @@
-// Package moments computes means and variances of what comes one by one, without
-// keeping it.
+// Package moments computes means and variances of vectors that arrive one by one,
+// without storing them.
 package moments
 
 import (
@@ -15,12 +15,12 @@ type Vector struct {
 	Mean, M2 []float64 // by element
 }
 
-// NewVector returns the moments of no vector of the given length.
+// NewVector returns empty moments for vectors of the given length.
 func NewVector(size int) Vector {
 	return Vector{Mean: make([]float64, size), M2: make([]float64, size)}
 }
 
-// Add takes in x.
+// Add includes x.
 func (m *Vector) Add(x []float64) {
 	m.N++
 	inv := 1 / float64(m.N)
@@ -36,7 +36,7 @@ func (m *Vector) Clone() Vector {
 	return Vector{m.N, slices.Clone(m.Mean), slices.Clone(m.M2)}
 }
 
-// Merge takes in what o has, which stays as it is.
+// Merge includes the vectors of o, which does not change.
 func (m *Vector) Merge(o *Vector) {
 	if o.N == 0 {
 		return
@@ -73,12 +73,12 @@ type Matrix struct {
 	dev     []float64
 }
 
-// NewMatrix returns the moments of no vector of dimension d.
+// NewMatrix returns empty moments for vectors of dimension d.
 func NewMatrix(d int) Matrix {
 	return Matrix{Mean: make([]float64, d), Scatter: make([]float64, d*d), dev: make([]float64, d)}
 }
 
-// Add takes in x: with δ = x − mean before the update,
+// Add includes x: with δ = x − mean before the update,
 //
 //	mean += δ/n,  scatter += (n−1)/n δ δᵀ.
 func (m *Matrix) Add(x []float64) {
@@ -96,7 +96,7 @@ func (m *Matrix) Add(x []float64) {
 	}
 }
 
-// Clear forgets all vectors.
+// Clear removes all vectors.
 func (m *Matrix) Clear() {
 	m.N = 0
 	clear(m.Mean)

@@ -1,4 +1,5 @@
-// Package progress measures how fast work goes, and shows it in a terminal.
+// Package progress measures the speed of a computation, and shows its progress in a
+// terminal.
 package progress
 
 import (
@@ -10,36 +11,36 @@ import (
 	"time"
 )
 
-// A Meter measures the rate of work that goes on, averaged over the last ten
-// seconds or so.
+// A Meter measures the rate of a running computation, averaged over about the last ten
+// seconds.
 type Meter struct {
 	begin, at time.Time
-	done      int     // by then
+	done      int     // at that time
 	sum, span float64 // work, and the seconds that it took, with exponentially fading weights
 }
 
-// NewMeter returns the meter of work that begins, or is resumed, at the given time,
-// when so much of it has been done already.
+// NewMeter returns the meter of a computation that begins, or is resumed, at the given
+// time; done is the work that was done before.
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
-// Update tells the meter how much has been done by the time at. It returns the time
-// since the beginning, the rate in units of work a second, and the time that is
-// left to total at this rate; both are zero as long as they are not known.
+// Update sets the work done up to the time at. It returns the time since the beginning,
+// the rate in units of work per second, and the remaining time at this rate. Both are
+// zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)
 	m.sum = fade*m.sum + float64(done-m.done)
 	m.span = fade*m.span + took
 	m.at, m.done = at, done
-	if m.sum > 0 && (m.span > 0.2 || done == total) { // what is done at first is little, and tells little
+	if m.sum > 0 && (m.span > 0.2 || done == total) { // the first counts are too small for a rate
 		rate = m.sum / m.span
-		left = time.Duration(math.Min(float64(total-done)/rate, 1e9) * float64(time.Second)) // 30 years are for ever
+		left = time.Duration(math.Min(float64(total-done)/rate, 1e9) * float64(time.Second)) // at most 30 years
 	}
 	return at.Sub(m.begin), rate, left
 }
 
-// Grouped writes a positive number with three digits that count, the thousands
-// set apart.
+// Grouped writes a positive number with three significant digits, and spaces between
+// thousands.
 func Grouped(v float64) string {
 	if v < 100 {
 		return strconv.FormatFloat(v, 'g', 3, 64)
@@ -52,7 +53,7 @@ func Grouped(v float64) string {
 	return digits
 }
 
-// Span writes a time in the unit that a person would use.
+// Span writes a time in a suitable unit.
 func Span(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
@@ -67,8 +68,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%.1f d", d.Hours()/24)
 }
 
-// A Line shows the state of long work: in a terminal as one line that is written
-// again and again, elsewhere as a line every ten seconds.
+// A Line shows the state of a long computation: in a terminal as one line that is
+// rewritten, elsewhere as a new line every ten seconds.
 type Line struct {
 	w        io.Writer
 	terminal bool
@@ -87,10 +88,9 @@ func NewLine(w io.Writer) *Line {
 
 // Show shows the state at a time since the beginning.
 //
-// A line that is wider than the terminal is cut off there, since of one that went
-// on in the next row the next call would erase only that. Wrapping is off for no
-// longer than one write takes, so that a process that is killed leaves the terminal
-// as it was.
+// A line that is wider than the terminal is cut off, because the next call would erase
+// only its last row. Wrapping is turned off during one write only, so that a process
+// that is killed leaves the terminal unchanged.
 func (l *Line) Show(elapsed time.Duration, state string) {
 	switch {
 	case l.terminal:
@@ -101,7 +101,7 @@ func (l *Line) Show(elapsed time.Duration, state string) {
 	}
 }
 
-// End puts the last state in the place of the line, all of it.
+// End replaces the line by the last state, without cutting it off.
 func (l *Line) End(state string) {
 	if l.terminal {
 		fmt.Fprint(l.w, "\r\x1b[2K")
@@ -109,7 +109,7 @@ func (l *Line) End(state string) {
 	fmt.Fprintln(l.w, state)
 }
 
-// Erase takes the line away.
+// Erase removes the line.
 func (l *Line) Erase() {
 	if l.terminal {
 		fmt.Fprint(l.w, "\r\x1b[2K")

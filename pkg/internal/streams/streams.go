@@ -1,5 +1,5 @@
-// Package streams makes random numbers that belong to a key, such as (seed, path,
-// block): the same on every machine and for any number of workers.
+// Package streams makes random numbers that depend only on a key, such as (seed, path,
+// block). They are the same on every machine and for any number of workers.
 package streams
 
 // Mix is the finaliser of splitmix64, a bijection of 64-bit words whose every
@@ -10,13 +10,13 @@ func Mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Gamma is 2⁶⁴ over the golden ratio, made odd: what splitmix64 adds to its state.
+// Gamma is 2⁶⁴ divided by the golden ratio, made odd. splitmix64 adds it to its state.
 // Mix(z + Gamma) is the output of splitmix64 at the state z.
 const Gamma = 0x9e3779b97f4a7c15
 
-// Seed returns the state at which the generator of the key begins, rand.PCG's. Its
-// 128 bits are a hash of the whole key, so that streams of different keys are
-// different stretches of the generator's period.
+// Seed returns the initial state of a rand.PCG for a key. Its 128 bits are a hash of
+// the whole key, so that streams of different keys are different parts of the
+// generator's period.
 func Seed(seed uint64, key ...uint64) (hi, lo uint64) {
 	hi, lo = Mix(seed^Gamma), Mix(seed+0xd1b54a32d192ed03)
 	for _, k := range key {

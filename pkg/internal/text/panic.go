@@ -12,7 +12,7 @@ func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	_, frames, _ := strings.Cut(string(stack), "\npanic(")
 	for line := range strings.Lines(frames) {
-		// The runtime's own frames are where it checks indices and divisors.
+		// Skip the frames of the runtime, which checks indices and divisors.
 		if file, found := strings.CutPrefix(line, "\t"); found && !strings.Contains(file, "runtime/") {
 			file, _, _ = strings.Cut(file, " ")
 			return fmt.Sprintf("panic at %s: %s", path.Base(strings.TrimSpace(file)), message)

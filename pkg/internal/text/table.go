@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// Table writes rows with their columns under one another, two spaces apart, a line
-// each; a row may be shorter than another. Left tells which columns are flush left,
-// as words are; the others are flush right, as numbers are. Combining characters,
-// such as the hat of R̂, take no room.
+// Table writes each row on a line, with aligned columns two spaces apart. Rows may
+// differ in length. left says which columns are aligned left, like words; the others
+// are aligned right, like numbers. Combining characters, such as the hat of R̂, have no
+// width.
 func Table(rows [][]string, left func(column int) bool) string {
 	var widths []int
 	for _, row := range rows {
@@ -39,10 +39,10 @@ func Table(rows [][]string, left func(column int) bool) string {
 	return b.String()
 }
 
-// First tells whether a column is the first, for tables of names and numbers.
+// First reports whether a column is the first, for tables of names and numbers.
 func First(column int) bool { return column == 0 }
 
-// Width returns the room that s takes in a terminal, in characters.
+// Width returns the width of s in a terminal, in characters.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {

@@ -1,5 +1,5 @@
-// Package text writes what people read in a terminal: words of others that may
-// hold anything, and tables.
+// Package text writes text for a terminal: tables, and input of users, which may
+// contain anything.
 package text
 
 import (
@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// clipped is how much of an input is repeated to its author.
+// clipped is the largest number of characters of an input that a message repeats.
 const clipped = 80
 
-// Clip returns s in a form that does no harm in a message: printable, see
-// [Printable], and of a long one the beginning, with … for the rest.
+// Clip returns s in a form that is safe in a message: printable, see [Printable], and
+// if it is long only its beginning, followed by ….
 func Clip(s string) string {
 	n := 0
 	for i := range s {
@@ -24,9 +24,9 @@ func Clip(s string) string {
 	return Printable(s)
 }
 
-// Printable returns s with \ufffd for whatever a terminal might take for a command
-// or not show: control characters, such as those that begin escape sequences,
-// characters that turn the direction of writing, and bytes that are no UTF-8.
+// Printable returns s with \ufffd in place of everything that a terminal might take for
+// a command or not show: control characters, such as those that begin escape sequences,
+// characters that change the direction of writing, and bytes that are not UTF-8.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !IsPrintable(r) {
@@ -36,5 +36,5 @@ func Printable(s string) string {
 	}, s)
 }
 
-// IsPrintable tells whether a terminal shows the character and does nothing else.
+// IsPrintable reports whether a terminal shows the character without any other effect.
 func IsPrintable(r rune) bool { return unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) }

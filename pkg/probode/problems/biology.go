@@ -10,8 +10,8 @@ import (
 //
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
 //
-// θ = (r, K) = (3, 1), x(0) = 0.1, t ∈ [0, 2]. It has one dimension and a
-// closed form: the place to look at an error.
+// θ = (r, K) = (3, 1), x(0) = 0.1, t ∈ [0, 2]. It has one dimension and a closed form,
+// so it is a good problem on which to study an error.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -175,7 +175,7 @@ func SIR() *probode.Problem {
 			f[0] = -infect
 			f[1] = infect - remove
 			f[2] = remove
-			// N is a function of the state, too.
+			// N is a function of the state, so it contributes to the derivatives.
 			dN := -infect * inv
 			dS, dI := theta[0]*x[1]*inv+dN, theta[0]*x[0]*inv+dN
 			jac[0], jac[1], jac[2] = -dS, -dI, -dN
@@ -192,10 +192,10 @@ func SIR() *probode.Problem {
 	}
 }
 
-// Influenza returns the model of SIR with the values of an outbreak of
-// influenza in a boarding school of 763 boys, θ = (β, γ) = (1.7, 0.5) per day,
-// (762, 1, 0) on the eve of the first day, t ∈ [0, 14] days. What was counted on
-// days 1, …, 14 are the boys in bed, I.
+// Influenza returns the model of SIR with the values of an outbreak of influenza in a
+// boarding school of 763 boys, θ = (β, γ) = (1.7, 0.5) per day, (762, 1, 0) on the eve
+// of the first day, t ∈ [0, 14] days. The counts on days 1, …, 14 are the boys in bed,
+// I.
 //
 // Source: Anonymous (1978), British Medical Journal 1, 587; as it is fitted by
 // Grinsztajn, Semenova, Margossian & Riou (2021), Statistics in Medicine 40,
@@ -213,10 +213,9 @@ func Influenza() *probode.Problem {
 //
 //	x₁′ = a₁/(1 + a₂ x₃^r) − α x₁,   x₂′ = k x₁ − α x₂,   x₃′ = k x₂ − α x₃,
 //
-// with x₁ the messenger, x₂ an enzyme and x₃ the repressor,
-// θ = (r, a₁, a₂, α, k) = (10, 1, 3, 0.5, 1), (0, 0, 0) at t = 0,
-// t ∈ [0, 25]. It oscillates for ever only if r > 8. An r that is not whole
-// wants a path that does not fall below zero.
+// with x₁ the messenger, x₂ an enzyme and x₃ the repressor, θ = (r, a₁, a₂, α, k) =
+// (10, 1, 3, 0.5, 1), (0, 0, 0) at t = 0, t ∈ [0, 25]. It oscillates for ever only if r
+// > 8. If r is not a whole number, the path must not fall below zero.
 //
 // Source: Goodwin (1965), Advances in Enzyme Regulation 3, 425; with θ
 // unknown in Calderhead & Girolami (2009), Computational Statistics & Data

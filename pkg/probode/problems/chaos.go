@@ -10,9 +10,9 @@ import (
 //
 //	x′ = σ(y − x),   y′ = x(ρ − z) − y,   z′ = xy − βz,
 //
-// θ = (σ, ρ, β) = (10, 28, 8/3), (−10, −1, 40) at t = 0, t ∈ [0, 20]. It is
-// chaotic: errors grow like e^{0.9t}, so that at the end of the span they are
-// 10⁸ times what they were, and ensembles show where the solver stops knowing.
+// θ = (σ, ρ, β) = (10, 28, 8/3), (−10, −1, 40) at t = 0, t ∈ [0, 20]. It is chaotic:
+// errors grow like e^{0.9t}, by a factor of 10⁸ over the span. An ensemble shows from
+// which time on the solver knows nothing.
 //
 // Source: Lorenz (1963), J. Atmospheric Sciences 20, 130.
 func Lorenz63() *probode.Problem {
@@ -45,10 +45,9 @@ func Lorenz63() *probode.Problem {
 //
 //	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
 //
-// θ = F = 8, all xᵢ = 8 but the first, which is 8.01, t ∈ [0, 30]. For
-// n ≥ 10 it is chaotic with several growing directions: a test in higher
-// dimension, usually with n = 10 or 40. It panics for n < 4. The Jacobian is
-// dense, since its corners are not zero.
+// θ = F = 8, all xᵢ = 8 except x₁ = 8.01, t ∈ [0, 30]. For n ≥ 10 it is chaotic with
+// several growing directions. It serves as a test in higher dimension, usually with n =
+// 10 or 40. It panics for n < 4. The Jacobian is dense, since its corners are not zero.
 //
 // Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
 // Seminar on Predictability.

@@ -37,8 +37,8 @@ func fitzHughNagumoF(dst []float64, _ float64, x, theta []float64) {
 	dst[1] = (a - v - b*r) * (1 / c)
 }
 
-// fitzHughNagumoFJ stands in the innermost loop of inference, hence the one
-// division and the early bounds checks.
+// fitzHughNagumoFJ is called in the innermost loop of inference. That is why it divides
+// once only and checks bounds first.
 func fitzHughNagumoFJ(f, jac []float64, _ float64, x, theta []float64) {
 	_, _, _, _ = f[1], jac[3], x[1], theta[2]
 	v, r := x[0], x[1]

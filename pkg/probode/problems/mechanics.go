@@ -98,8 +98,8 @@ func HenonHeiles() *probode.Problem {
 //
 //	y₁′ = θ₁ y₂y₃,   y₂′ = θ₂ y₁y₃,   y₃′ = θ₃ y₁y₂,
 //
-// θ = (−2, 1.25, −0.5), (1, 0, 0.9) at t = 0, t ∈ [0, 20]. θ₂y₁² − θ₁y₂² and
-// θ₃y₂² − θ₂y₃² are conserved. Smooth and periodic.
+// θ = (−2, 1.25, −0.5), (1, 0, 0.9) at t = 0, t ∈ [0, 20]. θ₂y₁² − θ₁y₂² and θ₃y₂² −
+// θ₂y₃² are conserved. The solution is smooth and periodic.
 //
 // Source: Euler (1758); Hairer, Nørsett & Wanner, Solving Ordinary
 // Differential Equations I, II.10 (EULR) with other values.
@@ -137,10 +137,9 @@ func RigidBody() *probode.Problem {
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
 //	D₁ = ((x + μ)² + y²)^{3/2},   D₂ = ((x − 1 + μ)² + y²)^{3/2}
 //
-// as (x, y, x′, y′), θ = μ = 0.012277471, (0.994, 0, 0, −2.00158510637908252)
-// at t = 0. The span is the period T = 17.0652165601579626. Close encounters
-// with the moon multiply errors by up to 2·10⁶ and ask for steps that adapt.
-// The Jacobi integral
+// as (x, y, x′, y′), θ = μ = 0.012277471, (0.994, 0, 0, −2.00158510637908252) at t = 0.
+// The span is the period T = 17.0652165601579626. Close encounters with the moon
+// multiply errors by up to 2·10⁶ and require adaptive steps. The Jacobi integral
 //
 //	x² + y² + 2(1 − μ)/D₁^{1/3} + 2μ/D₂^{1/3} − x′² − y′²
 //
@@ -239,8 +238,8 @@ func Pleiades() *probode.Problem {
 			for i := range 2 * n {
 				jac[i*d+2*n+i] = 1
 			}
-			// attract enters the pull of j on i, with blocks
-			// ∂q″ᵢ/∂qᵢ = −∂q″ᵢ/∂qⱼ of the 2×2 matrix (a, b; b, c).
+			// attract adds the derivatives of the attraction of i by j: the blocks ∂q″ᵢ/∂qᵢ =
+			// −∂q″ᵢ/∂qⱼ are the 2×2 matrix (a, b; b, c).
 			attract := func(i, j int, a, b, c float64) {
 				xi, yi := jac[(2*n+i)*d:(2*n+i+1)*d], jac[(3*n+i)*d:(3*n+i+1)*d]
 				xi[i] += a

@@ -9,11 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Named returns the problem with the given name, as it is typed in a command:
-// with small letters, digits and hyphens. Beside the problems of All there are
-// those of the test set for initial value problem solvers, with its names,
-// parameters and spans: hires, rober, orego, vdpol, plei. The error lists the
-// names.
+// Named returns the problem with the given name, as it is typed in a command: with
+// small letters, digits and hyphens. In addition to the problems of All it knows some
+// of the test set for initial value problem solvers, with the names, parameters and
+// spans of that set: hires, rober, orego, vdpol, plei. The error lists the names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.
@@ -54,7 +53,7 @@ var testSet = map[string]func() *probode.Problem{
 	"fhn":   FitzHughNagumo,
 }
 
-// over returns p with another span.
+// over returns p with the given span.
 func over(p *probode.Problem, from, to float64) *probode.Problem {
 	p.Span = [2]float64{from, to}
 	return p
@@ -67,7 +66,8 @@ func namesOfAll() []string {
 		name, more, _ := strings.Cut(p.Name, "(")
 		name = typed(name)
 		if slices.Contains(names, name) {
-			// Of two with one name, the second has its numbers in brackets.
+			// If two problems have the same name, the numbers in brackets are part of the name
+			// of the second.
 			n, _, _ := strings.Cut(typed(more), "-")
 			name += "-" + n
 		}

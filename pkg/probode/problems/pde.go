@@ -67,8 +67,8 @@ func Brusselator(n int) *probode.Problem {
 				f[i] = a + r - (b+1)*u + k*(uLeft-2*u+uRight)
 				f[i+1] = b*u - r + k*(vLeft-2*v+vRight)
 				uLeft, vLeft = u, v
-				// Rows of u and of v in band storage, width 5, diagonal at 2.
-				// What lies outside of the matrix at the ends is not read.
+				// These are the rows of u and of v in band storage of width 5, with the diagonal at
+				// 2. Elements outside the matrix, at the ends, are not read.
 				j := jac[5*i : 5*i+10]
 				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
 				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k
@@ -88,11 +88,10 @@ func Brusselator(n int) *probode.Problem {
 //
 //	∂u/∂t = −∂(u²/2)/∂x + ν ∂²u/∂x²,
 //
-// on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences
-// at n inner points xᵢ = i/(n+1), so that d = n and the band is (1, 1).
-// θ = ν = 0.01, u = sin³(3πx) (1 − x)^{3/2} at t = 0, t ∈ [0, 1]. Fronts
-// steepen until viscosity holds them; n = 50 still resolves them. It panics
-// for n < 2.
+// on x ∈ [0, 1] with u = 0 at both ends, discretised by central differences at n inner
+// points xᵢ = i/(n+1), so that d = n and the band is (1, 1). θ = ν = 0.01, u =
+// sin³(3πx) (1 − x)^{3/2} at t = 0, t ∈ [0, 1]. Fronts steepen until viscosity stops
+// them; n = 50 is enough to resolve them. It panics for n < 2.
 //
 // Source: after Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.10 (BURGERS), which has sin², ν = 0.0003 and n = 500.
@@ -132,7 +131,7 @@ func Burgers(n int) *probode.Problem {
 					right = x[i+1]
 				}
 				f[i] = c*(left-right)*(left+right) + k*(left-2*u+right)
-				// Outside of the matrix, at the ends, band storage is not read.
+				// Elements of band storage outside the matrix, at the ends, are not read.
 				j := jac[3*i : 3*i+3]
 				j[0], j[1], j[2] = 2*c*left+k, -2*k, k-2*c*right
 				left = u

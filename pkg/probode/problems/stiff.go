@@ -48,10 +48,10 @@ func VanDerPol(mu float64) *probode.Problem {
 //	y₂′ =  k₁y₁ − k₂y₂² − k₃y₂y₃
 //	y₃′ =  k₂y₂²
 //
-// θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), (1, 0, 0) at t = 0, t ∈ [0, 10⁵].
-// y₁ + y₂ + y₃ = 1 is conserved. Time scales from 10⁻⁴ to the length of the
-// span, and a y₂ of 10⁻⁵ that a careless tolerance does not see; a solver that
-// lets y₂ fall below zero by more than a little runs away.
+// θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), (1, 0, 0) at t = 0, t ∈ [0, 10⁵]. y₁ + y₂ + y₃
+// = 1 is conserved. The time scales range from 10⁻⁴ to the length of the span, and y₂
+// is about 10⁻⁵, which a large absolute tolerance misses. If a solver lets y₂ fall
+// below zero by more than a little, the solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An
 // Introduction, 178; Hairer & Wanner, Solving Ordinary Differential Equations
@@ -98,9 +98,9 @@ func Robertson() *probode.Problem {
 //	PfrX′E′ = k₊PfrX′·E − (k₂ + k₋ + k*)PfrX′E
 //	E′     = −PfrX′E′
 //
-// θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035, 8.32, 280,
-// 0.69, 0.69, 0.0007), (1, 0, …, 0, 0.0057) at t = 0, t ∈ [0, 321.8122].
-// PfrX′E + E is conserved. Stiff, of middling dimension.
+// θ = (k₁, …, k₆, k₊, k₋, k*, o) = (1.71, 0.43, 8.32, 0.69, 0.035, 8.32, 280, 0.69,
+// 0.69, 0.0007), (1, 0, …, 0, 0.0057) at t = 0, t ∈ [0, 321.8122]. PfrX′E + E is
+// conserved. It is stiff and of medium dimension.
 //
 // Source: Schäfer (1975), J. Mathematical Biology 2, 41; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (HIRES).
@@ -161,9 +161,9 @@ func HIRES() *probode.Problem {
 //	y₂′ = (y₃ − (1 + y₁) y₂) / θ₁
 //	y₃′ = θ₃ (y₁ − y₃)
 //
-// θ = (77.27, 8.375·10⁻⁶, 0.161), (1, 2, 3) at t = 0, t ∈ [0, 30]: one pulse
-// of a relaxation oscillation of period 303. The components span five
-// decades, and the pulse is announced by a y₁ that grows from one.
+// θ = (77.27, 8.375·10⁻⁶, 0.161), (1, 2, 3) at t = 0, t ∈ [0, 30]: one pulse of a
+// relaxation oscillation of period 303. The components span five decades. Before the
+// pulse, y₁ grows slowly from one.
 //
 // Source: Field & Noyes (1974), J. Chemical Physics 60, 1877; Hairer &
 // Wanner, Solving Ordinary Differential Equations II, IV.10 (OREGO), where

@@ -1,6 +1,6 @@
-// Package cases holds complete models of data that others have analysed, to
-// learn from, to compare with, and to begin an own one with, and models that are
-// hard for solvers or samplers. The data are embedded: see All and Named.
+// Package cases holds complete models with data that others have analysed, as examples
+// and for comparison, and models that are hard for solvers or samplers. The data are
+// embedded: see All and Named.
 package cases
 
 import (
@@ -21,9 +21,8 @@ import (
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// with the counts of the first year among the observations. Method, step and
-// noise scale are those of a good solver, RK4 with ten steps a year: choose
-// others to see what they do.
+// with the counts of the first year among the observations. The solver is a good one,
+// RK4 with ten steps a year; choose others to see their effect.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.
@@ -69,8 +68,8 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// so that phi has an inverse gamma distribution. Method, step and noise scale
-// are those of a good solver, RK4 with ten steps a day.
+// so that phi has an inverse gamma distribution. The solver is a good one, RK4 with ten
+// steps a day.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.

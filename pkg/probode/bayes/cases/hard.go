@@ -12,11 +12,11 @@ import (
 // The cases here are hard for solvers, or for samplers; the data of all but
 // PKMichaelisMenten are the exact solution, without noise.
 
-// Dragons returns y′ = β0 − β1 y from 1 (truth β = (10, 1)), observed at .5, 1, …,
-// 5 with sd .1, solved by RK4 with h = .5, and log-normal priors (ln 10, 2) and
-// (0, 2). The factor by which a step multiplies the distance from equilibrium, R(z)
-// = 1 − z + z²/2 − z³/6 + z⁴/24 at z = hβ1, is not monotone, so that a second β1,
-// 4.911, fits the data as well: a mode that only the solver makes.
+// Dragons returns y′ = β0 − β1 y from 1 (truth β = (10, 1)), observed at .5, 1, …, 5
+// with sd .1, solved by RK4 with h = .5, with log-normal priors (ln 10, 2) and (0, 2).
+// The factor by which a step multiplies the distance from equilibrium, R(z) = 1 − z +
+// z²/2 − z³/6 + z⁴/24 at z = hβ1, is not monotone, so that a second β1, 4.911, fits the
+// data as well: a mode that only the solver makes.
 //
 // Source: O'Brien et al. (2025), arXiv:2502.11510.
 func Dragons(data *bayes.Data) *bayes.Posterior {
@@ -89,10 +89,10 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// Boluses returns y′ = input − k y from 5 (truth k = .5), where input is a dose of
-// 12 given at t = 1 and again at t = 2 at a constant rate over the given width, and
-// y is observed with sd .1. With events the solver is told of the times at which
-// the input breaks; without, a solver that looks at f alone steps over them.
+// Boluses returns y′ = input − k y from 5 (truth k = .5), where input is a dose of 12
+// given at t = 1 and again at t = 2 at a constant rate over the given width, and y is
+// observed with sd .1. With events the solver knows the times at which the input jumps;
+// without, it steps over them.
 func Boluses(data *bayes.Data, width float64, events bool) *bayes.Posterior {
 	input := &probode.Input{Times: []float64{1, 1 + width, 2, 2 + width}, Values: []float64{12 / width, 0, 12 / width, 0}, Constant: true}
 	p := &probode.Problem{

@@ -15,7 +15,7 @@ var files embed.FS
 // A Case is a complete model with its data.
 type Case struct {
 	Name  string // such as "lynx-hare"
-	About string // in a line
+	About string // one line about the case
 
 	// Time and Columns are the columns of the data.
 	Time    string
@@ -27,7 +27,7 @@ type Case struct {
 	file string
 }
 
-// Data returns the case's own data.
+// Data returns the data of the case.
 func (c Case) Data() *bayes.Data {
 	text, err := files.ReadFile("data/" + c.file)
 	if err == nil {
@@ -36,10 +36,10 @@ func (c Case) Data() *bayes.Data {
 			return d
 		}
 	}
-	panic("cases: " + c.Name + ": " + err.Error()) // a test reads all of them
+	panic("cases: " + c.Name + ": " + err.Error()) // a test reads all embedded data
 }
 
-// Posterior returns the model of the case's own data.
+// Posterior returns the model with the data of the case.
 func (c Case) Posterior() *bayes.Posterior { return c.Model(c.Data()) }
 
 // All returns the cases.
