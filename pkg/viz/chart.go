@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
@@ -15,7 +17,8 @@ import (
 
 // chartOption returns the option of an interactive ECharts 5 chart as JSON: one grid
 // for each panel, a legend whose entries switch the layers of that name on
-// and off, tooltips, and a slider for [Frames].
+// and off, tooltips, and a slider for [Frames]. Its member "phone" has what is different
+// on a small screen: size, layout and titles.
 //
 // The JSON contains no functions and is safe inside a script element. The script of
 // [HTML] supplies the functions: it formats numbers, and it draws the series of type
@@ -36,18 +39,28 @@ func chartOption(g Graphic) ([]byte, error) {
 func option(g Graphic, ps []*page, show int) ([]byte, error) {
 	every := thinning(ps)
 	names := thinned(ps, every)
-	base := ps[show].chart(every, names)
+	base := ps[show].chart(ps[show].series(every, names), names)
+	phone := ps[show].onPhone()
+	layout := phone.chart(nil, names)
+	maps.DeleteFunc(layout, func(part string, _ any) bool {
+		return !slices.Contains([]string{"grid", "legend", "title", "xAxis", "yAxis"}, part)
+	})
+	onPhone := map[string]any{"width": phone.Width, "height": phone.Height, "layout": layout}
 	f, ok := g.(Frames)
 	if !ok {
+		base["phone"] = onPhone
 		return json.Marshal(base)
 	}
 	marks := make([]string, len(ps))
 	frames := make([]map[string]any, len(ps))
+	titles := make([]any, len(ps)) // on a phone
 	for i, p := range ps {
 		marks[i] = f.name(i)
-		c := p.chart(every, names)
+		c := p.chart(p.series(every, names), names)
 		frames[i] = map[string]any{"title": c["title"], "series": c["series"]}
+		titles[i] = p.onPhone().chart(nil, names)["title"]
 	}
+	onPhone["titles"] = titles
 	delete(base, "series")
 	base["timeline"] = map[string]any{
 		"axisType": "category", "data": marks, "currentIndex": show,
@@ -59,7 +72,7 @@ func option(g Graphic, ps []*page, show int) ([]byte, error) {
 		"progress": map[string]any{"label": map[string]any{"color": css(Black)}},
 		"tooltip":  map[string]any{"show": false},
 	}
-	return json.Marshal(map[string]any{"baseOption": base, "options": frames})
+	return json.Marshal(map[string]any{"baseOption": base, "options": frames, "phone": onPhone})
 }
 
 // Options for which go-echarts has no field.
@@ -126,17 +139,42 @@ func (v *interactive) VisitToolbox(opts.Toolbox) any {
 
 func (v *interactive) Visit(chart map[string]any) { delete(chart, "color") }
 
-// chart returns the option of one page.
-func (p *page) chart(every int, names map[string]string) map[string]any {
+// series returns the series of all panels, with every kth path or point, and with new
+// names for those that thinning has renamed.
+func (p *page) series(every int, names map[string]string) []series {
+	var out []series
+	grid := 0
+	for i, panel := range p.Panels {
+		if len(panel.Layers) == 0 {
+			continue
+		}
+		for _, l := range panel.Layers {
+			for _, s := range chartSeries(l, panel, p.limits[i], p.frames[i], every) {
+				s.XAxisIndex, s.YAxisIndex = grid, grid
+				s.Z = 2 + len(out) // drawn in this order, whatever their types
+				if name, ok := names[s.Name]; ok {
+					s.Name = name
+				}
+				s.Emphasis = map[string]any{"disabled": true}
+				out = append(out, s)
+			}
+		}
+		grid++
+	}
+	return out
+}
+
+// chart returns the option of one page with these series.
+func (p *page) chart(series []series, names map[string]string) map[string]any {
 	c := charts.NewLine()
 	c.ChartID = "figure" // otherwise it is random; HTML uses an id of its own
 	c.Initialization.BackgroundColor = "#ffffff"
 	c.Animation = opts.Bool(false)
-	v := &interactive{}
+	v := &interactive{series: series}
 	c.Accept(v)
 
 	text := func(size int, bold bool) *opts.TextStyle {
-		t := &opts.TextStyle{Color: "#222222", FontSize: size, FontFamily: "Arial, Liberation Sans, sans-serif", FontWeight: "normal"}
+		t := &opts.TextStyle{Color: "#222222", FontSize: size, FontFamily: "Arial, Liberation Sans, sans-serif", FontWeight: "normal", LineHeight: int(lineHeight * float64(size))}
 		if bold {
 			t.FontWeight = "bold"
 		}
@@ -159,7 +197,7 @@ func (p *page) chart(every int, names map[string]string) map[string]any {
 		if panel.Title != "" {
 			v.titles = append(v.titles, opts.Title{
 				Title: panel.Title, Left: pixels((b.x0 + b.x1) / 2), TextAlign: "center",
-				Top: pixels(b.y0 - labelSize - titleGap - 5), TitleStyle: text(labelSize, true),
+				Top: pixels(b.y0 - height(panel.Title, labelSize) - titleGap - 5), TitleStyle: text(labelSize, true),
 			})
 		}
 		nx, ny := p.counts()
@@ -177,17 +215,6 @@ func (p *page) chart(every int, names map[string]string) map[string]any {
 		}
 		links[key] = append(links[key], grid)
 
-		for _, l := range panel.Layers {
-			for _, s := range chartSeries(l, panel, lim, b, every) {
-				s.XAxisIndex, s.YAxisIndex = grid, grid
-				s.Z = 2 + len(v.series) // drawn in this order, whatever their types
-				if name, ok := names[s.Name]; ok {
-					s.Name = name
-				}
-				s.Emphasis = map[string]any{"disabled": true}
-				v.series = append(v.series, s)
-			}
-		}
 		grid++
 	}
 	for _, key := range order {

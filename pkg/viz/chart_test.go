@@ -352,3 +352,53 @@ func TestSplits(t *testing.T) {
 		}
 	}
 }
+
+// On a phone the panels lie below each other, within a width at which they can be read,
+// and every line of a title fits.
+func TestOnPhone(t *testing.T) {
+	long := Figure{Title: "A title that is as long as that of a figure of the course, and then some more words", Columns: 3}
+	for range 6 {
+		p := panel(Line{X: []float64{1, 2}, Y: []float64{1e5, 2e5}}).Panels[0]
+		p.Title = "the first of the panels, which has many words as well"
+		long.Panels = append(long.Panels, p)
+	}
+	graphics := map[string]Graphic{"long titles": long}
+	for _, tt := range gallery {
+		graphics[tt.name] = tt.g
+	}
+	for name, g := range graphics {
+		_, raw := chartOf(t, g)
+		var c struct {
+			Phone struct {
+				Width, Height float64
+				Layout        echart
+				Titles        []any
+			}
+		}
+		if err := json.Unmarshal(raw, &c); err != nil {
+			t.Fatal(err)
+		}
+		phone := c.Phone
+		if f, ok := g.(Frames); ok && len(phone.Titles) != len(f.Figures) {
+			t.Errorf("%s: titles of %d frames, want %d", name, len(phone.Titles), len(f.Figures))
+		}
+		if phone.Width < 320 || phone.Width > 390 || len(phone.Layout.Grid) == 0 {
+			t.Fatalf("%s: %d panels in a width of %v", name, len(phone.Layout.Grid), phone.Width)
+		}
+		below := 0.0
+		for i, q := range phone.Layout.Grid {
+			left, top, width, height := parse(t, q.Left), parse(t, q.Top), parse(t, q.Width), parse(t, q.Height)
+			if left < 20 || left+width > phone.Width || width < phone.Width/2 || height < 100 || top < below || top+height > phone.Height {
+				t.Errorf("%s: panel %d at %v on a screen of %v by %v", name, i, q, phone.Width, phone.Height)
+			}
+			below = top + height
+		}
+		for i, title := range phone.Layout.Title {
+			for line := range strings.Lines(title.Text) {
+				if w := typeface(labelSize, true).Width(strings.TrimSpace(line)) / px; float64(w) > phone.Width-2*margin {
+					t.Errorf("%s: line %q of title %d takes %v pixels", name, line, i, w)
+				}
+			}
+		}
+	}
+}

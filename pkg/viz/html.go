@@ -71,7 +71,7 @@ func (p *page) alt() string {
 	var parts []string
 	add := func(s string) {
 		if s != "" {
-			parts = append(parts, s)
+			parts = append(parts, strings.ReplaceAll(s, "\n", " "))
 		}
 	}
 	add(p.Title)

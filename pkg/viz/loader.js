@@ -151,29 +151,50 @@
     return option;
   }
 
-  // A chart is laid out in pixels. Where there is less room it is shown smaller, as its
-  // picture is, down to the size at which it can still be read; then the box scrolls.
+  // The option with the layout for a phone, and with the same series.
+  function onPhone(option) {
+    var base = Object.assign({}, option.baseOption || option, option.phone.layout);
+    if (!option.options) return base;
+    return { baseOption: base, options: option.options.map(function (o, i) {
+      return { title: option.phone.titles[i], series: o.series };
+    }) };
+  }
+
+  // A chart is laid out in pixels, for a large screen and for a phone. Where there is less
+  // room than the layout takes, the chart is shown smaller, as its picture is.
   function draw(echarts, box, option) {
-    var picture = box.querySelector("img"), chart;
+    var picture = box.querySelector("img"), chart, shown;
     var frame = document.createElement("div"), host = document.createElement("div");
-    var width = box.getAttribute("data-width"), height = box.getAttribute("data-height");
+    var large = { width: +box.getAttribute("data-width"), height: +box.getAttribute("data-height"), option: option };
+    var small = { width: option.phone.width, height: option.phone.height, option: onPhone(option) };
+    delete option.phone;
     function fit() {
-      var share = box.clientWidth ? Math.max(0.6, Math.min(1, box.clientWidth / width)) : 1;
-      frame.style.width = share * width + "px";
-      frame.style.height = share * height + "px";
-      host.style.transform = share < 1 ? "scale(" + share + ")" : "";
+      var room = box.clientWidth || large.width;
+      var layout = room < 0.6 * large.width ? small : large;
+      var share = Math.min(layout === small ? 1.25 : 1, room / layout.width);
+      frame.style.width = share * layout.width + "px";
+      frame.style.height = share * layout.height + "px";
+      host.style.width = layout.width + "px";
+      host.style.height = layout.height + "px";
+      host.style.transform = share === 1 ? "" : "scale(" + share + ")";
+      if (chart && layout !== shown) {
+        chart.resize();
+        chart.setOption(layout.option, true);
+      }
+      shown = layout;
       return share;
     }
     frame.style.overflow = "hidden";
-    host.style.width = width + "px";
-    host.style.height = height + "px";
     host.style.transformOrigin = "0 0";
     picture.style.display = "none";
     frame.appendChild(host);
     box.appendChild(frame);
     try {
-      chart = echarts.init(host, null, { devicePixelRatio: (window.devicePixelRatio || 1) * fit() });
-      chart.setOption(equip(option, chart));
+      var share = fit();
+      chart = echarts.init(host, null, { devicePixelRatio: (window.devicePixelRatio || 1) * share });
+      equip(large.option, chart);
+      equip(small.option, chart);
+      chart.setOption(shown.option);
       if (window.ResizeObserver) new ResizeObserver(fit).observe(box);
     } catch (e) {
       if (chart) chart.dispose();

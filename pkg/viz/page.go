@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,14 +44,18 @@ const (
 	labelSize  = 13
 	tickSize   = 12
 	legendSize = 12
-	margin     = 12 // around the figure
-	gap        = 18 // between panels
-	titleGap   = 7  // between the title of a panel and its data area
-	rowHeight  = 20 // of the legend
-	keyWidth   = 26 // of the sample beside a name
+	margin     = 12  // around the figure
+	gap        = 18  // between panels
+	lineHeight = 1.2 // of a title, in units of its size
+	titleGap   = 7   // between the title of a panel and its data area
+	rowHeight  = 20  // of the legend
+	keyWidth   = 26  // of the sample beside a name
 	keyGap     = 6
 	entryGap   = 18
 	slider     = 60
+
+	phoneWidth = 360
+	icons      = 60 // the width of those at the right of the title
 )
 
 func typeface(size float64, bold bool) text.Style {
@@ -279,10 +284,16 @@ func (p *page) place() {
 		p.Width = 900
 	}
 
+	p.Title = wrapped(p.Title, typeface(titleSize, true), p.Width-2*margin-icons)
+	p.Panels = slices.Clone(p.Panels)
+	for i, q := range p.Panels {
+		p.Panels[i].Title = wrapped(q.Title, typeface(labelSize, true), p.Width/p.cols-2*margin)
+	}
+
 	// The legend: entries in rows, under the title.
 	y := float64(margin)
 	if p.Title != "" {
-		y += titleSize + 8
+		y += height(p.Title, titleSize) + 8
 	}
 	sty := typeface(legendSize, false)
 	if len(p.legend) > 0 {
@@ -326,6 +337,33 @@ func (p *page) place() {
 			y0: float64(p.Height) - float64(r.Max.Y/px), y1: float64(p.Height) - float64(r.Min.Y/px),
 		}
 	}
+}
+
+// onPhone returns the page for the width of a phone: the panels below each other.
+func (p *page) onPhone() *page {
+	q := *p
+	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil
+	q.place()
+	return &q
+}
+
+// wrapped breaks a title between words into lines of at most a width in pixels.
+func wrapped(title string, sty text.Style, width int) string {
+	var lines []string
+	for _, word := range strings.Fields(title) {
+		last := len(lines) - 1
+		if last >= 0 && float64(sty.Width(lines[last]+" "+word)/px) <= float64(width) {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// height returns the height of a title of one or more lines.
+func height(title string, size float64) float64 {
+	return size * (1 + lineHeight*float64(strings.Count(title, "\n")))
 }
 
 // counts returns how many ticks fit on the axes of a panel.
