@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/probode/steplaw"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
@@ -72,12 +73,13 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf returns the rows of one ensemble in the form that viz draws.
-func ensembleOf(t *table, label string) viz.Ensemble {
-	var e viz.Ensemble
-	e.Label = label
+// ensembleOf returns the ensemble and the reference in the rows of a table, without paths.
+func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
+	names := t.distinct("component")
+	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}
+	ref := &reference.Solution{X: t.floats("reference")} // row by row, as in the table
 	c := t.column("component")
-	for _, name := range t.distinct("component") {
+	for _, name := range names {
 		g := &table{name: t.name, header: t.header}
 		for _, row := range t.rows {
 			if row[c] == name {
@@ -85,27 +87,24 @@ func ensembleOf(t *table, label string) viz.Ensemble {
 			}
 		}
 		e.T = g.floats("t")
-		e.Components = append(e.Components, viz.Component{Name: name, Mean: g.floats("mean"), SD: g.floats("sd"),
-			Reference: g.floats("reference"), Deterministic: g.floats("deterministic")})
+		e.Mean, e.SD = append(e.Mean, g.floats("mean")), append(e.SD, g.floats("sd"))
+		e.Deterministic = append(e.Deterministic, g.floats("deterministic"))
 	}
-	return e
+	ref.Times = e.T
+	return e, ref
 }
 
 // fig1Figure draws n paths above the bands of the table.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
-	e := ensembleOf(t, "t")
-	summary := viz.Bands(e)
+	e, ref := ensembleOf(t)
 	// The file does not contain the paths; the seed gives them again.
-	ens, err := s.fig1Ensemble(context.Background(), n, true)
+	drawn, err := s.fig1Ensemble(context.Background(), n, true)
 	if err != nil {
 		return viz.Figure{}, err
 	}
-	drawn := plots.FromEnsemble(ens, nil)
-	for k := range e.Components {
-		e.Components[k].Paths = drawn.Components[k].Paths
-	}
+	e.Paths = drawn.Paths
 	return viz.Figure{Title: "Probabilistic backward Euler, FitzHugh–Nagumo, h = 0.1, α = 0.2", Columns: 2, Width: 1000, Height: 760,
-		Panels: append(viz.Paths(e).Panels, summary.Panels...)}, nil
+		Panels: append(plots.Paths(e, ref).Panels, plots.Bands(e, ref).Panels...)}, nil
 }
 
 func fig1Section(s *study) (*section, error) {

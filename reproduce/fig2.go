@@ -160,10 +160,10 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	y.Min, y.Max = limits(draws.floats("theta3"))
 	for _, m := range t.distinct("method") {
 		for _, scheme := range t.distinct("scheme") {
-			var groups []viz.Draws
+			var groups []viz.Points
 			for _, h := range t.distinct("h") {
 				g := draws.where(m, scheme, h)
-				groups = append(groups, viz.Draws{Name: "h = " + h, X: g.floats("theta2"), Y: g.floats("theta3")})
+				groups = append(groups, viz.Points{Name: "h = " + h, X: g.floats("theta2"), Y: g.floats("theta3")})
 			}
 			p, err := viz.Contours(x, y, []float64{.2, 3}, groups...)
 			if err != nil {

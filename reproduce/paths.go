@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
-	"github.com/probode/probode/pkg/viz"
+	"github.com/probode/probode/pkg/viz/plots"
 )
 
 // Path plots of protein activation and FitzHugh–Nagumo, each at its own α*. The LaTeX source
@@ -56,7 +56,8 @@ func pathsSection(s *study) (*section, error) {
 The LaTeX source of the paper contains this figure, commented out.`)
 	for _, name := range t.distinct("problem") {
 		g := t.where(name)
-		f := viz.Bands(ensembleOf(g, "t"))
+		e, ref := ensembleOf(g)
+		f := plots.Bands(e, ref)
 		f.Columns = 2
 		f.Title = fmt.Sprintf("%s, h = %s, α* = %.2g", name, g.rows[0][1], number(g.rows[0][2]))
 		if err := sec.Figure(f, ""); err != nil {

@@ -237,7 +237,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		if name, ok := names[k.name]; ok {
 			e.Name = name
 		}
-		if k.width > 0 && k.marker != NoMarker {
+		if k.width > 0 && k.marker != noMarker {
 			e.Icon, e.ItemStyle = "inherit", nil // line and marker
 		}
 		if i == 0 || p.entries[i].Y > p.entries[i-1].Y {
@@ -353,7 +353,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		s.Name, s.Type, s.Data = k.name, "line", q.vertices(x, y)
 		s.Color = css(k.color)
 		s.ShowSymbol, s.Symbol = opts.Bool(false), "none"
-		if k.marker != NoMarker {
+		if k.marker != noMarker {
 			s.ShowSymbol, s.Symbol, s.SymbolSize = opts.Bool(true), k.marker.chart(), 7
 		}
 		if k.name == "" {
@@ -391,7 +391,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		if monotone(l.X) {
 			x, y := thin(l.X, l.Y)
-			if k.marker == NoMarker {
+			if k.marker == noMarker {
 				x, y = simplified(x, y, xs, ys)
 			}
 			s := plain(x, y)
@@ -407,7 +407,7 @@ func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 		}
 		s := curves(l.X, l.Y, every, k.width, k.dash)
 		ss := []series{s}
-		if k.marker != NoMarker {
+		if k.marker != noMarker {
 			ss = append(ss, scatter(k, q.vertices(l.X, l.Y), 7))
 		}
 		return append(ss, ending...)

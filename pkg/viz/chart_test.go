@@ -198,7 +198,7 @@ func TestRounding(t *testing.T) {
 // A large ensemble is drawn in part, and the legend says so; the picture has all
 // of it. Contours beside it are not thinned.
 func TestThinning(t *testing.T) {
-	f := Paths(ensemble(500))
+	f := ensemble(500, false)
 	f.Panels = append(f.Panels, posterior().Panels[0])
 	c, raw := chartOf(t, f)
 	if len(raw) > 1<<20 {
@@ -334,7 +334,7 @@ func TestSliderOption(t *testing.T) {
 		t.Errorf("%d series and %d grids in the base of %d frames", len(o.BaseOption.Series), len(o.BaseOption.Grid), len(o.Options))
 	}
 	for i, c := range o.Options {
-		if c.Title[0].Text != "Backward Euler, h = "+f.Names[i] || len(c.Series) != 10 {
+		if c.Title[0].Text != "Backward Euler, h = "+f.Names[i] || len(c.Series) != 4 {
 			t.Errorf("frame %d: %q with %d series", i, c.Title[0].Text, len(c.Series))
 		}
 	}

@@ -24,7 +24,7 @@ func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 			l.Dash = dashes[i%len(dashes)]
 		}
 		// Markers show where the points of a curve are, but would hide a dense curve.
-		if l.Marker == NoMarker && len(l.X) <= 20 {
+		if l.Marker == noMarker && len(l.X) <= 20 {
 			l.Marker = marks[i%len(marks)]
 		}
 		p.Layers = append(p.Layers, l)

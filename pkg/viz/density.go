@@ -7,18 +7,13 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Draws is a named sample of one quantity, X, or of two, X and Y.
-type Draws struct {
-	Name string
-	X, Y []float64 // of the same length; Y nil if there is one quantity
-}
-
-// Contours returns a panel that compares samples of two quantities by the
+// Contours returns a panel that compares samples of two quantities, X and Y, by the
 // contours of their kernel density estimates: the inner contour holds 50 % of
 // the probability, the fainter outer one 90 %. The true values, if given as a
 // slice of two, are dashed black lines. A sample that has fewer than three
-// draws, or all of them on one line, is an error.
-func Contours(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
+// draws, or all of them on one line, is an error. Of the samples, only names and
+// coordinates are used.
+func Contours(x, y Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 2 {
 		panic(fmt.Sprintf("viz: %d true values of two quantities", len(truth)))
 	}
@@ -43,10 +38,10 @@ func Contours(x, y Axis, truth []float64, samples ...Draws) (Panel, error) {
 	return p, nil
 }
 
-// Marginal returns a panel that compares samples of one quantity by their kernel
+// Densities returns a panel that compares samples of one quantity, X, by their kernel
 // density estimates. The true value, if given as a slice of one, is a dashed
 // black line.
-func Marginal(x Axis, truth []float64, samples ...Draws) (Panel, error) {
+func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 	if truth != nil && len(truth) != 1 {
 		panic(fmt.Sprintf("viz: %d true values of one quantity", len(truth)))
 	}

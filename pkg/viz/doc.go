@@ -10,7 +10,7 @@
 //	Points  markers, with or without error bars: observations, draws
 //	Guide   a straight reference line across the panel
 //
-// [Bands], [Paths], [Contours], [Marginal] and [Curves] return figures and panels that
+// [Contours], [Densities] and [Curves] return panels that
 // are made of these parts. You can change or extend them before they are drawn, for
 // example by appending the panels of one figure to those of another.
 //

@@ -43,33 +43,6 @@ func Example() {
 	// Output: (750,500)
 }
 
-// Mean and bands of an ensemble of three paths of one component.
-func ExampleBands() {
-	f := viz.Bands(viz.Ensemble{
-		Label: "t (s)",
-		T:     []float64{0, 1, 2},
-		Components: []viz.Component{{
-			Name:          "V (mV)",
-			Paths:         [][]float64{{0, 1, 1}, {0, 2, 4}, {0, 3, 7}},
-			Deterministic: []float64{0, 2, 5},
-		}},
-	})
-	for _, l := range f.Panels[0].Layers {
-		switch l := l.(type) {
-		case viz.Band:
-			fmt.Println(l.Name, l.Lo, l.Hi)
-		case viz.Line:
-			fmt.Println(l.Name, l.Y)
-		}
-	}
-	// Output:
-	// ± 3σ [0 -1 -5] [0 5 13]
-	// ± 2σ [0 0 -2] [0 4 10]
-	// ± 1σ [0 1 1] [0 3 7]
-	// mean [0 2 4]
-	// deterministic [0 2 5]
-}
-
 // Error against step size, with a guide of slope 2.
 func ExampleCurves() {
 	p := viz.Curves(viz.Axis{Label: "h", Log: true}, viz.Axis{Label: "error", Log: true}, []float64{2},

@@ -99,7 +99,7 @@ type Points struct {
 	Err     []float64 // of the same length, or nil
 	Color   color.Color
 	Opacity float64 // in (0, 1]; zero means 1
-	Marker  Marker  // NoMarker means Disc
+	Marker  Marker  // noMarker means Disc
 	Size    float64 // diameter in pixels; zero means 6
 }
 
@@ -141,29 +141,27 @@ func (d Dash) lengths() []float64 {
 type Marker int
 
 const (
-	NoMarker Marker = iota
+	noMarker Marker = iota
 	Disc
 	Square
 	Triangle
 	Ring
 )
 
-// The colours of Okabe and Ito (2008), which people with any of the usual forms of
-// colour blindness can distinguish.
+// Colours of Okabe and Ito (2008), which people with any of the usual forms of colour
+// blindness can distinguish, and a grey.
 var (
 	Black      = color.NRGBA{0x00, 0x00, 0x00, 0xff}
-	Orange     = color.NRGBA{0xe6, 0x9f, 0x00, 0xff}
-	SkyBlue    = color.NRGBA{0x56, 0xb4, 0xe9, 0xff}
-	Green      = color.NRGBA{0x00, 0x9e, 0x73, 0xff}
 	Blue       = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
 	Vermillion = color.NRGBA{0xd5, 0x5e, 0x00, 0xff}
-	Purple     = color.NRGBA{0xcc, 0x79, 0xa7, 0xff}
 	Grey       = color.NRGBA{0x70, 0x70, 0x70, 0xff}
 )
 
-// Palette holds the colours for layers without a Color, in turn: those of Okabe and
-// Ito except black, which is for references, and yellow, which is too faint on white.
-var Palette = [...]color.NRGBA{Blue, Vermillion, Green, Purple, Orange, SkyBlue}
+// Palette holds the colours for layers without a Color, in turn: blue, vermillion, green,
+// purple, orange and sky blue. Black is for references, and the yellow of Okabe and Ito is
+// too faint on white.
+var Palette = [...]color.NRGBA{Blue, Vermillion,
+	{0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}}
 
 func (l Line) look() look {
 	return look{name: l.Name, color: fade(l.Color, l.Opacity, 1), width: or(l.Width, 1.8), dash: l.Dash, marker: l.Marker}
@@ -175,7 +173,7 @@ func (b Band) look() look {
 
 func (p Points) look() look {
 	m := p.Marker
-	if m == NoMarker {
+	if m == noMarker {
 		m = Disc
 	}
 	return look{name: p.Name, color: fade(p.Color, p.Opacity, 1), marker: m}

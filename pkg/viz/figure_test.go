@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/stat"
 )
 
 var nan, inf = math.NaN(), math.Inf(1)
@@ -213,52 +212,6 @@ func TestColours(t *testing.T) {
 	if f.Panels[0].Layers[0].(Line).Color != nil {
 		t.Error("the caller's figure was changed")
 	}
-}
-
-func TestBands(t *testing.T) {
-	e := ensemble(20)
-	e.Components[1].Paths[3][100] = inf // a path that has diverged
-	f := Bands(e)
-	if len(f.Panels) != 2 {
-		t.Fatalf("%d panels for 2 components", len(f.Panels))
-	}
-	for k, p := range f.Panels {
-		for _, i := range []int{1, 50, 100, 200} {
-			var at []float64
-			for _, y := range e.Components[k].Paths {
-				if finite(y[i]) {
-					at = append(at, y[i])
-				}
-			}
-			m, s := stat.MeanStdDev(at, nil)
-			for j, sigmas := range []float64{3, 2, 1} {
-				b := p.Layers[j].(Band)
-				// Welford's sums against gonum's: rounding only.
-				if math.Abs(b.Lo[i]-(m-sigmas*s)) > 1e-12 || math.Abs(b.Hi[i]-(m+sigmas*s)) > 1e-12 {
-					t.Errorf("component %d, time %d: band of %vσ is [%v, %v]", k, i, sigmas, b.Lo[i], b.Hi[i])
-				}
-			}
-			if mean := p.Layers[3].(Line); math.Abs(mean.Y[i]-m) > 1e-12 {
-				t.Errorf("mean %v, want %v", mean.Y[i], m)
-			}
-		}
-	}
-}
-
-func TestPaths(t *testing.T) {
-	e := ensemble(20)
-	f := Paths(e)
-	l := f.Panels[0].Layers[0].(Line)
-	if n := runs(l.X, l.Y); n != 20 {
-		t.Errorf("%d polylines for 20 paths", n)
-	}
-	defer func() {
-		if r := recover(); r == nil || !strings.HasPrefix(r.(string), "viz: ") {
-			t.Errorf("a path of the wrong length: recovered %v", r)
-		}
-	}()
-	e.Components[0].Paths[2] = e.Components[0].Paths[2][:5]
-	Paths(e)
 }
 
 // A guide has the slope that it is labelled with and lies below the curves.

@@ -1,6 +1,7 @@
 package viz
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -35,14 +36,35 @@ func fitzHughNagumo(n int, h, noise float64, seed uint64) (t []float64, paths [2
 	return t, paths, det
 }
 
-func ensemble(n int) Ensemble {
+// ensemble returns a panel for each component with n paths as one translucent line, or a band
+// around the path without noise, and an accurate solution.
+func ensemble(n int, band bool) Figure {
 	t, paths, det := fitzHughNagumo(n, 0.1, 0.03, 7)
 	rt, _, ref := fitzHughNagumo(0, 0.002, 0, 7)
-	e := Ensemble{Label: "t (ms)", T: t, ReferenceT: rt}
+	return panelsOf(t, paths, det, band, func(k int) []Layer { return []Layer{Line{Name: "reference", X: rt, Y: ref[k], Color: Black}} })
+}
+
+func panelsOf(t []float64, paths [2][][]float64, det [2][]float64, band bool, more func(k int) []Layer) (f Figure) {
 	for k, name := range []string{"V (mV)", "R (mV)"} {
-		e.Components = append(e.Components, Component{Name: name, Paths: paths[k], Reference: ref[k], Deterministic: det[k]})
+		p := Panel{X: Axis{Label: "t (ms)", Min: t[0], Max: t[len(t)-1]}, Y: Axis{Label: name}}
+		if band {
+			b := Band{Name: "band", X: t}
+			for _, v := range det[k] {
+				b.Lo, b.Hi = append(b.Lo, v-0.3), append(b.Hi, v+0.3)
+			}
+			p.Layers = append(p.Layers, b)
+		} else {
+			l := Line{Name: fmt.Sprintf("%d paths", len(paths[k])), Color: Blue, Width: 0.8, Opacity: 0.2}
+			for _, y := range paths[k] {
+				l.X, l.Y = append(append(l.X, t...), math.NaN()), append(append(l.Y, y...), math.NaN())
+			}
+			p.Layers = append(p.Layers, l)
+		}
+		p.Layers = append(p.Layers, more(k)...)
+		p.Layers = append(p.Layers, Line{Name: "deterministic", X: t, Y: det[k], Color: Vermillion, Dash: DashDotted})
+		f.Panels = append(f.Panels, p)
 	}
-	return e
+	return f
 }
 
 // gaussian returns n draws from a normal distribution with means mx, my, standard
@@ -62,12 +84,12 @@ var steps = []string{"0.005", "0.01", "0.02", "0.05"}
 func posterior() Figure {
 	f := Figure{Title: "Posterior of (θ₂, θ₃)", Columns: 2}
 	for k, title := range []string{"Deterministic backward Euler", "Probabilistic backward Euler", "Deterministic forward Euler", "Probabilistic forward Euler"} {
-		var ds []Draws
+		var ds []Points
 		for i, h := range steps {
 			s := float64(i) * (1 - 2*float64(k/2))
 			w := 1 + float64(k%2)*float64(i)
 			x, y := gaussian(1000, 0.2+0.03*s, 3+0.05*s, 0.04*w, 0.03*w, 0.5, uint64(10*k+i))
-			ds = append(ds, Draws{Name: "h = " + h, X: x, Y: y})
+			ds = append(ds, Points{Name: "h = " + h, X: x, Y: y})
 		}
 		p, err := Contours(Axis{Label: "θ₂"}, Axis{Label: "θ₃"}, []float64{0.2, 3}, ds...)
 		if err != nil {
@@ -110,14 +132,15 @@ func curves() Figure {
 // medley holds what the other constructors do not: error bars, a trace, a
 // histogram, marginals, ellipses along a limit cycle.
 func medley() Figure {
-	e := ensemble(50)
-	bands := Bands(e).Panels[0]
+	e := ensemble(50, true)
+	det, ref := e.Panels[0].Layers[2].(Line), [2]Line{e.Panels[0].Layers[1].(Line), e.Panels[1].Layers[1].(Line)}
+	bands := e.Panels[0]
 	bands.Title = "Predictive bands and data"
 	rng := rand.New(rand.NewPCG(3, 3))
 	d := Points{Name: "observations", Color: Black, Marker: Ring}
 	for t := 10; t <= 200; t += 10 {
-		d.X = append(d.X, e.T[t])
-		d.Y = append(d.Y, e.Components[0].Reference[50*t]+0.1*rng.NormFloat64())
+		d.X = append(d.X, det.X[t])
+		d.Y = append(d.Y, ref[0].Y[50*t]+0.1*rng.NormFloat64())
 		d.Err = append(d.Err, 0.2)
 	}
 	bands.Layers = append(bands.Layers, d)
@@ -138,7 +161,7 @@ func medley() Figure {
 
 	a, _ := gaussian(500, 0.2, 0, 0.05, 1, 0, 8)
 	b, _ := gaussian(500, 0.25, 0, 0.1, 1, 0, 9)
-	marg, err := Marginal(Axis{Label: "θ₁"}, []float64{0.2}, Draws{Name: "AM0", X: a}, Draws{Name: "AB1", X: b})
+	marg, err := Densities(Axis{Label: "θ₁"}, []float64{0.2}, Points{Name: "AM0", X: a}, Points{Name: "AB1", X: b})
 	if err != nil {
 		panic(err)
 	}
@@ -146,13 +169,13 @@ func medley() Figure {
 	marg.Layers = append([]Layer{Histogram("AB1 draws", b, 0)}, marg.Layers...)
 
 	cycle := Panel{Title: "Limit cycle", X: Axis{Label: "V (mV)"}, Y: Axis{Label: "R (mV)"}}
-	cycle.Layers = append(cycle.Layers, Line{Name: "mean path", X: e.Components[0].Reference, Y: e.Components[1].Reference, Color: Grey, Width: 1})
+	cycle.Layers = append(cycle.Layers, Line{Name: "mean path", X: ref[0].Y, Y: ref[1].Y, Color: Grey, Width: 1})
 	ell := Line{Name: "covariances", Color: Vermillion, Width: 1.2}
 	for i := 0; i < 100; i += 6 {
 		for k := 0.0; k <= 40; k++ {
 			s, c := math.Sincos(2 * math.Pi * k / 40)
-			ell.X = append(ell.X, e.Components[0].Reference[50*i]+0.2*c)
-			ell.Y = append(ell.Y, e.Components[1].Reference[50*i]+0.1*s+0.05*c)
+			ell.X = append(ell.X, ref[0].Y[50*i]+0.2*c)
+			ell.Y = append(ell.Y, ref[1].Y[50*i]+0.1*s+0.05*c)
 		}
 		ell.X, ell.Y = append(ell.X, math.NaN()), append(ell.Y, math.NaN())
 	}
@@ -167,11 +190,7 @@ func frames() Frames {
 	f := Frames{Label: "h", Show: 1}
 	for _, h := range []float64{0.05, 0.1, 0.2} {
 		t, paths, det := fitzHughNagumo(60, h, 0.3*h, 11)
-		e := Ensemble{Label: "t (ms)", T: t}
-		for k, name := range []string{"V (mV)", "R (mV)"} {
-			e.Components = append(e.Components, Component{Name: name, Paths: paths[k], Deterministic: det[k]})
-		}
-		g := Bands(e)
+		g := panelsOf(t, paths, det, true, func(int) []Layer { return nil })
 		g.Title = "Backward Euler"
 		f.Figures = append(f.Figures, g)
 		f.Names = append(f.Names, num(h))

@@ -108,7 +108,7 @@ func TestKDEErrors(t *testing.T) {
 		if _, err := kde2(tt.x, tt.y, 0, 0); err == nil {
 			t.Errorf("no error for %v, %v", tt.x, tt.y)
 		}
-		if _, err := Contours(Axis{}, Axis{}, nil, Draws{Name: "a", X: tt.x, Y: tt.y}); err == nil {
+		if _, err := Contours(Axis{}, Axis{}, nil, Points{Name: "a", X: tt.x, Y: tt.y}); err == nil {
 			t.Errorf("no error for %v, %v", tt.x, tt.y)
 		}
 	}
@@ -116,7 +116,7 @@ func TestKDEErrors(t *testing.T) {
 		if _, _, err := kde1(x, 0, 0); err == nil {
 			t.Errorf("no error for %v", x)
 		}
-		if _, err := Marginal(Axis{}, nil, Draws{Name: "a", X: x}); err == nil {
+		if _, err := Densities(Axis{}, nil, Points{Name: "a", X: x}); err == nil {
 			t.Errorf("no error for %v", x)
 		}
 	}

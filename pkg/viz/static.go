@@ -104,7 +104,7 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 		// The colour of a very thin sample could not be seen.
 		c.StrokeLine2(stroke(clr, max(k.width, 1.5), k.dash), at.X, at.Y, at.X+w, at.Y)
 	}
-	if k.marker != NoMarker {
+	if k.marker != noMarker {
 		c.DrawGlyphNoClip(glyph(k.marker, clr, 7), vg.Point{X: at.X + w/2, Y: at.Y})
 	}
 }
@@ -345,7 +345,7 @@ func (ls layers) line(c *draw.Canvas, k look, x, y []float64, at func(x, y float
 		default:
 			c.StrokeLines(sty, c.ClipLinesXY(pts)...)
 		}
-		if k.marker != NoMarker {
+		if k.marker != noMarker {
 			g := glyph(k.marker, k.color, 7)
 			for _, pt := range pts {
 				c.DrawGlyph(g, pt)

@@ -19,8 +19,8 @@ var gallery = []struct {
 	name string
 	g    Graphic
 }{
-	{"paths", Paths(ensemble(10))},
-	{"bands", Bands(ensemble(10))},
+	{"paths", ensemble(10, false)},
+	{"bands", ensemble(10, true)},
 	{"posterior", posterior()},
 	{"curves", curves()},
 	{"medley", medley()},
@@ -140,11 +140,11 @@ func TestPixels(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		a := Axis{Label: "a", Min: 0.5, Max: 200, Log: log}
 		f := Figure{Panels: []Panel{{Title: "Pixels", X: a, Y: a, Layers: []Layer{
-			Band{Name: "band", X: x, Lo: flat(100), Hi: flat(150), Color: Green, Opacity: 1},
+			Band{Name: "band", X: x, Lo: flat(100), Hi: flat(150), Color: Palette[2], Opacity: 1},
 			Line{Name: "line", X: x, Y: flat(60), Color: Blue, Width: 6},
 			Points{Name: "points", X: []float64{5, nan, 70, 500}, Y: []float64{30, 30, 30, 30}, Color: Vermillion, Size: 12, Err: []float64{1, 1, 15, 1}},
-			Guide{Name: "rule", At: 170, Color: Purple, Width: 4},
-			Guide{Name: "level", At: 180, Horizontal: true, Color: Orange, Width: 4},
+			Guide{Name: "rule", At: 170, Color: Palette[3], Width: 4},
+			Guide{Name: "level", At: 180, Horizontal: true, Color: Palette[4], Width: 4},
 		}}}, Width: 600, Height: 500}
 		img := render(t, f)
 		p := mustPages(t, f)[0]
@@ -165,14 +165,14 @@ func TestPixels(t *testing.T) {
 			x, y float64
 			want color.NRGBA
 		}{
-			{"band", 3, 120, Green},
-			{"band after the gap", 60, 120, Green},
+			{"band", 3, 120, Palette[2]},
+			{"band after the gap", 60, 120, Palette[2]},
 			{"line", 3, 60, Blue},
 			{"line after the gap", 60, 60, Blue},
 			{"point", 5, 30, Vermillion},
 			{"point", 70, 30, Vermillion},
-			{"vertical rule", 170, 20, Purple},
-			{"horizontal rule", 3, 180, Orange},
+			{"vertical rule", 170, 20, Palette[3]},
+			{"horizontal rule", 3, 180, Palette[4]},
 		} {
 			if got := at(tt.x, tt.y); got != tt.want {
 				t.Errorf("log %v: %s at (%v, %v) has colour %v, want %v", log, tt.name, tt.x, tt.y, got, tt.want)
@@ -183,7 +183,7 @@ func TestPixels(t *testing.T) {
 			x, y float64
 			not  color.NRGBA
 		}{
-			{"gap of the band", 21, 120, Green},
+			{"gap of the band", 21, 120, Palette[2]},
 			{"gap of the line", 21, 60, Blue},
 			{"below the line", 3, 45, Blue},
 		} {
@@ -200,9 +200,9 @@ func TestClip(t *testing.T) {
 	x := []float64{-1, 0.5, 2}
 	f := Figure{Panels: []Panel{{X: a, Y: a, Layers: []Layer{
 		Line{X: x, Y: []float64{-3, 0.5, 1e9}, Color: Blue, Width: 1, Marker: Disc},
-		Band{X: x, Lo: []float64{-2, -1, -2}, Hi: []float64{0.5, 3, 0.2}, Color: Green},
+		Band{X: x, Lo: []float64{-2, -1, -2}, Hi: []float64{0.5, 3, 0.2}, Color: Palette[2]},
 		Points{X: x, Y: x, Err: []float64{3, 3, 3}, Color: Vermillion},
-		Guide{At: 5, Color: Purple}, Guide{At: -5, Horizontal: true, Color: Purple},
+		Guide{At: 5, Color: Palette[3]}, Guide{At: -5, Horizontal: true, Color: Palette[3]},
 	}}}, Width: 400, Height: 300}
 	img := render(t, f)
 	b := mustPages(t, f)[0].frames[0]
@@ -233,7 +233,7 @@ func TestBlankPanels(t *testing.T) {
 }
 
 func BenchmarkPNG(b *testing.B) {
-	f := Paths(ensemble(500))
+	f := ensemble(500, false)
 	for b.Loop() {
 		if _, err := PNG(f); err != nil {
 			b.Fatal(err)

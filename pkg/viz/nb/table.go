@@ -34,7 +34,7 @@ func Table(header []string, rows ...[]any) {
 	}
 	pause()
 	send(bundle{
-		protocol.MIMETextHTML: viz.Table(header, cells, func(_, j int) string {
+		protocol.MIMETextHTML: viz.HTMLTable(header, cells, func(_, j int) string {
 			if right[j] {
 				return `style="text-align:right"`
 			}

@@ -4,9 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -68,23 +66,6 @@ func TestRanks(t *testing.T) {
 		if !math.IsNaN(h) && h != want {
 			t.Errorf("corner %d of the bars of the lower chain is at %g, want %g", i, h, want)
 		}
-	}
-}
-
-func TestFromEnsemble(t *testing.T) {
-	p := &probode.Problem{Name: "p", X0: []float64{1, 2}, States: []string{"u (m)", "v"}, TimeUnit: "s"}
-	e := &probode.Ensemble{Problem: p, T: []float64{0, 1}, Mean: [][]float64{{1, 2}, {3, 4}}, SD: [][]float64{{0, .1}, {0, .2}},
-		Deterministic: [][]float64{{1, 2}, {3, 4}}, Paths: [][]float64{{1, 3, 2, 4}, nil}}
-	got := FromEnsemble(e, &reference.Solution{Times: []float64{0, .5, 1}, X: []float64{1, 3, 1.5, 3.5, 2, 4}})
-	if got.Label != "t (s)" || len(got.Components) != 2 {
-		t.Fatalf("%+v", got)
-	}
-	v := got.Components[1]
-	if v.Name != "v" || len(v.Paths) != 1 || v.Paths[0][1] != 4 || v.Reference[1] != 3.5 || v.SD[1] != .2 {
-		t.Errorf("second component: %+v", v)
-	}
-	if _, err := viz.PNG(viz.Bands(got)); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -2,64 +2,87 @@ package plots
 
 import (
 	"fmt"
+	"image/color"
+	"math"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/reference"
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Paths draws every path of an ensemble that was kept (probode.Settings.KeepPaths), in
-// one panel for each of the given components, which are counted from 0. If none is
-// given, it draws all components. The reference may be nil.
+// Paths draws every path of an ensemble that was kept (probode.Settings.KeepPaths) as a thin
+// translucent line, the classical solution and the reference, which may be nil. There is a
+// panel for each of the given components, which count from 0, or for all if none is given.
 func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
-	return viz.Paths(chosen(FromEnsemble(e, ref), components))
-}
-
-// Bands draws the mean of an ensemble with bands of one, two and three standard
-// deviations, as Paths does paths.
-func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
-	return viz.Bands(chosen(FromEnsemble(e, ref), components))
-}
-
-func chosen(e viz.Ensemble, components []int) viz.Ensemble {
-	if components == nil {
-		return e
-	}
-	all := e.Components
-	e.Components = nil
-	for _, k := range components {
-		if k < 0 || k >= len(all) {
-			panic(fmt.Sprintf("plots: component %d does not exist: want one below %d", k, len(all)))
-		}
-		e.Components = append(e.Components, all[k])
-	}
-	return e
-}
-
-// FromEnsemble converts an ensemble for [viz.Bands] and [viz.Paths], with the names and
-// the unit of time of its problem. The reference may be nil.
-func FromEnsemble(e *probode.Ensemble, reference *reference.Solution) viz.Ensemble {
-	out := viz.Ensemble{Label: "t", T: e.T}
-	if u := e.Problem.TimeUnit; u != "" {
-		out.Label = fmt.Sprintf("t (%s)", u)
-	}
-	d := e.Problem.Dim()
-	if reference != nil {
-		out.ReferenceT = reference.Times
-	}
-	for k := range d {
-		c := viz.Component{Name: e.Problem.StateName(k), Mean: e.Mean[k], SD: e.SD[k], Deterministic: e.Deterministic[k]}
+	return panels(e, ref, components, func(k int) []viz.Layer {
+		d, n := e.Problem.Dim(), 0
+		l := viz.Line{Color: viz.Blue, Width: 0.8}
 		for _, path := range e.Paths {
 			if path != nil { // nil: the path failed
-				c.Paths = append(c.Paths, column(path, k, d))
+				n++
+				l.X, l.Y = append(append(l.X, e.T...), math.NaN()), append(append(l.Y, column(path, k, d)...), math.NaN())
 			}
 		}
-		if reference != nil {
-			c.Reference = column(reference.X, k, d)
+		if n == 0 {
+			return nil
 		}
-		out.Components = append(out.Components, c)
+		l.Name = fmt.Sprintf("%d paths", n)
+		// About as dark in all for any number of paths, but never too faint to see one.
+		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
+		return []viz.Layer{l}
+	})
+}
+
+// shades are the colours of the bands of 1, 2 and 3 standard deviations.
+var shades = [3]color.NRGBA{{0x7f, 0xb4, 0xdb, 0xff}, {0xb0, 0xd2, 0xea, 0xff}, {0xdb, 0xea, 0xf6, 0xff}}
+
+// Bands draws the mean of an ensemble with bands of one, two and three standard
+// deviations, the classical solution and the reference, in panels like those of Paths.
+func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.Figure {
+	return panels(e, ref, components, func(k int) []viz.Layer {
+		mean, sd := e.Mean[k], e.SD[k]
+		var ls []viz.Layer
+		// One over the other, so that the bands darken inwards.
+		for s := 3; s >= 1; s-- {
+			lo, hi := make([]float64, len(mean)), make([]float64, len(mean))
+			for i, m := range mean {
+				lo[i], hi[i] = m-float64(s)*sd[i], m+float64(s)*sd[i]
+			}
+			ls = append(ls, viz.Band{Name: fmt.Sprintf("± %dσ", s), X: e.T, Lo: lo, Hi: hi, Color: shades[s-1], Opacity: 1})
+		}
+		return append(ls, viz.Line{Name: "mean", X: e.T, Y: mean, Color: viz.Blue, Dash: viz.Dashed})
+	})
+}
+
+// panels makes a panel for each component: the layers of body, and what all panels have in
+// common.
+func panels(e *probode.Ensemble, ref *reference.Solution, components []int, body func(k int) []viz.Layer) viz.Figure {
+	d := e.Problem.Dim()
+	x := viz.Axis{Label: "t"}
+	if u := e.Problem.TimeUnit; u != "" {
+		x.Label = fmt.Sprintf("t (%s)", u)
 	}
-	return out
+	if n := len(e.T); n > 1 {
+		x.Min, x.Max = e.T[0], e.T[n-1]
+	}
+	if components == nil {
+		for k := range d {
+			components = append(components, k)
+		}
+	}
+	var f viz.Figure
+	for _, k := range components {
+		if k < 0 || k >= d {
+			panic(fmt.Sprintf("plots: component %d of an ensemble: want a number from 0 to %d", k, d-1))
+		}
+		p := viz.Panel{X: x, Y: viz.Axis{Label: e.Problem.StateName(k)}, Layers: body(k)}
+		if ref != nil {
+			p.Layers = append(p.Layers, viz.Line{Name: "reference", X: ref.Times, Y: column(ref.X, k, d), Color: viz.Black, Width: 1.4})
+		}
+		p.Layers = append(p.Layers, viz.Line{Name: "deterministic", X: e.T, Y: e.Deterministic[k], Color: viz.Vermillion, Width: 1.8, Dash: viz.DashDotted})
+		f.Panels = append(f.Panels, p)
+	}
+	return f
 }
 
 // column returns component k of rows of d components.

@@ -40,7 +40,7 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 			}
 			var p viz.Panel
 			if col == row {
-				p, err = viz.Marginal(axes[col], t, groups...)
+				p, err = viz.Densities(axes[col], t, groups...)
 			} else {
 				for r := range groups {
 					groups[r].Y = samples[row][r].X
@@ -80,7 +80,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 		if truth != nil {
 			t = truth[i : i+1]
 		}
-		p, err := viz.Marginal(viz.Axis{Label: runs[0].Names[i]}, t, s...)
+		p, err := viz.Densities(viz.Axis{Label: runs[0].Names[i]}, t, s...)
 		if err != nil {
 			return f, err
 		}
@@ -98,8 +98,8 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 		if i >= len(run.Names) || run.Names[i] != q.Name {
 			return f, fmt.Errorf("plots: parameter %d of the run is not %s: want a run of this model", i+1, q.Name)
 		}
-		draws := viz.Draws{Name: "posterior", X: slices.Concat(run.Parameter(i)...)}
-		panel, err := viz.Marginal(viz.Axis{Label: q.Name}, nil, draws)
+		draws := viz.Points{Name: "posterior", X: slices.Concat(run.Parameter(i)...)}
+		panel, err := viz.Densities(viz.Axis{Label: q.Name}, nil, draws)
 		if err != nil {
 			return f, err
 		}
@@ -124,7 +124,7 @@ func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 }
 
 // pooled returns, for each parameter, the draws of each run.
-func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Draws, error) {
+func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Points, error) {
 	if len(names) != len(runs) || len(runs) == 0 {
 		panic(fmt.Sprintf("plots: %d names of %d runs", len(names), len(runs)))
 	}
@@ -132,13 +132,13 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Draws
 	if truth != nil && len(truth) != len(params) {
 		panic(fmt.Sprintf("plots: %d true values of %d parameters", len(truth), len(params)))
 	}
-	out := make([][]viz.Draws, len(params))
+	out := make([][]viz.Points, len(params))
 	for r, c := range runs {
 		if !slices.Equal(c.Names, params) {
 			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v as the first", names[r], c.Names, params)
 		}
 		for i := range params {
-			out[i] = append(out[i], viz.Draws{Name: names[r], X: slices.Concat(c.Parameter(i)...)})
+			out[i] = append(out[i], viz.Points{Name: names[r], X: slices.Concat(c.Parameter(i)...)})
 		}
 	}
 	return out, nil
@@ -146,7 +146,7 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Draws
 
 // covering returns an axis that holds all but the outermost thousandth of the draws
 // on either side, with a margin, and the true value.
-func covering(name string, samples []viz.Draws, truth []float64, i int) viz.Axis {
+func covering(name string, samples []viz.Points, truth []float64, i int) viz.Axis {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, s := range samples {
 		x := slices.Sorted(slices.Values(s.X))

@@ -23,9 +23,9 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 		}
 		p := viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{
 			viz.Band{Name: "90 % of new observations", X: q.T, Lo: q.Quantiles(k, 0.05), Hi: q.Quantiles(k, 0.95),
-				Color: viz.SkyBlue, Opacity: 0.3},
+				Color: viz.Palette[5], Opacity: 0.3},
 			viz.Band{Name: "50 %", X: q.T, Lo: q.Quantiles(k, 0.25), Hi: q.Quantiles(k, 0.75),
-				Color: viz.SkyBlue, Opacity: 0.6},
+				Color: viz.Palette[5], Opacity: 0.6},
 			viz.Line{Name: "median", X: q.T, Y: q.Quantiles(k, 0.5), Color: viz.Blue, Dash: viz.Dashed},
 		}}
 		if data != nil {

@@ -52,7 +52,7 @@ func (p *Page) Table(attributes string, header []string, rows [][]string) {
 			}
 		}
 	}
-	fmt.Fprintf(p, "<div %s>%s</div>\n", attributes, viz.Table(header, shown, func(i, j int) string {
+	fmt.Fprintf(p, "<div %s>%s</div>\n", attributes, viz.HTMLTable(header, shown, func(i, j int) string {
 		if i < 0 || rows[i][j] == "" {
 			return ""
 		}
