@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -37,9 +38,9 @@ const (
 	capDraws  = 60 * keptDraws // draws kept of a pcn chain with 600 000 iterations
 )
 
-var schemes = []bayes.Sampler{bayes.Deterministic{Proposal: proposal}, bayes.RedrawOnAccept{Proposal: proposal}, bayes.PCNWithinGibbs{Proposal: proposal}}
+var schemes = []sample.Sampler{sample.Deterministic{Proposal: proposal}, sample.RedrawOnAccept{Proposal: proposal}, sample.PCNWithinGibbs{Proposal: proposal}}
 
-func (s *study) fig2Settings(scheme bayes.Sampler) mcmc.Settings {
+func (s *study) fig2Settings(scheme sample.Sampler) mcmc.Settings {
 	set := mcmc.Settings{
 		Draws: keptDraws, BurnIn: 1000, Thin: thin, Chains: 4, Seed: s.seed, Workers: s.workers,
 		Start: func(_ int, rng *rand.Rand) []float64 {
@@ -50,7 +51,7 @@ func (s *study) fig2Settings(scheme bayes.Sampler) mcmc.Settings {
 		set.Draws = 250
 	}
 	set.Draws = max(set.Draws, (s.iterations+thin-1)/thin)
-	if scheme.Target().Distribution == bayes.Joint && !s.quick {
+	if scheme.Target().Distribution == sample.Joint && !s.quick {
 		set.MinESS, set.MaxDraws = wantedESS, max(capDraws, set.Draws)
 	}
 	return set
@@ -82,7 +83,7 @@ func computeFig2(ctx context.Context, s *study) error {
 		for _, scheme := range schemes {
 			for _, h := range steps {
 				set := s.fig2Settings(scheme)
-				c, err := bayes.Sample(ctx, s.posterior(m.m, h), scheme, set)
+				c, err := sample.Run(ctx, s.posterior(m.m, h), scheme, set)
 				if err != nil {
 					return err
 				}
@@ -115,12 +116,12 @@ func computeFig2(ctx context.Context, s *study) error {
 		for _, v := range proposal.Scale {
 			fixed.Scale = append(fixed.Scale, v*scale)
 		}
-		for _, scheme := range []bayes.Sampler{bayes.RedrawOnAccept{Proposal: fixed}, bayes.PCNWithinGibbs{Proposal: fixed}} {
-			set := s.fig2Settings(bayes.RedrawOnAccept{})
+		for _, scheme := range []sample.Sampler{sample.RedrawOnAccept{Proposal: fixed}, sample.PCNWithinGibbs{Proposal: fixed}} {
+			set := s.fig2Settings(sample.RedrawOnAccept{})
 			if !s.quick {
 				set.Draws *= 10 // short steps explore slowly
 			}
-			c, err := bayes.Sample(ctx, s.posterior(backwardEuler, 0.05), scheme, set)
+			c, err := sample.Run(ctx, s.posterior(backwardEuler, 0.05), scheme, set)
 			if err != nil {
 				return err
 			}

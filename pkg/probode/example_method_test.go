@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -120,7 +121,7 @@ func ExampleMethod_inference() {
 		},
 		Setup: probode.Setup{Method: Verlet{}, Mesh: probode.Uniform(0.1), Alpha: 1},
 	}
-	chains, err := bayes.Sample(ctx, post, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 500, Chains: 2, Seed: 1})
+	chains, err := sample.Run(ctx, post, sample.PCNWithinGibbs{}, mcmc.Settings{Draws: 500, Chains: 2, Seed: 1})
 	if err != nil {
 		panic(err)
 	}

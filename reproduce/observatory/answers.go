@@ -10,6 +10,8 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -117,12 +119,12 @@ func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[a
 func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posterior, *mcmc.Chains, error) {
 	p, err := q.model(ctx, o.seed)
 	if err == nil {
-		p.Modes, err = p.FindModes(ctx, bayes.ModeSearch{Seed: o.seed})
+		p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: o.seed})
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	chains, err := bayes.Sample(ctx, p, bayes.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1})
+	chains, err := sample.Run(ctx, p, sample.Deterministic{}, mcmc.Settings{Draws: 4 * o.draws, Seed: o.seed + 1, Workers: 1})
 	return p, chains, err
 }
 
@@ -133,7 +135,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	begin := time.Now()
 	if r.noise != nil {
 		p.Scaling = r.noise.scaling
-		q, cal, err := p.Calibrated(ctx, calibrate.Settings{Criterion: r.noise.rule, Paths: 200, Seed: o.seed, Workers: 1})
+		q, cal, err := modes.Calibrate(ctx, &p, calibrate.Settings{Criterion: r.noise.rule, Paths: 200, Seed: o.seed, Workers: 1})
 		if err != nil {
 			return err
 		}
@@ -144,7 +146,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 		calibrating -= p.Modes.Seconds // counted by Measure
 	}
 	sampler := r.sampler(&p, fine)
-	got, err := bayes.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
+	got, err := sample.Measure(ctx, &p, sampler, mcmc.Settings{Draws: o.draws, Seed: o.seed + 2, Workers: 1})
 	if err != nil {
 		return err
 	}

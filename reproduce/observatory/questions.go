@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -143,25 +144,25 @@ type remedy struct {
 	name  string
 	noise *rule // the rule that chooses α; nil for no noise
 	// sampler returns the sampler, and may change the model; fine is the accurate model.
-	sampler func(p, fine *bayes.Posterior) bayes.Sampler
+	sampler func(p, fine *bayes.Posterior) sample.Sampler
 }
 
 // always returns the same sampler for every model.
-func always(s bayes.Sampler) func(p, fine *bayes.Posterior) bayes.Sampler {
-	return func(_, _ *bayes.Posterior) bayes.Sampler { return s }
+func always(s sample.Sampler) func(p, fine *bayes.Posterior) sample.Sampler {
+	return func(_, _ *bayes.Posterior) sample.Sampler { return s }
 }
 
 var remedies = []remedy{
-	{name: "ignore the error", sampler: always(bayes.Deterministic{})},
-	{name: "noise, paper's rule", noise: ruleNamed(asInPaper), sampler: always(bayes.PCNWithinGibbs{})},
-	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: always(bayes.RedrawOnAccept{})},
-	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(bayes.PCNWithinGibbs{})},
-	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(bayes.PCNWithinGibbs{})},
-	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) bayes.Sampler {
-		return bayes.Reweighted{Accurate: fine.Setup, Workers: 1}
+	{name: "ignore the error", sampler: always(sample.Deterministic{})},
+	{name: "noise, paper's rule", noise: ruleNamed(asInPaper), sampler: always(sample.PCNWithinGibbs{})},
+	{name: "noise, paper's rule and sampler", noise: ruleNamed(asInPaper), sampler: always(sample.RedrawOnAccept{})},
+	{name: "noise, log score", noise: ruleNamed("log"), sampler: always(sample.PCNWithinGibbs{})},
+	{name: "noise, log score, local", noise: ruleNamed(recommended), sampler: always(sample.PCNWithinGibbs{})},
+	{name: "reweighting", sampler: func(_, fine *bayes.Posterior) sample.Sampler {
+		return sample.Reweighted{Accurate: fine.Setup, Workers: 1}
 	}},
-	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) bayes.Sampler {
-		d := bayes.DelayedAcceptance{First: p.Setup}
+	{name: "delayed acceptance", sampler: func(p, fine *bayes.Posterior) sample.Sampler {
+		d := sample.DelayedAcceptance{First: p.Setup}
 		p.Method, p.Mesh = fine.Method, probode.Uniform(fine.StepSize())
 		return d
 	}},

@@ -40,7 +40,7 @@ func (s *Surface) along(x []float64) bool {
 		}
 	}
 	at := 0 // of expected values
-	for i, r := range s.e.runs {
+	for i, r := range s.e.parts {
 		p, c := &s.parts[i], len(r.errors)
 		w := len(p.cols)
 		if p.jac == nil {
@@ -108,7 +108,7 @@ func (s *Surface) lend(dst, directions []float64) bool {
 // Experiment.ObserveSlopes or central differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
 // an accurate solver, nor for steps that are chosen again at every θ and are not held.
 func (e *Density) along(dst, theta, dtheta []float64) bool {
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {
 			return false
 		}
@@ -122,10 +122,10 @@ func (e *Density) along(dst, theta, dtheta []float64) bool {
 // tangents sets err, as evaluate does. A direction counts as much work as a solution; one
 // in which no element of the θ of a problem moves costs nothing there.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
-	e.at = e.runs[0]
+	e.at = e.parts[0]
 	defer e.recovered(theta)
 	p := len(theta)
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		e.at = r
 		e.bind(r, theta)
 		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
@@ -178,7 +178,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 
 // slope writes the derivative of what is expected of a row along (dx, dtheta), with
 // the given stride.
-func (r *run) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
+func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
 	c := len(r.errors)
 	if r.x.Observe == nil {

@@ -1,6 +1,7 @@
 package bayes_test
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -28,15 +29,15 @@ func TestDerivativesAlongThePath(t *testing.T) {
 		p := c.Posterior()
 		q := *p
 		q.Method, q.Mesh = dp, probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1e-4}}
-		fixed, err := bayes.NewDensity(p)
+		fixed, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		adaptive, err := bayes.NewDensity(&q)
+		adaptive, err := bayes.NewDensity(context.Background(), &q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		accurate, err := bayes.NewDensity(p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
+		accurate, err := bayes.NewDensity(context.Background(), p.SolvedBy(probode.Setup{Mesh: reference.Accurate{}}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
-	e, err := newDensity(ctx, p)
+	e, err := NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +47,14 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 	seed := s.Seed
 	out := &NoiseScale{}
 	var sum, square float64
-	for i, r := range e.runs {
+	for i, r := range e.parts {
 		e.bind(r, theta)
 		if r.grid == nil {
-			return nil, fmt.Errorf("bayes: %s: α for %v, which has no grid to add noise on: want Uniform or Frozen steps", r.x.title(i), p.Mesh)
+			return nil, fmt.Errorf("bayes: %s: α for %v, which has no grid to add noise on: want Uniform or Frozen steps", r.x.Title(i), p.Mesh)
 		}
 		solver := r.grid.Solver()
 		if s.Scaling != probode.ScaleDefault && s.Scaling != solver.Scaling() {
-			return nil, fmt.Errorf("bayes: %s: α for %v, in a model with %v: want the same, in Posterior.Scaling", r.x.title(i), s.Scaling, solver.Scaling())
+			return nil, fmt.Errorf("bayes: %s: α for %v, in a model with %v: want the same, in Posterior.Scaling", r.x.Title(i), s.Scaling, solver.Scaling())
 		}
 		set := s
 		set.Mesh, set.Theta, set.Scaling = solver.Grid(), slices.Clone(r.theta), solver.Scaling()
@@ -63,11 +63,11 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		}
 		c, err := calibrate.Run(ctx, r.x.Problem, p.Method, set)
 		if err != nil {
-			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.title(i), p.format(theta), err)
+			return nil, fmt.Errorf("bayes: %s: α at %s: %w", r.x.Title(i), p.Format(theta), err)
 		}
 		for _, w := range c.Warnings {
-			if len(e.runs) > 1 {
-				w = r.x.title(i) + ": " + w
+			if len(e.parts) > 1 {
+				w = r.x.Title(i) + ": " + w
 			}
 			out.Warnings = append(out.Warnings, w)
 		}
@@ -75,34 +75,8 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		sum += math.Log(c.Alpha)
 		square += (c.SE / c.Alpha) * (c.SE / c.Alpha)
 	}
-	n := float64(len(e.runs))
+	n := float64(len(e.parts))
 	out.Alpha = math.Exp(sum / n)
 	out.SE = out.Alpha * math.Sqrt(square) / n
 	return out, nil
-}
-
-// Calibrated returns p with its Alpha known, as calibrated at the mode of the
-// deterministic posterior, and with its Modes, which are looked for if p has none.
-// For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
-// equal steps and no GridAt.
-func (p *Posterior) Calibrated(ctx context.Context, s calibrate.Settings) (*Posterior, *NoiseScale, error) {
-	if p == nil {
-		return nil, nil, errors.New("bayes: the Posterior is nil")
-	}
-	q := *p
-	var err error
-	if q.Modes == nil {
-		if q.Modes, err = p.FindModes(ctx, ModeSearch{Seed: s.Seed, Workers: s.Workers}); err != nil {
-			return nil, nil, err
-		}
-	}
-	if q.Scaling == probode.ScaleLocal && q.StepSize() > 0 && q.GridAt == nil {
-		q.GridAt = slices.Clone(q.Modes.Modes[0].Theta)
-	}
-	c, err := CalibrateAlpha(ctx, &q, q.Modes.Modes[0].Theta, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	q.Alpha = c.Alpha
-	return &q, c, nil
 }

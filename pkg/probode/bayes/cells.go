@@ -28,7 +28,7 @@ type cell struct {
 }
 
 // cells lays out those of a run.
-func (r *run) cells() []cell {
+func (r *Part) cells() []cell {
 	var out []cell
 	at := 0
 	closed := make([]Informer, len(r.errors))
@@ -59,7 +59,7 @@ func (r *run) cells() []cell {
 // information sets score and information of the cells of a part, the information as
 // the mean of the squared gradient over data that the distributions draw where it is
 // not in closed form.
-func (s *Surface) information(p *part, r *run, rng *rand.Rand) {
+func (s *Surface) information(p *part, r *Part, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
 		for k, y := range row {
@@ -306,7 +306,7 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	copy(s.e.fit, expected)
 	rng := probode.Stream(0x73636f7265)
 	var out []Datum
-	for i, r := range s.e.runs {
+	for i, r := range s.e.parts {
 		s.e.bind(r, theta)
 		p := part{cells: r.cells()}
 		s.information(&p, r, rng)
@@ -317,9 +317,9 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 
 // data appends the data of part i to out; jac may be nil.
 func (s *Surface) data(out []Datum, i int, cells []cell, jac []float64) []Datum {
-	r, cols := s.e.runs[i], s.parts[i].cols
+	r, cols := s.e.parts[i], s.parts[i].cols
 	first := 0 // of the expected values of a row
-	for _, before := range s.e.runs[:i] {
+	for _, before := range s.e.parts[:i] {
 		first += len(before.fit)
 	}
 	for n, row := range r.x.Data.Y {

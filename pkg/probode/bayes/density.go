@@ -21,12 +21,13 @@ type Density struct {
 	p          *Posterior
 	transforms []transform
 	alpha      int // index of the parameter that is α, −1 if it is known
-	runs       []*run
-	noise      int       // length of ξ, all experiments together
-	theta      []float64 // of LogPosterior
-	fit        []float64 // expected values of the data, by experiment, row and column
+	parts      []*Part
+	others     []*Density // of With
+	noise      int        // length of ξ, all experiments together
+	theta      []float64  // of LogPosterior
+	fit        []float64  // expected values of the data, by experiment, row and column
 	*life
-	at  *run    // that is being evaluated
+	at  *Part   // that is being evaluated
 	ll  float64 // of evaluate
 	err error
 }
@@ -41,8 +42,10 @@ type life struct {
 	work   int             // steps taken
 }
 
-// A run is one experiment in a Density.
-type run struct {
+// A Part is one experiment of a Density.
+type Part struct {
+	e      *Density
+	number int // of the experiment
 	x      *Experiment
 	path   probode.Path
 	held   probode.Path    // that stands in for path; nil as a rule
@@ -55,14 +58,18 @@ type run struct {
 	row0   int             // of the data that is being looked at
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // of observation
+
+	// Of the context that pieces of a solution end with.
+	done    <-chan struct{}
+	release func()
 }
 
 // NewDensity checks p, makes its grids, measures local errors where the Scaling asks
 // for them, and returns its density.
-func NewDensity(p *Posterior) (*Density, error) { return newDensity(context.Background(), p) }
-
-// newDensity is NewDensity for grids that take long to make.
-func newDensity(ctx context.Context, p *Posterior) (*Density, error) {
+func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
+	if ctx == nil {
+		return nil, errors.New("bayes: the context is nil")
+	}
 	if p == nil {
 		return nil, errors.New("bayes: the Posterior is nil")
 	}
@@ -82,11 +89,11 @@ func newDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	}
 	values := 0
 	for i := range p.Experiments {
-		r, err := p.newRun(ctx, &p.Experiments[i])
+		r, err := e.newPart(ctx, i)
 		if err != nil {
-			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].title(i), err)
+			return nil, fmt.Errorf("bayes: %s: %w", p.Experiments[i].Title(i), err)
 		}
-		e.runs = append(e.runs, r)
+		e.parts = append(e.parts, r)
 		e.noise += r.noise
 		values += len(r.x.Data.T) * r.x.Data.columns()
 	}
@@ -97,7 +104,8 @@ func newDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	return e, nil
 }
 
-func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
+func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
+	p, x := e.p, &e.p.Experiments[number]
 	problem := x.Problem
 	if err := problem.Validate(); err != nil {
 		return nil, err
@@ -110,7 +118,7 @@ func (p *Posterior) newRun(ctx context.Context, x *Experiment) (*run, error) {
 		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
-	r := &run{x: x, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
+	r := &Part{e: e, number: number, x: x, noise: path.NoiseLen(), state: make([]float64, len(x.Data.T)*d), theta: slices.Clone(problem.Theta)}
 	r.on(path)
 	for k := range problem.Theta {
 		r.param = append(r.param, p.index(x.param(k)))
@@ -151,7 +159,7 @@ func (p *Posterior) at(x *Experiment) []float64 {
 }
 
 // on has r solved by path from now on.
-func (r *run) on(path probode.Path) {
+func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
 }
@@ -160,15 +168,21 @@ func (r *run) on(path probode.Path) {
 // grids with the same local errors. Its work counts from zero, and no context ends it.
 func (e *Density) Clone() *Density {
 	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
-	for _, r := range e.runs {
-		c.runs = append(c.runs, r.clone())
+	for _, r := range e.parts {
+		c.parts = append(c.parts, r.clone(c))
 	}
 	c.setFit(make([]float64, len(e.fit)))
+	for _, d := range e.others {
+		other := d.Clone()
+		other.life = c.life
+		c.others = append(c.others, other)
+	}
 	return c
 }
 
-func (r *run) clone() *run {
+func (r *Part) clone(e *Density) *Part {
 	c := *r
+	c.e, c.done, c.release = e, nil, nil
 	c.on(r.path.Clone())
 	c.held, c.row0 = nil, 0
 	c.state, c.theta = make([]float64, len(r.state)), slices.Clone(r.theta)
@@ -179,11 +193,10 @@ func (r *run) clone() *run {
 	return &c
 }
 
-// setFit makes fit the place for what is expected of the data. Kernels swap it
-// for another one to keep what belongs to the position of their chain.
+// setFit makes fit the place for what is expected of the data.
 func (e *Density) setFit(fit []float64) {
 	e.fit = fit
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		n := len(r.x.Data.T) * r.x.Data.columns()
 		r.fit, fit = fit[:n:n], fit[n:]
 	}
@@ -227,6 +240,12 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 	return nil
 }
 
+// PriorQuantile returns the quantile of probability prob of the prior of parameter k, on the
+// unconstrained scale.
+func (e *Density) PriorQuantile(k int, prob float64) float64 {
+	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
+}
+
 // LogLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)); what is
 // expected of the data there is in Expected. xi has length NoiseLen; nil is ξ = 0.
 // The error is that of a failed solve, and the log likelihood then −∞.
@@ -241,10 +260,10 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 // evaluate sets ll and err, which as results would have to be allocated to be set
 // where a panic is recovered.
 func (e *Density) evaluate(theta, xi []float64) {
-	e.at = e.runs[0]
+	e.at = e.parts[0]
 	defer e.recovered(theta)
 	var sum float64
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		e.at = r
 		if xi, e.err = e.solve(r, theta, xi); e.err != nil {
 			return
@@ -257,14 +276,14 @@ func (e *Density) evaluate(theta, xi []float64) {
 // again evaluates one experiment, r, with its own part of ξ at the head of xi, and
 // reports whether it has a likelihood there. Without solve it is that of the states
 // that r holds.
-func (e *Density) again(r *run, theta, xi []float64, solve bool) bool {
+func (e *Density) again(r *Part, theta, xi []float64, solve bool) bool {
 	if e.err = e.fault; e.fault == nil {
 		e.evaluateOne(r, theta, xi, solve)
 	}
 	return e.err == nil && !math.IsNaN(e.ll) && !math.IsInf(e.ll, 0)
 }
 
-func (e *Density) evaluateOne(r *run, theta, xi []float64, solve bool) {
+func (e *Density) evaluateOne(r *Part, theta, xi []float64, solve bool) {
 	e.at = r
 	defer e.recovered(theta)
 	if !solve {
@@ -291,7 +310,7 @@ func (e *Density) fail(p *probode.PanicError, where string) {
 }
 
 // describe says where r is in its data.
-func (r *run) describe(theta []float64) string {
+func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
 	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
@@ -304,7 +323,7 @@ func (e *Density) Err() error { return e.fault }
 // Bind makes solves end soon after ctx does, with its error, until release is called.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
-	e.ctx = ctx
+	e.ctx, e.broken = ctx, false
 	e.bound++
 	mine := e.bound
 	return func() {
@@ -314,23 +333,26 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 	}
 }
 
+// Interrupted reports whether a solve has failed since Bind because its context ended.
+func (e *Density) Interrupted() bool { return e.broken }
+
 // With returns the density of the same posterior by another Setup, see
-// Posterior.SolvedBy: a part of e, whose work it does and with whose context it ends.
+// Posterior.SolvedBy. It belongs to e: its work counts as work of e, and its solves end
+// with the same context. It is made once, and clones of e have clones of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
-	d, err := newDensity(e.ctx, e.p.SolvedBy(s))
+	p := e.p.SolvedBy(s)
+	for _, d := range e.others {
+		if d.p.Setup.Equal(p.Setup) {
+			return d, nil
+		}
+	}
+	d, err := NewDensity(e.ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	d.life = e.life
+	e.others = append(e.others, d)
 	return d, nil
-}
-
-// adopt returns a clone of d, which is of the same posterior by another Setup, as a part
-// of e.
-func (e *Density) adopt(d *Density) *Density {
-	c := d.Clone()
-	c.life = e.life
-	return c
 }
 
 // Posterior returns what e is the density of.
@@ -345,11 +367,11 @@ func (e *Density) NoiseLen() int { return e.noise }
 // Work returns the number of steps that solvers have taken.
 func (e *Density) Work() int { return e.work }
 
-// fullSteps returns the number of steps of one solution of all the equations, at
-// GridAt where it depends on θ.
-func (e *Density) fullSteps() int {
+// Steps returns the number of steps of one solution of all the equations, at GridAt where
+// it depends on θ.
+func (e *Density) Steps() int {
 	n := 0
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		if r.grid != nil {
 			n += r.grid.Solver().Steps()
 			continue
@@ -368,15 +390,7 @@ func (e *Density) Expected() []float64 { return e.fit }
 
 // States returns the states at the times of the data of experiment i, row-major,
 // at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
-func (e *Density) States(i int) []float64 { return e.runs[i].state }
-
-// Grid returns the grid that experiment i is solved on, nil if there is none.
-func (e *Density) Grid(i int) *probode.Grid {
-	if g := e.runs[i].grid; g != nil {
-		return g.Solver().Grid()
-	}
-	return nil
-}
+func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
 // parameters and p(u) their prior density; the density of ξ, N(0, I), is not in
@@ -394,17 +408,29 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// Generate writes the quantities that Sample lists for a draw: its log density,
-// what is expected of the data, and the log probability of these.
+// Quantities returns the names of what Generate writes.
+func (e *Density) Quantities() []string {
+	names := []string{"lp__"}
+	for i := range e.fit {
+		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
+	}
+	for i := range e.observed() {
+		names = append(names, fmt.Sprintf("log_lik.%d", i+1))
+	}
+	return names
+}
+
+// Generate writes for a draw of θ its log density, what is expected of the data, and
+// the log probability of each value that is not missing.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	copy(dst[1:], expected)
 	e.pointwise(dst[1+len(expected):], expected, theta)
 }
 
-// solve brings a run to its states at the times of the data, with the noise at
-// the head of xi, and returns what is left of xi for the runs behind it.
-func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error) {
+// solve brings a part to its states at the times of the data, with the noise at
+// the head of xi, and returns what is left of xi for the parts behind it.
+func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
 	if xi != nil && r.noise > 0 {
@@ -417,7 +443,7 @@ func (e *Density) solve(r *run, theta, xi []float64) (rest []float64, err error)
 }
 
 // now is the path that r is solved by at present.
-func (r *run) now() probode.Path {
+func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
 	}
@@ -429,8 +455,8 @@ func (r *run) now() probode.Path {
 // differences around theta are those of a smooth function. Where there is none at theta
 // nothing is held: the solve there fails, too.
 func (e *Density) Hold(theta []float64) (release func()) {
-	var held []*run
-	for _, r := range e.runs {
+	var held []*Part
+	for _, r := range e.parts {
 		h, ok := r.path.(probode.Holdable)
 		if !ok || r.held != nil {
 			continue
@@ -448,22 +474,25 @@ func (e *Density) Hold(theta []float64) (release func()) {
 	}
 }
 
-// note takes down what kind of failure this is, and returns it.
+// note records what kind of failure err is, and returns it.
 func (e *Density) note(err error) error {
-	if err == nil {
-		return nil
-	}
-	var p *probode.PanicError // which escapes
-	if errors.As(err, &p) && e.fault == nil {
+	switch {
+	case err == nil || errors.Is(err, probode.ErrDiverged): // common, and must not allocate
+	case e.fault == nil && panicked(err):
 		e.fault = err
-	} else if e.ctx.Err() != nil {
+	case e.ctx.Err() != nil:
 		e.broken = true
 	}
 	return err
 }
 
-// bind tells a run its part of θ.
-func (e *Density) bind(r *run, theta []float64) {
+func panicked(err error) bool {
+	var p *probode.PanicError
+	return errors.As(err, &p)
+}
+
+// bind gives a part its elements of θ.
+func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
 			r.theta[k] = theta[i]
@@ -484,8 +513,8 @@ func (e *Density) bind(r *run, theta []float64) {
 }
 
 // logLikelihood returns the log probability of the data given the states at
-// their times, of a run that is bound to theta.
-func (r *run) logLikelihood(theta []float64) float64 {
+// their times, of a part that is bound to theta.
+func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {
 		r.row0 = n
@@ -496,7 +525,7 @@ func (r *run) logLikelihood(theta []float64) float64 {
 
 // row returns the log probability of row n of the data given the state at its
 // time, and writes what is expected of it to fit.
-func (r *run) row(n int, theta []float64) float64 {
+func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]
 	if r.x.Observe != nil {

@@ -30,3 +30,20 @@ func TestGradientNearZero(t *testing.T) {
 		}
 	}
 }
+
+// log Γ(x+y) − log Γ(x) − y log x = Σ log(1 + k/x) over k < y, for whole y, on both
+// sides of where Stirling's series takes over at 16. Terms of up to 3000 are
+// summed and subtracted: 1e-16 of them.
+func TestLogRise(t *testing.T) {
+	for _, x := range []float64{1e-3, 0.5, 3, 15.9, 16, 17, 40, 1e3, 1e8, 1e18} {
+		for _, y := range []int{0, 1, 2, 10, 500} {
+			var want float64
+			for k := range y {
+				want += math.Log1p(float64(k) / x)
+			}
+			if got := logRise(x, float64(y)); math.Abs(got-want) > 1e-15*(10+3000*math.Min(1, float64(y)/10)) {
+				t.Errorf("x = %g, y = %d: %v, want %v", x, y, got, want)
+			}
+		}
+	}
+}

@@ -142,11 +142,24 @@ func (x *Experiment) Observation() (func(dst []float64, t float64, state, theta 
 	}, nil
 }
 
-func (x *Experiment) title(i int) string {
+// Title names the experiment, number i of its model, in messages.
+func (x *Experiment) Title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
 	}
 	return fmt.Sprintf("experiment %d", i+1)
+}
+
+// Format writes out the parameters theta with their names.
+func (p *Posterior) Format(theta []float64) string {
+	out := ""
+	for k, v := range theta {
+		if k > 0 {
+			out += ", "
+		}
+		out += fmt.Sprintf("%s = %.4g", p.Params[k].Name, v)
+	}
+	return out
 }
 
 // index returns the position of the parameter with the given name, −1 if there
@@ -180,7 +193,7 @@ func (p *Posterior) validate() error {
 			return nil
 		}
 		if p.index(v.Name) < 0 {
-			return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", what, v.Name, strings.Join(p.names(), ", "))
+			return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", what, v.Name, strings.Join(p.Names(), ", "))
 		}
 		return nil
 	}
@@ -224,7 +237,7 @@ func (p *Posterior) validate() error {
 	}
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
-		title := x.title(i)
+		title := x.Title(i)
 		if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
 			return fmt.Errorf("bayes: %s: want Problem, Data and Errors", title)
 		}
@@ -237,7 +250,7 @@ func (p *Posterior) validate() error {
 		for k := range x.Problem.Theta {
 			if p.index(x.param(k)) < 0 && x.Params != nil && x.Params[k] != "" && x.Params[k] != x.Problem.ParamName(k) {
 				// A name that was typed in and fits nothing is a mistake.
-				return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", title, x.Params[k], strings.Join(p.names(), ", "))
+				return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", title, x.Params[k], strings.Join(p.Names(), ", "))
 			}
 		}
 		columns := x.Data.columns()
@@ -354,15 +367,15 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// held says in words which elements of the problems' θ are no parameters of the
+// Held says in words which elements of the problems' θ are no parameters of the
 // model, and so stay at their nominal values; "" if all are.
-func (p *Posterior) held() string {
+func (p *Posterior) Held() string {
 	var all []string
 	for i := range p.Experiments {
 		x := &p.Experiments[i]
 		where := ""
 		if len(p.Experiments) > 1 {
-			where = fmt.Sprintf(" (%s)", x.title(i))
+			where = fmt.Sprintf(" (%s)", x.Title(i))
 		}
 		for k, v := range x.Problem.Theta {
 			if p.index(x.param(k)) < 0 {
@@ -384,7 +397,8 @@ func valueText(v any) string {
 	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
 }
 
-func (p *Posterior) names() []string {
+// Names returns the names of the parameters.
+func (p *Posterior) Names() []string {
 	var names []string
 	for _, q := range p.Params {
 		names = append(names, q.Name)
@@ -430,9 +444,9 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// describe returns what can be said of the model in words, as keys and values:
+// Describe returns what can be said of the model in words, as keys and values:
 // enough to tell two runs apart. What functions do cannot be told.
-func (p *Posterior) describe() [][2]string {
+func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},
 		{"step", p.step()},

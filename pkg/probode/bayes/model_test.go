@@ -1,4 +1,4 @@
-package bayes
+package bayes_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -27,19 +29,19 @@ func (fromAbove) Quantile(p float64) float64 {
 func (fromAbove) CDF(x float64) float64 { return 1 - distuv.Exponential{Rate: 1}.CDF(2-x) }
 
 type withCDF interface {
-	Distribution
+	bayes.Distribution
 	CDF(float64) float64
 }
 
 // A half-normal distribution has no CDF method of its own.
-type halfNormal struct{ Truncated }
+type halfNormal struct{ bayes.Truncated }
 
 func (halfNormal) CDF(x float64) float64 { return math.Erf(x / 0.7 / math.Sqrt2) }
 
 var dists = map[string]withCDF{
 	"normal":        distuv.Normal{Mu: 1, Sigma: 2},
 	"log-normal":    distuv.LogNormal{Mu: -1, Sigma: 0.5},
-	"half-normal":   halfNormal{HalfNormal(0.7)},
+	"half-normal":   halfNormal{bayes.HalfNormal(0.7)},
 	"exponential":   distuv.Exponential{Rate: 3},
 	"gamma":         distuv.Gamma{Alpha: 2, Beta: 3},
 	"inverse gamma": distuv.InverseGamma{Alpha: 3, Beta: 2},
@@ -53,18 +55,14 @@ var dists = map[string]withCDF{
 // 1e-16/1e-5 of rounding, relative to the ends of the support.
 func TestTransforms(t *testing.T) {
 	for name, dist := range dists {
-		p := Param{Name: name, Prior: dist}
-		tr, err := p.transform()
-		if err != nil {
-			t.Fatal(err)
-		}
+		to, from := transform(t, bayes.Param{Name: "p", Prior: dist})
 		for _, u := range []float64{-5, -1.3, 0, 0.4, 3} {
-			theta, lj := tr.to(u)
-			if back := tr.from(theta); math.Abs(back-u) > 1e-11 {
+			theta, lj := to(u)
+			if back := from(theta); math.Abs(back-u) > 1e-11 {
 				t.Errorf("%s: %g → %g → %g", name, u, theta, back)
 			}
-			a, _ := tr.to(u - 1e-5)
-			b, _ := tr.to(u + 1e-5)
+			a, _ := to(u - 1e-5)
+			b, _ := to(u + 1e-5)
 			if got, want := math.Exp(lj), (b-a)/2e-5; math.Abs(math.Abs(want)-got) > 1e-9*math.Max(1, math.Exp(u)) {
 				t.Errorf("%s: Jacobian %g at u = %g, want %g", name, got, u, want)
 			}
@@ -72,35 +70,53 @@ func TestTransforms(t *testing.T) {
 				t.Errorf("%s: log density %g at %g, inside of the support", name, lp, theta)
 			}
 		}
-		// Far out neither end makes a NaN.
-		for _, u := range []float64{-800, 800} {
-			if _, lj := tr.to(u); math.IsNaN(lj) {
-				t.Errorf("%s: log Jacobian is NaN at %g", name, u)
-			}
-		}
-		p.Natural = true
-		if tr, _ := p.transform(); tr != identity {
+		to, _ = transform(t, bayes.Param{Name: "p", Prior: dist, Natural: true})
+		if theta, lj := to(0.3); theta != 0.3 || lj != 0 {
 			t.Errorf("%s: Natural transforms", name)
 		}
 	}
 }
 
+// transform returns the transform of a parameter, with its log Jacobian, and the inverse.
+func transform(t *testing.T, p bayes.Param) (to func(u float64) (theta, logJacobian float64), from func(theta float64) float64) {
+	t.Helper()
+	post := flatLikelihood(p.Prior)
+	post.Params[0] = p
+	e, err := bayes.NewDensity(context.Background(), post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := make([]float64, 1)
+	return func(u float64) (float64, float64) {
+			lp := e.Constrain(x, []float64{u})
+			return x[0], lp - p.Prior.LogProb(x[0])
+		}, func(theta float64) float64 {
+			_ = e.Unconstrain(x, []float64{theta})
+			return x[0]
+		}
+}
+
 // The density on the unconstrained scale, Jacobian included, integrates to one:
 // the trapezoidal rule of width 0.01 on [−40, 40] converges geometrically for
-// what is smooth and decays exponentially.
+// what is smooth and decays exponentially. Far out neither end makes a NaN.
 func TestPriorsAreNormalised(t *testing.T) {
 	for name, dist := range dists {
-		p := Param{Name: name, Prior: dist}
-		tr, _ := p.transform()
+		e, err := bayes.NewDensity(context.Background(), flatLikelihood(dist))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theta := make([]float64, 1)
 		var sum float64
 		for i := -4000; i <= 4000; i++ {
-			theta, lj := tr.to(float64(i) / 100)
-			if lp := dist.LogProb(theta) + lj; !math.IsNaN(lp) {
-				sum += 0.01 * math.Exp(lp)
-			}
+			sum += 0.01 * math.Exp(e.Constrain(theta, []float64{float64(i) / 100}))
 		}
 		if math.Abs(sum-1) > 1e-6 {
 			t.Errorf("%s: integral %v", name, sum)
+		}
+		for _, u := range []float64{-800, 800} {
+			if math.IsNaN(e.Constrain(theta, []float64{u})) {
+				t.Errorf("%s: log density is NaN at %g", name, u)
+			}
 		}
 	}
 }
@@ -121,10 +137,11 @@ func kolmogorov(u []float64) float64 {
 // Draws of priors against their distribution functions: 9 checks of 9e-7.
 func TestDrawsOfPriors(t *testing.T) {
 	for name, dist := range dists {
+		p := flatLikelihood(dist)
 		rng := probode.Stream(1)
 		var u []float64
 		for range 5000 {
-			u = append(u, dist.CDF(draw(dist, rng)))
+			u = append(u, dist.CDF(p.DrawPrior(rng)[0]))
 		}
 		if d := kolmogorov(u); d > 2.7 {
 			t.Errorf("%s: Kolmogorov's statistic is %.2f", name, d)
@@ -133,7 +150,7 @@ func TestDrawsOfPriors(t *testing.T) {
 }
 
 func TestTruncated(t *testing.T) {
-	d := Truncated{Of: distuv.Normal{Mu: 1, Sigma: 2}, Min: 0, Max: 2}
+	d := bayes.Truncated{Of: distuv.Normal{Mu: 1, Sigma: 2}, Min: 0, Max: 2}
 	if d.Quantile(0) != 0 || d.Quantile(1) != 2 || math.Abs(d.Quantile(0.5)-1) > 1e-12 {
 		t.Errorf("quantiles %g, %g, %g", d.Quantile(0), d.Quantile(0.5), d.Quantile(1))
 	}
@@ -141,7 +158,7 @@ func TestTruncated(t *testing.T) {
 		t.Error("density outside of the support")
 	}
 	for _, mu := range []float64{0, 1, -1, 7} {
-		if q := Positive(mu, 0.3).Quantile(0); q != 0 {
+		if q := bayes.Positive(mu, 0.3).Quantile(0); q != 0 {
 			t.Errorf("Positive begins at %g", q)
 		}
 	}
@@ -149,20 +166,20 @@ func TestTruncated(t *testing.T) {
 
 // A likelihood with what to integrate or sum it over.
 var likelihoods = []struct {
-	l      Likelihood
+	l      bayes.Likelihood
 	m      float64
 	own    []float64
 	counts bool
 	lo, hi float64
 }{
-	{Gaussian{}, -0.3, []float64{0.7}, false, -20, 20},
-	{LogNormal{}, 2, []float64{0.5}, false, 0, 200},
-	{Laplace{}, 1, []float64{0.6}, false, -30, 32},
-	{StudentT{}, 1, []float64{5, 0.3}, false, -60, 60},
-	{Poisson{}, 3.7, nil, true, 0, 200},
-	{Poisson{}, 120, nil, true, 0, 1000},
-	{NegativeBinomial{}, 8, []float64{1.5}, true, 0, 2000},
-	{NegativeBinomial{}, 90, []float64{20}, true, 0, 2000},
+	{bayes.Gaussian{}, -0.3, []float64{0.7}, false, -20, 20},
+	{bayes.LogNormal{}, 2, []float64{0.5}, false, 0, 200},
+	{bayes.Laplace{}, 1, []float64{0.6}, false, -30, 32},
+	{bayes.StudentT{}, 1, []float64{5, 0.3}, false, -60, 60},
+	{bayes.Poisson{}, 3.7, nil, true, 0, 200},
+	{bayes.Poisson{}, 120, nil, true, 0, 1000},
+	{bayes.NegativeBinomial{}, 8, []float64{1.5}, true, 0, 2000},
+	{bayes.NegativeBinomial{}, 90, []float64{20}, true, 0, 2000},
 }
 
 // Densities and probabilities add up to one. Tails beyond the range hold less
@@ -220,33 +237,33 @@ func TestDrawsOfLikelihoods(t *testing.T) {
 func TestLikelihoodsAtTheirLimits(t *testing.T) {
 	rng := probode.Stream(1)
 	for _, c := range []struct {
-		l    Likelihood
+		l    bayes.Likelihood
 		y, m float64
 		own  []float64
 		want float64
 	}{
-		{Gaussian{}, 1, 1, []float64{0}, math.Inf(-1)},
-		{Gaussian{}, 1, 1, []float64{-2}, math.Inf(-1)},
-		{LogNormal{}, 0, 1, []float64{1}, math.Inf(-1)},
-		{LogNormal{}, 1, -1, []float64{1}, math.Inf(-1)},
-		{StudentT{}, 1, 1, []float64{0, 1}, math.Inf(-1)},
-		{Poisson{}, 0, 0, nil, 0},
-		{Poisson{}, 1, 0, nil, math.Inf(-1)},
-		{Poisson{}, 1, -1, nil, math.Inf(-1)},
-		{NegativeBinomial{}, 0, 0, []float64{2}, 0},
-		{NegativeBinomial{}, -1, 2, []float64{2}, math.Inf(-1)},
+		{bayes.Gaussian{}, 1, 1, []float64{0}, math.Inf(-1)},
+		{bayes.Gaussian{}, 1, 1, []float64{-2}, math.Inf(-1)},
+		{bayes.LogNormal{}, 0, 1, []float64{1}, math.Inf(-1)},
+		{bayes.LogNormal{}, 1, -1, []float64{1}, math.Inf(-1)},
+		{bayes.StudentT{}, 1, 1, []float64{0, 1}, math.Inf(-1)},
+		{bayes.Poisson{}, 0, 0, nil, 0},
+		{bayes.Poisson{}, 1, 0, nil, math.Inf(-1)},
+		{bayes.Poisson{}, 1, -1, nil, math.Inf(-1)},
+		{bayes.NegativeBinomial{}, 0, 0, []float64{2}, 0},
+		{bayes.NegativeBinomial{}, -1, 2, []float64{2}, math.Inf(-1)},
 	} {
 		if got := c.l.LogProb(c.y, c.m, c.own); got != c.want {
 			t.Errorf("%T: log probability %g of %g at %g with %g: want %g", c.l, got, c.y, c.m, c.own, c.want)
 		}
 	}
-	for _, l := range []Likelihood{LogNormal{}, Poisson{}, NegativeBinomial{}} {
+	for _, l := range []bayes.Likelihood{bayes.LogNormal{}, bayes.Poisson{}, bayes.NegativeBinomial{}} {
 		if y := l.Rand(-1, []float64{1}, rng); !math.IsNaN(y) {
 			t.Errorf("%T: drew %g of mean −1", l, y)
 		}
 	}
 	for _, bad := range []float64{0, -3, math.NaN()} {
-		for _, l := range []Likelihood{Gaussian{}, LogNormal{}, Laplace{}, StudentT{}, NegativeBinomial{}} {
+		for _, l := range []bayes.Likelihood{bayes.Gaussian{}, bayes.LogNormal{}, bayes.Laplace{}, bayes.StudentT{}, bayes.NegativeBinomial{}} {
 			for at := range l.Own() {
 				own := []float64{1, 1}
 				own[at] = bad
@@ -272,34 +289,17 @@ func TestLimitsOfLikelihoods(t *testing.T) {
 	for _, big := range []float64{1e4, 1e6, 1e9, 1e12, 1e16, 1e18, 1e100} {
 		for _, c := range [][2]float64{{0, 3}, {3, 3}, {7, 2.5}, {150, 120}, {1000, 1100}} {
 			y, m := c[0], c[1]
-			got := NegativeBinomial{}.LogProb(y, m, []float64{big}) - Poisson{}.LogProb(y, m, nil)
+			got := bayes.NegativeBinomial{}.LogProb(y, m, []float64{big}) - bayes.Poisson{}.LogProb(y, m, nil)
 			want := ((y-m)*(y-m) - y) / (2 * big)
 			if tol := math.Pow(y+m, 3)/big/big + 1e-15*(10+y)*math.Log(10+y); math.Abs(got-want) > tol {
 				t.Errorf("φ = %g, y = %g, m = %g: %g more than Poisson's, want %g ± %.2g", big, y, m, got, want, tol)
 			}
 		}
 		for _, r := range []float64{0, 0.3, 1, 5, 20} {
-			got := StudentT{}.LogProb(1+2*r, 1, []float64{big, 2}) - Gaussian{}.LogProb(1+2*r, 1, []float64{2})
+			got := bayes.StudentT{}.LogProb(1+2*r, 1, []float64{big, 2}) - bayes.Gaussian{}.LogProb(1+2*r, 1, []float64{2})
 			want := (math.Pow(r, 4) - 2*r*r - 1) / (4 * big)
 			if tol := math.Pow(1+r*r, 3)/big/big + 1e-15*(10+r*r); math.Abs(got-want) > tol {
 				t.Errorf("ν = %g, r = %g: %g more than the Gaussian, want %g ± %.2g", big, r, got, want, tol)
-			}
-		}
-	}
-}
-
-// log Γ(x+y) − log Γ(x) − y log x = Σ log(1 + k/x) over k < y, for whole y, on both
-// sides of where Stirling's series takes over at 16. Terms of up to 3000 are
-// summed and subtracted: 1e-16 of them.
-func TestLogRise(t *testing.T) {
-	for _, x := range []float64{1e-3, 0.5, 3, 15.9, 16, 17, 40, 1e3, 1e8, 1e18} {
-		for _, y := range []int{0, 1, 2, 10, 500} {
-			var want float64
-			for k := range y {
-				want += math.Log1p(float64(k) / x)
-			}
-			if got := logRise(x, float64(y)); math.Abs(got-want) > 1e-15*(10+3000*math.Min(1, float64(y)/10)) {
-				t.Errorf("x = %g, y = %d: %v, want %v", x, y, got, want)
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func idle(params ...string) *probode.Problem {
 		F: func(f []float64, _ float64, _, _ []float64) { f[0] = 0 }}
 }
 
-var nothing = &Data{T: []float64{1}, Y: [][]float64{{math.NaN()}}}
+var nothing = &bayes.Data{T: []float64{1}, Y: [][]float64{{math.NaN()}}}
 
 // Without data the draws are those of the prior, moved on the scale of the
 // logarithm or logit or on the natural one: this holds if and only if the
@@ -327,10 +327,10 @@ func TestPriorsByTransforms(t *testing.T) {
 	for _, natural := range []bool{false, true} {
 		for _, name := range names {
 			dist := dists[name]
-			p := &Posterior{
-				Model: Model{
-					Params:      []Param{{Name: "p", Prior: dist, Natural: natural}},
-					Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
+			p := &bayes.Posterior{
+				Model: bayes.Model{
+					Params:      []bayes.Param{{Name: "p", Prior: dist, Natural: natural}},
+					Experiments: []bayes.Experiment{{Problem: idle("p"), Data: nothing, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 				},
 				Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 			}
@@ -338,7 +338,7 @@ func TestPriorsByTransforms(t *testing.T) {
 			if natural {
 				scale = dist.Quantile(0.84) - dist.Quantile(0.5)
 			}
-			c, err := Sample(context.Background(), p, Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
+			c, err := sample.Run(context.Background(), p, sample.Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{scale}}}, mcmc.Settings{Draws: 5000})
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -361,9 +361,9 @@ func TestPriorsByTransforms(t *testing.T) {
 }
 
 // logLikelihoodAt returns the log likelihood of p at θ without noise.
-func logLikelihoodAt(t *testing.T, p *Posterior, theta ...float64) (float64, *Density) {
+func logLikelihoodAt(t *testing.T, p *bayes.Posterior, theta ...float64) (float64, *bayes.Density) {
 	t.Helper()
-	e, err := NewDensity(p)
+	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,17 +387,17 @@ func sloped(span float64) *probode.Problem {
 func TestExperimentsShareParameters(t *testing.T) {
 	flat := distuv.Normal{Mu: 0, Sigma: 10}
 	size := distuv.LogNormal{Mu: 0, Sigma: 1}
-	p := &Posterior{
-		Model: Model{
-			Params: []Param{{Name: "v", Prior: flat}, {Name: "x0", Prior: flat}, {Name: "gain", Prior: flat}, {Name: "sigma", Prior: size}, {Name: "tau", Prior: size}},
-			Experiments: []Experiment{
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "v", Prior: flat}, {Name: "x0", Prior: flat}, {Name: "gain", Prior: flat}, {Name: "sigma", Prior: size}, {Name: "tau", Prior: size}},
+			Experiments: []bayes.Experiment{
 				{Problem: sloped(2).UnknownStart(), Params: []string{"v", "x0"},
-					Data:   &Data{T: []float64{0, 0.37, 2}, Y: [][]float64{{1}, {math.NaN()}, {4}}},
-					Errors: []Likelihood{Gaussian{Unknown("sigma")}}},
+					Data:   &bayes.Data{T: []float64{0, 0.37, 2}, Y: [][]float64{{1}, {math.NaN()}, {4}}},
+					Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Unknown("sigma")}}},
 				{Name: "second", Problem: sloped(3), Params: []string{"v"},
-					Data:    &Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
+					Data:    &bayes.Data{T: []float64{0.21, 3}, Y: [][]float64{{8, 5}, {20, 7}}},
 					Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0], dst[1] = theta[2]*x[0], x[0]*x[0] },
-					Errors:  []Likelihood{Gaussian{Unknown("tau")}, Poisson{}}},
+					Errors:  []bayes.Likelihood{bayes.Gaussian{bayes.Unknown("tau")}, bayes.Poisson{}}},
 			},
 		},
 		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.7)},
@@ -415,13 +415,14 @@ func TestExperimentsShareParameters(t *testing.T) {
 		t.Errorf("log likelihood %v, want %v", ll, want)
 	}
 	for i := range fit {
-		if math.Abs(e.fit[i]-fit[i]) > 1e-12*10 {
-			t.Errorf("fit %v, want %v", e.fit, fit)
+		if math.Abs(e.Expected()[i]-fit[i]) > 1e-12*10 {
+			t.Errorf("fit %v, want %v", e.Expected(), fit)
 			break
 		}
 	}
-	terms := make([]float64, e.observed()) // one value is missing
-	e.pointwise(terms, e.fit, []float64{v, x0, gain, sigma, tau})
+	generated := make([]float64, len(e.Quantities()))
+	e.Generate(generated, 0, []float64{v, x0, gain, sigma, tau}, e.Expected())
+	terms := generated[1+len(fit):] // one value is missing
 	var sum float64
 	for _, l := range terms {
 		sum += l
@@ -434,7 +435,7 @@ func TestExperimentsShareParameters(t *testing.T) {
 	}
 	// Steps divide the spans 2 and 3 and are at most 0.7.
 	for i, want := range []float64{2. / 3, 0.6} {
-		if h, _ := e.runs[i].grid.Solver().Grid().Uniform(); math.Abs(h-want) > 1e-12 {
+		if h, _ := e.Part(i).Grid().Solver().Grid().Uniform(); math.Abs(h-want) > 1e-12 {
 			t.Errorf("step %g of experiment %d, want %g", h, i+1, want)
 		}
 	}
@@ -462,39 +463,39 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 	} {
 		problem := &probode.Problem{Name: "three", States: c.states, X0: []float64{1, 2, 3}, Theta: []float64{0}, Span: [2]float64{0, 1},
 			F: func(f []float64, _ float64, _, th []float64) { f[0], f[1], f[2] = th[0], th[0], th[0] }}
-		p := &Posterior{
-			Model: Model{
-				Params:      []Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
-				Experiments: []Experiment{{Problem: problem, Data: &Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []Likelihood{Gaussian{Known(1)}}}},
+		p := &bayes.Posterior{
+			Model: bayes.Model{
+				Params:      []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
+				Experiments: []bayes.Experiment{{Problem: problem, Data: &bayes.Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 			},
 			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 		}
 		if c.err != "" {
-			if _, err := NewDensity(p); err == nil || !strings.Contains(err.Error(), c.err) {
+			if _, err := bayes.NewDensity(context.Background(), p); err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: error %v, want %q", c.names, err, c.err)
 			}
 			continue
 		}
-		if _, e := logLikelihoodAt(t, p, 0); !slices.Equal(e.fit, c.want) {
-			t.Errorf("%q: expected %g, want %g", c.names, e.fit, c.want)
+		if _, e := logLikelihoodAt(t, p, 0); !slices.Equal(e.Expected(), c.want) {
+			t.Errorf("%q: expected %g, want %g", c.names, e.Expected(), c.want)
 		}
 	}
 }
 
 // town is an epidemic x = (S, I) of which a share rho is seen by Observe, with the
 // name of the rate as a parameter of the caller's choice.
-func town(rate, share string) *Posterior {
+func town(rate, share string) *bayes.Posterior {
 	p := &probode.Problem{Name: "town", States: []string{"S", "I"}, Params: []string{"beta"}, X0: []float64{1000, 0}, Theta: []float64{0.5}, Span: [2]float64{0, 4},
 		F: func(f []float64, time float64, x, th []float64) {
 			f[0] = -th[0]*x[0]*x[1]/1000 - 1
 			f[1] = -f[0] - 0.2*x[1]
 		}}
-	return &Posterior{
-		Model: Model{
-			Params: []Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
-			Experiments: []Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
+	return &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: rate, Prior: distuv.LogNormal{Mu: -1, Sigma: 0.5}}, {Name: share, Prior: distuv.Beta{Alpha: 2, Beta: 2}}},
+			Experiments: []bayes.Experiment{{Name: "A", Problem: p, Params: []string{"beta"}, Data: &bayes.Data{T: []float64{1, 2, 4}, Y: [][]float64{{1}, {2}, {3}}},
 				Observe: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[1] * x[1] },
-				Errors:  []Likelihood{Gaussian{Known(1)}}}},
+				Errors:  []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
 		Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 	}
@@ -503,16 +504,18 @@ func town(rate, share string) *Posterior {
 // A parameter that is misspelt, or used by nothing, is found out although only
 // calls can tell what Observe makes of it.
 func TestUnusedParameterWithObserve(t *testing.T) {
-	for name, change := range map[string]func(p *Posterior){
-		"bta": func(p *Posterior) { p.Params[0].Name = "bta" },
-		"foo": func(p *Posterior) { p.Params = append(p.Params, Param{Name: "foo", Prior: distuv.Normal{Sigma: 1}}) },
-		"rho": func(p *Posterior) { // one that reads another element than meant
+	for name, change := range map[string]func(p *bayes.Posterior){
+		"bta": func(p *bayes.Posterior) { p.Params[0].Name = "bta" },
+		"foo": func(p *bayes.Posterior) {
+			p.Params = append(p.Params, bayes.Param{Name: "foo", Prior: distuv.Normal{Sigma: 1}})
+		},
+		"rho": func(p *bayes.Posterior) { // one that reads another element than meant
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[1] }
 		},
 	} {
 		p := town("beta", "rho")
 		change(p)
-		_, err := NewDensity(p)
+		_, err := bayes.NewDensity(context.Background(), p)
 		want := fmt.Sprintf(`bayes: parameter %q is used by nothing: the equations have beta, and what Observe writes does not change with it`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -544,7 +547,7 @@ func TestObserveUsesItsParameter(t *testing.T) {
 	} {
 		p := town("beta", "rho")
 		p.Experiments[0].Observe = observe
-		if _, err := NewDensity(p); err != nil {
+		if _, err := bayes.NewDensity(context.Background(), p); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -553,16 +556,16 @@ func TestObserveUsesItsParameter(t *testing.T) {
 // What stays at its nominal value can be told.
 func TestHeld(t *testing.T) {
 	p := town("beta", "rho")
-	if got := p.held(); got != "" {
+	if got := p.Held(); got != "" {
 		t.Errorf("%q is held", got)
 	}
 	p.Experiments = append(p.Experiments, p.Experiments[0])
 	p.Experiments[1].Name, p.Experiments[1].Params = "", []string{""}
-	if got, want := p.held(), "held at their nominal values: beta = 0.5 (experiment 2)"; got != want {
+	if got, want := p.Held(), "held at their nominal values: beta = 0.5 (experiment 2)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Experiments = p.Experiments[1:]
-	if got, want := p.held(), "held at their nominal values: beta = 0.5"; got != want {
+	if got, want := p.Held(), "held at their nominal values: beta = 0.5"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -570,11 +573,11 @@ func TestHeld(t *testing.T) {
 // An α with a prior scales the noise: with ξ given, x(1) = x₀ + θ + √α Σ h^{3/2} ξᵢ
 // by forward Euler, whose noise is α h³ in a step.
 func TestUnknownAlpha(t *testing.T) {
-	p := &Posterior{
-		Model: Model{
-			Params: []Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
-			Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{1}, Y: [][]float64{{0}}},
-				Errors: []Likelihood{Gaussian{Known(1)}}}},
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "slope", Prior: distuv.Normal{Sigma: 1}}, {Name: "alpha", Prior: distuv.Exponential{Rate: 1}}},
+			Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{0}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
 		Setup:      probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
 		AlphaParam: "alpha",
@@ -584,12 +587,12 @@ func TestUnknownAlpha(t *testing.T) {
 		if _, err := e.LogLikelihood([]float64{1, alpha}, []float64{0.4, -1.5}); err != nil {
 			t.Fatal(err)
 		}
-		if want := 3 + 1 + math.Sqrt(alpha)*math.Pow(0.5, 1.5)*(0.4-1.5); math.Abs(e.fit[0]-want) > 1e-12 {
-			t.Errorf("α = %g: expected %v, want %v", alpha, e.fit[0], want)
+		if want := 3 + 1 + math.Sqrt(alpha)*math.Pow(0.5, 1.5)*(0.4-1.5); math.Abs(e.Expected()[0]-want) > 1e-12 {
+			t.Errorf("α = %g: expected %v, want %v", alpha, e.Expected()[0], want)
 		}
 	}
 	// The posterior of α is known: y − x₀ ~ N(0, α/4 + 1 + var slope).
-	c, err := Sample(context.Background(), p, PCNWithinGibbs{}, mcmc.Settings{Draws: 10000})
+	c, err := sample.Run(context.Background(), p, sample.PCNWithinGibbs{}, mcmc.Settings{Draws: 10000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -607,81 +610,86 @@ func TestUnknownAlpha(t *testing.T) {
 
 // What is wrong with a model is said in one line that names it.
 func TestBadPosterior(t *testing.T) {
-	good := func() *Posterior {
-		return &Posterior{
-			Model: Model{
-				Params: []Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
-				Experiments: []Experiment{{Problem: sloped(1), Data: &Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
-					Errors: []Likelihood{Gaussian{Unknown("sigma")}}}},
+	good := func() *bayes.Posterior {
+		return &bayes.Posterior{
+			Model: bayes.Model{
+				Params: []bayes.Param{{Name: "slope", Prior: distuv.Normal{Mu: 1, Sigma: 1}}, {Name: "sigma", Prior: distuv.Exponential{Rate: 1}}},
+				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
+					Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Unknown("sigma")}}}},
 			},
 			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 		}
 	}
-	if _, err := NewDensity(good()); err != nil {
+	if _, err := bayes.NewDensity(context.Background(), good()); err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(p *Posterior){
-		"want Params, Experiments, Method and Mesh":                   func(p *Posterior) { p.Method = nil },
-		"parameter 1 has no name":                                     func(p *Posterior) { p.Params[0].Name = "" },
-		`two parameters are named "slope"`:                            func(p *Posterior) { p.Params[1].Name = "slope" },
-		`parameter "sigma" has no Prior`:                              func(p *Posterior) { p.Params[1].Prior = nil },
-		`errors of column 1: no parameter "sgima"`:                    func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{Unknown("sgima")} },
-		`parameter "slpoe" is used by nothing`:                        func(p *Posterior) { p.Params[0].Name = "slpoe" },
-		`no parameter "speed": the model has slope, `:                 func(p *Posterior) { p.Experiments[0].Params = []string{"speed"} },
-		`AlphaParam: no parameter "alpha"`:                            func(p *Posterior) { p.AlphaParam = "alpha" },
-		"Alpha is -1":                                                 func(p *Posterior) { p.Alpha = -1 },
-		"experiment 1: want Problem, Data and Errors":                 func(p *Posterior) { p.Experiments[0].Data = nil },
-		"2 Params for the 1 of sloped":                                func(p *Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
-		"2 Errors for 1 columns":                                      func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{Poisson{}, Poisson{}} },
-		"say in Observe what is observed":                             func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
-		"Sigma is 0":                                                  func(p *Posterior) { p.Experiments[0].Errors[0] = Gaussian{} },
-		"the value 1.5 at t = 0.5, column 1":                          func(p *Posterior) { p.Experiments[0].Data.Y[0][0] = 1.5; p.Experiments[0].Errors[0] = Poisson{} },
-		`experiment "late": data: time 1 comes after`:                 func(p *Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
-		"time 1.5 is outside of the span":                             func(p *Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
-		"step is 2":                                                   func(p *Posterior) { p.Mesh = probode.Uniform(2) },
-		`the prior of "slope" has the log density`:                    func(p *Posterior) { p.Params[0].Prior = Positive(-50, 1) },
-		"has the support [1, 1]":                                      func(p *Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
-		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *Posterior) { p.Params[0].Prior = distuv.Gamma{} },
-		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *Posterior) { p.Params[0].Prior = distuv.Beta{} },
-		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
-		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
-		"the rows are empty":                                          func(p *Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
-		"2 names for 1 columns":                                       func(p *Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
-		"the distribution in Errors of column 1 is nil":               func(p *Posterior) { p.Experiments[0].Errors = []Likelihood{nil} },
-		"experiment 1: Observe does not write column 1": func(p *Posterior) {
+	for want, change := range map[string]func(p *bayes.Posterior){
+		"want Params, Experiments, Method and Mesh":   func(p *bayes.Posterior) { p.Method = nil },
+		"parameter 1 has no name":                     func(p *bayes.Posterior) { p.Params[0].Name = "" },
+		`two parameters are named "slope"`:            func(p *bayes.Posterior) { p.Params[1].Name = "slope" },
+		`parameter "sigma" has no Prior`:              func(p *bayes.Posterior) { p.Params[1].Prior = nil },
+		`errors of column 1: no parameter "sgima"`:    func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{bayes.Unknown("sgima")} },
+		`parameter "slpoe" is used by nothing`:        func(p *bayes.Posterior) { p.Params[0].Name = "slpoe" },
+		`no parameter "speed": the model has slope, `: func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"speed"} },
+		`AlphaParam: no parameter "alpha"`:            func(p *bayes.Posterior) { p.AlphaParam = "alpha" },
+		"Alpha is -1":                                 func(p *bayes.Posterior) { p.Alpha = -1 },
+		"experiment 1: want Problem, Data and Errors": func(p *bayes.Posterior) { p.Experiments[0].Data = nil },
+		"2 Params for the 1 of sloped":                func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"slope", "sigma"} },
+		"2 Errors for 1 columns": func(p *bayes.Posterior) {
+			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
+		},
+		"say in Observe what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0":                      func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
+		"the value 1.5 at t = 0.5, column 1": func(p *bayes.Posterior) {
+			p.Experiments[0].Data.Y[0][0] = 1.5
+			p.Experiments[0].Errors[0] = bayes.Poisson{}
+		},
+		`experiment "late": data: time 1 comes after`:                 func(p *bayes.Posterior) { p.Experiments[0].Name, p.Experiments[0].Data.T = "late", []float64{2, 1} },
+		"time 1.5 is outside of the span":                             func(p *bayes.Posterior) { p.Experiments[0].Data.T[1] = 1.5 },
+		"step is 2":                                                   func(p *bayes.Posterior) { p.Mesh = probode.Uniform(2) },
+		`the prior of "slope" has the log density`:                    func(p *bayes.Posterior) { p.Params[0].Prior = bayes.Positive(-50, 1) },
+		"has the support [1, 1]":                                      func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
+		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Gamma{} },
+		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Beta{} },
+		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *bayes.Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
+		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *bayes.Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
+		"the rows are empty":                                          func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
+		"2 names for 1 columns":                                       func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
+		"the distribution in Errors of column 1 is nil":               func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
+		"experiment 1: Observe does not write column 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
-		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *Posterior) {
+		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
+		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}
-			p.Experiments[0].Errors[0] = StudentT{Nu: Known(4), Sigma: Unknown("sigma")}
+			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Known(4), Sigma: bayes.Unknown("sigma")}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Nu of StudentT`: func(p *Posterior) {
+		`the prior of "sigma" reaches down to −∞: it is Nu of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
-			p.Experiments[0].Errors[0] = StudentT{Nu: Unknown("sigma"), Sigma: Known(1)}
+			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Unknown("sigma"), Sigma: bayes.Known(1)}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Phi of NegativeBinomial`: func(p *Posterior) {
+		`the prior of "sigma" reaches down to −∞: it is Phi of NegativeBinomial`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5}
-			p.Experiments[0].Errors[0] = NegativeBinomial{Unknown("sigma")}
+			p.Experiments[0].Errors[0] = bayes.NegativeBinomial{bayes.Unknown("sigma")}
 		},
-		`the prior of "a" reaches down to −∞: it is α, which cannot be negative: use Positive`: func(p *Posterior) {
-			p.Params = append(p.Params, Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
+		`the prior of "a" reaches down to −∞: it is α, which cannot be negative: use Positive`: func(p *bayes.Posterior) {
+			p.Params = append(p.Params, bayes.Param{Name: "a", Prior: distuv.Normal{Mu: 0.05, Sigma: 0.1}, Natural: true})
 			p.AlphaParam = "a"
 		},
 	} {
 		p := good()
 		change(p)
-		_, err := Sample(context.Background(), p, Deterministic{}, mcmc.Settings{})
+		_, err := sample.Run(context.Background(), p, sample.Deterministic{}, mcmc.Settings{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
 	p := good()
 	p.Alpha = 0
-	if _, err := Sample(context.Background(), p, PCNWithinGibbs{}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
+	if _, err := sample.Run(context.Background(), p, sample.PCNWithinGibbs{}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Sample(context.Background(), good(), PCNWithinGibbs{Beta: 2}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "want Beta in [0, 1]") {
+	if _, err := sample.Run(context.Background(), good(), sample.PCNWithinGibbs{Beta: 2}, mcmc.Settings{}); err == nil || !strings.Contains(err.Error(), "want Beta in [0, 1]") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -20,7 +20,7 @@ var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
 // watch has Observe write to dst and reports whether it returned; at an odd
 // state or parameter it may panic.
-func (r *run) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
+func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
 		dst[k] = untouched
@@ -47,10 +47,10 @@ func (e *Density) checkObserve() error {
 			unused = append(unused, k)
 		}
 	}
-	observes := slices.ContainsFunc(e.runs, func(r *run) bool { return r.x.Observe != nil })
+	observes := slices.ContainsFunc(e.parts, func(r *Part) bool { return r.x.Observe != nil })
 	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
 	rng := probode.Stream(0, 0x6f627372)
-	told := make([]bool, len(e.runs)) // whether anything was learned from each
+	told := make([]bool, len(e.parts)) // whether anything was learned from each
 	for try := range 1 + probes + 1 {
 		last := try == probes+1
 		if try == 0 || last {
@@ -62,7 +62,7 @@ func (e *Density) checkObserve() error {
 			normals(xi, rng)
 		}
 		noise := xi
-		for i, r := range e.runs {
+		for i, r := range e.parts {
 			n := r.noise
 			z := noise[:n]
 			noise = noise[n:]
@@ -82,7 +82,7 @@ func (e *Density) checkObserve() error {
 					}
 					for k, y := range dst {
 						if math.Float64bits(y) == math.Float64bits(untouched) {
-							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.title(i), k+1, x)
+							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.Title(i), k+1, x)
 						}
 					}
 					// What is NaN or infinite anyway says nothing.

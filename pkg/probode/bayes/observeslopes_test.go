@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestObserveSlopes(t *testing.T) {
 		Setup: probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-8}}},
 	}
 	gradient := func() []float64 {
-		d, err := NewDensity(p)
+		d, err := NewDensity(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,14 @@ import (
 
 // The log probability of the data, value by value.
 
-// failure says why the posterior density at (θ, ξ) is not a positive number: in
-// the words of a failed solve, or with the first value of the data whose log
-// probability is not finite. It is nil where nothing is wrong.
-func (e *Density) failure(theta, xi []float64) error {
-	for i, r := range e.runs {
+// Explain returns why the posterior density at (θ, ξ) is not a positive number: the error
+// of a failed solve, or the first value of the data whose log probability is not finite. It
+// is nil where nothing is wrong.
+func (e *Density) Explain(theta, xi []float64) error {
+	for i, r := range e.parts {
 		var err error
 		if xi, err = e.solve(r, theta, xi); err != nil {
-			return fmt.Errorf("%s: %w", r.x.title(i), err)
+			return fmt.Errorf("%s: %w", r.x.Title(i), err)
 		}
 		r.logLikelihood(theta)
 		c := len(r.errors)
@@ -25,7 +25,7 @@ func (e *Density) failure(theta, xi []float64) error {
 				}
 				m := r.fit[n*c+k]
 				if lp := r.errors[k].LogProb(y, m, r.errors[k].at(r.fit[n*c:])); math.IsNaN(lp) || math.IsInf(lp, 0) {
-					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.title(i), y, r.x.Data.T[n], k+1, lp, m)
+					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.Title(i), y, r.x.Data.T[n], k+1, lp, m)
 				}
 			}
 		}
@@ -37,7 +37,7 @@ func (e *Density) failure(theta, xi []float64) error {
 // in the order of Expected, with the own numbers of the likelihoods from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	var sum float64
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		e.bind(r, theta)
 		c := len(r.errors)
 		for n, row := range r.x.Data.Y {
@@ -55,7 +55,7 @@ func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 // observed returns the number of values of the data that are not missing.
 func (e *Density) observed() int {
 	n := 0
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		for _, row := range r.x.Data.Y {
 			for _, y := range row {
 				if !math.IsNaN(y) {
@@ -71,7 +71,7 @@ func (e *Density) observed() int {
 // missing, given what fit expects of it.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		e.bind(r, theta)
 		c := len(r.errors)
 		for n, row := range r.x.Data.Y {

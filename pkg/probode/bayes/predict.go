@@ -1,6 +1,7 @@
 package bayes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -59,19 +60,18 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 // proportion to them, by systematic resampling, so that every draw of the
 // result counts the same.
 func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
-	e, err := NewDensity(p)
+	e, err := NewDensity(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}
-	at, err := e.column(chains, "y_hat.1")
-	if err != nil {
+	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
 	out := e.predictions()
 	rng := probode.Stream(seed, 0x706f7374)
 	draws, generated := slices.Concat(chains.Draws...), slices.Concat(chains.Generated...)
 	for _, i := range Resample(chains, len(draws), rng) {
-		e.predict(out, draws[i], generated[i][at:at+len(e.fit)], rng)
+		e.predict(out, draws[i], generated[i][1:1+len(e.fit)], rng)
 	}
 	return out, nil
 }
@@ -112,7 +112,7 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 // draws of the parameters behind them. Draws at which the equations cannot be
 // solved are left out, and their number is returned. It panics if n < 0.
 func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
-	e, err := NewDensity(p)
+	e, err := NewDensity(context.Background(), p)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -137,7 +137,7 @@ func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta []
 
 func (e *Density) predictions() []*Prediction {
 	var out []*Prediction
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		out = append(out, &Prediction{T: r.x.Data.T, Names: r.x.Data.Names})
 	}
 	return out
@@ -145,7 +145,7 @@ func (e *Density) predictions() []*Prediction {
 
 // predict appends a draw given θ and what is expected of the data.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
-	for i, r := range e.runs {
+	for i, r := range e.parts {
 		e.bind(r, theta)
 		var rows, news [][]float64
 		for range r.x.Data.T {
@@ -161,17 +161,17 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	}
 }
 
-// column returns the position of a quantity among those that chains hold.
-func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
+// Check returns an error if chains are not of the posterior of e.
+func (e *Density) Check(chains *mcmc.Chains) error {
 	if chains == nil {
-		return 0, errors.New("bayes: the Chains are nil")
+		return errors.New("bayes: the Chains are nil")
 	}
-	want := quantities(e)
-	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.names(), chains.Names) {
-		return 0, fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",
-			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.names(), ", "), len(want))
+	want := e.Quantities()
+	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.Names(), chains.Names) {
+		return fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",
+			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.Names(), ", "), len(want))
 	}
-	return slices.Index(want, name), nil
+	return nil
 }
 
 // LogPredictive returns for each value of the data, by experiment, row and
@@ -183,20 +183,20 @@ func (e *Density) column(chains *mcmc.Chains, name string) (int, error) {
 // Their sum says how well the model predicts its own data; to compare models take
 // leave-one-out estimates, which ArviZ computes from the exported draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
-	e, err := NewDensity(p)
+	e, err := NewDensity(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}
-	at, err := e.column(chains, "log_lik.1")
-	if err != nil {
+	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
+	at := 1 + len(e.fit) // of the first log probability
 	generated, logw := slices.Concat(chains.Generated...), slices.Concat(chains.LogWeights...)
 	if logw == nil {
 		logw = make([]float64, len(generated))
 	}
 	var out []float64
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		for _, row := range r.x.Data.Y {
 			for _, y := range row {
 				l := math.NaN()

@@ -89,6 +89,18 @@ func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
 
+// DrawPrior returns a draw of the parameters from their priors, as to have chains
+// begin there:
+//
+//	s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
+func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
+	theta := make([]float64, len(p.Params))
+	for k := range theta {
+		theta[k] = draw(p.Params[k].Prior, rng)
+	}
+	return theta
+}
+
 // A transform takes an unconstrained number u to a parameter θ in (lo, hi):
 //
 //	θ = u                          on (−∞, ∞)

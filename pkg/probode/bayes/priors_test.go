@@ -1,4 +1,4 @@
-package bayes
+package bayes_test
 
 import (
 	"context"
@@ -10,16 +10,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
 // flatLikelihood is the posterior that is its prior.
-func flatLikelihood(prior Distribution) *Posterior {
-	return &Posterior{
-		Model: Model{
-			Params:      []Param{{Name: "p", Prior: prior}},
-			Experiments: []Experiment{{Problem: idle("p"), Data: nothing, Errors: []Likelihood{Gaussian{Known(1)}}}},
+func flatLikelihood(prior bayes.Distribution) *bayes.Posterior {
+	return &bayes.Posterior{
+		Model: bayes.Model{
+			Params:      []bayes.Param{{Name: "p", Prior: prior}},
+			Experiments: []bayes.Experiment{{Problem: idle("p"), Data: nothing, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
 		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
 	}
@@ -28,8 +30,8 @@ func flatLikelihood(prior Distribution) *Posterior {
 // A density that is infinite at the upper end is no density there: for u > 37.4
 // the parameter is rounded to the end itself.
 func TestInfiniteDensityAtAnEnd(t *testing.T) {
-	for _, prior := range []Distribution{distuv.Beta{Alpha: 0.5, Beta: 0.5}, distuv.Beta{Alpha: 0.1, Beta: 0.1}} {
-		e, err := NewDensity(flatLikelihood(prior))
+	for _, prior := range []bayes.Distribution{distuv.Beta{Alpha: 0.5, Beta: 0.5}, distuv.Beta{Alpha: 0.1, Beta: 0.1}} {
+		e, err := bayes.NewDensity(context.Background(), flatLikelihood(prior))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +56,7 @@ func TestInfiniteDensityAtAnEnd(t *testing.T) {
 // standard errors, 3 checks of 7e-6.
 func TestJeffreysPrior(t *testing.T) {
 	dist := distuv.Beta{Alpha: 0.5, Beta: 0.5}
-	c, err := Sample(context.Background(), flatLikelihood(dist), Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{12}, Factor: 1, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
+	c, err := sample.Run(context.Background(), flatLikelihood(dist), sample.Deterministic{Proposal: mcmc.AdaptiveMetropolis{Scale: []float64{12}, Factor: 1, AdaptAfter: -1}}, mcmc.Settings{Draws: 500, Chains: 32, BurnIn: 200, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

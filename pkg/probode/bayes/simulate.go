@@ -11,23 +11,18 @@ import (
 
 // Simulate returns p with data drawn from the model in place of its own, with the
 // same times and missing values, the draw of the prior behind them, and the log
-// likelihood there. The data are those of the model that the target is the
-// posterior of: with the noise of the solver, by the classical solution, or by the
-// accurate one. It is an error if the equations cannot be solved there, or the
-// data cannot be.
-func Simulate(ctx context.Context, p *Posterior, target Target, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
-	solved := p
-	if target.Distribution == Accurate {
-		solved = p.SolvedBy(target.Setup)
-	}
-	e, err := newDensity(ctx, solved)
+// likelihood there. noisy says whether the solver's noise is part of the model that
+// the data are drawn from. It is an error if the equations cannot be solved at the draw,
+// or if there is no distribution of the data there.
+func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
+	e, err := NewDensity(ctx, p)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	defer e.Bind(ctx)()
 	theta, xi := p.DrawPrior(rng), make([]float64, e.noise)
 	normals(xi, rng)
-	if !target.Noisy() {
+	if !noisy {
 		xi = nil
 	}
 	if _, err = e.LogLikelihood(theta, xi); err != nil {
@@ -55,7 +50,7 @@ func Simulate(ctx context.Context, p *Posterior, target Target, rng *rand.Rand) 
 	}
 	// The density of the data, which must not be zero: the chain begins here.
 	terms := make([]float64, e.observed())
-	for i, r := range e.runs {
+	for i, r := range e.parts {
 		r.x = &q.Experiments[i]
 	}
 	e.pointwise(terms, e.fit, theta)
@@ -66,4 +61,10 @@ func Simulate(ctx context.Context, p *Posterior, target Target, rng *rand.Rand) 
 		return nil, nil, 0, errors.New("the density of data drawn from the model is zero")
 	}
 	return q, theta, ll, nil
+}
+
+func normals(dst []float64, rng *rand.Rand) {
+	for i := range dst {
+		dst[i] = rng.NormFloat64()
+	}
 }

@@ -43,12 +43,15 @@ type Surface struct {
 	// method on steps chosen at the point, if that expects the same of the data there.
 	Exact bool
 
+	// Progress, if not nil, is called before each coordinate of a differentiation.
+	Progress func(done, total int)
+
 	// Draws is the number of draws by which Fisher's information of a value of the data is
 	// estimated if it has no closed form: 256 if NewSurface made it.
 	Draws int
 
 	e         *Density
-	blocks    []block
+	blocks    []Block
 	theta, xi []float64
 	precision *mat.SymDense
 	gradient  *mat.VecDense
@@ -57,7 +60,6 @@ type Surface struct {
 	asked     bool     // lent was looked for
 	full      []float64
 	which     []int
-	tell      func(done, total int) // of the coordinates of a differentiation; may be nil
 }
 
 // A part is one experiment in a Surface.
@@ -74,11 +76,9 @@ type part struct {
 	before, was []float64 // base and jac, of the point before
 }
 
-// NewSurface returns the surface of e, which it works with.
-func NewSurface(e *Density) *Surface { return newSurface(e, nil) }
-
-// newSurface returns the surface of (θ, v), with v the sums of ξ over blocks, which are N(0, 1).
-func newSurface(e *Density, blocks []block) *Surface {
+// NewSurface returns the surface of e, which it works with. With blocks its coordinates are
+// (θ, v), with v the sums of ξ over the blocks, which are N(0, 1) before there are data.
+func NewSurface(e *Density, blocks ...Block) *Surface {
 	d := len(e.p.Params)
 	n := d + len(blocks)
 	s := &Surface{e: e, blocks: blocks, Draws: 256,
@@ -91,21 +91,21 @@ func newSurface(e *Density, blocks []block) *Surface {
 		s.Steps[k] = 1e-3 // of a N(0, 1)
 		s.Low[k], s.High[k] = math.Inf(-1), math.Inf(1)
 	}
-	for k, t := range e.transforms {
+	for k := range d {
 		// The posterior may be much narrower than the prior.
-		prior := e.p.Params[k].Prior
-		s.Steps[k] = 1e-5 * math.Abs(t.from(prior.Quantile(0.75))-t.from(prior.Quantile(0.25)))
+		s.Steps[k] = 1e-5 * math.Abs(e.PriorQuantile(k, 0.75)-e.PriorQuantile(k, 0.25))
 		if !(s.Steps[k] > 0) || math.IsInf(s.Steps[k], 1) {
 			s.Steps[k] = 1e-5
 		}
 		if e.p.Params[k].Natural {
 			// The wall itself is outside.
 			const inside = 1e-3
+			prior := e.p.Params[k].Prior
 			s.Low[k], s.High[k] = prior.Quantile(0)+inside*s.Steps[k], prior.Quantile(1)-inside*s.Steps[k]
 		}
 	}
 	at := 0
-	for _, r := range e.runs {
+	for _, r := range e.parts {
 		p := part{noise: at, cells: r.cells()}
 		at += r.noise
 		for k := range d {
@@ -116,7 +116,7 @@ func newSurface(e *Density, blocks []block) *Surface {
 			}
 		}
 		for i, b := range blocks {
-			if b.from >= p.noise && b.from < at {
+			if b.From >= p.noise && b.From < at {
 				p.cols, p.solved = append(p.cols, d+i), append(p.solved, true)
 			}
 		}
@@ -125,6 +125,9 @@ func newSurface(e *Density, blocks []block) *Surface {
 	return s
 }
 
+// Use has s work with e, another density of the same posterior, from now on.
+func (s *Surface) Use(e *Density) { s.e = e }
+
 // place sets θ and ξ to those of x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
@@ -132,7 +135,7 @@ func (s *Surface) place(x []float64) float64 {
 	clear(s.xi)
 	for i := range s.blocks {
 		v := x[d+i]
-		s.blocks[i].add(s.xi, v)
+		s.blocks[i].Add(s.xi, v)
 		lp -= v * v / 2
 	}
 	return lp
@@ -154,7 +157,7 @@ func (s *Surface) Value(x []float64) float64 {
 
 // locations appends to dst what the distribution of each value of the data of r
 // depends on: what is expected of it, and own parameters that are unknown.
-func (r *run) locations(dst []float64) []float64 {
+func (r *Part) locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
 		for k, l := range r.errors {
@@ -191,7 +194,7 @@ func (s *Surface) Expand(p *shape.Point) bool {
 // and what the data tell of the locations.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
-	for i, r := range s.e.runs {
+	for i, r := range s.e.parts {
 		p := &s.parts[i]
 		p.state = append(p.state[:0], r.state...)
 		p.base = r.locations(p.base[:0])
@@ -204,8 +207,8 @@ func (s *Surface) locate() {
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
-		if s.tell != nil && all {
-			s.tell(k, len(x))
+		if s.Progress != nil && all {
+			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
 		// look moves coordinate k by h, and returns the locations of the parts that
@@ -217,7 +220,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 				return dst, false
 			}
 			ok := true
-			for i, r := range s.e.runs {
+			for i, r := range s.e.parts {
 				p := &s.parts[i]
 				m, found := slices.BinarySearch(p.cols, k)
 				if !found || p.solved[m] && !all {
@@ -267,7 +270,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 	}
 	s.place(x)
-	for _, r := range s.e.runs {
+	for _, r := range s.e.parts {
 		s.e.bind(r, s.theta)
 	}
 	return true

@@ -256,7 +256,7 @@ func TestModelFileBayes(t *testing.T) {
 			t.Errorf("%s: %s: want %s", c.noise, got, c.want)
 		}
 		// Both ways to the likelihood agree, to the tolerance of the posterior's grid.
-		d, err := bayes.NewDensity(b)
+		d, err := bayes.NewDensity(context.Background(), b)
 		if err != nil {
 			t.Errorf("%s: %v", c.noise, err)
 			continue
@@ -358,7 +358,7 @@ func TestPage(t *testing.T) {
 		b, err := p.Posterior()
 		if err != nil {
 			t.Errorf("%s: %v", p.Name, err)
-		} else if _, err := bayes.NewDensity(b); err != nil {
+		} else if _, err := bayes.NewDensity(context.Background(), b); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}
 		for _, q := range p.Params {

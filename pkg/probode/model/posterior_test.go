@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
@@ -26,7 +27,7 @@ func TestPosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := bayes.NewDensity(b)
+		d, err := bayes.NewDensity(context.Background(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +217,7 @@ func TestPosteriorColumns(t *testing.T) {
 		if got, want := strings.Join(b.Experiments[0].Data.Names, " "), "y w noise of w w_2 noise of w_2"; got != want {
 			t.Errorf("columns %s: want %s", got, want)
 		}
-		d, err := bayes.NewDensity(b)
+		d, err := bayes.NewDensity(context.Background(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +301,7 @@ func TestPosteriorKinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := b.FindModes(context.Background(), bayes.ModeSearch{Seed: 4})
+	m, err := modes.Find(context.Background(), b, modes.Settings{Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

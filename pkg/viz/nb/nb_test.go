@@ -25,7 +25,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
@@ -50,7 +50,7 @@ var cells = map[string]func(){
 			c.Draws[0] = append(c.Draws[0], []float64{float64(i)})
 			c.Draws[1] = append(c.Draws[1], []float64{float64(i)})
 		}
-		Show(c, bayes.Comparison{{Sampler: bayes.Deterministic{}, Chains: c, Solves: 2, ESS: 4}})
+		Show(c, sample.Comparison{{Sampler: sample.Deterministic{}, Chains: c, Solves: 2, ESS: 4}})
 	},
 	"model":           func() { Show(Must(modelfile.Load("../../probode/model/testdata/pk.yaml"))) },
 	"nothing to show": func() { Show(3) },

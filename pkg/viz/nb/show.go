@@ -6,8 +6,8 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
@@ -46,7 +46,7 @@ func Show(values ...any) {
 			graphic(v)
 		case *mcmc.Chains:
 			chains(v)
-		case bayes.Comparison:
+		case sample.Comparison:
 			comparison(v)
 		case *assess.Report:
 			report(v)
@@ -104,7 +104,7 @@ func chains(c *mcmc.Chains) {
 	}
 }
 
-func comparison(c bayes.Comparison) {
+func comparison(c sample.Comparison) {
 	if len(c) == 0 {
 		return
 	}

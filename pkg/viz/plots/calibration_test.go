@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -14,7 +14,7 @@ import (
 // below it the curve that ends at zero, both in their bands.
 func TestCalibration(t *testing.T) {
 	r := &sbc.Result{
-		Sampler: bayes.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
+		Sampler: sample.PCNWithinGibbs{}, Names: []string{"theta", "log_lik"}, Draws: 3,
 		Ranks: [][]int{{0, 1, 2, 3, 0, 1, 2, 3}, {3, 3, 3, 3, 3, 3, 3, 0}},
 	}
 	f := Calibration(r, r)

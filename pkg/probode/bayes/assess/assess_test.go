@@ -19,6 +19,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -516,7 +517,7 @@ func TestAssessAlphaOfExperiments(t *testing.T) {
 // The two runs of a step are independent: of one and the same sampler they would
 // otherwise be the same.
 func TestAssessRunsAreIndependent(t *testing.T) {
-	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Sampler: bayes.Deterministic{}, Weighed: 100,
+	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Sampler: sample.Deterministic{}, Weighed: 100,
 		Chains: mcmc.Settings{Draws: 100, BurnIn: 100}, Calibrate: calibrate.Settings{Paths: 40}})
 	if m := a.Steps[0].Deterministic.Summary[0].Mean; m == a.Steps[0].Probabilistic.Summary[0].Mean {
 		t.Errorf("both runs have the mean %g", m)
@@ -529,12 +530,12 @@ func TestAssessRunsAreIndependent(t *testing.T) {
 // filter, which takes a path in four pieces, and for delayed acceptance leave out
 // solves of one of its stages.
 func TestAssessSolves(t *testing.T) {
-	for _, sampler := range []bayes.Sampler{bayes.PCNWithinGibbs{}, bayes.PseudoMarginal{Particles: 20}, bayes.PseudoMarginal{Particles: 20, Importance: true}, bayes.DelayedAcceptance{Noise: true}} {
+	for _, sampler := range []sample.Sampler{sample.PCNWithinGibbs{}, sample.PseudoMarginal{Particles: 20}, sample.PseudoMarginal{Particles: 20, Importance: true}, sample.DelayedAcceptance{Noise: true}} {
 		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
 		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: calibrate.Settings{Paths: 40}})
 		p := assessPosterior(0.125)
 		p.Alpha = a.Steps[0].Alpha
-		c, err := bayes.Compare(context.Background(), p, []bayes.Sampler{sampler}, s)
+		c, err := sample.Compare(context.Background(), p, []sample.Sampler{sampler}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -636,7 +637,7 @@ func ExampleRun() {
 func TestCertificateLynxHare(t *testing.T) {
 	p := caseOf(t, "lynx-hare")
 	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(0.25)
-	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: sample.Deterministic{},
 		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
 	st := a.Steps[0]
 	if st.Certificate == nil || len(st.Certificate.Modes) != 1 {
@@ -659,7 +660,7 @@ func TestCertificateLynxHare(t *testing.T) {
 
 // A reference that is itself too rough gives no verdict, and says so.
 func TestRoughReferenceGivesNoVerdict(t *testing.T) {
-	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: bayes.Deterministic{},
+	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125}, Weighed: 100, Sampler: sample.Deterministic{},
 		Accurate: probode.Setup{Mesh: probode.Uniform(0.25)}, Chains: mcmc.Settings{Draws: 500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !contains(a.Warnings, "the reference's own error") {
 		t.Errorf("%v, D = %g, warnings %q", v, a.Reference.D, a.Warnings)

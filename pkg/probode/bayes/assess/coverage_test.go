@@ -15,6 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -47,12 +49,12 @@ func (r reweighted) covered(t *testing.T, h float64, draws, seeds int, truth dia
 	p := r.posterior(t)
 	p.Mesh, p.Method = probode.Uniform(h), r.method
 	var err error
-	if p.Modes, err = p.FindModes(context.Background(), bayes.ModeSearch{Seed: 1}); err != nil {
+	if p.Modes, err = modes.Find(context.Background(), p, modes.Settings{Seed: 1}); err != nil {
 		t.Fatal(err)
 	}
 	mean, sd = make([]int, len(p.Params)), make([]int, len(p.Params))
 	for seed := range uint64(seeds) {
-		chains, err := bayes.Sample(context.Background(), p, bayes.Reweighted{Accurate: r.accurate}, mcmc.Settings{Draws: draws, BurnIn: r.burnIn, Seed: 100 + seed})
+		chains, err := sample.Run(context.Background(), p, sample.Reweighted{Accurate: r.accurate}, mcmc.Settings{Draws: draws, BurnIn: r.burnIn, Seed: 100 + seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +90,7 @@ func (r reweighted) truth(t *testing.T, draws int) diag.Summary {
 	t.Helper()
 	p := r.posterior(t)
 	p.Setup = r.accurate
-	chains, err := bayes.Sample(context.Background(), p, bayes.Deterministic{}, mcmc.Settings{Draws: draws, BurnIn: 3000, Seed: 1})
+	chains, err := sample.Run(context.Background(), p, sample.Deterministic{}, mcmc.Settings{Draws: draws, BurnIn: 3000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

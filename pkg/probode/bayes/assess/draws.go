@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -27,7 +29,7 @@ func (d *estimated) found(by measure, j int, q quantity) moments {
 type draws struct {
 	estimated
 	p      *bayes.Posterior
-	result bayes.Result
+	result sample.Measurement
 	first  int // draws of each chain before any were added
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced ones, at which the equations are solved accurately
@@ -65,15 +67,15 @@ func newSampling(w *work, pl *plan, f *found) *sampling {
 }
 
 // sample runs a sampler and keeps what is needed.
-func (s *sampling) sample(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
+func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, seed uint64) (*draws, error) {
 	return s.run(p, sampler, s.s.Chains, seed)
 }
 
 // run is sample with other settings of the chains.
-func (s *sampling) run(p *bayes.Posterior, sampler bayes.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
+func (s *sampling) run(p *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	chains.Seed = seed
 	chains.Progress = func(g mcmc.Progress) { s.say("%v, %s: %v", sampler, setting(p), g) }
-	r, err := bayes.Measure(s.ctx, p, sampler, chains)
+	r, err := sample.Measure(s.ctx, p, sampler, chains)
 	if err != nil {
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
 	}
@@ -85,7 +87,7 @@ func (s *sampling) run(p *bayes.Posterior, sampler bayes.Sampler, chains mcmc.Se
 		return nil, err
 	}
 	if !s.s.Auto {
-		d.result = bayes.Result{} // no draws will be added: let go of its memory
+		d.result = sample.Measurement{} // no draws will be added: let go of its memory
 	}
 	return d, nil
 }
@@ -105,7 +107,7 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 
 // take keeps what is needed of r; the earlier draws of d, if there are any, are the first
 // of r.
-func (s *sampling) take(d *draws, r bayes.Result) error {
+func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	d.summed = summed(r, s.assessed)
@@ -115,10 +117,10 @@ func (s *sampling) take(d *draws, r bayes.Result) error {
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
 		var err error
-		if d.in, err = d.p.Assign(s.modes.reference, d.all); err != nil {
+		if d.in, err = modes.Assign(d.p, s.modes.reference, d.all); err != nil {
 			return err
 		}
-		if d.fewIn, err = d.p.Assign(s.modes.reference, d.few); err != nil {
+		if d.fewIn, err = modes.Assign(d.p, s.modes.reference, d.few); err != nil {
 			return err
 		}
 	}
@@ -148,7 +150,7 @@ func (s *sampling) take(d *draws, r bayes.Result) error {
 }
 
 // summed returns what the report says of a run.
-func summed(r bayes.Result, assessed []int) *Inference {
+func summed(r sample.Measurement, assessed []int) *Inference {
 	c := r.Chains
 	out := &Inference{
 		Sampler: r.Sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),

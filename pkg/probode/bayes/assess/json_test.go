@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -128,7 +128,7 @@ func strictly(t *testing.T, text []byte, into any) {
 // A whole assessment, read back: the steps in the order asked for, masses that sum
 // to one, the numbers those of the report, and nothing that is no number.
 func TestReportJSON(t *testing.T) {
-	a := assessed(t, dragons(0.5), assess.Settings{Steps: []float64{0.125, 0.5}, Weighed: 200, Sampler: bayes.Deterministic{},
+	a := assessed(t, dragons(0.5), assess.Settings{Steps: []float64{0.125, 0.5}, Weighed: 200, Sampler: sample.Deterministic{},
 		Chains: mcmc.Settings{Draws: 500, Seed: 2}, Calibrate: calibrate.Settings{Paths: 50}})
 	var text bytes.Buffer
 	if err := a.WriteJSON(&text); err != nil {

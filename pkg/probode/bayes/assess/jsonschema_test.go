@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -193,7 +193,7 @@ func TestJSONOfCases(t *testing.T) {
 	for _, name := range []string{"dragons", "dragons-uniform", "alias", "pk-mm", "boluses", "influenza"} {
 		p := caseOf(t, name)
 		p.Alpha = 0.1
-		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize()}, Weighed: 100, Sampler: bayes.Deterministic{},
+		a := assessed(t, p, assess.Settings{Steps: []float64{p.StepSize()}, Weighed: 100, Sampler: sample.Deterministic{},
 			Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: 2}, Calibrate: calibrate.Settings{Paths: 40}})
 		var text bytes.Buffer
 		if err := a.WriteJSON(&text); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -24,7 +25,7 @@ func TestLadderOfTolerances(t *testing.T) {
 		p := assessPosterior(0)
 		p.Method, p.Mesh = m, nil
 		tols := []probode.Tolerance{{Relative: 1e-5}, {Relative: 0.3, Absolute: []float64{0.3}}}
-		a := assessed(t, p, assess.Settings{Tolerances: tols, Weighed: 400, Sampler: bayes.PCNWithinGibbs{},
+		a := assessed(t, p, assess.Settings{Tolerances: tols, Weighed: 400, Sampler: sample.PCNWithinGibbs{},
 			Chains: mcmc.Settings{Draws: 1500, BurnIn: 500, Seed: 4}, Calibrate: calibrate.Settings{Paths: 50}})
 		if a.Steps[0].Size() != 0.3 || a.Steps[1].Size() != 1e-5 || a.Asked[0] != 1 || a.Asked[1] != 0 || a.Steps[0].StepSize != 0 {
 			t.Fatalf("%v: steps %v, asked %v", m, a.Steps, a.Asked)
@@ -80,7 +81,7 @@ func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
 	adaptive.Mesh = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.3, Absolute: []float64{0.1}}}
 	for _, p := range []*bayes.Posterior{assessPosterior(0.25), adaptive} {
 		for _, by := range []probode.Setup{{Mesh: reference.Accurate{}}, {Method: probode.RungeKutta{}, Mesh: probode.Uniform(1. / 64)}} {
-			c, err := bayes.Sample(context.Background(), p, bayes.DelayedAcceptance{Second: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
+			c, err := sample.Run(context.Background(), p, sample.DelayedAcceptance{Second: by}, mcmc.Settings{Draws: 2500, BurnIn: 500, Seed: 7})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +97,7 @@ func TestDelayedAcceptanceBeforeTheAccurateSolver(t *testing.T) {
 func TestNoNoiseOnGridsThatChange(t *testing.T) {
 	p := assessPosterior(0.25)
 	p.Mesh, p.Alpha = probode.Adaptive{Tolerance: probode.Tolerance{Relative: 0.1}}, 0.1
-	if _, err := bayes.Sample(context.Background(), p, bayes.PCNWithinGibbs{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "Frozen") {
+	if _, err := sample.Run(context.Background(), p, sample.PCNWithinGibbs{}, mcmc.Settings{Draws: 10}); err == nil || !strings.Contains(err.Error(), "Frozen") {
 		t.Errorf("error %v, want one that names probode.Frozen", err)
 	}
 }

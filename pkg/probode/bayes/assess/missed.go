@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
 // Weights say nothing about regions that no draw has come near, and neither does k̂. So
@@ -37,7 +38,7 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	if err != nil || reference == nil || len(reference.Modes) < 2 {
 		return around, err
 	}
-	in, err := d.p.Assign(reference, d.few)
+	in, err := modes.Assign(d.p, reference, d.few)
 	if err != nil {
 		return 0, err
 	}
@@ -63,12 +64,12 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 // no density: about the mass beyond, for a posterior that is cut off. It solves by the
 // reference only where the moves would lead there.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
-	coarse, err := bayes.NewDensity(d.p)
+	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
 		return 0, err
 	}
 	defer coarse.Bind(s.ctx)()
-	fine, err := bayes.NewDensity(s.p.SolvedBy(s.s.Accurate))
+	fine, err := bayes.NewDensity(s.ctx, s.p.SolvedBy(s.s.Accurate))
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +137,7 @@ func (s *sampling) unvisited(d *draws, own *bayes.Modes, y *yardstick, j int) (m
 		if all == nil || len(all.Modes) < 2 {
 			continue
 		}
-		shares, err := d.p.Shares(all, d.all)
+		shares, err := modes.Shares(d.p, all, d.all)
 		if err != nil {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -56,7 +57,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	}
 	for i := pl.finest(); i >= 0; i-- {
 		st := &pl.ladder[i]
-		m, err := pl.of(i).FindModes(w.saying("modes, %v", st), pl.search(f.known))
+		m, err := modes.Find(w.saying("modes, %v", st), pl.of(i), pl.search(f.known))
 		switch {
 		case err != nil && (i == pl.finest() || w.ctx.Err() != nil):
 			return nil, fmt.Errorf("%v: %w", st, err)
@@ -74,7 +75,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		by.Relative = max(looseTolerance, by.Relative)
 		loose := pl.search(f.known)
 		loose.Points, loose.Starts = 150, 8
-		if m, err := pl.p.SolvedBy(probode.Setup{Mesh: by}).FindModes(w.saying("modes, error control"), loose); err == nil {
+		if m, err := modes.Find(w.saying("modes, error control"), pl.p.SolvedBy(probode.Setup{Mesh: by}), loose); err == nil {
 			add(m)
 		} else if w.ctx.Err() != nil {
 			return nil, err
@@ -84,7 +85,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 	// that are known.
 	byReference := pl.search(f.known)
 	byReference.Points, byReference.Starts = 60, 4
-	if m, err := pl.p.SolvedBy(pl.s.Accurate).FindModes(w.saying("modes, reference"), byReference); err == nil {
+	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
 		add(m)
 	} else if w.ctx.Err() != nil {
@@ -107,7 +108,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 }
 
 // pair finds the counterparts among the modes m of p and those of the reference.
-func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search bayes.ModeSearch) (*pairing, error) {
+func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	search.From, search.Points, search.Starts = nil, -1, 0
 	for _, k := range m.Modes {
 		search.From = append(search.From, k.Theta)
@@ -116,7 +117,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	for _, k := range reference.Modes {
 		search.From = append(search.From, k.Theta)
 	}
-	again, err := p.FindModes(ctx, search)
+	again, err := modes.Find(ctx, p, search)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +173,7 @@ func weighty(modes []Mode) []Mode {
 
 // weighModes takes the masses of a step's modes from the draws, if these have mixed.
 func weighModes(own []Mode, m *bayes.Modes, d *draws, assessed []int) {
-	shares, err := d.p.Shares(m, d.all)
+	shares, err := modes.Shares(d.p, m, d.all)
 	if err != nil {
 		return
 	}
@@ -194,11 +195,11 @@ func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc
 	if len(weighty(modesOf(m))) < 2 {
 		return "", nil
 	}
-	search := bayes.ModeSearch{Points: 60, Starts: 4}
+	search := modes.Settings{Points: 60, Starts: 4}
 	for _, k := range m.Modes {
 		search.From = append(search.From, k.Theta)
 	}
-	reference, err := p.SolvedBy(by).FindModes(ctx, search)
+	reference, err := modes.Find(ctx, p.SolvedBy(by), search)
 	if err != nil {
 		return "", fmt.Errorf("modes of the reference posterior: %w", err)
 	}
@@ -206,7 +207,7 @@ func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc
 	if err != nil {
 		return "", err
 	}
-	shares, err := p.Shares(paired.modes, chains)
+	shares, err := modes.Shares(p, paired.modes, chains)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -85,7 +87,7 @@ func TestDragons(t *testing.T) {
 		p := caseOf(t, name)
 		want := dragonMass(p, 0.5)
 		for seed := range uint64(3) {
-			a := assessed(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 400, Sampler: bayes.Deterministic{},
+			a := assessed(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 400, Sampler: sample.Deterministic{},
 				Chains: mcmc.Settings{Draws: 1500, MinESS: 3000, Seed: seed}, Calibrate: calibrate.Settings{Paths: 50}})
 			st := a.Steps[0]
 			if v := st.Deterministic.Verdict(); v != assess.Matters {
@@ -118,7 +120,7 @@ func TestDragons(t *testing.T) {
 	}
 	p := caseOf(t, "dragons")
 	p.Params[1].Prior = bayes.Truncated{Of: distuv.LogNormal{Sigma: 2}, Max: 10}
-	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible || len(a.Steps[0].Modes) != 1 {
 		t.Errorf("h = 0.25 below β1 = 10: %v, modes %+v", v, a.Steps[0].Modes)
 	}
@@ -128,7 +130,7 @@ func TestDragons(t *testing.T) {
 // is a phantom: .5 within .05, ten standard errors of a share that changes in a
 // tenth of 24 000 iterations.
 func TestAlias(t *testing.T) {
-	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible {
 		t.Errorf("%v: %q", v, a.Warnings)
 	}
@@ -148,7 +150,7 @@ func TestAlias(t *testing.T) {
 // solver's, and draws that keep to the other.
 func TestModes(t *testing.T) {
 	p := caseOf(t, "dragons")
-	m, err := p.FindModes(context.Background(), bayes.ModeSearch{Seed: 1})
+	m, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +191,7 @@ func TestModes(t *testing.T) {
 // has moved by most of its own width. That is what the certificate foretells there, to
 // the second order of a shift of one standard deviation.
 func TestShiftWithinMode(t *testing.T) {
-	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
+	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
 	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || len(a.Steps[0].Missing) != 1 || !(math.Abs(math.Abs(e.Bias)-1) < 0.1 && e.Ratio < 0.01) {
 		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Missing)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -41,11 +42,11 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	case p.Mesh == nil && len(s.Tolerances) > 0:
 		q.Mesh = probode.Adaptive{Tolerance: s.Tolerances[0]}
 	}
-	if _, err := bayes.NewDensity(&q); err != nil {
+	if _, err := bayes.NewDensity(context.Background(), &q); err != nil {
 		return nil, err
 	}
 	s.complete(&q)
-	if _, err := bayes.NewDensity(q.SolvedBy(s.Accurate)); err != nil {
+	if _, err := bayes.NewDensity(context.Background(), q.SolvedBy(s.Accurate)); err != nil {
 		return nil, err
 	}
 	pl := &plan{p: &q, s: s}
@@ -75,11 +76,11 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 // addSteps adds the step sizes as their grids have them, the largest first.
 func (pl *plan) addSteps() error {
 	for _, h := range slices.Backward(slices.Sorted(slices.Values(pl.s.Steps))) {
-		e, err := bayes.NewDensity(pl.at(h))
+		e, err := bayes.NewDensity(context.Background(), pl.at(h))
 		if err != nil {
 			return fmt.Errorf("%w (in Steps)", err)
 		}
-		if u, ok := e.Grid(0).Uniform(); ok {
+		if u, ok := e.Part(0).Grid().Solver().Grid().Uniform(); ok {
 			h = u
 		}
 		if n := len(pl.ladder); n > 0 && math.Abs(pl.ladder[n-1].StepSize-h) < 1e-9*h {
@@ -88,7 +89,7 @@ func (pl *plan) addSteps() error {
 		st := unknownStep()
 		st.StepSize, st.Exact = h, true
 		for i, x := range pl.p.Experiments {
-			if _, err := e.Grid(i).Index(x.Data.T); err != nil {
+			if _, err := e.Part(i).Grid().Solver().Grid().Index(x.Data.T); err != nil {
 				st.Exact = false
 			}
 		}
@@ -108,7 +109,7 @@ func (pl *plan) addTolerances() error {
 			continue
 		}
 		pl.ladder = append(pl.ladder, st)
-		if _, err := bayes.NewDensity(pl.of(len(pl.ladder) - 1)); err != nil {
+		if _, err := bayes.NewDensity(context.Background(), pl.of(len(pl.ladder)-1)); err != nil {
 			return fmt.Errorf("%w (in Tolerances)", err)
 		}
 	}
@@ -215,8 +216,8 @@ func (pl *plan) seed(key ...uint64) uint64 {
 }
 
 // search is how modes are searched for.
-func (pl *plan) search(from [][]float64) bayes.ModeSearch {
-	return bayes.ModeSearch{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
+func (pl *plan) search(from [][]float64) modes.Settings {
+	return modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 }
 
 // setup is how deterministic inference at a step solves the equations.

@@ -11,6 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -130,10 +132,10 @@ func (s *sampling) loss(y *yardstick) (most float64) {
 
 // tryReference samples q and weighs its draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64) (d *draws, khat, missed float64, err error) {
-	if q.Modes, err = q.FindModes(s.ctx, s.search(s.modes.known)); err != nil {
+	if q.Modes, err = modes.Find(s.ctx, q, s.search(s.modes.known)); err != nil {
 		return nil, 0, 0, err
 	}
-	if d, err = s.sample(q, bayes.Deterministic{}, seed); err != nil {
+	if d, err = s.sample(q, sample.Deterministic{}, seed); err != nil {
 		return nil, 0, 0, err
 	}
 	if khat, err = s.weigh(d); err != nil {
@@ -217,12 +219,12 @@ func worstPoints(points [][]float64, d []float64) [][]float64 {
 // pathError returns the error of the classical solution at theta and the times of the
 // data: see Step.Error. It is NaN if one of the solvers fails.
 func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by probode.Setup) float64 {
-	coarse, err := bayes.NewDensity(p)
+	coarse, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return math.NaN()
 	}
 	defer coarse.Bind(ctx)()
-	fine, err := bayes.NewDensity(p.SolvedBy(by))
+	fine, err := bayes.NewDensity(ctx, p.SolvedBy(by))
 	if err != nil {
 		return math.NaN()
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
 // A Remedy is something that can be done about the solver's error for the model at hand,
@@ -60,7 +62,7 @@ func (a *assessment) try() error {
 }
 
 // sampleBriefly is sample for fewer draws.
-func (a *assessment) sampleBriefly(p *bayes.Posterior, sampler bayes.Sampler, seed uint64) (*draws, error) {
+func (a *assessment) sampleBriefly(p *bayes.Posterior, sampler sample.Sampler, seed uint64) (*draws, error) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
 	return a.sampling.run(p, sampler, chains, seed)
@@ -84,21 +86,21 @@ func (a *assessment) tryDelayed() error {
 	if st.Deterministic == nil || a.modes.steps[f].modes == nil {
 		return nil
 	}
-	add := func(p *bayes.Posterior, by bayes.Sampler, name string, seed uint64) {
+	add := func(p *bayes.Posterior, by sample.Sampler, name string, seed uint64) {
 		p.Modes = a.modes.steps[f].modes
 		if d, err := a.sampleBriefly(p, by, a.seed(seed)); err == nil { // a run that fails is no remedy
 			a.tried = append(a.tried, trial{kind: "delayed acceptance", name: name, run: d})
 		}
 	}
 	if f > 0 {
-		by := bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(top.StepSize)}}
+		by := sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(top.StepSize)}}
 		if top.StepSize == 0 {
 			by.First.Mesh = probode.Frozen{Tolerance: top.Tolerance}
 		}
 		add(a.frozen(f, st.Mode), by, fmt.Sprintf("delayed acceptance, %v before %v", top, st), 2000)
 	}
 	if a.modes.steps[0].modes != nil {
-		add(a.frozen(0, top.Mode), bayes.DelayedAcceptance{Second: a.plan.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
+		add(a.frozen(0, top.Mode), sample.DelayedAcceptance{Second: a.plan.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
 	}
 	return nil
 }
@@ -116,7 +118,7 @@ func (a *assessment) tryFrozen() error {
 		}
 		p := a.frozen(i, st.Mode)
 		p.Modes = a.modes.steps[i].modes
-		d, err := a.sampleBriefly(p, bayes.Deterministic{}, a.seed(4000, uint64(i)))
+		d, err := a.sampleBriefly(p, sample.Deterministic{}, a.seed(4000, uint64(i)))
 		if err != nil {
 			if a.ctx.Err() != nil {
 				return err
@@ -176,10 +178,10 @@ func (a *assessment) tryOthers() error {
 func (a *assessment) sampleOther(t *trial, by probode.Setup, seed uint64) {
 	q := a.p.SolvedBy(by)
 	var err error
-	if q.Modes, err = q.FindModes(a.ctx, a.search(a.modes.known)); err != nil {
+	if q.Modes, err = modes.Find(a.ctx, q, a.search(a.modes.known)); err != nil {
 		return
 	}
-	if d, err := a.sampleBriefly(q, bayes.Deterministic{}, seed); err == nil {
+	if d, err := a.sampleBriefly(q, sample.Deterministic{}, seed); err == nil {
 		t.run, t.own = d, a.trustedShifts(d)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
 // Run answers whether the numerical error of p.Method matters for the posterior, and from
@@ -194,7 +195,7 @@ func (a *assessment) deterministicAt(i int) error {
 	st := &a.out.Steps[i]
 	p := a.of(i)
 	p.Modes = a.modes.steps[i].modes
-	d, err := a.sample(p, bayes.Deterministic{}, a.seed(uint64(i)))
+	d, err := a.sample(p, sample.Deterministic{}, a.seed(uint64(i)))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -27,7 +28,7 @@ type Settings struct {
 
 	// Sampler makes the inference with the solver's error in the model; nil means
 	// PCNWithinGibbs.
-	Sampler bayes.Sampler
+	Sampler sample.Sampler
 
 	// Threshold is the size of an error that does not matter: a bias below Threshold
 	// standard deviations of the accurate posterior, and a standard deviation within a
@@ -107,7 +108,7 @@ func (s *Settings) complete(p *bayes.Posterior) {
 		s.Confidence = 0.95
 	}
 	if s.Sampler == nil {
-		s.Sampler = bayes.PCNWithinGibbs{}
+		s.Sampler = sample.PCNWithinGibbs{}
 	}
 	if h := p.StepSize(); s.Steps == nil && s.Tolerances == nil {
 		s.Steps = []float64{h, h / 2, h / 4, h / 8}

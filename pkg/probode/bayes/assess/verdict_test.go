@@ -16,6 +16,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -62,7 +63,7 @@ func TestHeavyTailsAreJudgedByQuantiles(t *testing.T) {
 		{distuv.Exponential{Rate: 1}, "moments", 1, 1, false, -1},
 		{distuv.Normal{Mu: 0, Sigma: 1}, "moments", 0, 1, false, -1},
 	} {
-		a := assessed(t, shifted(c.prior, 0, 1e9), assess.Settings{Steps: []float64{0.5}, Sampler: bayes.Deterministic{}, Weighed: 4000, Accurate: simpson,
+		a := assessed(t, shifted(c.prior, 0, 1e9), assess.Settings{Steps: []float64{0.5}, Sampler: sample.Deterministic{}, Weighed: 4000, Accurate: simpson,
 			Chains: mcmc.Settings{Draws: 4000, Seed: 3}, Calibrate: calibrate.Settings{Paths: 40}})
 		q, st := a.Params[0], a.Steps[0]
 		if q.JudgedBy() != c.by || !(q.TailIndex > c.heavierThan) {
@@ -109,7 +110,7 @@ func quick(t *testing.T, p *bayes.Posterior, s assess.Settings) *assess.Report {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if s.Sampler == nil {
-		s.Sampler = bayes.PCNWithinGibbs{}
+		s.Sampler = sample.PCNWithinGibbs{}
 	}
 	s.Calibrate.Paths = 40
 	s.Progress = func(_, _ int, doing string) {
@@ -310,7 +311,7 @@ func TestVerdictsOnNextToNothing(t *testing.T) {
 	// stays where it began.
 	stuck := shifted(distuv.Normal{Mu: 0, Sigma: 1}, 8, 1e-9)
 	stuck.Params[0].Natural = true
-	a, err := assess.Run(context.Background(), stuck, assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 100, Sampler: bayes.Deterministic{}, Chains: mcmc.Settings{Draws: 20, BurnIn: -1, Seed: 1}})
+	a, err := assess.Run(context.Background(), stuck, assess.Settings{Steps: []float64{0.5}, Accurate: simpson, Weighed: 100, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 20, BurnIn: -1, Seed: 1}})
 	if err == nil && a.Steps[0].Deterministic.Verdict() == assess.Negligible {
 		t.Errorf("negligible by chains that stick: %v", a)
 	}

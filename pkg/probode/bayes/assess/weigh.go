@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -62,7 +62,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	if len(rest.Draws[0]) == 0 {
 		return nil
 	}
-	w, err := bayes.Reweight(s.ctx, d.p, &rest, s.s.Accurate, s.s.Chains.Workers)
+	w, err := sample.Reweight(s.ctx, d.p, &rest, s.s.Accurate, s.s.Chains.Workers)
 	if err != nil {
 		return err
 	}

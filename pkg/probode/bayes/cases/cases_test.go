@@ -10,6 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -68,15 +70,15 @@ func TestRealData(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		post   *bayes.Posterior
-		scheme bayes.Sampler
+		scheme sample.Sampler
 		want   map[string]published
 	}{
-		{"lynx and hare", lynx(), bayes.Deterministic{}, load(t, "lynx_hare.json")},
-		{"influenza", flu(), bayes.Deterministic{}, load(t, "influenza.json")},
-		{"lynx and hare, with solver noise", noisy(t, lynx()), bayes.PCNWithinGibbs{}, load(t, "lynx_hare.json")},
-		{"influenza, with solver noise", noisy(t, flu()), bayes.PCNWithinGibbs{}, load(t, "influenza.json")},
+		{"lynx and hare", lynx(), sample.Deterministic{}, load(t, "lynx_hare.json")},
+		{"influenza", flu(), sample.Deterministic{}, load(t, "influenza.json")},
+		{"lynx and hare, with solver noise", noisy(t, lynx()), sample.PCNWithinGibbs{}, load(t, "lynx_hare.json")},
+		{"influenza, with solver noise", noisy(t, flu()), sample.PCNWithinGibbs{}, load(t, "influenza.json")},
 	} {
-		chains, err := bayes.Sample(context.Background(), c.post, c.scheme, mcmc.Settings{Draws: 2500, Seed: 1})
+		chains, err := sample.Run(context.Background(), c.post, c.scheme, mcmc.Settings{Draws: 2500, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,11 +114,11 @@ func TestRealData(t *testing.T) {
 func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	t.Helper()
 	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 2}, probode.Uniform(0.1)
-	mode, err := p.FindMode(context.Background(), 1)
+	found, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := bayes.CalibrateAlpha(context.Background(), p, mode.Theta, calibrate.Settings{Seed: 1, Paths: 200})
+	c, err := bayes.CalibrateAlpha(context.Background(), p, found.Highest().Theta, calibrate.Settings{Seed: 1, Paths: 200})
 	if err != nil {
 		t.Fatal(err)
 	}

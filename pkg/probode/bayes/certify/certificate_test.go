@@ -13,6 +13,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
 // The linear model is x′ = a + cos 3t, with the initial value b unknown, too: what
@@ -116,15 +117,16 @@ func TestCertificateNoiseScale(t *testing.T) {
 	}
 	fine := *p
 	fine.Method, fine.Mesh = probode.RungeKutta{}, probode.Uniform(0.02)
-	reference, err := fine.FindMode(context.Background(), 1)
+	found, err := modes.Find(context.Background(), &fine, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	reference := found.Highest()
 	p.Mesh = probode.Uniform(h)
-	coarse, err := p.FindMode(context.Background(), 1, reference.Theta)
-	if err != nil {
+	if found, err = modes.Find(context.Background(), p, modes.Settings{Seed: 1, From: [][]float64{reference.Theta}}); err != nil {
 		t.Fatal(err)
 	}
+	coarse := found.Highest()
 	m := c.Modes[0]
 	if !c.Unknown || math.Abs(m.Bound-math.Sqrt2*m.D) > 1e-12 {
 		t.Errorf("bound %g with D = %g, want √2 D", m.Bound, m.D)
@@ -166,7 +168,7 @@ func TestInformation(t *testing.T) {
 		se := math.Sqrt((square - sum*sum) / n)
 		p := linearModel(bayes.Known(1))
 		p.Experiments[0].Data, p.Experiments[0].Errors = &bayes.Data{T: []float64{1}, Y: [][]float64{{3}}}, []bayes.Likelihood{l}
-		e, err := bayes.NewDensity(p)
+		e, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,11 +312,11 @@ func TestCertificateColumn(t *testing.T) {
 	y.Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sd of y")}, bayes.Poisson{}}
 	y.Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0], dst[1] = x[0], x[0]/10 }
 
-	a, err := bayes.NewDensity(p)
+	a, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := bayes.NewDensity(&q)
+	b, err := bayes.NewDensity(context.Background(), &q)
 	if err != nil {
 		t.Fatal(err)
 	}

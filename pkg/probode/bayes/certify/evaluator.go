@@ -20,7 +20,7 @@ type evaluator struct {
 // newEvaluator returns the evaluator of s; what s lacks is that of p. All of its solves
 // end when ctx does.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
-	density, err := bayes.NewDensity(p.SolvedBy(s))
+	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {
 		return nil, err
 	}

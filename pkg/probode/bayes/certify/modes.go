@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -25,7 +25,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 		shortest, _ := spans(c.p)
 		q.Mesh = probode.Uniform(shortest / 200)
 	}
-	found, err := q.FindModes(c.ctx, bayes.ModeSearch{Seed: seed})
+	found, err := modes.Find(c.ctx, q, modes.Settings{Seed: seed})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (c *Certifier) searchReference(from [][]float64, seed uint64) ([][]float64,
 	if _, ok := c.reference.Mesh.(reference.Accurate); !ok {
 		return nil, nil
 	}
-	found, err := c.p.SolvedBy(c.reference).FindModes(c.ctx, bayes.ModeSearch{Seed: seed, From: from, Points: 60, Starts: 4})
+	found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4})
 	if err != nil {
 		return nil, c.ctx.Err() // the modes by the Setup in question have to suffice
 	}

@@ -17,7 +17,7 @@ type Settings struct {
 	Reference probode.Setup
 
 	// Modes are the points, of all parameters, from which the search climbs to modes of
-	// the reference's posterior. Nil starts from the modes that bayes.FindModes finds
+	// the reference's posterior. Nil starts from the modes that modes.Find finds
 	// with the Setup in question and with the reference.
 	Modes [][]float64
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
 )
 
@@ -36,7 +37,7 @@ func growth() *bayes.Posterior {
 func ExampleRun() {
 	p := growth()
 	p.Alpha = 0.1
-	r, err := sbc.Run(context.Background(), p, bayes.PCNWithinGibbs{}, sbc.Settings{Sets: 4, Ranks: 9, BurnIn: 500})
+	r, err := sbc.Run(context.Background(), p, sample.PCNWithinGibbs{}, sbc.Settings{Sets: 4, Ranks: 9, BurnIn: 500})
 	if err != nil {
 		panic(err)
 	}

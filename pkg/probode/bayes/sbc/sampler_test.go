@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -21,8 +22,8 @@ type elliptical struct{}
 
 func (elliptical) String() string { return "elliptical slices" }
 
-func (elliptical) Target() bayes.Target {
-	return bayes.Target{Distribution: bayes.Joint, Reweightable: true}
+func (elliptical) Target() sample.Target {
+	return sample.Target{Distribution: sample.Joint, Reweightable: true}
 }
 
 func (elliptical) Check(d *bayes.Density) error {
@@ -123,7 +124,7 @@ func TestSamplerFromOutside(t *testing.T) {
 	p.Params = p.Params[:1]
 	p.Params[0].Prior = standardLog
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.5)}}
-	results, err := bayes.Compare(context.Background(), p, []bayes.Sampler{bayes.PCNWithinGibbs{}, elliptical{}, bayes.Reweighted{Sampler: elliptical{}}}, mcmc.Settings{Draws: 3000, Seed: 1})
+	results, err := sample.Compare(context.Background(), p, []sample.Sampler{sample.PCNWithinGibbs{}, elliptical{}, sample.Reweighted{Sampler: elliptical{}}}, mcmc.Settings{Draws: 3000, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestSamplerFromOutside(t *testing.T) {
 		}
 	}
 	p.Alpha = 0
-	if _, err := bayes.Sample(context.Background(), p, elliptical{}, mcmc.Settings{}); err == nil {
+	if _, err := sample.Run(context.Background(), p, elliptical{}, mcmc.Settings{}); err == nil {
 		t.Error("no noise: no error")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -55,7 +56,7 @@ type Settings struct {
 
 // An Result holds the ranks that simulation-based calibration found.
 type Result struct {
-	Sampler bayes.Sampler
+	Sampler sample.Sampler
 
 	// Names are the names of the parameters, and log_lik for the log likelihood
 	// p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
@@ -90,7 +91,7 @@ type Result struct {
 //
 // If ctx ends first, the result holds the data sets done by then, and the error
 // is ctx.Err().
-func Run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s Settings) (*Result, error) {
+func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
 		panic("sbc: a count in Settings is negative: want numbers ≥ 0")
 	}
@@ -106,7 +107,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s Setti
 	if ctx == nil || sampler == nil {
 		return nil, errors.New("sbc: the context or the sampler is nil")
 	}
-	d, err := bayes.NewDensity(p)
+	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +148,12 @@ type set struct {
 // redraws is how many draws of θ may fail in a row.
 const redraws = 1000
 
-func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler, s *Settings, i uint64) error {
+func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
 	rng := probode.Stream(s.Seed, 0x736263, i)
+	target, solved := sampler.Target(), p
+	if target.Distribution == sample.Accurate {
+		solved = p.SolvedBy(target.Setup)
+	}
 	var q *bayes.Posterior
 	var theta []float64
 	var ll float64
@@ -157,7 +162,8 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler
 			return err
 		}
 		var err error
-		if q, theta, ll, err = bayes.Simulate(ctx, p, sampler.Target(), rng); err == nil {
+		if q, theta, ll, err = bayes.Simulate(ctx, solved, target.Noisy(), rng); err == nil {
+			q.Setup = p.Setup
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
@@ -165,7 +171,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler bayes.Sampler
 		}
 	}
 	const least = 100 // draws before the effective sample size is looked at
-	chains, err := bayes.Sample(ctx, q, sampler, mcmc.Settings{
+	chains, err := sample.Run(ctx, q, sampler, mcmc.Settings{
 		Chains: 1, Draws: max(least, 2*s.Ranks), MinESS: s.Independent * float64(s.Ranks), BurnIn: s.BurnIn,
 		Seed: rng.Uint64(), Workers: 1,
 		Start: func(int, *rand.Rand) []float64 { return slices.Clone(theta) },

@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -52,14 +53,14 @@ var calibrationWalk = mcmc.AdaptiveMetropolis{Scale: []float64{0.3, 0.15, 0.7}, 
 // 10. The paper's sampler is found out.
 func TestSBC(t *testing.T) {
 	p := calibrationModel()
-	for _, s := range []bayes.Sampler{
-		bayes.Deterministic{Proposal: calibrationWalk},
-		bayes.PCNWithinGibbs{Proposal: calibrationWalk},
-		bayes.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
-		bayes.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
-		bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: calibrationWalk},
-		bayes.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: calibrationWalk},
-		bayes.Reweighted{Sampler: bayes.Deterministic{Proposal: calibrationWalk}},
+	for _, s := range []sample.Sampler{
+		sample.Deterministic{Proposal: calibrationWalk},
+		sample.PCNWithinGibbs{Proposal: calibrationWalk},
+		sample.PseudoMarginal{Particles: 6, Proposal: calibrationWalk},
+		sample.PseudoMarginal{Particles: 6, Correlation: 0.9, Proposal: calibrationWalk},
+		sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Proposal: calibrationWalk},
+		sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: calibrationWalk},
+		sample.Reweighted{Sampler: sample.Deterministic{Proposal: calibrationWalk}},
 	} {
 		r, err := sbc.Run(context.Background(), p, s, sbc.Settings{Sets: 40, Ranks: 9, Independent: 2, BurnIn: 400, Seed: 4})
 		if err != nil {
@@ -79,7 +80,7 @@ func TestSBC(t *testing.T) {
 func TestSBCFindsWrongSamplers(t *testing.T) {
 	p := calibrationModel()
 	p.Alpha = 2
-	r, err := sbc.Run(context.Background(), p, bayes.RedrawOnAccept{Proposal: calibrationWalk}, sbc.Settings{Sets: 60, Ranks: 9, Independent: 2, BurnIn: 500, Seed: 4})
+	r, err := sbc.Run(context.Background(), p, sample.RedrawOnAccept{Proposal: calibrationWalk}, sbc.Settings{Sets: 60, Ranks: 9, Independent: 2, BurnIn: 500, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func TestSBCFindsWrongSamplers(t *testing.T) {
 // The result depends neither on the number of workers nor, in its first data
 // sets, on how many follow; and a run that is stopped has the first ones.
 func TestSBCIsDeterministic(t *testing.T) {
-	p, sampler := calibrationModel(), bayes.PCNWithinGibbs{Proposal: calibrationWalk}
+	p, sampler := calibrationModel(), sample.PCNWithinGibbs{Proposal: calibrationWalk}
 	s := sbc.Settings{Sets: 6, Ranks: 4, BurnIn: 50, Workers: 1}
 	one, err := sbc.Run(context.Background(), p, sampler, s)
 	if err != nil {
@@ -133,14 +134,14 @@ func TestSBCIsDeterministic(t *testing.T) {
 func TestSBCErrors(t *testing.T) {
 	p := calibrationModel()
 	p.Alpha = 0
-	if _, err := sbc.Run(context.Background(), p, bayes.PCNWithinGibbs{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
+	if _, err := sbc.Run(context.Background(), p, sample.PCNWithinGibbs{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "Alpha is 0") {
 		t.Errorf("error %v", err)
 	}
 	// Log-normal errors of what is never positive.
 	p.Experiments[0].Observe = func(dst []float64, _ float64, _, _ []float64) { dst[0] = -1 }
 	p.Experiments[0].Errors = []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}}
 	p.Experiments[0].Data.Y = [][]float64{{1}, {1}, {1}, {1}, {1}, {1}}
-	if _, err := sbc.Run(context.Background(), p, bayes.Deterministic{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "no data from 1000 draws of the prior") {
+	if _, err := sbc.Run(context.Background(), p, sample.Deterministic{}, sbc.Settings{}); err == nil || !strings.Contains(err.Error(), "no data from 1000 draws of the prior") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -34,7 +34,7 @@ var commands = []command{
 	{"generate", "write the equations of a model file as Go", generate},
 	{"certify", "bound what the solver's error does, without sampling", certifyVerb},
 	{"assess", "does the solver's error matter, and at which step?", assessVerb},
-	{"sample", "draw from a posterior; the same command resumes a run", sample},
+	{"sample", "draw from a posterior; the same command resumes a run", sampleVerb},
 	{"merge", "collect the chains of several directories in one", merge},
 	{"summary", "print a summary of the draws in a directory", summary},
 	{"sbc", "test a scheme by simulation-based calibration", sbcVerb},

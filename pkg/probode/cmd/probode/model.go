@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
 	modelfile "github.com/probode/probode/pkg/probode/model"
@@ -97,7 +98,7 @@ func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	if p.Alpha != 0 || p.AlphaParam != "" || m.set("alpha") && m.alpha != "auto" {
 		return p, nil
 	}
-	q, scale, err := p.Calibrated(ctx, calibrate.Settings{Seed: m.seed})
+	q, scale, err := modes.Calibrate(ctx, p, calibrate.Settings{Seed: m.seed})
 	if err != nil {
 		return nil, fmt.Errorf("-alpha auto: %w", err)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -59,8 +61,8 @@ posterior predictive distribution.
 
 `
 
-// sample draws from a posterior into a directory.
-func sample(ctx context.Context, args []string, out io.Writer) error {
+// sampleVerb draws from a posterior into a directory.
+func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sample", flag.ContinueOnError)
 	model := newModel(flags)
 	name := flags.String("scheme", "", "how to draw: "+samplerNames()+"; none: see above")
@@ -123,7 +125,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 
 	// The chains start around these modes, and the report at the end lists them.
 	if p.Modes == nil {
-		if p.Modes, err = p.FindModes(ctx, bayes.ModeSearch{Seed: s.Seed, Workers: s.Workers}); ctx.Err() != nil {
+		if p.Modes, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers}); ctx.Err() != nil {
 			if errors.Is(err, context.Canceled) {
 				return stopped("stopped at 0 %; run the same command to continue")
 			}
@@ -145,7 +147,7 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 			line(now)
 		}
 	}
-	err = bayes.Stream(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
+	err = sample.Store(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
 	if errors.Is(err, context.Canceled) {
 		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
 	}
@@ -157,15 +159,15 @@ func sample(ctx context.Context, args []string, out io.Writer) error {
 		n = s.Chains
 	}
 	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, text.Printable(*dir))
-	if sampler.Target().Distribution == bayes.Accurate {
+	if sampler.Target().Distribution == sample.Accurate {
 		return nil // p.Modes belong to another posterior
 	}
-	return modes(ctx, p, *dir, s, out)
+	return printModes(ctx, p, *dir, s, out)
 }
 
-// modes prints a table of the modes, if there are several, all chains are in dir, and they
+// printModes prints a table of the modes, if there are several, all chains are in dir, and they
 // fit into memory.
-func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
+func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings, out io.Writer) error {
 	const most = 4_000_000 // draws
 	if p.Modes == nil || len(p.Modes.Modes) < 2 || s.Chains*s.Draws > most {
 		return nil
@@ -192,28 +194,28 @@ func modes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Settings,
 func (m *model) scheme() string {
 	switch {
 	case m.set("alpha"):
-		return samplerName(bayes.PCNWithinGibbs{})
+		return samplerName(sample.PCNWithinGibbs{})
 	case m.file != "" && !m.set("method") && !m.set("step"):
-		return samplerName(bayes.Deterministic{})
+		return samplerName(sample.Deterministic{})
 	}
-	return samplerName(bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
+	return samplerName(sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}})
 }
 
 // samplers lists the samplers of the command line with their usual settings.
-var samplers = []bayes.Sampler{
-	bayes.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
-	bayes.Deterministic{},
-	bayes.PCNWithinGibbs{},
-	bayes.PseudoMarginal{},
-	bayes.PseudoMarginal{Correlation: 0.99},
-	bayes.DelayedAcceptance{},
-	bayes.DelayedAcceptance{Noise: true},
-	bayes.ExpectedLikelihood{},
-	bayes.RedrawOnAccept{},
+var samplers = []sample.Sampler{
+	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
+	sample.Deterministic{},
+	sample.PCNWithinGibbs{},
+	sample.PseudoMarginal{},
+	sample.PseudoMarginal{Correlation: 0.99},
+	sample.DelayedAcceptance{},
+	sample.DelayedAcceptance{Noise: true},
+	sample.ExpectedLikelihood{},
+	sample.RedrawOnAccept{},
 }
 
 // samplerName returns the name of a scheme in a flag.
-func samplerName(s bayes.Sampler) string {
+func samplerName(s sample.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
 
@@ -225,7 +227,7 @@ func samplerNames() string {
 	return strings.Join(names, ", ")
 }
 
-func samplerNamed(name string) (bayes.Sampler, error) {
+func samplerNamed(name string) (sample.Sampler, error) {
 	for _, s := range samplers {
 		if samplerName(s) == name {
 			return s, nil

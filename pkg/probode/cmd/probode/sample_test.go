@@ -30,13 +30,13 @@ func runCommand(t *testing.T, f func(context.Context, []string, io.Writer) error
 func TestSample(t *testing.T) {
 	dir := t.TempDir()
 	whole, merged := filepath.Join(dir, "whole"), filepath.Join(dir, "merged")
-	if out := runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", whole})...); out != "3 of 3 chains in "+whole+"\n" {
+	if out := runCommand(t, sampleVerb, slices.Concat(quickStudy, []string{"-dir", whole})...); out != "3 of 3 chains in "+whole+"\n" {
 		t.Errorf("sample says %q", out)
 	}
 	merging := []string{merged}
 	for _, only := range []string{"2", "1,3"} {
 		part := filepath.Join(dir, "part "+only)
-		runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", part, "-chain", only})...)
+		runCommand(t, sampleVerb, slices.Concat(quickStudy, []string{"-dir", part, "-chain", only})...)
 		merging = append(merging, part)
 	}
 	runCommand(t, merge, merging...)
@@ -80,7 +80,7 @@ func TestSample(t *testing.T) {
 // TestSampleStops interrupts at once: what there is goes on later.
 // What is said of several modes, at the end.
 func TestSampleModes(t *testing.T) {
-	out := runCommand(t, sample, "-case", "dragons", "-scheme", "deterministic", "-draws", "200", "-dir", filepath.Join(t.TempDir(), "runs"), "-quiet")
+	out := runCommand(t, sampleVerb, "-case", "dragons", "-scheme", "deterministic", "-draws", "200", "-dir", filepath.Join(t.TempDir(), "runs"), "-quiet")
 	for _, want := range []string{"4 of 4 chains", "beta0 = 49.11, beta1 = 4.911", "0.0671", "phantom", "reference", "only once"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
@@ -102,7 +102,7 @@ func TestSampleStops(t *testing.T) {
 		}
 	}()
 	var out strings.Builder
-	err := sample(ctx, args, &out)
+	err := sampleVerb(ctx, args, &out)
 	stop()
 	<-watch
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "; run the same command to continue") {
@@ -111,7 +111,7 @@ func TestSampleStops(t *testing.T) {
 	if err := summary(context.Background(), []string{dir}, &out); err == nil || !strings.Contains(err.Error(), "finished") {
 		t.Errorf("summary of what is not finished: %v", err)
 	}
-	if out := runCommand(t, sample, args...); !strings.HasPrefix(out, "continuing at ") {
+	if out := runCommand(t, sampleVerb, args...); !strings.HasPrefix(out, "continuing at ") {
 		t.Errorf("sample says %q", out)
 	}
 }
@@ -119,10 +119,10 @@ func TestSampleStops(t *testing.T) {
 // TestSampleExtends asks a finished study for more draws.
 func TestSampleExtends(t *testing.T) {
 	dir, want := t.TempDir(), t.TempDir()
-	runCommand(t, sample, slices.Concat(quickStudy, []string{"-dir", dir})...)
+	runCommand(t, sampleVerb, slices.Concat(quickStudy, []string{"-dir", dir})...)
 	longer := []string{"-draws", "80", "-dir"}
-	runCommand(t, sample, slices.Concat(quickStudy, longer, []string{dir})...)
-	runCommand(t, sample, slices.Concat(quickStudy, longer, []string{want})...)
+	runCommand(t, sampleVerb, slices.Concat(quickStudy, longer, []string{dir})...)
+	runCommand(t, sampleVerb, slices.Concat(quickStudy, longer, []string{want})...)
 	for k := range 3 {
 		name := fmt.Sprintf("chain-%d.csv", k+1)
 		a, errA := os.ReadFile(filepath.Join(dir, name))
@@ -131,7 +131,7 @@ func TestSampleExtends(t *testing.T) {
 			t.Errorf("%s is not that of a run of 80 draws: %v, %v", name, errA, errB)
 		}
 	}
-	err := sample(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
+	err := sampleVerb(context.Background(), slices.Concat(quickStudy, []string{"-dir", dir}), new(strings.Builder))
 	if err == nil || !strings.Contains(err.Error(), "num_samples is 80 there and 50 here: a study can be extended, but not shortened") {
 		t.Errorf("fewer draws: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestSampleErrors(t *testing.T) {
 		{with("more"), `"more" is not a flag`},
 		{with("-nonsense"), "-nonsense"},
 	} {
-		err := sample(context.Background(), test.args, new(strings.Builder))
+		err := sampleVerb(context.Background(), test.args, new(strings.Builder))
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", test.args, err, test.want)
 		}
@@ -191,7 +191,7 @@ func TestSampleDefault(t *testing.T) {
 		{[]string{"-alpha", "0.1", "-scheme", "deterministic"}, "deterministic"},
 	} {
 		out := filepath.Join(dir, fmt.Sprint(i))
-		runCommand(t, sample, slices.Concat(quick, c.flags, []string{"-dir", out})...)
+		runCommand(t, sampleVerb, slices.Concat(quick, c.flags, []string{"-dir", out})...)
 		if got := runCommand(t, summary, out); !strings.HasPrefix(got, "scheme: "+c.want) {
 			t.Errorf("%v: %s", c.flags, strings.SplitN(got, "\n", 2)[0])
 		}

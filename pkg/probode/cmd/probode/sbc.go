@@ -14,6 +14,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -42,7 +43,7 @@ const maxSets = 1_000_000
 // sbcVerb runs simulation-based calibration of schemes.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
-	all := append(samplers[:len(samplers):len(samplers)], bayes.Reweighted{})
+	all := append(samplers[:len(samplers):len(samplers)], sample.Reweighted{})
 	var names []string
 	for _, s := range all {
 		names = append(names, samplerName(s))
@@ -73,9 +74,9 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(pageOutputs(*file)...); err != nil {
 		return err
 	}
-	var chosen []bayes.Sampler
+	var chosen []sample.Sampler
 	for i, s := range all {
-		if *name == "all" && s.Target().Distribution != bayes.NoTarget || *name == names[i] {
+		if *name == "all" && s.Target().Distribution != sample.NoTarget || *name == names[i] {
 			chosen = append(chosen, s)
 		}
 	}

@@ -1,0 +1,64 @@
+package bayes
+
+import "math"
+
+// A Block is one component of ξ over a stretch of steps. The data tell of ξ how it drifts:
+// its sums over blocks,
+//
+//	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
+//
+// which are independent N(0, 1) before there are data.
+type Block struct {
+	From, To, By int     // elements of ξ: From, From+By, … below To
+	Scale        float64 // 1/√n_b
+}
+
+// Blocks returns count blocks of time for each experiment, or as many as it has
+// steps that use ξ.
+func (e *Density) Blocks(count int) []Block {
+	var blocks []Block
+	at := 0
+	for _, r := range e.parts {
+		if r.grid == nil {
+			at += r.noise
+			continue
+		}
+		solver := r.grid.Solver()
+		d := solver.Normals()
+		first := solver.Startup()
+		n := solver.Steps() - first
+		c := min(count, n)
+		for b := range c {
+			from, to := first+b*n/c, first+(b+1)*n/c
+			for k := range d {
+				blocks = append(blocks, Block{at + from*d + k, at + to*d, d, 1 / math.Sqrt(float64(to-from))})
+			}
+		}
+		at += r.noise
+	}
+	return blocks
+}
+
+// Sum returns v_b. Two running sums do not wait for each other.
+func (b *Block) Sum(xi []float64) float64 {
+	xi = xi[b.From:b.To]
+	var even, odd float64
+	k, by := 0, b.By
+	for ; k+by < len(xi); k += 2 * by {
+		even += xi[k]
+		odd += xi[k+by]
+	}
+	if k < len(xi) {
+		even += xi[k]
+	}
+	return (even + odd) * b.Scale
+}
+
+// Add adds dv to v_b.
+func (b *Block) Add(xi []float64, dv float64) {
+	dv *= b.Scale
+	xi = xi[b.From:b.To]
+	for k := 0; k < len(xi); k += b.By {
+		xi[k] += dv
+	}
+}

@@ -1,0 +1,37 @@
+package modes
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/calibrate"
+)
+
+// Calibrate returns p with its Alpha known, as calibrated at the mode of the
+// deterministic posterior, and with its Modes, which are looked for if p has none.
+// For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
+// equal steps and no GridAt.
+func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.NoiseScale, error) {
+	if p == nil {
+		return nil, nil, errors.New("modes: the Posterior is nil")
+	}
+	q := *p
+	var err error
+	if q.Modes == nil {
+		if q.Modes, err = Find(ctx, p, Settings{Seed: s.Seed, Workers: s.Workers}); err != nil {
+			return nil, nil, err
+		}
+	}
+	if q.Scaling == probode.ScaleLocal && q.StepSize() > 0 && q.GridAt == nil {
+		q.GridAt = slices.Clone(q.Modes.Modes[0].Theta)
+	}
+	c, err := bayes.CalibrateAlpha(ctx, &q, q.Modes.Modes[0].Theta, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Alpha = c.Alpha
+	return &q, c, nil
+}

@@ -1,0 +1,316 @@
+package modes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+// A climb is a search under way, with what the search for modes knows of it.
+type climb struct {
+	shape.Climb
+	s       *bayes.Surface
+	found   int   // searches that have come here
+	from    []int // of Settings.From
+	tested  int   // paths to ends that have been looked at
+	scanned bool  // along the coordinates
+	apart   bool  // it has been parted from all others that are
+}
+
+// at returns a climb that begins at u.
+func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
+
+// with returns the scoring of c, which from now on works with e.
+func (c *climb) with(e *bayes.Density) *bayes.Surface {
+	if c.s == nil {
+		c.s = bayes.NewSurface(e)
+		c.s.Forward, c.s.Draws = true, 48
+		c.Low, c.High = c.s.Low, c.s.High
+	}
+	c.s.Use(e)
+	return c.s
+}
+
+// absorb counts what came to o for c.
+func (c *climb) absorb(o *climb) {
+	c.found += o.found
+	c.from = append(c.from, o.from...)
+	o.s, o.Information = nil, nil
+}
+
+// hopeless reports whether a climb is so far below the highest, and so slow, that it would
+// take very many steps more to come to where an end counts: a hundred steps if it has
+// already made many, and more if it has made few.
+func (c *climb) hopeless(highest float64) bool {
+	if len(c.from) > 0 {
+		return false
+	}
+	share := 0.01
+	switch {
+	case c.Steps < 4:
+		return false
+	case c.Steps < 8:
+		share = 0.001
+	case c.Steps < 15:
+		share = 0.003
+	}
+	return c.Gain < share*(highest-lowest-c.Value)
+}
+
+// polish goes on to the top, with central differences.
+func (c *climb) polish(e *bayes.Density) {
+	s := c.with(e)
+	s.Forward, s.Draws = false, 256
+	was := slices.Clone(c.X)
+	c.Polish(s)
+	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
+}
+
+// What a search costs is bounded by shares of the solves of a run with the default
+// settings, with what it takes to make modes of the ends counted in.
+const (
+	sharePlanned = 0.165 // beyond which no search begins,
+	shareMore    = 0.15  // nor one beyond those planned;
+	shareMost    = 0.18  // and here those that are under way are given up
+)
+
+// climb takes searches uphill, and returns their ends and how many there were. They
+// go in groups, and the later ones are spared most of the way. After each group some
+// begin at summits on the lines through the highest end. With as many ends as w of n
+// searches have found, as many as
+//
+//	w (n − 1)/(n − w − 2)
+//
+// are to be expected in all [Boender & Rinnooy Kan 1987]; if that is half of one more
+// than w, other searches follow, from points that are left.
+func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
+	planned, before := len(climbs), q.work()
+	group := max(6, planned/6)
+	// room returns how many searches there is work for, up to a share of a run.
+	room := func(share float64) int {
+		if !q.free {
+			return group
+		}
+		each := (q.work() - before) / float64(searches)
+		return max(0, min(group, int(q.left(share, ends)/max(each, 1))))
+	}
+	highest := math.Inf(-1)
+	for _, c := range climbs {
+		highest = max(highest, c.Value)
+	}
+	next, climbs := take(climbs, group)
+	for next = append(next, from...); len(next) > 0; {
+		searches += len(next)
+		if ends, err = q.ascend(ctx, ends, next); err != nil {
+			return nil, 0, err
+		}
+		next = nil
+		n := 0.0
+		for _, c := range ends {
+			n += float64(c.found)
+		}
+		switch {
+		case len(climbs) > 0:
+			next, climbs = take(climbs, room(sharePlanned))
+		case q.free && searches < 4*planned && room(shareMore) > 0:
+			if ends, err = q.distinct(ctx, ends); err != nil {
+				return nil, 0, err
+			}
+			if w := float64(len(ends)); n-w-2 <= 0 || w*(n-1)/(n-w-2) >= w+0.5 {
+				next, left = spread(left, room(shareMore))
+			}
+		}
+		if most := min(4, room(sharePlanned)); q.free && most > 0 {
+			more, err := q.scan(ctx, ends, highest, most)
+			if err != nil {
+				return nil, 0, err
+			}
+			next = append(next, more...)
+		}
+	}
+	ends, err = q.distinct(ctx, ends)
+	return ends, searches, err
+}
+
+// left returns how many solves are left of a share of a run, when modes have been made
+// of the ends: a polish and a Hessian each for those that may count, and looking at
+// whether they are distinct.
+func (q *search) left(share float64, ends []*climb) float64 {
+	highest := math.Inf(-1)
+	for _, c := range ends {
+		highest = max(highest, c.Value)
+	}
+	d := float64(len(q.p.Params))
+	out := share*4*(2000+250*d) - q.work()
+	for _, c := range ends {
+		if c.Value > highest-lowest {
+			out -= 4*d + d*(d+1)
+			if !c.apart {
+				out -= 20 + 5*(d+1)
+			}
+		}
+	}
+	return out
+}
+
+// take returns the first n, or all, and the rest.
+func take(climbs []*climb, n int) (first, rest []*climb) {
+	n = min(n, len(climbs))
+	return slices.Clone(climbs[:n]), climbs[n:]
+}
+
+// spread returns n, or all, from all over the climbs, and the rest.
+func spread(climbs []*climb, n int) (some, rest []*climb) {
+	n = min(n, len(climbs))
+	for i, c := range climbs {
+		if len(some) < n && i*n/len(climbs) == len(some) {
+			some = append(some, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return some, rest
+}
+
+// ascend takes searches uphill, beside ends that are known. A round is some steps of
+// each; between rounds those that have come together go on as one, and those stop
+// whose way leads to a known end, or that would take too long.
+func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
+	const rounds, each = 25, 3
+	all := len(climbs)
+	tell := q.tell(1, "searches")
+	for round := range rounds {
+		if tell != nil {
+			tell(all-len(climbs), all)
+		}
+		if q.free && len(ends) > 0 && q.left(shareMost, ends) < 0 {
+			climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return len(c.from) == 0 })
+		}
+		if len(climbs) == 0 {
+			break
+		}
+		err := q.each(ctx, len(climbs), nil, func(e *bayes.Density, i int) error {
+			c := climbs[i]
+			for k := range each {
+				if !c.Done && !(round == 0 && k > 0) {
+					c.Step(c.with(e), round == 0)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		var active []*climb
+		for _, c := range climbs {
+			if c.Done || round == rounds-1 {
+				ends = append(ends, c)
+			} else {
+				active = append(active, c)
+			}
+		}
+		ends = unite(ends)
+		active = slices.DeleteFunc(unite(active), func(c *climb) bool {
+			k := slices.IndexFunc(ends, func(o *climb) bool { return near(o, c) })
+			if k >= 0 {
+				ends[k].absorb(c)
+			}
+			return k >= 0
+		})
+		if climbs, err = q.lead(ctx, ends, active); err != nil {
+			return nil, err
+		}
+		highest := math.Inf(-1)
+		for _, c := range slices.Concat(ends, climbs) {
+			highest = max(highest, c.Value)
+		}
+		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
+	}
+	return ends, nil
+}
+
+// near reports whether two searches are together in the metric of both.
+func near(o, c *climb) bool {
+	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
+}
+
+// unite drops of the searches each that is near a higher one.
+func unite(climbs []*climb) []*climb {
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
+	var out []*climb
+	for _, c := range climbs {
+		if k := slices.IndexFunc(out, func(o *climb) bool { return near(o, c) }); k >= 0 {
+			out[k].absorb(c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// lead returns the searches that do not lead to a known end. One does whose next step,
+// without damping, would end much nearer to it than it began, if the density rises
+// along the straight way there.
+func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
+	const tests, points, contraction = 3, 5, 0.4
+	to := make([]*climb, len(active))
+	err := q.each(ctx, len(active), nil, func(e *bayes.Density, i int) error {
+		c := active[i]
+		if !c.Known || c.Failed || c.tested == tests {
+			return nil
+		}
+		step, _, ok := c.Newton(0)
+		if !ok {
+			return nil
+		}
+		u := make([]float64, len(c.X))
+		for k := range u {
+			u[k] = c.X[k] + step.AtVec(k)
+		}
+		best := math.Inf(1)
+		var o *climb
+		for _, end := range ends {
+			if end.Information == nil || end.Value < c.Value {
+				continue
+			}
+			away := shape.Distance(c.X, end.X, end.Information)
+			if after := shape.Distance(u, end.X, end.Information); after < max(contraction*away, together) && after < best {
+				best, o = after, end
+			}
+		}
+		if o == nil {
+			return nil
+		}
+		c.tested++
+		top := c.Value
+		for m := 1; m <= points; m++ {
+			t := float64(m) / (points + 1)
+			for k := range u {
+				u[k] = c.X[k] + t*(o.X[k]-c.X[k])
+			}
+			f, err := e.LogPosterior(u, nil)
+			if err != nil || !(f > top-barrier) {
+				return nil
+			}
+			top = max(top, f)
+		}
+		to[i] = o
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*climb
+	for i, c := range active {
+		if to[i] != nil {
+			to[i].absorb(c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -1,0 +1,212 @@
+package modes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+// A found mode knows which of Settings.From ended there.
+type found struct {
+	*bayes.Mode
+	from []int
+}
+
+// finish makes modes of the ends.
+func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
+	// What is far below the highest end holds nothing unless it is wider by as
+	// much, which the metric tells well enough.
+	rough := func(c *climb) float64 {
+		var chol mat.Cholesky
+		if c.Information == nil || !chol.Factorize(c.Information) {
+			return c.Value
+		}
+		return c.Value - chol.LogDet()/2
+	}
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(rough(b), rough(a)) })
+	best, highest := math.Inf(-1), math.Inf(-1)
+	for _, c := range climbs {
+		best, highest = max(best, rough(c)), max(highest, c.Value)
+	}
+	climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return rough(c) < best-lowest-4 && c.Value < highest })
+	err := q.each(ctx, len(climbs), q.tell(2, "tops"), func(e *bayes.Density, i int) error {
+		climbs[i].polish(e)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if climbs, err = q.distinct(ctx, climbs); err != nil {
+		return nil, err
+	}
+	modes := make([]found, len(climbs))
+	tell := q.tell(2, "masses")
+	for i, c := range climbs {
+		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
+		q.all[0].Constrain(m.Theta, c.X)
+		release := q.hold(m.Theta)
+		m.Cov, m.Shape, err = c.Laplace(func(points [][]float64) ([]float64, error) { return q.values(ctx, points) })
+		release()
+		if err != nil {
+			return nil, err
+		}
+		gaussianMass(m)
+		modes[i] = found{m, c.from}
+		if tell != nil {
+			tell(i+1, len(climbs))
+		}
+	}
+	var logs []float64
+	for _, m := range modes {
+		logs = append(logs, m.LogMass)
+	}
+	total := floats.LogSumExp(logs)
+	for _, m := range modes {
+		m.Mass = math.Exp(m.LogMass - total)
+	}
+	slices.SortStableFunc(modes, func(a, b found) int { return cmp.Compare(b.LogMass, a.LogMass) })
+	return modes, nil
+}
+
+// hold has all evaluators on the grids that error control finds at theta.
+func (q *search) hold(theta []float64) (release func()) {
+	var free []func()
+	for _, e := range q.all {
+		free = append(free, e.Hold(theta))
+	}
+	return func() {
+		for _, f := range free {
+			f()
+		}
+	}
+}
+
+// distinct unites the ends between which there is no barrier: along a straight line,
+// or a bent one, the density falls by less than e^−½ below the lower of both.
+func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
+	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
+	var out []*climb
+	group := make([]int, len(climbs)) // of each, an index of out
+	for n, c := range climbs {
+		open := make([]bool, len(out))
+		err := q.each(ctx, len(out), nil, func(e *bayes.Density, i int) error {
+			open[i] = !(c.apart && out[i].apart) && straight(e, out[i].X, c.X, min(out[i].Value, c.Value)-barrier)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		k := slices.Index(open, true)
+		if near := nearest(climbs[:n], c); k < 0 && near >= 0 && !(c.apart && climbs[near].apart) {
+			err := q.each(ctx, 1, nil, func(e *bayes.Density, _ int) error {
+				o := climbs[near]
+				if low := min(o.Value, c.Value) - barrier; straight(e, o.X, c.X, low) || bent(e, o.X, c.X, low, 3) {
+					k = group[near]
+				}
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		if k >= 0 {
+			out[k].absorb(c)
+			group[n] = k
+			continue
+		}
+		group[n] = len(out)
+		out = append(out, c)
+	}
+	for _, c := range out {
+		c.apart = true
+	}
+	return out, nil
+}
+
+// nearest returns which of the climbs is nearest to c in its metric, −1 in one
+// dimension, where there is no way around a barrier, and without a metric.
+func nearest(climbs []*climb, c *climb) int {
+	k, least := -1, math.Inf(1)
+	if len(c.X) < 2 || c.Information == nil {
+		return k
+	}
+	for i, o := range climbs {
+		if away := shape.Distance(o.X, c.X, c.Information); away < least {
+			k, least = i, away
+		}
+	}
+	return k
+}
+
+// straight reports whether the log density stays above low along the straight line
+// from a to b.
+func straight(e *bayes.Density, a, b []float64, low float64) bool {
+	const points = 15
+	u := make([]float64, len(a))
+	// From the middle outwards: that is where a barrier shows.
+	for m := range points {
+		at := (points + 1) / 2
+		if m%2 == 0 {
+			at += m / 2
+		} else {
+			at -= (m + 1) / 2
+		}
+		t := float64(at) / (points + 1)
+		for k := range u {
+			u[k] = a[k] + t*(b[k]-a[k])
+		}
+		if f, err := e.LogPosterior(u, nil); err != nil || !(f > low) {
+			return false
+		}
+	}
+	return true
+}
+
+// bent reports whether the log density stays above low along a path from a to b that
+// leads through the highest point near the middle of the plane between them, and in
+// the same way, so many times more, through such points between these.
+func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
+	c := &climb{Climb: at(slices.Clone(a), 0)}
+	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1
+	var length float64
+	for k := range a {
+		c.X[k] = (a[k] + b[k]) / 2
+		c.Normal[k] = b[k] - a[k]
+		length = math.Hypot(length, c.Normal[k])
+	}
+	if !(length > 0) {
+		return false
+	}
+	floats.Scale(1/length, c.Normal)
+	if c.Value = c.with(e).Value(c.X); math.IsInf(c.Value, 0) {
+		return false
+	}
+	for n := 0; n < 20 && !c.Done && !(c.Value > low+barrier); n++ {
+		c.Step(c.with(e), false)
+	}
+	if !(c.Value > low) {
+		return false
+	}
+	for _, part := range [2][2][]float64{{a, c.X}, {c.X, b}} {
+		if !straight(e, part[0], part[1], low) && (times == 0 || !bent(e, part[0], part[1], low, times-1)) {
+			return false
+		}
+	}
+	return true
+}
+
+// gaussianMass sets LogMass.
+func gaussianMass(m *bayes.Mode) {
+	m.LogMass = m.LogP
+	var chol mat.Cholesky
+	if m.Shape != nil && chol.Factorize(m.Shape) {
+		m.LogMass += chol.LogDet()/2 + float64(len(m.U))/2*math.Log(2*math.Pi)
+	}
+}

@@ -1,0 +1,129 @@
+package modes
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// Two modes often differ in few parameters: two initial values that a fast transient
+// brings to the same orbit, two frequencies with the same values at the times of the
+// data. Draws of the prior rarely find the second one if its basin is small, but it shows
+// in the density along a coordinate through the first.
+
+// scanned are the quantiles of the prior that are looked at: most in the middle, for
+// uniform priors, and two far out, where those with tails have room.
+var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
+
+// scan looks along each coordinate through the highest end, once, and returns at most
+// most searches from the highest summits that a valley parts from it. A summit that is
+// not above the highest of the draws of the prior is no better place than these.
+func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
+	var end *climb
+	for _, c := range ends {
+		if c.Information != nil && (end == nil || c.Value > end.Value) {
+			end = c
+		}
+	}
+	if end == nil || end.scanned {
+		return nil, nil
+	}
+	end.scanned = true
+	out, err := q.along(ctx, end)
+	if err != nil {
+		return nil, err
+	}
+	err = q.each(ctx, len(out), nil, func(e *bayes.Density, i int) error {
+		out[i].sharpen(e)
+		return nil
+	})
+	slices.SortStableFunc(out, func(a, b *summit) int { return cmp.Compare(b.f, a.f) })
+	var climbs []*climb
+	for _, s := range out[:min(most, len(out))] {
+		if s.f > above {
+			climbs = append(climbs, &climb{Climb: at(s.u, s.f), found: 1})
+		}
+	}
+	return climbs, err
+}
+
+// A summit is one of the density along a coordinate.
+type summit struct {
+	u         []float64
+	f         float64
+	k         int     // the coordinate
+	low, high float64 // its neighbours there
+}
+
+// sharpen goes uphill by golden sections of both sides.
+func (s *summit) sharpen(e *bayes.Density) {
+	const times = 8
+	u := slices.Clone(s.u)
+	for range times {
+		below, above := s.u[s.k]-s.low, s.high-s.u[s.k]
+		if u[s.k] = s.u[s.k] + 0.382*above; below > above {
+			u[s.k] = s.u[s.k] - 0.382*below
+		}
+		f, err := e.LogPosterior(u, nil)
+		if err != nil || !(f > s.f) {
+			if u[s.k] < s.u[s.k] {
+				s.low = u[s.k]
+			} else {
+				s.high = u[s.k]
+			}
+			continue
+		}
+		if u[s.k] < s.u[s.k] {
+			s.high = s.u[s.k]
+		} else {
+			s.low = s.u[s.k]
+		}
+		s.u[s.k], s.f = u[s.k], f
+	}
+}
+
+// along returns the summits along the coordinates through an end.
+func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
+	var points [][]float64
+	for k := range end.X {
+		for _, p := range scanned {
+			u := slices.Clone(end.X)
+			u[k] = q.bound.PriorQuantile(k, p)
+			points = append(points, u)
+		}
+	}
+	values, err := q.values(ctx, points)
+	if err != nil {
+		return nil, err
+	}
+	var out []*summit
+	n := len(scanned)
+	for k := range end.X {
+		line := make([]*climb, n, n+1)
+		for i := range line {
+			line[i] = &climb{Climb: at(points[k*n+i], values[k*n+i]), found: 1}
+		}
+		line = append(line, end)
+		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
+		here := slices.Index(line, end)
+		// From the end outwards, on both sides.
+		for _, way := range [2]int{-1, 1} {
+			low := end.Value
+			for i := here + way; i >= 0 && i <= n; i += way {
+				c := line[i]
+				next := &climb{Climb: at(c.X, math.Inf(-1))}
+				if j := i + way; j >= 0 && j <= n {
+					next = line[j]
+				}
+				if before := line[i-way].X[k]; c.Value > next.Value && c.Value > low+barrier && !math.IsInf(c.Value, 0) {
+					out = append(out, &summit{u: c.X, f: c.Value, k: k, low: min(before, next.X[k]), high: max(before, next.X[k])})
+				}
+				low = min(low, c.Value)
+			}
+		}
+	}
+	return out, nil
+}

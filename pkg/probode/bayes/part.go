@@ -1,0 +1,62 @@
+package bayes
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Part returns experiment i of the density, for samplers that solve experiments one by one
+// or in pieces, such as particle filters.
+func (e *Density) Part(i int) *Part { return e.parts[i] }
+
+// Title names the experiment in messages.
+func (r *Part) Title() string { return r.x.Title(r.number) }
+
+// NoiseLen returns the length of the part of ξ that belongs to the experiment. The parts of
+// all experiments follow each other in ξ.
+func (r *Part) NoiseLen() int { return r.noise }
+
+// Grid returns the path on a grid of times that solves the experiment, nil if the mesh has
+// none. It is for this goroutine alone.
+func (r *Part) Grid() probode.Gridded { return r.grid }
+
+// Expected returns the elements of Density.Expected that belong to the experiment.
+func (r *Part) Expected() []float64 { return r.fit }
+
+// Theta returns the θ of the experiment's Problem at the parameters theta of the model. It
+// is a view, valid until the next use of the density.
+func (r *Part) Theta(theta []float64) []float64 {
+	r.e.bind(r, theta)
+	return r.theta
+}
+
+// LogLikelihood is Density.LogLikelihood of this experiment alone. xi has the length
+// NoiseLen of the part.
+func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
+	r.e.ll = math.Inf(-1)
+	r.e.again(r, theta, xi, true)
+	return r.e.ll, r.e.err
+}
+
+// Solve continues a path from one point of the grid to another: see probode.Solver.SolveFrom.
+func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
+	solver := r.grid.Solver()
+	if done := r.e.ctx.Done(); done != r.done {
+		if r.release != nil {
+			r.release()
+		}
+		r.done, r.release = done, solver.Bind(r.e.ctx)
+	}
+	r.e.work += to - from
+	return r.e.note(solver.SolveFrom(path, memory, r.Theta(theta), xi, from, to))
+}
+
+// LogProb returns the log probability of row n of the data given a path that has been
+// solved as far as that needs, and writes what is expected of the row to Expected.
+func (r *Part) LogProb(n int, path, theta []float64) float64 {
+	r.e.bind(r, theta)
+	d := r.x.Problem.Dim()
+	r.grid.Interpolator().Row(r.state[n*d:(n+1)*d], path, n)
+	return r.row(n, theta)
+}

@@ -1,0 +1,254 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// DelayedAcceptance moves θ by Metropolis in two stages, each with a Setup of its own:
+// the second, which counts, is solved only for moves that the first, cheaper one has let
+// pass [Christen & Fox 2005]. What the first stage expects of the data at θ′ is its
+// solution there, corrected by its error at the present θ,
+//
+//	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
+//
+// where m̃ and m are what the first and the second setup expect. With p* the
+// posterior density that this gives, and p*′ the one that is corrected at θ′,
+//
+//	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
+//	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
+//	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
+//
+// so that it does not matter how large the error of the first stage is, but only how
+// it changes from θ to θ′.
+//
+// Stationary distribution: p₀(θ | Y) of the second setup, exactly, whatever the first
+// one; with Noise p(θ, ξ | Y), where θ is moved with ξ fixed and ξ by pCN as in
+// PCNWithinGibbs. But a chain does not enter a region where the first stage fails.
+//
+// Cost: a solve of the first stage for each draw, and one of the second for the moves
+// that pass. It accepts less often than Deterministic does, by the share of moves that
+// the two stages judge differently; where the error of the first stage varies much over
+// the posterior, a chain stays for long times at rare θ, and R̂ is large: then take a
+// smaller step for the first stage. Chains.Notes say how many solves it has spared:
+// many where few moves are accepted, as of a random walk in many dimensions or in a
+// curved posterior; at most half where half of the moves are accepted, as with the rule
+// that needs no tuning in a nearly Gaussian posterior, and then Deterministic is as
+// good. With Noise each move of ξ needs a solve of the second stage.
+type DelayedAcceptance struct {
+	// First is the setup of the first stage; its Method and Mesh, where they are
+	// nil, are those of the posterior. The zero value is the posterior's setup with
+	// steps of twice the size, or the setup itself if Second is given.
+	First probode.Setup
+
+	// Second is the setup of the second stage, such as that of reference.Accurate;
+	// the zero value is the posterior's. With Second the chains start at the modes of
+	// its posterior, and Noise has no meaning.
+	Second probode.Setup
+
+	// Noise has the sampler move ξ, too.
+	Noise bool
+
+	// Beta is that of PCNWithinGibbs. It has no meaning without Noise.
+	Beta float64
+
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+}
+
+func (s DelayedAcceptance) String() string {
+	switch {
+	case s.second():
+		return "delayed acceptance, accurate"
+	case s.Noise:
+		return "delayed acceptance, pcn"
+	}
+	return "delayed acceptance"
+}
+
+// second reports whether the second stage has a setup of its own.
+func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{}) }
+
+func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
+
+// first returns the setup of the first stage for p.
+func (s DelayedAcceptance) first(p *bayes.Posterior) probode.Setup {
+	if !s.First.Equal(probode.Setup{}) || s.second() {
+		return s.First
+	}
+	h := 2 * p.StepSize()
+	for _, x := range p.Experiments {
+		h = min(h, x.Problem.Span[1]-x.Problem.Span[0])
+	}
+	return p.WithStepSize(h)
+}
+
+func (s DelayedAcceptance) Check(d *bayes.Density) error {
+	if !(s.Beta >= 0 && s.Beta <= 1) {
+		return fmt.Errorf("sample: DelayedAcceptance with Beta %g: want a number in [0, 1]", s.Beta)
+	}
+	if _, err := d.With(s.first(d.Posterior())); err != nil {
+		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
+	}
+	if s.second() {
+		if _, err := d.With(s.Second); err != nil {
+			return fmt.Errorf("second stage of DelayedAcceptance: %w", err)
+		}
+		return nil
+	}
+	if s.Noise {
+		return noisy(s, d)
+	}
+	return nil
+}
+
+// Target returns p₀(θ | Y), of the second setup if there is one; with Noise p(θ, ξ | Y).
+func (s DelayedAcceptance) Target() Target {
+	switch {
+	case s.second():
+		return Target{Distribution: Accurate, Setup: s.Second}
+	case s.Noise:
+		return Target{Distribution: Joint, Reweightable: true}
+	}
+	return Target{Distribution: Classical, Reweightable: true}
+}
+
+// Kernel returns the kernel of one chain.
+func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	coarse := with(e, s.first(e.Posterior()))
+	if s.second() {
+		return newDelayed(newState(with(e, s.Second), rule, burnIn, false), nil, coarse)
+	}
+	if s.Noise {
+		xi := newPCN(e, rule, burnIn, s.Beta, 1)
+		return newDelayed(xi.state, xi, coarse)
+	}
+	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
+}
+
+// with returns the density of a stage, which Check has made.
+func with(e *bayes.Density, s probode.Setup) *bayes.Density {
+	d, err := e.With(s)
+	if err != nil {
+		panic("sample: " + err.Error())
+	}
+	return d
+}
+
+// delayed is the kernel of DelayedAcceptance.
+type delayed struct {
+	*state
+	pcn       *pcn // moves ξ; nil without noise
+	coarse    *bayes.Density
+	fitCoarse []float64 // m̃ at the position
+	fitRight  []float64 // m*
+	spared    int       // moves that the first stage has turned down
+}
+
+func newDelayed(s *state, xi *pcn, coarse *bayes.Density) *delayed {
+	return &delayed{state: s, pcn: xi, coarse: coarse,
+		fitCoarse: make([]float64, len(s.fit)), fitRight: make([]float64, len(s.fit))}
+}
+
+func (k *delayed) Init(x []float64, rng *rand.Rand) error {
+	init := k.state.Init
+	if k.pcn != nil {
+		init = k.pcn.Init
+	}
+	if err := init(x, rng); err != nil {
+		return err
+	}
+	k.spared = 0
+	if _, err := k.coarse.LogLikelihood(k.theta, nil); err != nil {
+		return err
+	}
+	k.keepCoarse()
+	return nil
+}
+
+// keepCoarse makes the last solution of the first stage that of the position.
+func (k *delayed) keepCoarse() {
+	copy(k.fitCoarse, k.coarse.Expected())
+}
+
+func (k *delayed) Step(rng *rand.Rand) {
+	k.moveTheta(rng)
+	if k.pcn != nil {
+		k.pcn.moveXi()
+	}
+}
+
+// moveTheta is that of state in two stages. The second decides by what is
+// otherwise for ξ, so that rng is used up as by other samplers.
+func (k *delayed) moveTheta(rng *rand.Rand) {
+	s := k.state
+	logq := s.walk.Propose(s.uNew, s.u, rng)
+	s.stats.Proposed++
+	// Where a move does not come to the second stage, the proposal learns of
+	// zero, and else of the probability there: in the mean that is the
+	// probability of acceptance.
+	probability := 0.0
+	first := math.Inf(-1) // log a(θ, θ′)
+	lp := s.e.Constrain(s.thetaNew, s.uNew)
+	if !math.IsInf(lp, -1) {
+		if _, err := k.coarse.LogLikelihood(s.thetaNew, nil); err != nil {
+			s.stats.Failed++
+		} else {
+			first = min(0, lp+k.right(s.thetaNew, k.coarse.Expected(), s.fit, k.fitCoarse)-s.logPrior-s.ll+logq)
+		}
+	}
+	if s.chance.accept(first, rng) {
+		second := math.Inf(-1)
+		ll, err := s.like(s.thetaNew, s.xi)
+		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+			s.stats.Failed++
+		} else if !math.IsInf(ll, -1) {
+			ratio := lp + ll - s.logPrior - s.ll + logq
+			back := min(0, s.logPrior+k.right(s.theta, k.fitCoarse, s.e.Expected(), k.coarse.Expected())-lp-ll-logq) // log a(θ′, θ)
+			second = ratio + back - first
+			probability = math.Exp(min(0, second))
+		}
+		if s.chance.accept(second, s.latent) {
+			s.moveTo(lp, ll)
+			k.keepCoarse()
+		}
+	} else {
+		k.spared++
+	}
+	s.walk.Observe(s.u, probability)
+}
+
+// right returns the log likelihood at theta by the solution of the first stage there, put
+// right by a fine and a coarse one elsewhere. −Inf stands for NaN.
+func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
+	for i, m := range coarse {
+		k.fitRight[i] = m + (fine[i] - elsewhere[i])
+	}
+	ll := k.coarse.LogLikelihoodOf(k.fitRight, theta)
+	if math.IsNaN(ll) || math.IsInf(ll, 1) {
+		return math.Inf(-1)
+	}
+	return ll
+}
+
+func (k *delayed) State(a *mcmc.Archive) {
+	if k.pcn != nil {
+		k.pcn.State(a)
+	} else {
+		k.state.State(a)
+	}
+	a.Floats(k.fitCoarse)
+	a.Int(&k.spared)
+}
+
+func (k *delayed) Tuned() (what, value string) {
+	return "share of fine solves for moves of θ that the coarse stage spared",
+		fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
+}

@@ -1,0 +1,36 @@
+package sample
+
+import (
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// Deterministic is Metropolis on θ with the classical solution, ξ = 0.
+//
+// Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
+// ignored. Cost: one solve a draw. Use it for comparison, and where the step is
+// known to be small enough.
+type Deterministic struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+}
+
+func (Deterministic) String() string                 { return "deterministic" }
+func (s Deterministic) Proposals() mcmc.Rule         { return s.Proposal }
+func (s Deterministic) Check(d *bayes.Density) error { return nil }
+
+// Target returns p₀(θ | Y).
+func (s Deterministic) Target() Target { return Target{Distribution: Classical, Reweightable: true} }
+
+// Kernel returns the kernel of one chain.
+func (s Deterministic) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	return &deterministic{newState(e, rule, burnIn, false)}
+}
+
+type deterministic struct{ *state }
+
+func (k *deterministic) Step(rng *rand.Rand) { k.moveTheta(rng) }

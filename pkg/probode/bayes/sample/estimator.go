@@ -1,0 +1,323 @@
+package sample
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// An estimator estimates the likelihood p(Y | θ) without bias, and leaves in
+// the fit of its evaluator what a path of the distribution p(Z | θ, Y), which one chosen
+// by weight has in the limit of many, expects of the data.
+type estimator struct {
+	*state
+	particles  int
+	filter     bool
+	correlated bool
+	aux        []float64 // normals to use, if correlated
+	xi         []float64 // of one path, if not
+	logw       []float64 // log weights
+	chosen     []float64 // fit
+
+	// Of the filter alone.
+	swarms []swarm // by experiment
+	weight []float64
+	order  []int
+}
+
+// A swarm is a particle filter at work in one experiment.
+type swarm struct {
+	data    *bayes.Data
+	d       int // dimension of the state
+	stages  []stage
+	rows    int // of the past of a path that its continuation needs
+	z, next [][]float64
+	// What the method remembers of each path.
+	memory, nextMemory [][]float64
+	fit                [][]float64
+	ancestor           [][]int // by stage, of the particles of the next one
+}
+
+// A stage of a filter takes the particles to a grid point and weighs them by
+// the data of which all is known there.
+type stage struct {
+	to   int   // grid point
+	data []int // rows
+	any  bool  // not all values are missing
+}
+
+func newEstimator(s *state, filter bool) *estimator {
+	m := &estimator{state: s, filter: filter, chosen: make([]float64, len(s.fit))}
+	for i, x := range s.e.Posterior().Experiments {
+		r := s.e.Part(i)
+		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
+		if !filter {
+			continue
+		}
+		at := r.Grid().Interpolator()
+		rows := make([]int, len(x.Data.T))
+		for n := range rows {
+			rows[n] = n
+		}
+		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
+		// Interpolation goes back by as many grid points as the order.
+		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
+		for _, n := range rows {
+			to := at.Last(n)
+			if len(w.stages) == 0 || w.stages[len(w.stages)-1].to != to {
+				w.stages = append(w.stages, stage{to: to})
+			}
+			s := &w.stages[len(w.stages)-1]
+			s.data = append(s.data, n)
+			s.any = s.any || slices.ContainsFunc(x.Data.Y[n], func(y float64) bool { return !math.IsNaN(y) })
+		}
+		m.swarms = append(m.swarms, w)
+	}
+	return m
+}
+
+// resize makes room for the given number of particles.
+func (m *estimator) resize(particles int) {
+	m.particles = particles
+	m.logw = make([]float64, particles)
+	total := m.e.NoiseLen() * particles
+	if m.filter {
+		m.weight = make([]float64, particles)
+		m.order = make([]int, particles)
+		for i := range m.swarms {
+			r := m.e.Part(i)
+			w, solver := &m.swarms[i], r.Grid().Solver()
+			w.z, w.next, w.memory, w.nextMemory, w.fit, w.ancestor = nil, nil, nil, nil, nil, nil
+			for range particles {
+				w.z = append(w.z, make([]float64, solver.PathLen()))
+				w.next = append(w.next, make([]float64, solver.PathLen()))
+				w.memory = append(w.memory, make([]float64, solver.MemoryLen()))
+				w.nextMemory = append(w.nextMemory, make([]float64, solver.MemoryLen()))
+				w.fit = append(w.fit, make([]float64, len(r.Expected())))
+			}
+			for range w.stages {
+				w.ancestor = append(w.ancestor, make([]int, particles))
+			}
+			total += len(w.stages)
+		}
+	}
+	if m.correlated {
+		m.aux = make([]float64, total)
+	}
+}
+
+// errNoPath is returned where no path could be continued.
+var errNoPath = errors.New("sample: the equations could be solved for no ξ of those drawn")
+
+// logLikelihood returns log p̂(Y | θ).
+func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
+	var sum float64
+	u := m.aux
+	for i := range m.e.Posterior().Experiments {
+		var ll float64
+		var err error
+		if m.filter {
+			ll, u, err = m.filtered(i, theta, u)
+		} else {
+			ll, u, err = m.mean(i, theta, u)
+		}
+		if err != nil {
+			return math.Inf(-1), err
+		}
+		sum += ll
+	}
+	return sum, nil
+}
+
+// mean estimates the likelihood of experiment i by a mean over whole paths. It returns
+// the part of u that it has not used, as filtered does.
+func (m *estimator) mean(i int, theta, u []float64) (float64, []float64, error) {
+	r := m.e.Part(i)
+	n := r.NoiseLen()
+	xi, chosen := m.xi[:n], m.chosen[:len(r.Expected())]
+	total, solved := math.Inf(-1), 0
+	for range m.particles {
+		if m.correlated {
+			xi, u = u[:n], u[n:]
+		} else {
+			m.chance.draw(xi, m.latent)
+		}
+		m.stats.Latent.Proposed++
+		ll, err := r.LogLikelihood(theta, xi)
+		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+			m.stats.Latent.Failed++
+			continue
+		}
+		m.stats.Latent.Accepted++
+		solved++
+		if math.IsInf(ll, -1) {
+			continue
+		}
+		// The path becomes the chosen one with probability w_j/(w₁ + … + w_j).
+		total = logAdd(total, ll)
+		if m.chance.accept(ll-total, m.latent) {
+			copy(chosen, r.Expected())
+		}
+	}
+	if solved == 0 {
+		return 0, u, errNoPath
+	}
+	copy(r.Expected(), chosen)
+	return total - math.Log(float64(m.particles)), u, nil
+}
+
+// filtered estimates the likelihood of experiment i by a particle filter.
+func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, error) {
+	w, r := &m.swarms[i], m.e.Part(i)
+	fit := r.Expected()
+	n, each, c := r.NoiseLen(), r.Grid().Solver().Normals(), len(w.data.Y[0])
+	normals := u
+	var uniforms []float64 // as normals
+	if m.correlated {
+		at := m.particles * n
+		uniforms, u = u[at:at+len(w.stages)], u[at+len(w.stages):]
+	}
+	equal := -math.Log(float64(m.particles))
+	for j := range m.logw {
+		m.logw[j] = equal
+	}
+	var sum float64
+	from := 0
+	for g, s := range w.stages {
+		solved := 0
+		for j, lw := range m.logw {
+			if math.IsInf(lw, -1) {
+				continue
+			}
+			var xi []float64
+			if m.correlated {
+				xi = normals[j*n : (j+1)*n]
+			} else {
+				xi = m.xi[:n]
+				m.chance.draw(xi[from*each:s.to*each], m.latent)
+			}
+			m.stats.Latent.Proposed++
+			if r.Solve(w.z[j], w.memory[j], theta, xi, from, s.to) != nil {
+				m.stats.Latent.Failed++
+				m.logw[j] = math.Inf(-1)
+				continue
+			}
+			for _, n := range s.data {
+				lw += r.LogProb(n, w.z[j], theta)
+				copy(w.fit[j][n*c:(n+1)*c], fit[n*c:(n+1)*c])
+			}
+			if math.IsNaN(lw) || math.IsInf(lw, 1) {
+				m.stats.Latent.Failed++
+				m.logw[j] = math.Inf(-1)
+				continue
+			}
+			m.stats.Latent.Accepted++
+			solved++
+			m.logw[j] = lw
+		}
+		ll := floats.LogSumExp(m.logw)
+		if math.IsInf(ll, -1) {
+			if solved == 0 {
+				return 0, u, errNoPath
+			}
+			return ll, u, nil
+		}
+		sum += ll
+		var squares float64
+		for j, lw := range m.logw {
+			m.logw[j] -= ll
+			m.weight[j] = math.Exp(lw - ll)
+			squares += m.weight[j] * m.weight[j]
+		}
+		from = s.to
+		last := g == len(w.stages)-1
+		if !last {
+			for j := range w.ancestor[g] {
+				w.ancestor[g][j] = j
+			}
+		}
+		// Resampling costs variance where the weights are nearly equal. But
+		// to resample or not is a jump, which correlation had better not see.
+		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
+			continue
+		}
+		var v float64
+		if m.correlated {
+			v = min(0.5*math.Erfc(-uniforms[g]/math.Sqrt2), 1-0x1p-53)
+		} else {
+			v = m.latent.Float64()
+		}
+		m.resample(w, g, v)
+		for j := range m.logw {
+			m.logw[j] = equal
+		}
+	}
+	// The chosen particle of the last stage, and its ancestors.
+	total, k := math.Inf(-1), 0
+	for j, lw := range m.logw {
+		if math.IsInf(lw, -1) {
+			continue
+		}
+		total = logAdd(total, lw)
+		if m.chance.accept(lw-total, m.latent) {
+			k = j
+		}
+	}
+	for g := len(w.stages) - 1; g >= 0; g-- {
+		if g < len(w.stages)-1 {
+			k = w.ancestor[g][k]
+		}
+		for _, n := range w.stages[g].data {
+			copy(fit[n*c:(n+1)*c], w.fit[k][n*c:(n+1)*c])
+		}
+	}
+	return sum, u, nil
+}
+
+// resample replaces the particles after stage g by as many of equal weight,
+// systematically: particle j descends from that at which the cumulative weight
+// passes (v + j)/N. Correlated ones are first put in the order of their first
+// component, so that with a slightly different θ or U a particle descends from
+// one in nearly the same place.
+func (m *estimator) resample(w *swarm, g int, v float64) {
+	to, d := w.stages[g].to, w.d
+	for j := range m.order {
+		m.order[j] = j
+	}
+	if m.correlated {
+		slices.SortFunc(m.order, func(a, b int) int { return cmp.Compare(w.z[a][to*d], w.z[b][to*d]) })
+	}
+	first := max(0, to+1-w.rows) * d
+	at, cumulative := 0, m.weight[m.order[0]]
+	n := float64(m.particles)
+	// Rounding must not hand the end to a particle of weight zero.
+	end := len(m.order) - 1
+	for m.weight[m.order[end]] == 0 {
+		end--
+	}
+	for j := range m.order {
+		for cumulative <= (v+float64(j))/n && at < end {
+			at++
+			cumulative += m.weight[m.order[at]]
+		}
+		k := m.order[at]
+		w.ancestor[g][j] = k
+		copy(w.next[j][first:(to+1)*d], w.z[k][first:(to+1)*d])
+		copy(w.nextMemory[j], w.memory[k])
+	}
+	w.z, w.next = w.next, w.z
+	w.memory, w.nextMemory = w.nextMemory, w.memory
+}
+
+// logAdd returns log(eᵃ + eᵇ) for a ≥ −∞ and b > −∞.
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}

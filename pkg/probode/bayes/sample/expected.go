@@ -1,0 +1,76 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// ExpectedLikelihood is Monte Carlo within Metropolis: the likelihood of which
+// ξ has been integrated out is estimated by a mean over Paths paths, in each
+// iteration again both for the present θ and for the proposed one [Conrad et al.
+// 2017; O'Neill et al. 2000],
+//
+//	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
+//	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
+//
+// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
+// is as a rule wider. It is a noisy Metropolis chain, whose distribution tends to
+// p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one,
+// and is far away where that variance is large; Medina-Aguayo et al. (2016)
+// give conditions under which there is a stationary distribution at all. Unlike
+// PseudoMarginal, it cannot be caught by an estimate that is too high.
+//
+// Cost: 2M solves and 2M·N·d normals a draw, twice that of PseudoMarginal with
+// as many paths, which has no such error. Use it to reproduce results obtained
+// in this way.
+type ExpectedLikelihood struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+
+	// Paths is M; zero means 10.
+	Paths int
+}
+
+func (ExpectedLikelihood) String() string         { return "expected likelihood" }
+func (s ExpectedLikelihood) Proposals() mcmc.Rule { return s.Proposal }
+
+func (s ExpectedLikelihood) Check(d *bayes.Density) error {
+	if s.Paths < 0 {
+		return fmt.Errorf("sample: ExpectedLikelihood with %d Paths: want a positive number, or 0 for 10", s.Paths)
+	}
+	return noisy(s, d)
+}
+
+// Target returns none: the distribution depends on the proposal.
+func (s ExpectedLikelihood) Target() Target { return Target{} }
+
+// Kernel returns the kernel of one chain.
+func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	k := &expected{state: newState(e, rule, burnIn, false)}
+	m := newEstimator(k.state, false)
+	if s.Paths == 0 {
+		s.Paths = 10
+	}
+	m.resize(s.Paths)
+	k.like = m.logLikelihood
+	return k
+}
+
+type expected struct{ *state }
+
+func (k *expected) Step(rng *rand.Rand) {
+	ll, err := k.like(k.theta, nil)
+	if err != nil || math.IsNaN(ll) {
+		ll = math.Inf(-1) // then any move is accepted that can be evaluated
+	}
+	if k.ll = ll; !math.IsInf(ll, -1) {
+		k.keepFit()
+	}
+	k.moveTheta(rng)
+}

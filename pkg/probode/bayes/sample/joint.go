@@ -1,0 +1,165 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+// Where the noise of the solver is large, θ and ξ depend on each other so
+// strongly that moving one with the other fixed gets nowhere. What the data can
+// tell of ξ is how it drifts: its sums over stretches of time,
+//
+//	v_b = Σ_{i∈b} ξᵢ/√n_b,
+//
+// one of each component for each block b of n_b steps, which are independent
+// N(0, 1) before there are data. The posterior of (θ, v) is close to a Gaussian
+// that Fisher's scoring finds with some hundreds of solves, and proposals from
+// it are nearly independent draws.
+
+// A gaussian is that approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
+// the rest of ξ zero.
+type gaussian struct {
+	blocks []bayes.Block
+	mean   []float64
+	u      blas64.Triangular // upper factor of the precision
+}
+
+// findGaussian looks for the Gaussian approximation, from u for θ and v = 0. It returns nil where
+// there is none to be found, for the density is not smooth or does not
+// determine all parameters.
+func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []bayes.Block) *gaussian {
+	x := make([]float64, len(u)+len(blocks))
+	copy(x, u)
+	c := &shape.Climb{Point: shape.Point{X: x}}
+	c.Tolerance = 0.02 // the mode is 0.2 standard deviations away
+	ctx, hook := progress.Begin(ctx, "joint moves")
+	f := bayes.NewSurface(e, blocks...)
+	f.Forward = true
+	c.Low, c.High = f.Low, f.High
+	if hook != nil {
+		f.Progress = func(done, total int) { hook(done, total, fmt.Sprintf("derivative %d of %d", done, total)) }
+		defer hook(1, 1, "")
+	}
+	c.Value = f.Value(x)
+	for range 60 {
+		if c.Step(f, false); c.Done || ctx.Err() != nil {
+			break
+		}
+	}
+	var chol mat.Cholesky
+	if c.Failed || ctx.Err() != nil || !chol.Factorize(c.Information) || chol.Cond() > 1e14 {
+		return nil
+	}
+	for _, v := range x {
+		if math.IsNaN(v) {
+			return nil
+		}
+	}
+	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
+}
+
+// A both proposes moves of θ and ξ at once.
+type both interface {
+	// propose writes the move from (u, xi) to (uNew, next) and returns
+	// log q of the way back less log q of the way there, with the log ratio
+	// of the priors of ξ.
+	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
+}
+
+// A joint is the both of one chain. On x = (θ, v) it is
+// autoregressive about the approximation,
+//
+//	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
+//
+// which is reversible for N(m, (UᵀU)⁻¹); the rest of ξ makes a pCN move of step
+// b, reversible for its prior.
+type joint struct {
+	*gaussian
+	w, y blas64.Vector
+}
+
+func newJoint(s *gaussian) *joint {
+	n := len(s.mean)
+	return &joint{s, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}, blas64.Vector{N: n, Inc: 1, Data: make([]float64, n)}}
+}
+
+func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64 {
+	d := len(u)
+	w, y := j.w.Data, j.y.Data
+	var logq float64
+	for k, m := range j.mean {
+		if k < d {
+			w[k] = u[k] - m
+			continue
+		}
+		v := j.blocks[k-d].Sum(xi)
+		w[k] = v - m
+		logq += v * v / 2
+	}
+	blas64.Trmv(blas.NoTrans, j.u, j.w)
+	logq -= blas64.Dot(j.w, j.w) / 2
+	c.perturb(y, w, b, rng)
+	logq += blas64.Dot(j.y, j.y) / 2
+	blas64.Trsv(blas.NoTrans, j.u, j.y)
+	c.perturb(next, xi, b, rng)
+	for k, m := range j.mean {
+		x := y[k] + m
+		if k < d {
+			uNew[k] = x
+			continue
+		}
+		i := k - d
+		j.blocks[i].Add(next, x-j.blocks[i].Sum(next))
+		logq -= x * x / 2
+	}
+	return logq
+}
+
+// Prepare looks for the Gaussian approximation that joint moves need.
+func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+	e, p := d.Clone(), d.Posterior()
+	defer e.Bind(ctx)()
+	blocks := s.Blocks
+	if blocks == 0 {
+		n := 0
+		for i := range p.Experiments {
+			if grid := e.Part(i).Grid(); grid != nil {
+				n += grid.Solver().Normals()
+			}
+		}
+		if blocks = min(64/max(1, n), 40); n == 0 || blocks < 4 {
+			blocks = 0 // the search would cost more than it gains
+		}
+	}
+	if blocks <= 0 {
+		return s, nil, nil
+	}
+	// An error other than the end of ctx is no reason to stop here: the caller
+	// knows where to begin.
+	m, err := mode()
+	if err == nil && m.U != nil {
+		s.gaussian = findGaussian(ctx, e, m.U, e.Blocks(blocks))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := e.Err(); err != nil {
+		return nil, nil, err
+	}
+	if s.gaussian == nil {
+		return s, []string{"θ and ξ are not moved at once: no Gaussian approximation of their posterior was found"}, nil
+	}
+	theta := make([]float64, len(p.Params))
+	e.Constrain(theta, s.gaussian.mean[:len(theta)])
+	return s, []string{fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+}

@@ -1,0 +1,199 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// PCNWithinGibbs alternates two Metropolis moves, one of θ with ξ fixed and
+// one of ξ with θ fixed,
+//
+//	θ′ ~ q(· | θ),              accepted with  min(1, p(Y|Z(θ′,ξ)) p(θ′) q(θ|θ′) / p(Y|Z(θ,ξ)) p(θ) q(θ′|θ))
+//	ξ′ = √(1−β²) ξ + β η,       accepted with  min(1, p(Y|Z(θ,ξ′)) / p(Y|Z(θ,ξ)))
+//
+// the second being preconditioned Crank–Nicolson, which is reversible for
+// p(ξ) = N(0, I) whatever the number of steps [Cotter et al. 2013].
+//
+// These alone are slow where the noise of the solver is large, for then the
+// data tell θ only together with ξ. In every second iteration a joint move
+// stands in the place of that of ξ. It sees ξ through v, its sums over blocks of
+// time, scaled to be N(0, I), and is a Crank–Nicolson move too, about a Gaussian
+// approximation N(m, C) of the posterior of θ, on the unconstrained scale, and v,
+//
+//	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
+//	ξ′ = √(1−b²) ξ + b η  in all that v leaves open,
+//
+// accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is
+// found by Fisher scoring from the mode of the deterministic posterior, before
+// the chains begin, with little more than d + blocks solves; d counts θ. Where it is
+// poor the move does little, and no harm.
+//
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
+// 2.5 deterministic draws. The zero value is ready for use; it is the default
+// of this package.
+type PCNWithinGibbs struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+
+	// Beta is the step β of the move of ξ, in (0, 1]. Zero asks for one that
+	// is found during burn-in, so that a quarter of the moves is accepted,
+	// and then kept.
+	Beta float64
+
+	// Moves is the number of moves of ξ in an iteration; zero means 1.
+	Moves int
+
+	// Blocks is the number of stretches of time in which a joint move sees
+	// ξ. Zero has as many as make 64 numbers of all components and
+	// experiments together, at most 40, and none if that is less than 4; a
+	// negative number means no joint moves. What a larger number finds of
+	// the posterior of ξ counts where the noise is large.
+	Blocks int
+
+	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
+}
+
+func (PCNWithinGibbs) String() string         { return "pcn" }
+func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
+
+func (s PCNWithinGibbs) Check(d *bayes.Density) error {
+	if !(s.Beta >= 0 && s.Beta <= 1) || s.Moves < 0 {
+		return fmt.Errorf("sample: PCNWithinGibbs with Beta %g and Moves %d: want Beta in [0, 1] and Moves ≥ 0", s.Beta, s.Moves)
+	}
+	return noisy(s, d)
+}
+
+// Target returns p(θ, ξ | Y).
+func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+
+// Kernel returns the kernel of one chain.
+func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	k := newPCN(e, rule, burnIn, s.Beta, max(1, s.Moves))
+	if s.gaussian != nil {
+		k.joint = newJoint(s.gaussian)
+	}
+	return k
+}
+
+// newPCN returns the kernel without joint moves.
+func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int, beta float64, moves int) *pcn {
+	k := &pcn{state: newState(e, rule, burnIn, true), moves: moves, left: burnIn,
+		beta: tuned{step: beta, fixed: true}, b: tuned{step: 0.5}}
+	k.next = make([]float64, len(k.xi))
+	if beta == 0 {
+		k.beta = tuned{step: 0.1}
+	}
+	return k
+}
+
+type pcn struct {
+	*state
+	next  []float64 // proposed ξ
+	moves int
+	left  int // iterations of burn-in
+	beta  tuned
+
+	joint both // moves of θ and ξ at once; may be nil
+	b     tuned
+	turn  int // 1 if the next move of ξ is such a one
+}
+
+func (k *pcn) Step(rng *rand.Rand) {
+	k.moveTheta(rng)
+	k.moveXi()
+}
+
+// moveXi makes the moves of ξ.
+func (k *pcn) moveXi() {
+	for range k.moves {
+		if k.joint == nil {
+			k.crank()
+			continue
+		}
+		if k.turn = 1 - k.turn; k.turn == 1 {
+			k.crank()
+		} else {
+			k.moveBoth()
+		}
+	}
+	k.left--
+}
+
+// crank moves ξ with θ fixed.
+func (k *pcn) crank() {
+	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
+	ll, err := k.e.LogLikelihood(k.theta, k.next)
+	k.stats.Latent.Proposed++
+	ratio := ll - k.ll
+	if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+		k.stats.Latent.Failed++
+		ratio = math.Inf(-1)
+	}
+	accepted := k.chance.accept(ratio, k.latent)
+	if accepted {
+		k.stats.Latent.Accepted++
+		k.xi, k.next, k.ll = k.next, k.xi, ll
+		k.keepFit()
+	}
+	if k.left > 0 {
+		k.beta.learn(accepted)
+	}
+}
+
+// moveBoth moves θ and ξ.
+func (k *pcn) moveBoth() {
+	logq := k.joint.propose(k.uNew, k.u, k.next, k.xi, k.b.step, k.chance, k.latent)
+	accepted, _ := k.decide(logq, k.next, &k.stats.Latent, k.latent)
+	if accepted {
+		k.xi, k.next = k.next, k.xi
+	}
+	if k.left > 0 {
+		k.b.learn(accepted)
+	}
+}
+
+// A tuned step learns, by Robbins and Monro on its logarithm, to have a quarter
+// of the moves accepted.
+type tuned struct {
+	step  float64 // in (0, 1]
+	fixed bool
+	n     int // moves so far
+}
+
+func (t *tuned) learn(accepted bool) {
+	if t.fixed {
+		return
+	}
+	t.n++
+	a := -0.25
+	if accepted {
+		a += 1
+	}
+	t.step = min(1, t.step*math.Exp(a*4/math.Pow(float64(t.n), 0.6)))
+}
+
+func (t *tuned) State(a *mcmc.Archive) {
+	a.Float(&t.step)
+	a.Int(&t.n)
+}
+
+func (k *pcn) State(a *mcmc.Archive) {
+	k.state.State(a)
+	k.beta.State(a)
+	k.b.State(a)
+	a.Int(&k.turn)
+	a.Int(&k.left)
+}
+
+func (k *pcn) Tuned() (what, value string) {
+	if k.joint != nil {
+		return "steps β of the moves of ξ and b of those with θ", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
+	}
+	return "step β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
+}

@@ -1,0 +1,60 @@
+package sample
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// RedrawOnAccept is the sampler of the paper's appendix, to the letter: θ is
+// moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
+// again from p(ξ) without an accept/reject step of its own; on rejection it is
+// kept.
+//
+// Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
+// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of
+// θ at the times of acceptance. It depends on the proposal q, and is neither
+// p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
+// Cost: one solve a draw, and another one with the normals for each accepted
+// move. Use it to reproduce the paper, and PCNWithinGibbs for inference.
+type RedrawOnAccept struct {
+	// Proposal makes the moves of θ; nil stands for a rule that needs no
+	// tuning.
+	Proposal mcmc.Rule
+}
+
+func (RedrawOnAccept) String() string                 { return "paper" }
+func (s RedrawOnAccept) Proposals() mcmc.Rule         { return s.Proposal }
+func (s RedrawOnAccept) Check(d *bayes.Density) error { return noisy(s, d) }
+
+// Target returns none: the distribution depends on the proposal.
+func (s RedrawOnAccept) Target() Target { return Target{} }
+
+// Kernel returns the kernel of one chain.
+func (s RedrawOnAccept) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	rule = chosen(s.Proposal, rule)
+	return &redraw{newState(e, rule, burnIn, true)}
+}
+
+type redraw struct{ *state }
+
+func (k *redraw) Step(rng *rand.Rand) {
+	if !k.moveTheta(rng) {
+		return
+	}
+	k.chance.draw(k.xi, k.latent)
+	k.stats.Latent.Proposed++
+	ll, err := k.e.LogLikelihood(k.theta, k.xi)
+	if err != nil || math.IsNaN(ll) {
+		// φ[k+1,k+1] is zero and the next move that can be evaluated is
+		// accepted, as the algorithm has it.
+		k.stats.Latent.Failed++
+		k.ll = math.Inf(-1)
+		return
+	}
+	k.stats.Latent.Accepted++
+	k.ll = ll
+	k.keepFit()
+}

@@ -1,0 +1,263 @@
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/internal/progress"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
+)
+
+// Reweight has draws that Sample made of p with a coarse solver stand for the
+// posterior of an accurate one, by importance weights
+//
+//	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
+//
+// whose largest are replaced by quantiles of a fitted Pareto distribution
+// [Vehtari et al. 2024]. The shape k̂ of that distribution says whether the two
+// posteriors are near enough, with what the weighted draws are worth: the chains'
+// Weights and Warnings tell, and the remedy is a smaller step for the draws. The
+// equations are solved again once for each θ, on all cores, and not for each iteration
+// of a chain: that is what is saved.
+//
+// It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those
+// with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
+// not among them.
+//
+// The result shares the draws with chains and has LogWeights, KHat, and the
+// quantities of the accurate solution. A θ at which that cannot be computed has
+// weight zero, and a note says how many there are. Summaries, Predict and
+// LogPredictive know of weights.
+//
+// accurate is the setup of the accurate solver, see Posterior.SolvedBy; the zero value
+// is that of reference.Accurate. workers is the number of goroutines, 0 for the number
+// of cores; it changes no bit of the result.
+//
+// It is an error if chains are not of p, have weights already, or if no draw
+// can be solved for. If ctx ends first, the result holds the draws of each chain
+// that have been weighed by then, and the error is ctx.Err().
+func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
+	if ctx == nil || p == nil || chains == nil {
+		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
+	}
+	to := p.SolvedBy(orReference(accurate))
+	bound, err := bayes.NewDensity(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	if chains.LogWeights != nil {
+		return nil, errors.New("sample: the chains have weights already: reweight the draws that they were made of")
+	}
+	if err := bound.Check(chains); err != nil {
+		return nil, err
+	}
+	lik := 1 + len(bound.Expected()) // of the first log probability of a value
+
+	// A chain stays where it is after a rejection: solve once for each stay.
+	type stay struct{ chain, from, to int }
+	var stays []stay
+	for c, draws := range chains.Draws {
+		for from := 0; from < len(draws); {
+			to := from + 1
+			for to < len(draws) && slices.Equal(draws[to], draws[from]) {
+				to++
+			}
+			stays = append(stays, stay{c, from, to})
+			from = to
+		}
+	}
+	slices.SortStableFunc(stays, func(a, b stay) int { return a.from - b.from })
+
+	out := *chains
+	out.Generated, out.LogWeights = nil, nil
+	for _, draws := range chains.Draws {
+		out.LogWeights = append(out.LogWeights, make([]float64, len(draws)))
+		out.Generated = append(out.Generated, make([][]float64, len(draws)))
+	}
+	inner, hook := progress.Counts(ctx, nil, "accurate solutions")
+	done, err := pieces.Each(inner, workers, len(stays), hook, func() func(int) error {
+		e := bound.Clone()
+		e.Bind(ctx)
+		u, at := make([]float64, len(p.Params)), make([]float64, len(p.Params))
+		return func(i int) error {
+			s := stays[i]
+			theta := chains.Draws[s.chain][s.from]
+			if err := e.Unconstrain(u, theta); err != nil {
+				return err
+			}
+			lp := e.Constrain(at, u)
+			ll, err := e.LogLikelihood(theta, nil)
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case e.Err() != nil:
+				return e.Err()
+			case err != nil || math.IsNaN(ll):
+				ll = math.Inf(-1)
+				for k := range e.Expected() {
+					e.Expected()[k] = math.NaN()
+				}
+			}
+			for k := s.from; k < s.to; k++ {
+				g := slices.Clone(chains.Generated[s.chain][k])
+				old := 0.0
+				for _, l := range g[lik:] {
+					old += l
+				}
+				e.Generate(g, lp+ll, theta, e.Expected())
+				out.Generated[s.chain][k] = g
+				out.LogWeights[s.chain][k] = ll - old
+			}
+			return nil
+		}
+	})
+	if err != nil {
+		// Stays in the order of their beginning: what lies before the first
+		// that is missing is complete.
+		n := stays[done].from
+		out.Draws = slices.Clone(out.Draws)
+		for c := range out.Draws {
+			out.Draws[c], out.Generated[c], out.LogWeights[c] = out.Draws[c][:n], out.Generated[c][:n], out.LogWeights[c][:n]
+		}
+	}
+
+	raw := slices.Concat(out.LogWeights...)
+	failed := 0
+	for _, w := range raw {
+		if math.IsInf(w, -1) {
+			failed++
+		}
+	}
+	if failed == len(raw) {
+		if err == nil {
+			err = fmt.Errorf("sample: reweighting to %v: the equations can be solved at none of %d draws", to.Setup, len(raw))
+		}
+		return nil, err
+	}
+	smooth, khat := diag.ParetoSmooth(raw)
+	for c := range out.LogWeights {
+		n := copy(out.LogWeights[c], smooth)
+		smooth = smooth[n:]
+	}
+	out.KHat = khat
+	out.Notes = append(slices.Clone(chains.Notes), fmt.Sprintf("draws are weighted to stand for the posterior of an accurate solver, %v", to.Setup))
+	if failed > 0 {
+		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d draws have weight zero, since the accurate solver fails there", failed, len(raw)))
+	}
+	return &out, err
+}
+
+// Reweighted draws by another sampler with the coarse solver of the Posterior,
+// and then reweights the draws to an accurate one: see Reweight.
+//
+// Stationary distribution: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
+// weights can be trusted. Cost: that of Sampler, and one accurate solve for each
+// new θ among the draws that are kept, on all cores. Use it where the accurate
+// solver is too slow for a whole chain and the coarse one nearly good enough; it
+// tells, too, whether that was so. Modes of the accurate posterior that the draws have
+// not come near are looked for, from 60 draws of the prior, and named in a note.
+type Reweighted struct {
+	// Sampler makes the draws; nil stands for Deterministic.
+	Sampler Sampler
+
+	// Accurate solves for the weights; its Method and Mesh, where they are nil, are
+	// those of the posterior. The zero value is the setup of reference.Accurate.
+	Accurate probode.Setup
+
+	// Workers is the number of goroutines that solve for the weights; zero means the
+	// number of cores. It changes no bit of the result.
+	Workers int
+}
+
+var (
+	_ Proposer = Reweighted{}
+	_ Preparer = Reweighted{}
+	_ Finisher = Reweighted{}
+)
+
+func (s Reweighted) String() string { return s.sampler().String() + ", reweighted" }
+
+// Target returns p(θ | Y) of the accurate solver.
+func (s Reweighted) Target() Target {
+	return Target{Distribution: Accurate, Setup: orReference(s.Accurate)}
+}
+
+// Proposals returns the rule of the sampler that makes the draws.
+func (s Reweighted) Proposals() mcmc.Rule {
+	if a, ok := s.sampler().(Proposer); ok {
+		return a.Proposals()
+	}
+	return nil
+}
+
+func (s Reweighted) sampler() Sampler {
+	if s.Sampler == nil {
+		return Deterministic{}
+	}
+	return s.Sampler
+}
+
+// Check reports a sampler whose draws weights cannot be given to.
+func (s Reweighted) Check(d *bayes.Density) error {
+	if t := s.sampler().Target(); !t.Reweightable {
+		return fmt.Errorf("sample: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.sampler(), t.Distribution)
+	}
+	if s.Workers < 0 {
+		return fmt.Errorf("sample: Reweighted with %d Workers: want a number ≥ 0", s.Workers)
+	}
+	if _, err := d.With(orReference(s.Accurate)); err != nil {
+		return err
+	}
+	return s.sampler().Check(d)
+}
+
+// Kernel returns that of the sampler that makes the draws.
+func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
+	return s.sampler().Kernel(e, rule, burnIn)
+}
+
+// Prepare prepares the sampler that makes the draws.
+func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+	f, ok := s.sampler().(Preparer)
+	if !ok {
+		return s, nil, nil
+	}
+	prepared, notes, err := f.Prepare(ctx, d, mode)
+	s.Sampler = prepared
+	return s, notes, err
+}
+
+// Finish reweights the draws, and says which modes of the accurate posterior, of those
+// that a short search finds, none of the draws have come near: k̂ knows nothing of them.
+func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
+	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
+	if err != nil {
+		return out, err
+	}
+	m, err := modes.Find(ctx, p.SolvedBy(orReference(s.Accurate)), modes.Settings{Workers: s.Workers, Points: 60, Starts: 4})
+	if ctx.Err() != nil {
+		return out, ctx.Err()
+	}
+	if err != nil {
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: whether weights miss a mode is not known: %v", err))
+		return out, nil
+	}
+	shares, err := modes.Shares(p, m, chains)
+	if err != nil {
+		return out, err
+	}
+	for k, mode := range m.Modes {
+		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, with %.2g of the mass by its Gaussian approximation, and %.2g of the draws are near it: weights do not bring back what the coarse solver has lost, whatever k̂ is; a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+		}
+	}
+	return out, nil
+}

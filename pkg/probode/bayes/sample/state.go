@@ -1,0 +1,187 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of
+// θ that the samplers share. It is a mcmc.Kernel but for Step.
+type state struct {
+	e            *bayes.Density
+	rule         mcmc.Rule
+	burnIn       int
+	walk         mcmc.Proposal
+	u, theta     []float64 // the position on both scales
+	uNew         []float64
+	thetaNew     []float64
+	xi           []float64 // nil for ξ = 0
+	fit          []float64 // what is expected of the data here
+	logPrior, ll float64   // of u; of the data
+	stats        mcmc.Stats
+
+	// What moves ξ has random numbers of its own, so that samplers that move
+	// it in different ways see the same ones for θ.
+	source rand.PCG
+	latent *rand.Rand
+
+	chance chance
+	begin  func()                                     // draws at Init what the kernel holds beside ξ; may be nil
+	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of what ξ is not in
+}
+
+// A chance makes the random decisions of the kernels, those of the proposals
+// apart. Tests put one in its place that takes all branches, and so find the
+// probabilities with which a kernel goes from one state to another.
+type chance interface {
+	// accept decides on a move, which is made with probability min(1, eʳ),
+	// r = logRatio, and not made if r is NaN. It always uses the same part
+	// of the stream.
+	accept(logRatio float64, rng *rand.Rand) bool
+
+	// draw draws ξ from p(ξ).
+	draw(dst []float64, rng *rand.Rand)
+
+	// perturb moves ξ to dst by a rule that is reversible for p(ξ).
+	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
+}
+
+// random is the chance of all but tests.
+type random struct{}
+
+func (random) accept(logRatio float64, rng *rand.Rand) bool {
+	return logRatio >= -rng.ExpFloat64() // −log U of a uniform U is exponential
+}
+func (random) draw(dst []float64, rng *rand.Rand) { normals(dst, rng) }
+func (random) perturb(dst, xi []float64, beta float64, rng *rand.Rand) {
+	probode.PerturbNoise(dst, xi, beta, rng)
+}
+
+func newState(e *bayes.Density, rule mcmc.Rule, burnIn int, noise bool) *state {
+	d := e.Dim()
+	s := &state{e: e, rule: rule, burnIn: burnIn, chance: random{}, like: e.LogLikelihood, fit: make([]float64, len(e.Expected())),
+		u: make([]float64, d), theta: make([]float64, d), uNew: make([]float64, d), thetaNew: make([]float64, d)}
+	if noise {
+		s.xi = make([]float64, e.NoiseLen())
+	}
+	s.latent = rand.New(&s.source)
+	s.walk = rule.New(d, burnIn)
+	return s
+}
+
+// Init places the chain at x with ξ drawn from p(ξ).
+func (s *state) Init(x []float64, rng *rand.Rand) error {
+	if len(x) != len(s.theta) {
+		panic(fmt.Sprintf("sample: start of %d parameters: want %d", len(x), len(s.theta)))
+	}
+	s.source.Seed(rng.Uint64(), rng.Uint64())
+	s.chance.draw(s.xi, s.latent)
+	if s.begin != nil {
+		s.begin()
+	}
+	s.walk = s.rule.New(len(x), s.burnIn)
+	s.stats = mcmc.Stats{}
+	if err := s.e.Unconstrain(s.u, x); err != nil {
+		return err
+	}
+	s.logPrior = s.e.Constrain(s.theta, s.u)
+	if math.IsInf(s.logPrior, 0) {
+		return fmt.Errorf("sample: the prior density at %.4g is zero", x)
+	}
+	var err error
+	if s.ll, err = s.like(s.theta, s.xi); err != nil {
+		return err
+	}
+	s.keepFit()
+	if math.IsNaN(s.ll) || math.IsInf(s.ll, 0) {
+		if cause := s.e.Explain(s.theta, s.xi); cause != nil {
+			return fmt.Errorf("sample: the log likelihood at %.4g is %g: %w", x, s.ll, cause)
+		}
+		return fmt.Errorf("sample: the log likelihood at %.4g is %g", x, s.ll)
+	}
+	return nil
+}
+
+// keepFit makes the fit of the last evaluation that of the position.
+func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
+
+// moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
+// whether it was accepted.
+func (s *state) moveTheta(rng *rand.Rand) bool {
+	logq := s.walk.Propose(s.uNew, s.u, rng)
+	accepted, probability := s.decide(logq, s.xi, &s.stats.Moves, rng)
+	s.walk.Observe(s.u, probability)
+	return accepted
+}
+
+// decide moves the chain to the proposed uNew, or leaves it where it is, counts
+// that among moves, and returns the probability of the move. The likelihood
+// there is that with xi, and logq is what the log ratio of the posterior
+// densities of u lacks.
+func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
+	moves.Proposed++
+	ratio, ll := math.Inf(-1), math.Inf(-1)
+	lp := s.e.Constrain(s.thetaNew, s.uNew)
+	if !math.IsInf(lp, -1) {
+		var err error
+		if ll, err = s.like(s.thetaNew, xi); err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+			moves.Failed++
+		} else if !math.IsInf(ll, -1) {
+			ratio = lp + ll - s.logPrior - s.ll + logq
+		}
+	}
+	if accepted = s.chance.accept(ratio, rng); accepted {
+		moves.Accepted++
+		s.place(lp, ll)
+	}
+	return accepted, math.Exp(min(0, ratio))
+}
+
+// moveTo is place, for a move of θ.
+func (s *state) moveTo(logPrior, ll float64) {
+	s.stats.Accepted++
+	s.place(logPrior, ll)
+}
+
+// place makes the proposed θ, at which the evaluator was last, the position.
+func (s *state) place(logPrior, ll float64) {
+	s.u, s.uNew = s.uNew, s.u
+	s.theta, s.thetaNew = s.thetaNew, s.theta
+	s.logPrior, s.ll = logPrior, ll
+	s.keepFit()
+}
+
+// Position returns θ.
+func (s *state) Position() []float64 { return s.theta }
+
+// Stats returns the counts since Init.
+func (s *state) Stats() mcmc.Stats { return s.stats }
+
+// Generate writes the quantities that Sample lists.
+func (s *state) Generate(dst []float64) {
+	s.e.Generate(dst, s.logPrior+s.ll, s.theta, s.fit)
+}
+
+// State takes down or gives back the chain.
+func (s *state) State(a *mcmc.Archive) {
+	a.Floats(s.u)
+	a.Floats(s.theta)
+	a.Floats(s.xi)
+	a.Floats(s.fit)
+	a.Float(&s.logPrior)
+	a.Float(&s.ll)
+	a.Stats(&s.stats)
+	a.Source(&s.source)
+	s.walk.State(a)
+}
+
+func normals(dst []float64, rng *rand.Rand) {
+	for i := range dst {
+		dst[i] = rng.NormFloat64()
+	}
+}
