@@ -1,7 +1,8 @@
 """Tests what a reader sees in Chromium. In JupyterLab the notebooks run, charts are
 drawn and follow their sliders, and without ECharts the static pictures remain. The
 site of make html works without a network, from files and from a web server: charts are
-drawn, the search finds pages, and no link is dead.
+drawn, the search finds pages, no link is dead, and every page fits the windows of a
+phone, a tablet and a laptop.
 
     environment/lab run python environment/test_browser.py [NAME...]
 
@@ -58,6 +59,32 @@ DRAWN = """() => [...document.querySelectorAll("[data-probode] canvas:first-of-t
     const colours = new Map();
     for (const c of data) colours.set(c, (colours.get(c) || 0) + 1);
     return {colours: colours.size, drawn: data.length - Math.max(...colours.values())};
+})"""
+
+# The widths of a phone, a tablet and a laptop.
+WIDTHS = [1280, 800, 390]
+
+# The parts of a page that are wider than the window or than what they are in, and cannot
+# be scrolled to by themselves, with the number of pixels.
+WIDE = """() => {
+    const root = document.documentElement, found = [];
+    if (root.scrollWidth > root.clientWidth) found.push(`the page by ${root.scrollWidth - root.clientWidth}`);
+    const scrolls = e => e && e !== root && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+    for (const e of document.querySelectorAll("body *")) {
+        const over = Math.round(e.getBoundingClientRect().right - root.clientWidth);
+        if (over > 0 && !e.closest("svg, [data-probode], .math") && !scrolls(e)) found.push(`${e.tagName} by ${over}: ${e.textContent.slice(0, 40)}`);
+    }
+    for (const box of document.querySelectorAll("[data-probode]")) {
+        const right = Math.max(...[...box.querySelectorAll("canvas, img")].map(e => e.getBoundingClientRect().right));
+        if (right > root.clientWidth + 1) found.push(`a chart by ${right - root.clientWidth}`);
+    }
+    return found;
+}"""
+
+# The size on the screen of the smallest text of each chart.
+SMALLEST = """() => [...document.querySelectorAll("[data-probode]")].map(box => {
+    const host = box.querySelector("[_echarts_instance_]");
+    return 12 * host.getBoundingClientRect().width / host.offsetWidth;
 })"""
 
 # By how many pixels the widest chart of a page is cut off.
@@ -268,7 +295,8 @@ def static(browser, server, path):
 
 def hashed(browser):
     """A single page loads ECharts from the CDN if the file has the known hash. Otherwise it
-    shows the static picture. Both hold with and without RequireJS in the page."""
+    shows the static picture. Both hold with and without RequireJS in the page. It fits
+    into windows of all widths."""
     path = OUT / "ranks.html"
     subprocess.run(["go", "run", "./pkg/probode/cmd/probode", "sbc", "-scheme", "deterministic", "-sets", "20", "-quiet", "-out", path],
                    cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -285,6 +313,7 @@ def hashed(browser):
             page.goto(path.as_uri())
             if known:
                 page.locator(f"{CHART} canvas").first.wait_for()
+                fits(page, "report")
             else:
                 page.wait_for_timeout(1500)
                 assert page.locator(f"{CHART} canvas").count() == 0, f"{what}: a file with another hash was run"
@@ -302,8 +331,8 @@ def site(browser):
         handler = functools.partial(Quiet, directory=folder)
         with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
-            charts = visit(browser, folder.as_uri() + "/", sorted(p.name for p in folder.glob("[0-9]*.html")), 1280)
-            visit(browser, f"http://127.0.0.1:{server.server_port}/", [min(p.name for p in folder.glob("[0-9]*.html"))], 800)
+            charts = visit(browser, folder.as_uri() + "/", sorted(p.name for p in folder.glob("*.html")))
+            visit(browser, f"http://127.0.0.1:{server.server_port}/", [min(p.name for p in folder.glob("[0-9]*.html"))])
             server.shutdown()
     print(f"site: {charts} charts, {links} links", flush=True)
 
@@ -313,9 +342,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def visit(browser, base, notebooks, width):
-    """Opens the notebooks of the site without access to anything else, and searches."""
-    context = browser.new_context(viewport={"width": width, "height": 1000})
+def visit(browser, base, names):
+    """Opens pages of the site in windows of all widths, without access to anything else,
+    and searches. Returns the number of charts."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
     outside = []
     context.route(lambda url: not url.startswith((base, "data:", "blob:")), lambda route: (outside.append(route.request.url), route.abort()))
     page = context.new_page()
@@ -323,23 +353,13 @@ def visit(browser, base, notebooks, width):
     page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda e: wrong.append(str(e)))
     charts = 0
-    for name in notebooks:
+    for name in names:
         page.goto(base + name)
-        boxes = page.locator(CHART)
-        assert boxes.count() > 0, f"{name}: no charts"
-        page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]")].every(b => b.querySelector("canvas"))""")
-        page.wait_for_timeout(500)
-        drawn = page.evaluate(DRAWN)
-        assert len(drawn) == boxes.count(), f"{name}: {len(drawn)} of {boxes.count()} charts"
-        for i, d in enumerate(drawn):
-            assert d["colours"] > 5 and d["drawn"] > 1000, f"{name}: nothing is drawn in chart {i + 1}: {d}"
-        charts += len(drawn)
-        wide = page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide <= 0, f"{name}: {wide} pixels wider than a window of {width}"
-        assert page.evaluate(CUT) <= 0, f"{name}: a chart is cut off in a window of {width}"
-        page.screenshot(path=OUT / f"site-{pathlib.Path(name).stem}-{width}.png")
+        n = page.locator(CHART).count()
+        assert n > 0 or not name[0].isdigit(), f"{name}: no charts"
+        fits(page, f"site-{pathlib.Path(name).stem}")
+        charts += n
     page.goto(base + "index.html")
-    page.screenshot(path=OUT / f"site-index-{width}.png")
     for words, want in [("Integrate", "package-probode.html#Integrate"), ("stiff feedback", "02_backward_euler.html"), ("zqxj", None)]:
         page.fill("#search", words)
         page.locator("#found li").first.wait_for()
@@ -353,6 +373,26 @@ def visit(browser, base, notebooks, width):
     assert not outside and not wrong, f"{base}: {outside[:3]} {wrong[:3]}"
     context.close()
     return charts
+
+
+def fits(page, name):
+    """Checks the page in windows of all widths: nothing is wider than the window, every
+    chart is drawn, and its text can be read."""
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 1000})
+        if n := page.locator(CHART).count():
+            page.wait_for_function("""() => [...document.querySelectorAll("[data-probode]")].every(b => b.querySelector("canvas"))""")
+            page.wait_for_timeout(500)
+            drawn = page.evaluate(DRAWN)
+            assert len(drawn) == n, f"{name}: {len(drawn)} of {n} charts"
+            for i, d in enumerate(drawn):
+                assert d["colours"] > 5 and d["drawn"] > 1000, f"{name}: nothing is drawn in chart {i + 1}: {d}"
+            smallest = min(page.evaluate(SMALLEST))
+            assert smallest > 7, f"{name}: the text of a chart is {smallest:.1f} pixels high in a window of {width}"
+        wide = page.evaluate(WIDE)
+        assert not wide, f"{name}: wider than a window of {width}: {wide[:3]}"
+        if n:
+            page.screenshot(path=OUT / f"{name}-{width}.png")
 
 
 class Links(html.parser.HTMLParser):
