@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -25,7 +26,7 @@ func (u setup) String() string {
 	return u.name + " " + u.lin
 }
 
-var linearisations = []probode.Linearization{probode.Current, probode.Predictor, probode.Newton}
+var linearisations = []adams.Linearization{adams.Current, adams.Predictor, adams.Newton}
 
 // setups returns AB with the given numbers of steps, and AM with all
 // linearisations.
@@ -37,11 +38,11 @@ func setups(ab, am []int) []setup {
 		out = append(out, setup{method: m, name: name, lin: lin, alpha: paper[name]})
 	}
 	for _, s := range ab {
-		add(probode.AdamsBashforth{Steps: s}, "none")
+		add(adams.Bashforth{Steps: s}, "none")
 	}
 	for _, s := range am {
 		for _, l := range linearisations {
-			add(probode.AdamsMoulton{Steps: s, Linearize: l}, l.String())
+			add(adams.Moulton{Steps: s, Linearize: l}, l.String())
 		}
 	}
 	return out
@@ -65,8 +66,8 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 
 // The names of the paper's two first-order methods in fig2.csv.
 var (
-	forwardEuler  = probode.AdamsBashforth{Steps: 1}
-	backwardEuler = probode.AdamsMoulton{Steps: 0, Linearize: probode.Current}
+	forwardEuler  = adams.Bashforth{Steps: 1}
+	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}
 )
 
 // newSolver returns a solver on the uniform grid of step h.

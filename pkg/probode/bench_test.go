@@ -6,6 +6,7 @@ import (
 	"time"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -24,7 +25,7 @@ func BenchmarkStep(b *testing.B) {
 		{"d=200-banded", problems.Brusselator(100), 1. / 16384}, // what the explicit method can bear
 	} {
 		c.p.Span[1] = c.p.Span[0] + 128*c.h
-		for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Linearize: Current}, AdamsMoulton{}, AdamsMoulton{Steps: 2, Linearize: Predictor}} {
+		for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Linearize: adams.Current}, adams.Moulton{}, adams.Moulton{Steps: 2, Linearize: adams.Predictor}} {
 			s := mustSolver(b, c.p, m, c.h, 1e-6)
 			z, xi := make([]float64, s.PathLen()), make([]float64, s.NoiseLen())
 			DrawNoise(xi, 1, 1)
@@ -51,7 +52,7 @@ func BenchmarkStep(b *testing.B) {
 // ensemble of its size, on one worker, the two in turn.
 func BenchmarkCalibrate(b *testing.B) {
 	const h, paths = 0.05, 1000
-	for _, m := range []Method{AdamsBashforth{}, AdamsMoulton{Linearize: Current}, AdamsMoulton{Steps: 1}} {
+	for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Linearize: adams.Current}, adams.Moulton{Steps: 1}} {
 		b.Run(m.String(), func(b *testing.B) {
 			p := problems.FitzHughNagumo()
 			var ensemble, calibration time.Duration
@@ -79,7 +80,7 @@ func BenchmarkEnsemble(b *testing.B) {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			const paths, steps = 500, 2000
 			for b.Loop() {
-				if _, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsMoulton{Linearize: Current}, paths,
+				if _, err := Integrate(ctx(), problems.FitzHughNagumo(), adams.Moulton{Linearize: adams.Current}, paths,
 					Settings{StepSize: 0.01, Alpha: 0.2, Workers: workers, Times: []float64{20}}); err != nil {
 					b.Fatal(err)
 				}

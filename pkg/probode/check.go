@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/internal/memory"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A problem makes promises: that FJ is the Jacobian of F, that nothing stands
@@ -35,13 +35,14 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 	return nil
 }
 
-// checkDense refuses a dense Jacobian that cannot be held.
-func (p *Problem) checkDense() error {
+// CheckDense refuses a problem without Band of whose dimension the given number of
+// dense matrices does not fit in memory. An implicit method asks before it makes them.
+func (p *Problem) CheckDense(matrices int) error {
 	if p.Band != nil {
 		return nil
 	}
-	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", p.Dim()), p.Dim(), p.Dim(), 2); err != nil {
-		return fmt.Errorf("%s: %w: give Band if it is banded", p.Title(), err)
+	if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", p.Dim()), p.Dim(), p.Dim(), matrices); err != nil {
+		return fmt.Errorf("%w: give Band if it is banded", err)
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 			}
 		}
 	}
-	if !linalg.Finite(f) {
+	if !vector.Finite(f) {
 		return nil // a step from here fails, and says so
 	}
 	if err := p.CheckJacobian(t, x, theta); err != nil {
@@ -141,7 +142,7 @@ func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 // largest entry of its row. Central differences are good to about 10⁻⁶, so
 // that what is reported is a mistake in FJ. With FJ nil it returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
-	if p.FJ == nil || p.checkDense() != nil { // which a method that uses FJ reports
+	if p.FJ == nil || p.CheckDense(2) != nil { // which a method that uses FJ reports
 		return nil
 	}
 	const tol = 1e-3
@@ -151,7 +152,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	p.FJ(f, m.A, t, x, theta)
 	p.F(fx, t, x, theta)
 	for i := range f {
-		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*linalg.MaxAbs(fx) {
+		if math.Abs(f[i]-fx[i]) > 1e-9*(math.Abs(f[i])+math.Abs(fx[i]))+1e-12*vector.MaxAbs(fx) {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
@@ -228,7 +229,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	dense.Band = nil
 	m := dense.NewJacobian()
 	newDifferencer(&dense).jacobian(m, t, x, theta, false)
-	scale := linalg.MaxAbs(m.A)
+	scale := vector.MaxAbs(m.A)
 	for i := range d {
 		for j := range d {
 			if (j-i > p.Band.Upper || i-j > p.Band.Lower) && math.Abs(m.At(i, j)) > 1e-6*scale {
@@ -248,7 +249,7 @@ func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	copy(at, x)
 	for c := range min(columns, d) {
 		j := (2*c + 1) * d / (2 * columns)
-		h := 1e-4 * max(math.Abs(x[j]), 1e-3*linalg.MaxAbs(x), math.SmallestNonzeroFloat64/1e-10)
+		h := 1e-4 * max(math.Abs(x[j]), 1e-3*vector.MaxAbs(x), math.SmallestNonzeroFloat64/1e-10)
 		at[j] = x[j] + h
 		p.F(f1, t, at, theta)
 		at[j] = x[j]

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Error control. A step is tried, its local error is estimated in units of the
@@ -46,9 +46,6 @@ type controller struct {
 }
 
 func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid) (*controller, error) {
-	if err := validMethod(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Title(), err)
-	}
 	d := p.Dim()
 	c := &controller{p: p, fixed: fixed, set: f, theta: theta, now: new(segment), q: float64(m.Order()) + 1, most: 5,
 		g: &Grid{span: p.Span, rule: f.String()}}
@@ -159,7 +156,7 @@ func (c *controller) notice() {
 func (c *controller) first() float64 {
 	span := c.p.Span[1] - c.p.Span[0]
 	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
-	size, slope, top := 0., 0., linalg.MaxAbs(c.peak)
+	size, slope, top := 0., 0., vector.MaxAbs(c.peak)
 	if top == 0 && len(c.set.Absolute) == 0 { // nothing says what is small
 		return 1e-6 * span
 	}
@@ -269,7 +266,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 // failed with, if it did.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
-		if c.p.F(c.next, at, c.x, c.theta); !linalg.Finite(c.next) {
+		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
 			return fmt.Errorf("%w: F is %s at t = %.17g", ErrField, short(c.next), at)
 		}
 	}
@@ -286,7 +283,7 @@ func (c *controller) try(i int) (float64, error) {
 		return 0, err
 	}
 	if !sane(c.next) {
-		if c.p.F(c.err, c.g.t[i], c.x, c.theta); !linalg.Finite(c.err) { // no step is short enough
+		if c.p.F(c.err, c.g.t[i], c.x, c.theta); !vector.Finite(c.err) { // no step is short enough
 			return 0, fmt.Errorf("%w: F is %s, at t = %.6g, x = %s, theta = %s", ErrField, short(c.err), c.g.t[i], short(c.x), short(c.theta))
 		}
 		return math.Inf(1), nil
@@ -308,14 +305,14 @@ func (c *controller) worst(local []float64) float64 {
 // units of the tolerance. peak holds the largest size of each component up to
 // x, and part is the length of the step as a part of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
-	worst, top := 0., linalg.MaxAbs(peak)
+	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
 		// From a state that is zero the relative error of a step need not fall
 		// with its length, as that of x′ = t⁵ does not. What is small is then
 		// measured against the size to which the step would lead over the span.
-		top = min(linalg.MaxAbs(next)/part, math.MaxFloat64)
+		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
-	top = max(top, linalg.MaxAbs(next))
+	top = max(top, vector.MaxAbs(next))
 	for k, e := range local {
 		if worst = max(worst, math.Abs(e)/t.size(k, x[k], next[k], peak[k], top)); e != e {
 			return math.Inf(1)

@@ -3,7 +3,7 @@ package probode
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Differentiator gives the derivative of f at a point along directions in
@@ -171,7 +171,7 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
-		if floor = 1e-3 * linalg.MaxAbs(e.x); floor == 0 {
+		if floor = 1e-3 * vector.MaxAbs(e.x); floor == 0 {
 			floor = 1
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // cubic has f, J, ∂f/∂θ and second derivatives that are easily written down.
@@ -66,13 +66,13 @@ func TestDifferentiator(t *testing.T) {
 		got := make([]float64, 2)
 		e.Along(got, dx, dtheta, dt)
 		for k := range want {
-			if math.Abs(got[k]-want[k]) > c.tol*linalg.MaxAbs(want) {
+			if math.Abs(got[k]-want[k]) > c.tol*vector.MaxAbs(want) {
 				t.Errorf("%s: derivative %d is %.10g, want %.10g", c.name, k, got[k], want[k])
 			}
 		}
 		e.SecondAlong(got, u, dx, dtheta, dt)
 		for k := range second {
-			if math.Abs(got[k]-second[k]) > 1e-6*linalg.MaxAbs(second) {
+			if math.Abs(got[k]-second[k]) > 1e-6*vector.MaxAbs(second) {
 				t.Errorf("%s: derivative %d of Ju is %.10g, want %.10g", c.name, k, got[k], second[k])
 			}
 		}

@@ -15,6 +15,7 @@
 //     switches, the events.
 //   - Integrate computes an ensemble: means, spreads and quantiles over time.
 //   - A Solver computes single paths, and SolveTangents their derivatives.
+//   - Package adams has the methods of the paper, and methods some others.
 //   - Package calibrate chooses the noise scale α, so that the spread matches the
 //     error.
 //   - Package bayes, below this one, infers θ from data with the solver's error
@@ -24,11 +25,11 @@
 //
 // # Which method
 //
-// AdamsMoulton{} is backward Euler, for problems that may be stiff; with Steps
+// adams.Moulton{} is backward Euler, for problems that may be stiff; with Steps
 // 1 it is the trapezoidal rule, of order 2 and still A-stable. More steps bring
-// more order and less stability. AdamsBashforth and RungeKutta cost less in a
-// step and serve problems that are not stiff. Package methods adds Radau for
-// stiff problems, Gauss for mechanics, and random time steps. The page
+// more order and less stability. adams.Bashforth and RungeKutta cost less in a
+// step and serve problems that are not stiff. Package methods has Radau and BDF
+// for stiff problems, Gauss for mechanics, and random time steps. The page
 // docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to
 // write one.
 //
@@ -43,8 +44,8 @@
 //	Z            what Solver.Solve writes
 //	ξ            DrawNoise, PerturbNoise
 //	h            StepSize, Grid.H
-//	s            Steps of AdamsBashforth and AdamsMoulton
-//	β₋₁, β_j     AdamsMoultonCoefficients
+//	s            Steps of adams.Bashforth and adams.Moulton
+//	β₋₁, β_j     adams.MoultonCoefficients
 //	α            Alpha: it multiplies a variance
 //	Γ            (h β₋₁)⁻¹ I − J
 //	H            α h^{2s+1} J Jᵀ, the scale in derivative space
@@ -54,7 +55,7 @@
 // # Where the paper is left
 //
 // Linearising f at the current state, as the paper does to make a step cheap,
-// limits the order to 2 (AdamsMoulton with Linearize: Current); the default
+// limits the order to 2 (adams.Moulton with Linearize: Current); the default
 // solves the implicit equation and keeps order s+1. The report of the command
 // reproduce lists this and the other differences with their evidence.
 //

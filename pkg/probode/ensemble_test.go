@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -23,7 +24,7 @@ func ctx() context.Context { return context.Background() }
 func TestEnsembleDescribesItsPaths(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	times := []float64{0, 1, 10, 20}
-	e, err := Integrate(ctx(), p, AdamsMoulton{Linearize: Current}, 101, Settings{
+	e, err := Integrate(ctx(), p, adams.Moulton{Linearize: adams.Current}, 101, Settings{
 		StepSize: 0.1, Alpha: 0.2, Seed: 1, Times: times, Quantiles: []float64{0.1, 0.5}, KeepPaths: true})
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestEnsembleDescribesItsPaths(t *testing.T) {
 func TestEnsembleWorkers(t *testing.T) {
 	var first *Ensemble
 	for _, workers := range []int{1, 2, 7} {
-		e, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{Steps: 2}, 203, Settings{
+		e, err := Integrate(ctx(), problems.FitzHughNagumo(), adams.Bashforth{Steps: 2}, 203, Settings{
 			StepSize: 0.1, Alpha: 0.2, Seed: 3, Workers: workers, Quantiles: []float64{0.3}, KeepPaths: true})
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func TestEnsembleWorkersWithEvents(t *testing.T) {
 	p.Events = []Event{{When: func(theta []float64) float64 { return theta[2] / 2 }, Jump: plus(0.5)}, {Time: 2, Jump: plus(-0.2)}}
 	theta := []float64{0.21, 0.19, 3.4}
 	for _, mesh := range []Mesh{Uniform(0.05), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Theta: p.Theta}} {
-		for _, m := range []Method{AdamsBashforth{Steps: 3}, AdamsMoulton{Steps: 2}} {
+		for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}} {
 			var first *Ensemble
 			for _, workers := range []int{1, 2, 7} {
 				e, err := Integrate(ctx(), p, m, 75, Settings{Mesh: mesh, Alpha: 1e-3, Theta: theta, Seed: 3, Workers: workers, KeepPaths: true, Quantiles: []float64{0.5}})
@@ -131,7 +132,7 @@ func TestEnsembleAgainstClosedForm(t *testing.T) {
 	p := &Problem{Name: "decay", X0: []float64{1}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] }}
 	levels := []float64{0.05, 0.5, 0.9}
-	e, err := Integrate(ctx(), p, AdamsBashforth{}, paths, Settings{StepSize: h, Alpha: alpha, Seed: 5, Times: []float64{2}, Quantiles: levels})
+	e, err := Integrate(ctx(), p, adams.Bashforth{}, paths, Settings{StepSize: h, Alpha: alpha, Seed: 5, Times: []float64{2}, Quantiles: levels})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestEnsembleAgainstClosedForm(t *testing.T) {
 func TestEnsembleFailures(t *testing.T) {
 	p := &Problem{Name: "fold", X0: []float64{0}, Span: [2]float64{0, 40},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = x[0]*x[0]*x[0] - x[0] }}
-	e, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 0.5, Alpha: 0.3, Seed: 1, KeepPaths: true})
+	e, err := Integrate(ctx(), p, adams.Bashforth{}, 200, Settings{StepSize: 0.5, Alpha: 0.3, Seed: 1, KeepPaths: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestEnsembleFailures(t *testing.T) {
 			t.Fatal("a failed path is in the mean")
 		}
 	}
-	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 10, Settings{StepSize: 0.5, Alpha: 1e9, Seed: 1}); err == nil || !strings.Contains(err.Error(), "all 10 paths failed") {
+	if _, err := Integrate(ctx(), p, adams.Bashforth{}, 10, Settings{StepSize: 0.5, Alpha: 1e9, Seed: 1}); err == nil || !strings.Contains(err.Error(), "all 10 paths failed") {
 		t.Errorf("error %v where all paths fail", err)
 	}
 }
@@ -188,7 +189,7 @@ func TestEnsembleFailures(t *testing.T) {
 func TestEnsembleCancel(t *testing.T) {
 	c, cancel := context.WithCancel(ctx())
 	last := 0
-	e, err := Integrate(c, problems.FitzHughNagumo(), AdamsBashforth{}, 100000, Settings{StepSize: 0.1, Alpha: 0.2,
+	e, err := Integrate(c, problems.FitzHughNagumo(), adams.Bashforth{}, 100000, Settings{StepSize: 0.1, Alpha: 0.2,
 		Progress: func(done, total int) {
 			last = done
 			if done >= 64 {
@@ -198,7 +199,7 @@ func TestEnsembleCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || e == nil || e.N < 64 || e.N > 1000 || e.N != last || e.N%16 != 0 {
 		t.Fatalf("error %v, ensemble of %v paths, last report %d", err, e, last)
 	}
-	want, err := Integrate(ctx(), problems.FitzHughNagumo(), AdamsBashforth{}, e.N, Settings{StepSize: 0.1, Alpha: 0.2})
+	want, err := Integrate(ctx(), problems.FitzHughNagumo(), adams.Bashforth{}, e.N, Settings{StepSize: 0.1, Alpha: 0.2})
 	if err != nil || !reflect.DeepEqual(e.Mean, want.Mean) {
 		t.Errorf("the part is not an ensemble of its own: %v", err)
 	}
@@ -214,11 +215,11 @@ func TestEnsembleBadInput(t *testing.T) {
 		"step is 0: want a finite number > 0":   {},
 		"alpha is -1: want a finite number ≥ 0": {StepSize: 0.1, Alpha: -1},
 	} {
-		if _, err := Integrate(ctx(), p, AdamsBashforth{}, 10, s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Integrate(ctx(), p, adams.Bashforth{}, 10, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	if _, err := Integrate(ctx(), p, AdamsBashforth{}, 0, Settings{StepSize: 0.1}); err == nil {
+	if _, err := Integrate(ctx(), p, adams.Bashforth{}, 0, Settings{StepSize: 0.1}); err == nil {
 		t.Error("no paths: no error")
 	}
 }
@@ -243,7 +244,7 @@ func TestOrdered(t *testing.T) {
 
 func ExampleIntegrate() {
 	fhn := problems.FitzHughNagumo()
-	ens, err := Integrate(context.Background(), fhn, AdamsMoulton{}, 500, Settings{
+	ens, err := Integrate(context.Background(), fhn, adams.Moulton{}, 500, Settings{
 		StepSize: 0.1, Alpha: 0.15, Seed: 1, Times: []float64{5, 10, 20},
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // What can go wrong in a step. The texts say what to try.
@@ -92,23 +92,23 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 		s.f = make([]float64, s.d)
 	}
 	for _, t := range [2]float64{s.g.t[i+1], e.T} {
-		if s.inside.F(s.f, t, x, theta); !linalg.Finite(s.f) {
+		if s.inside.F(s.f, t, x, theta); !vector.Finite(s.f) {
 			break
 		}
 	}
-	if !linalg.Finite(s.f) {
+	if !vector.Finite(s.f) {
 		e.Err = fmt.Errorf("%w: F is %s", ErrField, short(s.f))
-	} else if s.p.FJ != nil && s.p.checkDense() == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
+	} else if s.p.FJ != nil && s.p.CheckDense(2) == nil && (errors.Is(err, ErrSingular) || errors.Is(err, ErrNewton)) {
 		if s.jac == nil {
 			s.jac = s.p.NewJacobian()
 		}
 		clear(s.jac.A)
-		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !linalg.Finite(s.f) || !linalg.Finite(s.jac.A) {
+		if s.inside.FJ(s.f, s.jac.A, s.g.t[i+1], x, theta); !vector.Finite(s.f) || !vector.Finite(s.jac.A) {
 			e.Err = fmt.Errorf("%w: the Jacobian of FJ is NaN or infinite", ErrField)
 			return e
 		}
 	}
-	if linalg.Finite(s.f) && !s.checked { // no path was checked yet: the problem may break a promise
+	if vector.Finite(s.f) && !s.checked { // no path was checked yet: the problem may break a promise
 		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
 			e.Err = broken
 		}

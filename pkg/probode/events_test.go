@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
@@ -104,7 +105,7 @@ func TestOrderAcrossEvents(t *testing.T) {
 // everywhere returns the methods of the package methods besides those of every.
 func everywhere() []Method {
 	return append(every(), methods.Gauss{Stages: 1}, methods.Gauss{Stages: 2}, methods.Radau{Stages: 2}, methods.Radau{Stages: 3},
-		methods.RandomStep{Method: RungeKutta{}}, methods.RandomStep{Method: AdamsMoulton{Steps: 1}, Power: 1})
+		methods.RandomStep{Method: RungeKutta{}}, methods.RandomStep{Method: adams.Moulton{Steps: 1}, Power: 1})
 }
 
 // No function of a problem is ever called with the time of an event, by any
@@ -150,7 +151,7 @@ func TestFunctionsNeverSeeEvents(t *testing.T) {
 				}
 				// The sides of an event are looked at, one ulp from it, by a method
 				// that evaluates f there.
-				if _, ok := m.(AdamsMoulton); ok && !(sides[math.Nextafter(0.37, 0)] && sides[math.Nextafter(0.61, 0)]) {
+				if _, ok := m.(adams.Moulton); ok && !(sides[math.Nextafter(0.37, 0)] && sides[math.Nextafter(0.61, 0)]) {
 					t.Errorf("%v, %v: f just before an event is not used", m, mesh)
 				}
 			}
@@ -183,7 +184,7 @@ func TestInputs(t *testing.T) {
 			}
 			return y
 		}
-		for _, m := range []Method{AdamsBashforth{Steps: 3}, AdamsMoulton{}, AdamsMoulton{Steps: 3}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+		for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{}, adams.Moulton{Steps: 3}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
 			h := 1. / 8
 			if m.Order() == 1 {
 				h = 1. / 256
@@ -262,7 +263,7 @@ func TestDosesAgainstMatrixExponential(t *testing.T) {
 		}
 		return e
 	}
-	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Steps: 1}, AdamsMoulton{Steps: 4}, AdamsMoulton{Steps: 2, Linearize: Predictor}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 4}, adams.Moulton{Steps: 2, Linearize: adams.Predictor}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
 		g := mustUniform(t, p, 0.1)
 		e := [2]float64{worst(mustSolverOn(t, p, m, g, 0)), worst(mustSolverOn(t, p, m, g.Refine(), 0))}
 		if got := math.Log2(e[0] / e[1]); math.Abs(got-float64(m.Order())) > 0.4 {
@@ -312,8 +313,8 @@ func TestStartBehindAnEventCarriesNoise(t *testing.T) {
 			h := g.H(i)
 			want := math.Sqrt(alpha) * math.Pow(h, m.Noise(1).Exponent)
 			starting := i > index[0] && i <= index[0]+m.Noise(1).Quiet
-			if am, ok := m.(AdamsMoulton); ok && (starting || i < 5 && i >= s.Startup()) {
-				beta, _ := AdamsMoultonCoefficients(am.Steps) // equal steps up to .5
+			if am, ok := m.(adams.Moulton); ok && (starting || i < 5 && i >= s.Startup()) {
+				beta, _ := adams.MoultonCoefficients(am.Steps) // equal steps up to .5
 				want *= -k / (1/(h*beta) + k)
 			} else if ok {
 				want = math.NaN() // the formula of the next steps is that of another test
@@ -331,11 +332,11 @@ func TestStartBehindAnEventCarriesNoise(t *testing.T) {
 	}
 	// A dose at the very start is an event, too.
 	p.Events = Doses(0, 1, 0)
-	s := mustSolver(t, p, AdamsBashforth{Steps: 3}, 0.1, alpha)
+	s := mustSolver(t, p, adams.Bashforth{Steps: 3}, 0.1, alpha)
 	if s.Startup() != 1 {
 		t.Errorf("%d steps without noise, want the dose alone", s.Startup())
 	}
-	if c, err := calibrate.Run(ctx(), p, AdamsBashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100}); err != nil || c.AtEdge {
+	if c, err := calibrate.Run(ctx(), p, adams.Bashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100}); err != nil || c.AtEdge {
 		t.Errorf("calibration with a dose at the start: %+v, %v", c, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -26,7 +27,7 @@ func ExampleProblem() {
 		Params:     []string{"friction"},
 		TimeUnit:   "s",
 	}
-	ens, err := probode.Integrate(context.Background(), pendulum, probode.AdamsMoulton{Steps: 1}, 200, probode.Settings{
+	ens, err := probode.Integrate(context.Background(), pendulum, adams.Moulton{Steps: 1}, 200, probode.Settings{
 		StepSize: 0.25, Alpha: 0.01, Seed: 1, Times: []float64{10}})
 	if err != nil {
 		panic(err)
@@ -58,7 +59,7 @@ func ExamplePerturbNoise() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := probode.NewSolver(fhn, probode.AdamsMoulton{}, grid, 0.2)
+	s, err := probode.NewSolver(fhn, adams.Moulton{}, grid, 0.2)
 	if err != nil {
 		panic(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -118,7 +119,7 @@ func TestFrozenGridIsSmoothInTheta(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	p.Span[1] = 6
 	const dt = 1e-3
-	for _, m := range []Method{AdamsBashforth{Steps: 3}, AdamsMoulton{Steps: 2}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 2}, RungeKutta{Tableau: DormandPrince}} {
 		for _, noise := range []bool{false, true} {
 			frozen := mustSolverOn(t, p, m, mustFrozen(t, p, m, 1e-4), 1e-4)
 			var xi []float64
@@ -169,7 +170,7 @@ func TestFrozenGridIsSmoothInTheta(t *testing.T) {
 // not made to a tolerance.
 func TestStrain(t *testing.T) {
 	p := problems.VanDerPol(1)
-	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Steps: 1}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 1}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
 		s := mustSolverOn(t, p, m, mustFrozen(t, p, m, 1e-6), 0)
 		theta := slices.Clone(p.Theta)
 		theta[0] *= 3
@@ -190,7 +191,7 @@ func TestStrain(t *testing.T) {
 func TestFrozenStiff(t *testing.T) {
 	rober := problems.Robertson()
 	rober.Span[1] = 1e5
-	for _, m := range []Method{AdamsMoulton{}, AdamsMoulton{Steps: 1}} {
+	for _, m := range []Method{adams.Moulton{}, adams.Moulton{Steps: 1}} {
 		g := mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), rober, m, nil, []float64{40, 1e5}))
 		s := mustSolverOn(t, rober, m, g, 1e-6) // α* is about 1e-5
 		z := solve(t, s, nil)
@@ -228,7 +229,7 @@ func TestFrozenStiff(t *testing.T) {
 			f[0] = 1
 			copy(f[1:], x[:4])
 		}}
-	for _, m := range []Method{AdamsBashforth{}, AdamsMoulton{Steps: 1}, AdamsBashforth{Steps: 4}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Steps: 1}, adams.Bashforth{Steps: 4}, RungeKutta{Tableau: DormandPrince}} {
 		g, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), chain, m, nil, nil)
 		if err != nil {
 			t.Errorf("%v: %v", m, err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events
@@ -64,7 +64,7 @@ const epsilon = 0x1p-52
 // NewGrid returns the grid for p at θ (nil for Problem.Theta) with points at
 // the ends of the span, at all events, and at the given times.
 func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
-	if !linalg.Finite(times) {
+	if !vector.Finite(times) {
 		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
 	}
 	return buildGrid(p, theta, fmt.Sprintf("%d given times", len(times)), func(a, b float64) []float64 {
@@ -100,7 +100,7 @@ func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if !linalg.Finite(times) {
+	if !vector.Finite(times) {
 		return nil, fmt.Errorf("%s: times of the grid: %s: want finite numbers", p.Title(), short(times))
 	}
 	if err := p.checkSteps(h); err != nil {
@@ -396,6 +396,31 @@ func (g *Grid) segment(i int) int {
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to
+}
+
+// Grows reports whether the times of g still change, as those of an error-controlled
+// run do: what depends on the lengths of steps cannot be computed in advance.
+func (g *Grid) Grows() bool { return len(g.seg) == 0 }
+
+// Place returns the time of grid point i in a unit that belongs to its segment, so
+// that ratios of steps within a segment do not depend on θ to the last bit: t[i] where
+// no event moves, and otherwise a number from 0 to 1.
+func (g *Grid) Place(i int) float64 {
+	if !g.moving {
+		return g.t[i]
+	}
+	s := &g.seg[g.segment(i)]
+	return s.frac[i-s.from]
+}
+
+// End returns the end of step i as F sees it: t[i+1] or, if that is the time of an
+// event, one ulp before.
+func (g *Grid) End(i int) float64 {
+	if g.Grows() {
+		return g.t[i+1]
+	}
+	now := g.seg[g.segment(i+1)].now
+	return min(max(g.t[i+1], now.from), now.to)
 }
 
 // order puts the events in the order of their times.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 )
 
 // drift is x′ = 1 on [0, 10] with the given events, so that a state is the
@@ -167,7 +168,7 @@ func TestMovingEvents(t *testing.T) {
 	p := drift(Event{Name: "a", When: lag(0), Jump: plus(100)}, Event{Name: "b", Time: 5, Jump: plus(0.5)}, Event{Name: "c", When: lag(1), Jump: plus(1000)})
 	p.Theta = []float64{3, 7}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, m := range []Method{RungeKutta{}, AdamsMoulton{Steps: 3}, AdamsBashforth{Steps: 4}} {
+	for _, m := range []Method{RungeKutta{}, adams.Moulton{Steps: 3}, adams.Bashforth{Steps: 4}} {
 		given := make([]float64, 40)
 		for i := range given {
 			given[i] = 10 * rng.Float64()
@@ -224,11 +225,11 @@ func TestStretched(t *testing.T) {
 	p.Theta = []float64{5, 5}
 	for _, mesh := range []Mesh{Uniform(0.5), Through(0.5), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.5}} {
 		for _, theta := range [][]float64{{5, 5}, {5, 12}, {-2, 5}, {12, 13}} {
-			g, err := Setup{Method: AdamsBashforth{Steps: 2}, Mesh: mesh}.Grid(ctx(), p, theta, nil)
+			g, err := Setup{Method: adams.Bashforth{Steps: 2}, Mesh: mesh}.Grid(ctx(), p, theta, nil)
 			if err != nil {
 				t.Fatalf("%v at θ = %v: %v", mesh, theta, err)
 			}
-			s := mustSolverOn(t, p, AdamsBashforth{Steps: 2}, g, 1)
+			s := mustSolverOn(t, p, adams.Bashforth{Steps: 2}, g, 1)
 			z := make([]float64, s.PathLen())
 			want := 10.
 			if theta[1] <= 10 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -118,7 +119,7 @@ func TestInterpolationExactForPolynomials(t *testing.T) {
 func TestInterpolationAtGridPoints(t *testing.T) {
 	p := problems.LotkaVolterra20()
 	p.Span = [2]float64{1900, 1920}
-	s := mustSolver(t, p, AdamsMoulton{Steps: 2}, 0.1, 0.01)
+	s := mustSolver(t, p, adams.Moulton{Steps: 2}, 0.1, 0.01)
 	xi := make([]float64, s.NoiseLen())
 	DrawNoise(xi, 1, 1)
 	z := solve(t, s, xi)
@@ -145,7 +146,7 @@ func TestInterpolationStiff(t *testing.T) {
 		Name: "Prothero–Robinson", X0: []float64{1}, Span: [2]float64{0, 1},
 		F: func(f []float64, t float64, x, _ []float64) { f[0] = -lambda*(x[0]-math.Cos(t)) - math.Sin(t) },
 	}
-	s := mustSolver(t, p, AdamsMoulton{Steps: 1}, 0.01, 0)
+	s := mustSolver(t, p, adams.Moulton{Steps: 1}, 0.01, 0)
 	x := make([]float64, 1)
 	for at := 0.003; at < 1; at += 0.01 {
 		mustInterpolator(t, s, []float64{at}).At(x, solve(t, s, nil))
@@ -166,10 +167,10 @@ func TestInterpolationLast(t *testing.T) {
 		time float64
 		last int
 	}{
-		{AdamsBashforth{}, 0.125, 0.26, 3}, // 1, 2, 3 about 2
-		{AdamsBashforth{}, 0.125, 0.37, 4},
-		{AdamsBashforth{}, 0.125, 0.25, 2},
-		{AdamsBashforth{Steps: 2}, 0.125, 0.3, 4},
+		{adams.Bashforth{}, 0.125, 0.26, 3}, // 1, 2, 3 about 2
+		{adams.Bashforth{}, 0.125, 0.37, 4},
+		{adams.Bashforth{}, 0.125, 0.25, 2},
+		{adams.Bashforth{Steps: 2}, 0.125, 0.3, 4},
 		{RungeKutta{}, 0.125, 0.01, 5},
 		{RungeKutta{}, 0.125, 0.99, 8},
 		{RungeKutta{}, 0.125, 0.5001, 7},
@@ -213,7 +214,7 @@ func TestInterpolatorErrors(t *testing.T) {
 }
 
 func TestNoAllocationInInterpolation(t *testing.T) {
-	s := mustSolver(t, coupled(), AdamsMoulton{Steps: 4}, 0.125, 0)
+	s := mustSolver(t, coupled(), adams.Moulton{Steps: 4}, 0.125, 0)
 	z := solve(t, s, nil)
 	p := mustInterpolator(t, s, []float64{0, 0.1, 0.2, 0.7})
 	x := make([]float64, 16)

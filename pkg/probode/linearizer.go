@@ -3,7 +3,7 @@ package probode
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by
@@ -71,7 +71,7 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	}
 	// A component that happens to be zero still needs an increment of the
 	// size that is natural for the state.
-	floor := 1e-3 * linalg.MaxAbs(x)
+	floor := 1e-3 * vector.MaxAbs(x)
 	if floor == 0 {
 		floor = 1
 	}

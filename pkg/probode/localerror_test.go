@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -68,7 +69,7 @@ func TestLocalErrors(t *testing.T) {
 			}
 		}
 		share := 10
-		if am, ok := m.(AdamsMoulton); ok && am.Linearize == Current && am.Steps > 2 {
+		if am, ok := m.(adams.Moulton); ok && am.Linearize == adams.Current && am.Steps > 2 {
 			share = 3 // the errors of the steps before count here, h times the Jacobian of them
 		}
 		// DormandPrince's estimate is the error of its method of order 4, which is
@@ -88,7 +89,7 @@ func TestLocalErrors(t *testing.T) {
 // Richardson's error is the true one to leading order, across events that have
 // moved and segments that are closed.
 func TestRichardsonWithEvents(t *testing.T) {
-	for _, m := range []Method{AdamsBashforth{}, AdamsBashforth{Steps: 3}, AdamsMoulton{Steps: 1}, RungeKutta{Tableau: Heun}} {
+	for _, m := range []Method{adams.Bashforth{}, adams.Bashforth{Steps: 3}, adams.Moulton{Steps: 1}, RungeKutta{Tableau: Heun}} {
 		p := broken()
 		p.Events = append(p.Events, Event{When: func(theta []float64) float64 { return theta[0] }}, Event{When: func([]float64) float64 { return 2 }})
 		s := mustSolver(t, p, m, 1./128, 0)
@@ -153,15 +154,15 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 		t.Error(err)
 	}
 	want := "estimates no local error and remembers the past"
-	_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), coupled(), memorious{AdamsBashforth{Steps: 3}}, nil, nil)
+	_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), coupled(), memorious{adams.Bashforth{Steps: 3}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("frozen grid: error %v, want %q", err, want)
 	}
-	b := mustSolver(t, coupled(), memorious{AdamsBashforth{Steps: 3}}, 1./16, 1)
+	b := mustSolver(t, coupled(), memorious{adams.Bashforth{Steps: 3}}, 1./16, 1)
 	if err := b.SetScaling(ScaleLocal, nil); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("ScaleLocal: error %v, want %q", err, want)
 	}
-	if z, y := solve(t, b, nil), solve(t, mustSolver(t, coupled(), AdamsBashforth{Steps: 3}, 1./16, 1), nil); maxDiff(z, y) != 0 {
+	if z, y := solve(t, b, nil), solve(t, mustSolver(t, coupled(), adams.Bashforth{Steps: 3}, 1./16, 1), nil); maxDiff(z, y) != 0 {
 		t.Errorf("the path differs by %g", maxDiff(z, y))
 	}
 }
@@ -189,7 +190,7 @@ func TestDoubled(t *testing.T) {
 	if maxDiff(tangents(a), tangents(b)) != 0 {
 		t.Error("the path or its derivative is not that of the method")
 	}
-	if _, err := NewSolver(p, Doubled{AdamsBashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 remembers the past") {
+	if _, err := NewSolver(p, Doubled{adams.Bashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 remembers the past") {
 		t.Errorf("a method with a past: %v", err)
 	}
 }

@@ -1,11 +1,15 @@
 package probode
 
-import "github.com/probode/probode/pkg/probode/internal/linalg"
+import "fmt"
 
 // The linear algebra of an implicit step: a Jacobian J in dense or band storage,
 // and Γ = cI − J factorised in place with partial pivoting, for real and for
-// complex c. Nothing allocates once it is made. Dimensions up to four have paths
-// without loops, and zeros of a dense matrix cost next to nothing.
+// complex c.
+//
+// gonum has no LU factorisation of banded matrices, and its dense one
+// allocates and is slow for the two or three dimensions of most models. Here
+// nothing allocates after New…, dimensions up to four have paths without
+// loops, and the zeros of a dense matrix cost next to nothing.
 
 // A Matrix is a d×d matrix in row-major order. Dense, element (i, j) is
 // A[i*D+j]. Banded, only −Lower ≤ j−i ≤ Upper is stored, element (i, j) as
@@ -20,12 +24,21 @@ type Matrix struct {
 }
 
 // NewDense returns a dense d×d matrix of zeros, d ≥ 1.
-func NewDense(d int) *Matrix { return (*Matrix)(linalg.NewDense(d)) }
+func NewDense(d int) *Matrix {
+	if d < 1 {
+		panic(fmt.Sprintf("probode: dimension is %d: want at least 1", d))
+	}
+	return &Matrix{D: d, Lower: d - 1, Upper: d - 1, Stride: d, A: make([]float64, d*d)}
+}
 
 // NewBanded returns a d×d matrix of zeros with lower sub- and upper
 // superdiagonals, each in [0, d).
 func NewBanded(d, lower, upper int) *Matrix {
-	return (*Matrix)(linalg.NewBanded(d, lower, upper))
+	if d < 1 || lower < 0 || upper < 0 || lower >= d || upper >= d {
+		panic(fmt.Sprintf("probode: band (%d, %d) of a matrix of dimension %d: want each in [0, dimension)", lower, upper, d))
+	}
+	w := lower + upper + 1
+	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
 }
 
 // NewJacobian returns a Jacobian of zeros in the storage that p asks for.
@@ -36,51 +49,117 @@ func (p *Problem) NewJacobian() *Matrix {
 	return NewDense(p.Dim())
 }
 
-func (m *Matrix) inner() *linalg.Matrix { return (*linalg.Matrix)(m) }
-
 // At returns element (i, j), zero outside of the band.
-func (m *Matrix) At(i, j int) float64 { return m.inner().At(i, j) }
+func (m *Matrix) At(i, j int) float64 {
+	if !m.Banded {
+		return m.A[i*m.D+j]
+	}
+	if j-i > m.Upper || i-j > m.Lower {
+		return 0
+	}
+	return m.A[i*m.Stride+j-i+m.Lower]
+}
 
 // Set sets element (i, j), which must lie in the band.
-func (m *Matrix) Set(i, j int, v float64) { m.inner().Set(i, j, v) }
+func (m *Matrix) Set(i, j int, v float64) {
+	if !m.Banded {
+		m.A[i*m.D+j] = v
+		return
+	}
+	if j-i > m.Upper || i-j > m.Lower {
+		panic(fmt.Sprintf("probode: element (%d, %d) is outside of the band (%d, %d)", i, j, m.Lower, m.Upper))
+	}
+	m.A[i*m.Stride+j-i+m.Lower] = v
+}
 
 // Columns returns the columns lo ≤ j < hi of row i that are stored.
-func (m *Matrix) Columns(i int) (lo, hi int) { return m.inner().Columns(i) }
+func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
 
 // Clear sets all elements to zero.
 func (m *Matrix) Clear() { clear(m.A) }
 
 // AddMul adds c·M·x to dst; both have length D and do not overlap.
-func (m *Matrix) AddMul(dst []float64, c float64, x []float64) { m.inner().AddMul(dst, c, x) }
-
-// An LU holds the factors of cI − J, for solves with several right-hand sides. It
-// serves matrices of the shape that it was made for.
-type LU struct{ factors linalg.LU }
-
-// NewLU returns room for the factors of cI − J, for matrices of the shape of j.
-func NewLU(j *Matrix) *LU { return &LU{*linalg.NewLU(j.inner())} }
-
-// Factorize sets f to the factors of cI − J. It reports whether that matrix has an
-// inverse: false if a pivot is zero or anything is not finite.
-func (f *LU) Factorize(c float64, j *Matrix) bool { return f.factors.Factorize(c, j.inner()) }
-
-// Solve overwrites b, of length d, by (cI − J)⁻¹b.
-func (f *LU) Solve(b []float64) { f.factors.Solve(b) }
-
-// A ComplexLU holds the factors of cI − J for a complex c and a real J, as the
-// conjugate pairs of eigenvalues of an implicit Runge–Kutta method have them
-// [Hairer & Wanner 1996, §IV.8].
-type ComplexLU struct{ factors linalg.ComplexLU }
-
-// NewComplexLU returns room for the factors of matrices of the shape of j.
-func NewComplexLU(j *Matrix) *ComplexLU { return &ComplexLU{*linalg.NewComplexLU(j.inner())} }
-
-// Factorize sets f to the factors of (re + i·im)I − J. It reports whether that
-// matrix has an inverse: false if a pivot is zero or anything is not finite.
-func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
-	return f.factors.Factorize(re, im, j.inner())
+func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
+	switch {
+	case m.Banded:
+		m.addMulBanded(dst, c, x)
+	case m.D == 2:
+		a, x0, x1 := m.A[:4], x[0], x[1]
+		dst[0] += c * (a[0]*x0 + a[1]*x1)
+		dst[1] += c * (a[2]*x0 + a[3]*x1)
+	default:
+		m.addMulDense(dst, c, x)
+	}
 }
 
-// Solve overwrites re + i·im, each of length d, by the solution for that
-// right-hand side.
-func (f *ComplexLU) Solve(re, im []float64) { f.factors.Solve(re, im) }
+// addMulDense takes four rows at a time: each of its sums waits for its own
+// last addition only, and the order within a sum is that of the columns.
+func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
+	d, a := m.D, m.A
+	x = x[:d]
+	i := 0
+	for ; i+4 <= d; i += 4 {
+		r0 := a[i*d : (i+1)*d][:len(x)]
+		r1 := a[(i+1)*d : (i+2)*d][:len(x)]
+		r2 := a[(i+2)*d : (i+3)*d][:len(x)]
+		r3 := a[(i+3)*d : (i+4)*d][:len(x)]
+		var s0, s1, s2, s3 float64
+		for k, v := range x {
+			s0 += r0[k] * v
+			s1 += r1[k] * v
+			s2 += r2[k] * v
+			s3 += r3[k] * v
+		}
+		y := dst[i : i+4 : i+4]
+		y[0] += c * s0
+		y[1] += c * s1
+		y[2] += c * s2
+		y[3] += c * s3
+	}
+	for ; i < d; i++ {
+		r := a[i*d : (i+1)*d][:len(x)]
+		var s float64
+		for k, v := range x {
+			s += r[k] * v
+		}
+		dst[i] += c * s
+	}
+}
+
+func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
+	d, w, low, up := m.D, m.Stride, m.Lower, m.Upper
+	dst, x = dst[:d], x[:d]
+	from, to := min(low, d), max(d-up, low) // rows that reach neither end
+	m.addMulEnds(dst, c, x, 0, from)
+	if w == 5 && low == 2 {
+		for i := from; i < to; i++ {
+			r, y := (*[5]float64)(m.A[i*5:]), (*[5]float64)(x[i-2:])
+			dst[i] += c * (r[0]*y[0] + r[1]*y[1] + r[2]*y[2] + r[3]*y[3] + r[4]*y[4])
+		}
+	} else {
+		for i := from; i < to; i++ {
+			row := m.A[i*w : (i+1)*w]
+			y := x[i-low:][:len(row)]
+			var s float64
+			for k, v := range row {
+				s += v * y[k]
+			}
+			dst[i] += c * s
+		}
+	}
+	m.addMulEnds(dst, c, x, max(from, to), d)
+}
+
+// addMulEnds is addMulBanded for rows of which part of the storage lies
+// outside of the matrix.
+func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
+	for i := from; i < to; i++ {
+		lo, hi := m.Columns(i)
+		row := m.A[i*m.Stride+lo-i+m.Lower:]
+		var s float64
+		for k, v := range x[lo:hi] {
+			s += row[k] * v
+		}
+		dst[i] += c * s
+	}
+}

@@ -1,4 +1,4 @@
-package probode
+package probode_test
 
 import (
 	"context"
@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // decay falls by e in the time 1/θ and is driven, so that steps differ.
@@ -48,8 +50,8 @@ func solved(t *testing.T, p *Problem, m Method, g *Grid, theta []float64) []floa
 
 var controlled = []Method{
 	RungeKutta{Tableau: DormandPrince}, RungeKutta{}, RungeKutta{Tableau: Midpoint},
-	AdamsBashforth{Steps: 2}, AdamsBashforth{Steps: 4}, AdamsMoulton{}, AdamsMoulton{Steps: 1}, AdamsMoulton{Steps: 3},
-	AdamsMoulton{Steps: 1, Linearize: Current}, AdamsMoulton{Steps: 2, Linearize: Predictor},
+	adams.Bashforth{Steps: 2}, adams.Bashforth{Steps: 4}, adams.Moulton{}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 3},
+	adams.Moulton{Steps: 1, Linearize: adams.Current}, adams.Moulton{Steps: 2, Linearize: adams.Predictor},
 }
 
 // A frozen grid has the times that were asked for, a local error for each step
@@ -173,7 +175,7 @@ func TestFrozenEvents(t *testing.T) {
 			}
 		}
 		// The steps move with the event.
-		if z := solved(t, p, m, g, []float64{30, 4.9}); !linalg.Finite(z) {
+		if z := solved(t, p, m, g, []float64{30, 4.9}); !vector.Finite(z) {
 			t.Errorf("%v: not finite", m)
 		}
 	}

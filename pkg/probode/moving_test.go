@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -57,7 +58,7 @@ func TestInterpolationBetweenEvents(t *testing.T) {
 	p := drift(Event{When: lag(0), Jump: plus(100)}, Event{Time: 5, Jump: plus(1000)}, Event{Time: 9.9, Jump: plus(-2)})
 	p.Theta = []float64{3}
 	rng := rand.New(rand.NewPCG(9, 9))
-	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
+	for _, m := range []Method{adams.Bashforth{}, RungeKutta{}, RungeKutta{Tableau: DormandPrince}} {
 		for _, mesh := range []Mesh{Uniform(0.5), Through(0.7), Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 1}} {
 			g, err := Setup{Method: m, Mesh: mesh}.Grid(ctx(), p, nil, nil)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
 )
@@ -76,7 +77,7 @@ func TestUnknownStartKeepsTheta(t *testing.T) {
 	if p.Params != nil || len(p.Theta) != 2 {
 		t.Error("the problem itself was changed")
 	}
-	s := mustSolver(t, q, AdamsMoulton{Steps: 1}, 0.5, 0)
+	s := mustSolver(t, q, adams.Moulton{Steps: 1}, 0.5, 0)
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, []float64{3, 7, -1}, nil); err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func TestUnknownStartWithEvents(t *testing.T) {
 		}
 	}
 	q := p.UnknownStart(1)
-	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{Steps: 2}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{Steps: 2}} {
 		want := solve(t, mustSolver(t, p, m, 1./16, 0), nil)
 		if got := solve(t, mustSolver(t, q, m, 1./16, 0), nil); !slices.Equal(got, want) {
 			t.Errorf("%v: the path differs by %g", m, maxDiff(got, want))
@@ -210,7 +211,7 @@ func TestJacobianAtTheEndOfTheField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0)
+	s, err := NewSolver(p, adams.Moulton{Steps: 1}, g, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestJacobianAtTheEndOfTheField(t *testing.T) {
 		right(f, jac, t, x, theta)
 		jac[1] = 2
 	}
-	if _, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0); err == nil {
+	if _, err := NewSolver(p, adams.Moulton{Steps: 1}, g, 0); err == nil {
 		t.Error("a wrong Jacobian beside it is accepted")
 	}
 }

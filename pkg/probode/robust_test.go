@@ -13,6 +13,7 @@ import (
 	"time"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -54,51 +55,51 @@ func TestRefusedAtOnce(t *testing.T) {
 		want string
 		err  func() error
 	}{
-		{"paths would take", func() error { return integrate(ctx(), fhn(), AdamsBashforth{}, math.MaxInt, ok) }},
+		{"paths would take", func() error { return integrate(ctx(), fhn(), adams.Bashforth{}, math.MaxInt, ok) }},
 		{"paths would take", func() error {
-			return integrate(ctx(), fhn(), AdamsBashforth{}, 1<<40, with(func(s *Settings) { s.KeepPaths = true }))
+			return integrate(ctx(), fhn(), adams.Bashforth{}, 1<<40, with(func(s *Settings) { s.KeepPaths = true }))
 		}},
 		{"paths would take", func() error {
-			return calibrated(ctx(), fhn(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: math.MaxInt})
+			return calibrated(ctx(), fhn(), adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Paths: math.MaxInt})
 		}},
 		{"a path of 1000000000 steps in 40 dimensions would take", func() error {
-			return integrate(ctx(), long, AdamsBashforth{}, 1, with(func(s *Settings) { s.StepSize = 2e-8 }))
+			return integrate(ctx(), long, adams.Bashforth{}, 1, with(func(s *Settings) { s.StepSize = 2e-8 }))
 		}},
 		{"steps over the span", func() error {
-			return integrate(ctx(), tiny, AdamsBashforth{}, 1, with(func(s *Settings) { s.StepSize = 1e-9 }))
+			return integrate(ctx(), tiny, adams.Bashforth{}, 1, with(func(s *Settings) { s.StepSize = 1e-9 }))
 		}},
-		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, false), AdamsMoulton{}, 1, ok) }},
-		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, true), AdamsMoulton{}, 1, ok) }},
+		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, false), adams.Moulton{}, 1, ok) }},
+		{"a dense Jacobian in 100000 dimensions would take", func() error { return integrate(ctx(), large(1e5, true), adams.Moulton{}, 1, ok) }},
 		{"-1 workers: want 1 to", func() error {
-			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
+			return integrate(ctx(), fhn(), adams.Bashforth{}, 1, with(func(s *Settings) { s.Workers = -1 }))
 		}},
 		{"1000000000 workers: want 1 to", func() error {
-			return calibrated(ctx(), fhn(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Workers: 1e9})
+			return calibrated(ctx(), fhn(), adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Workers: 1e9})
 		}},
 		{"time NaN is not on the grid", func() error {
-			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times = []float64{1, math.NaN()} }))
+			return integrate(ctx(), fhn(), adams.Bashforth{}, 1, with(func(s *Settings) { s.Times = []float64{1, math.NaN()} }))
 		}},
 		{"want finite numbers", func() error {
-			return integrate(ctx(), fhn(), AdamsBashforth{}, 1, with(func(s *Settings) { s.Times, s.Mesh = []float64{math.NaN(), 1}, Through(0.1) }))
+			return integrate(ctx(), fhn(), adams.Bashforth{}, 1, with(func(s *Settings) { s.Times, s.Mesh = []float64{math.NaN(), 1}, Through(0.1) }))
 		}},
-		{"(Linearize) is 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), AdamsMoulton{Linearize: 7}, 1, ok) }},
+		{"(Linearize) is 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), adams.Moulton{Linearize: 7}, 1, ok) }},
 		{"(Linearize) is 7: want", func() error {
-			_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), fhn(), AdamsMoulton{Linearize: 7}, nil, nil)
+			_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), fhn(), adams.Moulton{Linearize: 7}, nil, nil)
 			return err
 		}},
-		{"the problem is nil", func() error { return integrate(ctx(), nil, AdamsMoulton{}, 1, ok) }},
-		{"the problem is nil", func() error { return calibrated(ctx(), nil, AdamsMoulton{}, calibrate.Settings{StepSize: 1}) }},
-		{"the problem is nil", func() error { return solver(nil, AdamsMoulton{}, nil) }},
+		{"the problem is nil", func() error { return integrate(ctx(), nil, adams.Moulton{}, 1, ok) }},
+		{"the problem is nil", func() error { return calibrated(ctx(), nil, adams.Moulton{}, calibrate.Settings{StepSize: 1}) }},
+		{"the problem is nil", func() error { return solver(nil, adams.Moulton{}, nil) }},
 		{"the method is nil", func() error { return integrate(ctx(), fhn(), nil, 1, ok) }},
 		{"the method is nil", func() error { return calibrated(ctx(), fhn(), nil, calibrate.Settings{StepSize: 1}) }},
-		{"the grid is nil", func() error { return solver(fhn(), AdamsMoulton{}, nil) }},
-		{"the context is nil", func() error { return integrate(nil, fhn(), AdamsMoulton{}, 1, ok) }},
-		{"the context is nil", func() error { return calibrated(nil, fhn(), AdamsMoulton{}, calibrate.Settings{StepSize: 1}) }},
+		{"the grid is nil", func() error { return solver(fhn(), adams.Moulton{}, nil) }},
+		{"the context is nil", func() error { return integrate(nil, fhn(), adams.Moulton{}, 1, ok) }},
+		{"the context is nil", func() error { return calibrated(nil, fhn(), adams.Moulton{}, calibrate.Settings{StepSize: 1}) }},
 		{"parameter theta2 is NaN: want a finite number", func() error {
-			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
+			return integrate(ctx(), fhn(), adams.Moulton{}, 1, with(func(s *Settings) { s.Theta = []float64{1, math.NaN(), 1} }))
 		}},
 		{"alpha is NaN", func() error {
-			return integrate(ctx(), fhn(), AdamsMoulton{}, 1, with(func(s *Settings) { s.Alpha = math.NaN() }))
+			return integrate(ctx(), fhn(), adams.Moulton{}, 1, with(func(s *Settings) { s.Alpha = math.NaN() }))
 		}},
 		{"a grid over [0, 20] for a span of [0, 1]", func() error { return solver(riccati(), RungeKutta{}, mustUniform(t, fhn(), 1)) }},
 	} {
@@ -111,7 +112,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		}
 	}
 	// An explicit method has no need of the Jacobian.
-	if err := integrate(ctx(), large(1e5, true), AdamsBashforth{}, 1, Settings{StepSize: 0.5}); err != nil {
+	if err := integrate(ctx(), large(1e5, true), adams.Bashforth{}, 1, Settings{StepSize: 0.5}); err != nil {
 		t.Errorf("an explicit method in many dimensions: %v", err)
 	}
 }
@@ -146,7 +147,7 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 	for name, change := range changes {
 		for _, at := range []float64{0, 0.5} {
-			for _, m := range []Method{AdamsMoulton{}, AdamsMoulton{Steps: 2, Linearize: Predictor}} {
+			for _, m := range []Method{adams.Moulton{}, adams.Moulton{Steps: 2, Linearize: adams.Predictor}} {
 				p := base()
 				change(p, at)
 				for job, do := range map[string]func() error{
@@ -192,7 +193,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		}
 		f(dst, t, x, theta)
 	}
-	e, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: 3})
+	e, err := Integrate(ctx(), p, adams.Bashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: 3})
 	var pe *PanicError
 	if err != nil || e.Failed == 0 || e.N == 0 || !errors.As(e.Failure, &pe) {
 		t.Errorf("paths that panic: %v, %+v", err, e)
@@ -214,7 +215,7 @@ func TestContextEndsWithinAPath(t *testing.T) {
 		}
 		f(dst, t, x, theta)
 	}
-	for _, m := range []Method{AdamsBashforth{Steps: 2}, AdamsMoulton{}, RungeKutta{}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 2}, adams.Moulton{}, RungeKutta{}} {
 		for _, late := range []int64{0, 500, 3000} {
 			for name, do := range map[string]func(c context.Context) error{
 				"ensemble": func(c context.Context) error {
@@ -311,7 +312,7 @@ func TestBrokenPromises(t *testing.T) {
 		}(), "outside Band (1, 1)"},
 		{"wide band", wide, "outside Band (1, 1)"},
 	} {
-		for _, m := range []Method{AdamsMoulton{Linearize: Current}, AdamsBashforth{}} {
+		for _, m := range []Method{adams.Moulton{Linearize: adams.Current}, adams.Bashforth{}} {
 			if _, err := Integrate(ctx(), c.p, m, 1, Settings{StepSize: (c.p.Span[1] - c.p.Span[0]) / 100}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %v: error %v, want %q", c.name, m, err, c.want)
 			}
@@ -341,7 +342,7 @@ func TestNaNIsCalledThat(t *testing.T) {
 		for _, from := range []float64{-1, 0.52, 0.99} {
 			if _, err := Integrate(ctx(), field(from), m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "NaN") {
 				// An explicit method may have no need of f at the end.
-				if _, ok := m.(AdamsMoulton); ok || from < 0.9 {
+				if _, ok := m.(adams.Moulton); ok || from < 0.9 {
 					t.Errorf("%v, NaN from t = %g on: error %v", m, from, err)
 				}
 			}
@@ -352,7 +353,7 @@ func TestNaNIsCalledThat(t *testing.T) {
 				t.Errorf("%v, NaN from t = %g on: a grid", m, from)
 			}
 		}
-		_, implicit := m.(AdamsMoulton)
+		_, implicit := m.(adams.Moulton)
 		if implicit {
 			if _, err := Integrate(ctx(), jacobian, m, 1, Settings{StepSize: 1. / 32}); !errors.Is(err, ErrField) || !strings.Contains(err.Error(), "Jacobian of FJ is NaN") {
 				t.Errorf("%v, NaN in the Jacobian: error %v", m, err)
@@ -436,7 +437,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 	for _, p := range list {
 		h := (p.Span[1] - p.Span[0]) / 4096
-		for _, m := range []Method{AdamsBashforth{}, AdamsMoulton{Steps: 1}} {
+		for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Steps: 1}} {
 			_, err := Integrate(ctx(), p, m, 1, Settings{StepSize: h})
 			if err != nil && !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrNewton) { // stiff ones may
 				t.Errorf("%s, %v: %v", p.Name, m, err)
@@ -463,7 +464,7 @@ func TestFunctionsThatEndTheirGoroutine(t *testing.T) {
 		f := p.F
 		p.F = func(dst []float64, t float64, x, theta []float64) { c.f(x); f(dst, t, x, theta) }
 		for _, workers := range []int{1, 3} {
-			_, err := Integrate(ctx(), p, AdamsBashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: workers, Progress: c.hook})
+			_, err := Integrate(ctx(), p, adams.Bashforth{}, 200, Settings{StepSize: 1. / 16, Alpha: 1, Workers: workers, Progress: c.hook})
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s, %d workers: error %v", name, workers, err)
 			}
@@ -493,14 +494,14 @@ func panicIf(c bool) {
 // A method whose fields are out of range is an error wherever a method is taken.
 func TestMethodsOutOfRange(t *testing.T) {
 	p := riccati()
-	for _, m := range []Method{AdamsBashforth{Steps: 99}, AdamsBashforth{Steps: -1}, AdamsMoulton{Steps: 99}, AdamsMoulton{Steps: 5, Linearize: Predictor}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 99}, adams.Bashforth{Steps: -1}, adams.Moulton{Steps: 99}, adams.Moulton{Steps: 5, Linearize: adams.Predictor}} {
 		for _, s := range []Settings{{StepSize: 1. / 16}, {Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}} {
 			_, err := Integrate(ctx(), p, m, 10, s)
-			if err == nil || !strings.Contains(err.Error(), "steps: want ") {
+			if err == nil || !strings.Contains(err.Error(), "the number of steps is ") {
 				t.Errorf("Integrate, %#v: error %v", m, err)
 			}
 			_, err = calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: s.StepSize, Mesh: s.Mesh})
-			if err == nil || !strings.Contains(err.Error(), "steps: want ") {
+			if err == nil || !strings.Contains(err.Error(), "the number of steps is ") {
 				t.Errorf("calibrate, %#v: error %v", m, err)
 			}
 		}

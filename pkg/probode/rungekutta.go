@@ -75,20 +75,24 @@ func (m RungeKutta) tableau() *Tableau {
 	if m.Tableau == nil {
 		return RK4
 	}
-	t := m.Tableau
+	return m.Tableau
+}
+
+// check refuses coefficients that are not those of an explicit method.
+func (t *Tableau) check() error {
 	n := len(t.B)
 	if n == 0 || len(t.A) != n || len(t.C) != n || t.Order < 1 {
-		panic(fmt.Sprintf("probode: tableau %q: want as many rows in A and C as elements in B, and a positive order", t.Name))
+		return fmt.Errorf("tableau %q: want as many rows in A and C as elements in B, and a positive order", t.Name)
 	}
 	if e := len(t.Embedded); e != 0 && e != n && e != n+1 {
-		panic(fmt.Sprintf("probode: tableau %q: %d elements in Embedded: want none, %d or %d", t.Name, e, n, n+1))
+		return fmt.Errorf("tableau %q: %d elements in Embedded: want none, %d or %d", t.Name, e, n, n+1)
 	}
 	for l, row := range t.A {
 		if len(row) != l {
-			panic(fmt.Sprintf("probode: tableau %q: row %d of A has %d elements: want %d, the method is explicit", t.Name, l, len(row), l))
+			return fmt.Errorf("tableau %q: row %d of A has %d elements: want %d, the method is explicit", t.Name, l, len(row), l)
 		}
 	}
-	return t
+	return nil
 }
 
 func (m RungeKutta) String() string { return m.tableau().Name }
@@ -99,6 +103,9 @@ func (m RungeKutta) Noise(d int) Noise {
 }
 
 func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	if err := m.tableau().check(); err != nil {
+		return nil, err
+	}
 	r := newRungeKutta(p, g, m.tableau())
 	if r.tab.Embedded != nil {
 		return &embedded{r, make([]float64, p.Dim())}, nil
@@ -106,8 +113,7 @@ func (m RungeKutta) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	return r, nil
 }
 
-// A rungeKutta makes the steps. It also takes the first ones of the multistep
-// methods, which find f at the start of the step in k[0].
+// A rungeKutta makes the steps.
 type rungeKutta struct {
 	p     *Problem
 	g     *Grid
@@ -266,7 +272,7 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 			}
 		}
 		for _, v := range next {
-			if !(math.Abs(v) < tooLarge) {
+			if !(math.Abs(v) < TooLarge) {
 				return i, ErrDiverged
 			}
 		}

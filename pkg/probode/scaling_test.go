@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -69,7 +70,7 @@ func TestScaleLocalSumsUp(t *testing.T) {
 	p := &Problem{Name: "p", X0: []float64{0, 0}, Span: [2]float64{0, 3},
 		F: func(f []float64, t float64, _, _ []float64) { f[0], f[1] = t, 1e-6*t }}
 	g := mustGrid(t)(NewGrid(p, nil, []float64{0.1, 0.3, 0.35, 1, 1.5, 1.6, 2.5}))
-	for name, s := range map[string]*Solver{"uniform": mustSolver(t, p, AdamsBashforth{}, 0.125, 1), "given": mustSolverOn(t, p, AdamsBashforth{}, g, 1)} {
+	for name, s := range map[string]*Solver{"uniform": mustSolver(t, p, adams.Bashforth{}, 0.125, 1), "given": mustSolverOn(t, p, adams.Bashforth{}, g, 1)} {
 		if err := s.SetScaling(ScaleLocal, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -139,11 +140,11 @@ func TestSetAlpha(t *testing.T) {
 func TestCalibrateLeavesOutRounding(t *testing.T) {
 	p := &Problem{Name: "p", X0: []float64{1, 0}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0], 1./3 }}
-	both, err := calibrate.Run(ctx(), p, AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100})
+	both, err := calibrate.Run(ctx(), p, adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := calibrate.Run(ctx(), p, AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Components: []int{0}})
+	one, err := calibrate.Run(ctx(), p, adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Components: []int{0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -79,7 +80,7 @@ func TestSolveFrom(t *testing.T) {
 }
 
 func TestSolveFromRefuses(t *testing.T) {
-	s := mustSolver(t, riccati(), AdamsMoulton{Steps: 2}, 0.25, 1)
+	s := mustSolver(t, riccati(), adams.Moulton{Steps: 2}, 0.25, 1)
 	z := make([]float64, s.PathLen())
 	for _, steps := range [][2]int{{-1, 2}, {3, 2}, {0, 5}} {
 		func() {
@@ -152,7 +153,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		g, err := UniformGrid(c.p, nil, c.step)
 		if err == nil {
-			_, err = NewSolver(c.p, AdamsMoulton{}, g, c.alpha)
+			_, err = NewSolver(c.p, adams.Moulton{}, g, c.alpha)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", c.name, err, c.want)
@@ -165,7 +166,7 @@ func TestSingularGamma(t *testing.T) {
 	p := &Problem{Name: "growth", X0: []float64{1}, Span: [2]float64{0, 1},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = 4 * x[0] }}
 	p.FJ = func(f, j []float64, _ float64, x, _ []float64) { f[0], j[0] = 4*x[0], 4 }
-	s := mustSolver(t, p, AdamsMoulton{}, 0.25, 1)
+	s := mustSolver(t, p, adams.Moulton{}, 0.25, 1)
 	if err := s.Solve(make([]float64, s.PathLen()), nil, nil); !errors.Is(err, ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
@@ -175,7 +176,7 @@ func TestSingularGamma(t *testing.T) {
 func TestNewtonFailureIsAnError(t *testing.T) {
 	p := &Problem{Name: "blow-up", X0: []float64{1}, Span: [2]float64{0, 1},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = 1 + x[0]*x[0] }}
-	s := mustSolver(t, p, AdamsMoulton{}, 0.25, 0)
+	s := mustSolver(t, p, adams.Moulton{}, 0.25, 0)
 	err := s.Solve(make([]float64, s.PathLen()), nil, nil)
 	if !errors.Is(err, ErrNewton) {
 		t.Errorf("error %v, want ErrNewton", err)

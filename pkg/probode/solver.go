@@ -2,14 +2,12 @@ package probode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A Solver computes paths Z of one problem with one method on one grid. The
@@ -48,19 +46,6 @@ type Solver struct {
 	tangents *tangentRun // of SolveTangents
 }
 
-// validMethod returns as an error what a method panics with whose fields are out of
-// their range, as AdamsBashforth{Steps: 99} does.
-func validMethod(m Method) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errors.New(strings.TrimPrefix(fmt.Sprint(v), "probode: "))
-		}
-	}()
-	m.Order()
-	m.Noise(1)
-	return nil
-}
-
 // NewSolver returns a Solver for p with method m on grid g, with noise scale
 // alpha ≥ 0, which multiplies a variance. A user's FJ and Band are compared
 // with F at the start, and along the first path that is solved: a mistake in
@@ -78,9 +63,6 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 		return nil, fmt.Errorf("%s: a grid over [%g, %g] for a span of [%g, %g]", p.Title(), g.span[0], g.span[1], p.Span[0], p.Span[1])
 	case !(alpha >= 0) || math.IsInf(alpha, 1):
 		return nil, fmt.Errorf("%s: alpha is %g: want a finite number ≥ 0", p.Title(), alpha)
-	}
-	if err := validMethod(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", p.Title(), err)
 	}
 	s := &Solver{p: p, m: m, d: p.Dim(), noise: m.Noise(p.Dim()), alpha: alpha, stop: new(atomic.Bool)}
 	if err := p.fits(g, s.noise); err != nil {
@@ -295,7 +277,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	case xi != nil && len(xi) != s.NoiseLen():
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
-	if !linalg.Finite(theta) {
+	if !vector.Finite(theta) {
 		return s.fail(from, theta, nil, ErrParameter)
 	}
 	i := from
@@ -426,13 +408,14 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	return err
 }
 
-// tooLarge is the size of a state at which a method is running away.
-const tooLarge = 1e100
+// TooLarge is the size of a component from which on a path has diverged. A Runner
+// returns ErrDiverged where it meets one.
+const TooLarge = 1e100
 
 // sane reports whether all elements of x are numbers that a state can be.
 func sane(x []float64) bool {
 	for _, v := range x {
-		if !(math.Abs(v) < tooLarge) {
+		if !(math.Abs(v) < TooLarge) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -16,11 +17,11 @@ import (
 func every() []Method {
 	var ms []Method
 	for s := 1; s <= 5; s++ {
-		ms = append(ms, AdamsBashforth{Steps: s})
+		ms = append(ms, adams.Bashforth{Steps: s})
 	}
 	for s := 0; s <= 4; s++ {
-		for _, l := range []Linearization{Newton, Current, Predictor} {
-			ms = append(ms, AdamsMoulton{Steps: s, Linearize: l})
+		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+			ms = append(ms, adams.Moulton{Steps: s, Linearize: l})
 		}
 	}
 	for _, t := range []*Tableau{RK4, Heun, Midpoint, DormandPrince} {
@@ -124,7 +125,7 @@ func TestOrders(t *testing.T) {
 // remainder of order h³ whatever s is.
 func TestCurrentLosesOrder(t *testing.T) {
 	for s, want := range map[int]int{0: 1, 1: 2, 2: 2, 3: 2, 4: 2} {
-		if got := (AdamsMoulton{Steps: s, Linearize: Current}).Order(); got != want {
+		if got := (adams.Moulton{Steps: s, Linearize: adams.Current}).Order(); got != want {
 			t.Errorf("s = %d: order %d, want %d", s, got, want)
 		}
 	}
@@ -136,9 +137,9 @@ func TestNewtonSolvesTheEquation(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	const h = 0.05
 	for s := 0; s <= 4; s++ {
-		solver := mustSolver(t, p, AdamsMoulton{Steps: s}, h, 0)
+		solver := mustSolver(t, p, adams.Moulton{Steps: s}, h, 0)
 		z := solve(t, solver, nil)
-		next, past := AdamsMoultonCoefficients(s)
+		next, past := adams.MoultonCoefficients(s)
 		f := make([]float64, 2)
 		for i := max(0, s-1); i < solver.Steps(); i++ {
 			r := []float64{z[2*i+2] - z[2*i], z[2*i+3] - z[2*i+1]}
@@ -167,12 +168,12 @@ func TestOneStepMoments(t *testing.T) {
 	const h, alpha = 0.1, 0.2
 	eye := mat.NewDiagDense(2, []float64{1, 1})
 	for s := 0; s <= 4; s++ {
-		for _, lin := range []Linearization{Newton, Current, Predictor} {
-			m := AdamsMoulton{Steps: s, Linearize: lin}
+		for _, lin := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+			m := adams.Moulton{Steps: s, Linearize: lin}
 			solver := mustSolver(t, p, m, h, alpha)
 			z := solve(t, solver, nil)
 			i := solver.Startup()
-			next, past := AdamsMoultonCoefficients(s)
+			next, past := adams.MoultonCoefficients(s)
 			zi := z[2*i : 2*i+2]
 			slopes := func(j int) []float64 {
 				f := make([]float64, 2)
@@ -180,8 +181,8 @@ func TestOneStepMoments(t *testing.T) {
 				return f
 			}
 			c := []float64{zi[0], zi[1]}
-			if lin == Predictor {
-				for j, b := range AdamsBashforthCoefficients(max(1, s)) {
+			if lin == adams.Predictor {
+				for j, b := range adams.BashforthCoefficients(max(1, s)) {
 					for k, v := range slopes(j) {
 						c[k] += h * b * v
 					}
@@ -194,7 +195,7 @@ func TestOneStepMoments(t *testing.T) {
 			gamma.Scale(1/(h*next), eye)
 			gamma.Sub(&gamma, J)
 
-			if lin != Newton { // the mean: Γ(μ − c) = −r(c)
+			if lin != adams.Newton { // the mean: Γ(μ − c) = −r(c)
 				rhs := mat.NewVecDense(2, nil)
 				for k := range f {
 					rhs.SetVec(k, f[k]-(c[k]-zi[k])/(h*next))
@@ -242,10 +243,10 @@ func TestOneStepMoments(t *testing.T) {
 func TestNewtonLeavesNothing(t *testing.T) {
 	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.VanDerPol(100), problems.Robertson(), problems.HIRES(), problems.Oregonator()} {
 		for s := range 2 {
-			m := AdamsMoulton{Steps: s}
+			m := adams.Moulton{Steps: s}
 			g := mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), p, m, nil, nil))
 			solver := mustSolverOn(t, p, m, g, 0)
-			m.Newton = NewtonSettings{Tolerance: 1e-14, Max: 100}
+			m.Newton = adams.NewtonSettings{Tolerance: 1e-14, Max: 100}
 			sharp := mustSolverOn(t, p, m, g, 0)
 			z, d := solve(t, solver, nil), p.Dim()
 			dst, tried := make([]float64, d), 0
@@ -273,7 +274,7 @@ func TestNewtonLeavesNothing(t *testing.T) {
 // Explicit methods add √α h^{q+1/2} ξ to the state and nothing else.
 func TestExplicitNoise(t *testing.T) {
 	for _, m := range every() {
-		if _, ok := m.(AdamsMoulton); ok {
+		if _, ok := m.(adams.Moulton); ok {
 			continue
 		}
 		const h, alpha = 0.125, 0.3
@@ -331,7 +332,7 @@ func maxDiff(a, b []float64) float64 {
 func TestJacobianForms(t *testing.T) {
 	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.Brusselator(10), riccati()} {
 		p.Span[1] = p.Span[0] + 1
-		for _, m := range []Method{AdamsMoulton{}, AdamsMoulton{Steps: 1, Linearize: Current}, AdamsMoulton{Steps: 3, Linearize: Predictor}} {
+		for _, m := range []Method{adams.Moulton{}, adams.Moulton{Steps: 1, Linearize: adams.Current}, adams.Moulton{Steps: 3, Linearize: adams.Predictor}} {
 			s := mustSolver(t, p, m, 1./64, 0.1)
 			xi := make([]float64, s.NoiseLen())
 			DrawNoise(xi, 1, 1)
@@ -366,14 +367,14 @@ func TestStiff(t *testing.T) {
 		},
 	}
 	for s := range 2 {
-		for _, l := range []Linearization{Newton, Current} {
-			z := solve(t, mustSolver(t, p, AdamsMoulton{Steps: s, Linearize: l}, 0.01, 0), nil)
+		for _, l := range []adams.Linearization{adams.Newton, adams.Current} {
+			z := solve(t, mustSolver(t, p, adams.Moulton{Steps: s, Linearize: l}, 0.01, 0), nil)
 			if e := math.Abs(z[100] - math.Cos(1)); e > 1e-3 {
 				t.Errorf("AM%d (%v): error %g at a stiff problem", s, l, e)
 			}
 		}
 	}
-	s := mustSolver(t, p, AdamsBashforth{}, 0.01, 0)
+	s := mustSolver(t, p, adams.Bashforth{}, 0.01, 0)
 	err := s.Solve(make([]float64, s.PathLen()), nil, nil)
 	var se *SolveError
 	if !errors.As(err, &se) || !errors.Is(err, ErrDiverged) || se.H != 0.01 || se.Step == 0 || math.Abs(se.T-float64(se.Step)*se.H) > 1e-12 {
@@ -385,7 +386,7 @@ func TestStiff(t *testing.T) {
 	vdp := problems.VanDerPol(1000)
 	vdp.Span = [2]float64{0, 0.8}
 	for s := range 2 {
-		if z := solve(t, mustSolver(t, vdp, AdamsMoulton{Steps: s}, 0.001, 0), nil); math.Abs(z[len(z)-2]) > 2 {
+		if z := solve(t, mustSolver(t, vdp, adams.Moulton{Steps: s}, 0.001, 0), nil); math.Abs(z[len(z)-2]) > 2 {
 			t.Errorf("AM%d: van der Pol ends at %g", s, z[len(z)-2])
 		}
 	}
@@ -396,7 +397,7 @@ func TestStiff(t *testing.T) {
 // part iii). 400 paths with common noise across steps leave about 0.1 in the
 // slope; three such errors and the next order are 0.4.
 func TestMeanSquareOrder(t *testing.T) {
-	for _, m := range []Method{AdamsBashforth{Steps: 1}, AdamsBashforth{Steps: 2}, AdamsMoulton{}, AdamsMoulton{Steps: 1}, AdamsMoulton{Steps: 2}, AdamsMoulton{Steps: 2, Linearize: Current}} {
+	for _, m := range []Method{adams.Bashforth{Steps: 1}, adams.Bashforth{Steps: 2}, adams.Moulton{}, adams.Moulton{Steps: 1}, adams.Moulton{Steps: 2}, adams.Moulton{Steps: 2, Linearize: adams.Current}} {
 		var ms [2]float64
 		for i, h := range []float64{1. / 128, 1. / 512} {
 			s := mustSolver(t, riccati(), m, h, 1)
@@ -424,7 +425,7 @@ func ExampleSolver_Solve() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := NewSolver(p, AdamsMoulton{Steps: 1}, g, 0.1)
+	s, err := NewSolver(p, adams.Moulton{Steps: 1}, g, 0.1)
 	if err != nil {
 		panic(err)
 	}

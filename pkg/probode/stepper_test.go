@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// A forgetful is an AdamsMoulton that cannot recall a past, so that its steps
+// A forgetful is an adams.Moulton that cannot recall a past, so that its steps
 // must be made again.
-type forgetful struct{ AdamsMoulton }
+type forgetful struct{ adams.Moulton }
 
 func (m forgetful) Stepper(p *Problem, g *Grid) (Stepper, error) {
-	s, err := m.AdamsMoulton.Stepper(p, g)
+	s, err := m.Moulton.Stepper(p, g)
 	if err != nil {
 		return nil, err
 	}
@@ -32,11 +33,11 @@ func TestStepperHasPast(t *testing.T) {
 	p.FJ = nil // f beside J would differ from F by rounding
 	p.Span[1] = 2
 	p.Events = Doses(0, 0.5, 1)
-	methods := []Method{RungeKutta{}, forgetful{AdamsMoulton{Steps: 3}}}
+	methods := []Method{RungeKutta{}, forgetful{adams.Moulton{Steps: 3}}}
 	for s := range 5 {
-		methods = append(methods, AdamsBashforth{Steps: s + 1})
-		for _, l := range []Linearization{Newton, Current, Predictor} {
-			methods = append(methods, AdamsMoulton{Steps: s, Linearize: l})
+		methods = append(methods, adams.Bashforth{Steps: s + 1})
+		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+			methods = append(methods, adams.Moulton{Steps: s, Linearize: l})
 		}
 	}
 	for _, m := range methods {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The derivative of a path. Z(θ, ξ) is smooth in θ at fixed ξ and on a grid
@@ -73,7 +73,7 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // what is missing is replaced by differences of F, good to about 10⁻⁷ of the
 // derivative. A direction takes an evaluation of F for each of those of the step,
 // none with FTheta, and two of FJ more where the Jacobian enters Z itself, as in
-// the noise of AdamsMoulton: about the cost of one more solve, and of three. (In
+// the noise of adams.Moulton: about the cost of one more solve, and of three. (In
 // two dimensions, where Solve is at its fastest, both are some four times as
 // much.) For a method that is not Differentiable it is taken by central
 // differences of two solves a direction.
@@ -317,7 +317,7 @@ func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 		w.store(i+1, s.d)
 		return
 	}
-	floor := 1e-3 * linalg.MaxAbs(x)
+	floor := 1e-3 * vector.MaxAbs(x)
 	if floor == 0 {
 		floor = 1
 	}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -31,7 +32,7 @@ type question struct {
 }
 
 // solver is the method of the coarse posteriors.
-var solver = probode.AdamsMoulton{Steps: 1}
+var solver = adams.Moulton{Steps: 1}
 
 // fineness is the number of RK4 steps of the accurate posterior for each coarsest step.
 const fineness = 16

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -64,7 +65,7 @@ func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth,
 func (t *truth) coarsest() error {
 	const most = 20 << 9
 	for n := observed; n <= most; n *= 2 {
-		s, err := t.solver(t.p, probode.AdamsMoulton{Steps: 1}, probode.Uniform((t.p.Span[1]-t.p.Span[0])/float64(n)))
+		s, err := t.solver(t.p, adams.Moulton{Steps: 1}, probode.Uniform((t.p.Span[1]-t.p.Span[0])/float64(n)))
 		if err != nil {
 			continue
 		}

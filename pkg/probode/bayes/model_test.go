@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -332,7 +333,7 @@ func TestPriorsByTransforms(t *testing.T) {
 					Params:      []bayes.Param{{Name: "p", Prior: dist, Natural: natural}},
 					Experiments: []bayes.Experiment{{Problem: idle("p"), Data: nothing, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 				},
-				Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
+				Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1)},
 			}
 			scale := 1.0
 			if natural {
@@ -468,7 +469,7 @@ func TestColumnsAreNamedAfterStates(t *testing.T) {
 				Params:      []bayes.Param{{Name: "theta1", Prior: distuv.Normal{Sigma: 1}}},
 				Experiments: []bayes.Experiment{{Problem: problem, Data: &bayes.Data{T: []float64{0}, Y: [][]float64{make([]float64, c.columns)}, Names: c.names}, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 			},
-			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
+			Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1)},
 		}
 		if c.err != "" {
 			if _, err := bayes.NewDensity(context.Background(), p); err == nil || !strings.Contains(err.Error(), c.err) {
@@ -579,7 +580,7 @@ func TestUnknownAlpha(t *testing.T) {
 			Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{0}}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
-		Setup:      probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup:      probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 		AlphaParam: "alpha",
 	}
 	_, e := logLikelihoodAt(t, p, 1, 0.3)
@@ -617,7 +618,7 @@ func TestBadPosterior(t *testing.T) {
 				Experiments: []bayes.Experiment{{Problem: sloped(1), Data: &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{1}, {2}}},
 					Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Unknown("sigma")}}}},
 			},
-			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5), Alpha: 1},
+			Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5), Alpha: 1},
 		}
 	}
 	if _, err := bayes.NewDensity(context.Background(), good()); err != nil {
@@ -651,8 +652,8 @@ func TestBadPosterior(t *testing.T) {
 		"has the support [1, 1]":                                      func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Uniform{Min: 1, Max: 1} },
 		`prior of "slope", Gamma{Alpha: 0, Beta: 0}, does not work: `: func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Gamma{} },
 		`prior of "slope", Beta{Alpha: 0, Beta: 0}, does not work: `:  func(p *bayes.Posterior) { p.Params[0].Prior = distuv.Beta{} },
-		"AdamsMoulton with 9 steps: want 0 to 4":                      func(p *bayes.Posterior) { p.Method = probode.AdamsMoulton{Steps: 9} },
-		"AdamsBashforth with -1 steps: want 1 to 5":                   func(p *bayes.Posterior) { p.Method = probode.AdamsBashforth{Steps: -1} },
+		"the number of steps is 9: want 0 to 4":                       func(p *bayes.Posterior) { p.Method = adams.Moulton{Steps: 9} },
+		"the number of steps is -1: want 1 to 5":                      func(p *bayes.Posterior) { p.Method = adams.Bashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"2 names for 1 columns":                                       func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
 		"the distribution in Errors of column 1 is nil":               func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -23,7 +24,7 @@ func flatLikelihood(prior bayes.Distribution) *bayes.Posterior {
 			Params:      []bayes.Param{{Name: "p", Prior: prior}},
 			Experiments: []bayes.Experiment{{Problem: idle("p"), Data: nothing, Errors: []bayes.Likelihood{bayes.Gaussian{bayes.Known(1)}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1)},
 	}
 }
 

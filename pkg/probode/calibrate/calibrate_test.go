@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -54,7 +55,7 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 		ind   calibrate.Indicator
 		extra float64
 	}{"true error": {trueError(), 0}, "Richardson": {nil, 0.1}} {
-		cal, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.Bhattacharyya, Indicator: c.ind})
+		cal, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.Bhattacharyya, Indicator: c.ind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func TestCalibrateAgainstClosedForm(t *testing.T) {
 	// The score itself, at three α: its Monte Carlo error is below that of the
 	// variances times a slope of at most 1/4 at 20 points, 4.5·0.022·20/4·√2.
 	alphas := []float64{at / 10, at, at * 10}
-	got, err := calibrate.Score(ctx(), decayProblem(), AdamsBashforth{}, alphas, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 2, Criterion: calibrate.Bhattacharyya, Indicator: trueError()})
+	got, err := calibrate.Score(ctx(), decayProblem(), adams.Bashforth{}, alphas, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 2, Criterion: calibrate.Bhattacharyya, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestCalibrationError(t *testing.T) {
 	var sum, sum2, se2 float64
 	const n = 40
 	for seed := range n {
-		c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Indicator: trueError()})
+		c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestCalibrationError(t *testing.T) {
 // The conventions that come nearest to the paper's values: α* is .2 for AB1 and
 // nearly that for AM0 at h = 0.05. 400 paths give 5 %, of which four are 20 %.
 func TestCalibrateFitzHughNagumo(t *testing.T) {
-	for m, want := range map[Method]float64{AdamsBashforth{}: 0.184, AdamsMoulton{Linearize: Current}: 0.151} {
+	for m, want := range map[Method]float64{adams.Bashforth{}: 0.184, adams.Moulton{Linearize: adams.Current}: 0.151} {
 		c, err := calibrate.Run(ctx(), problems.FitzHughNagumo(), m, calibrate.Settings{StepSize: 0.05, Paths: 400, Seed: 7, Criterion: calibrate.Bhattacharyya, Indicator: trueError()})
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +125,7 @@ func TestCalibrateFitzHughNagumo(t *testing.T) {
 // differs by roundings only: 1e-16 of the path, of which the error is 1e-6 and
 // more, amplified near the flat maximum, of which Brent's method wants 4e-4.
 func TestCalibrateUnits(t *testing.T) {
-	for _, m := range []Method{AdamsBashforth{}, RungeKutta{}} {
+	for _, m := range []Method{adams.Bashforth{}, RungeKutta{}} {
 		calibrated := func(state, time float64) *calibrate.Result {
 			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
 				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}
@@ -146,19 +147,19 @@ func TestCalibrateUnits(t *testing.T) {
 
 func TestCalibrateReports(t *testing.T) {
 	set := calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: 1, Indicator: trueError()}
-	first, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, set)
+	first, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	more := set
 	more.Workers = 5
-	if again, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, more); err != nil || !reflect.DeepEqual(again, first) {
+	if again, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, more); err != nil || !reflect.DeepEqual(again, first) {
 		t.Errorf("five workers: %+v, %v: want %+v", again, err, first)
 	}
 
 	edge := set
 	edge.Bracket = [2]float64{1e3, 1e6}
-	if c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, edge); err != nil || !c.AtEdge || c.Alpha != 1e3 || len(c.Warnings) == 0 {
+	if c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, edge); err != nil || !c.AtEdge || c.Alpha != 1e3 || len(c.Warnings) == 0 {
 		t.Errorf("optimum below the bracket: %+v, %v", c, err)
 	}
 
@@ -175,7 +176,7 @@ func TestCalibrateReports(t *testing.T) {
 	}
 	fold := &Problem{Name: "fold", X0: []float64{0}, Span: [2]float64{0, 20},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0] = x[0]*x[0]*x[0] - x[0] }}
-	if c, err := calibrate.Run(ctx(), fold, AdamsBashforth{}, cut); err != nil || !strings.Contains(strings.Join(c.Warnings, " "), "paths can no longer be solved") {
+	if c, err := calibrate.Run(ctx(), fold, adams.Bashforth{}, cut); err != nil || !strings.Contains(strings.Join(c.Warnings, " "), "paths can no longer be solved") {
 		t.Errorf("score cut off by failing paths: %+v, %v", c, err)
 	}
 
@@ -191,14 +192,14 @@ func TestCalibrateReports(t *testing.T) {
 		acc[9] = 0.01
 		return &calibrate.Estimate{E: e, Accuracy: acc}, nil
 	}
-	if c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, zero); err != nil || c.LeftOut != (calibrate.LeftOut{Small: 2, Uncertain: 1}) || c.Points != 17 ||
+	if c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, zero); err != nil || c.LeftOut != (calibrate.LeftOut{Small: 2, Uncertain: 1}) || c.Points != 17 ||
 		!strings.Contains(strings.Join(c.Warnings, " "), "3 of 20 points are not in the score") {
 		t.Errorf("left out: %+v, %v", c, err)
 	}
 
 	c, cancel := context.WithCancel(ctx())
 	cancel()
-	if _, err := calibrate.Run(c, decayProblem(), AdamsBashforth{}, set); !errors.Is(err, context.Canceled) {
+	if _, err := calibrate.Run(c, decayProblem(), adams.Bashforth{}, set); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for want, change := range map[string]func(*calibrate.Settings){
@@ -218,7 +219,7 @@ func TestCalibrateReports(t *testing.T) {
 	} {
 		s := set
 		change(&s)
-		if _, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, s); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -234,7 +235,7 @@ func TestCalibrationCost(t *testing.T) {
 		f := p.F
 		p.F = func(dst []float64, t float64, x, theta []float64) { calls.Add(1); f(dst, t, x, theta) }
 		set := calibrate.Settings{StepSize: 0.1, Paths: paths, Seed: 3}
-		cal, err := calibrate.Run(ctx(), p, AdamsBashforth{Steps: 2}, set)
+		cal, err := calibrate.Run(ctx(), p, adams.Bashforth{Steps: 2}, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +248,7 @@ func TestCalibrationCost(t *testing.T) {
 		// The score falls by half its curvature on either side, so that at 2 % of
 		// α* the difference is some 1e-4 of the number of points.
 		a := cal.Alpha
-		s, err := calibrate.Score(ctx(), p, AdamsBashforth{Steps: 2}, []float64{a / 1.02, a, a * 1.02}, set)
+		s, err := calibrate.Score(ctx(), p, adams.Bashforth{Steps: 2}, []float64{a / 1.02, a, a * 1.02}, set)
 		if err != nil || s[0] >= s[1] || s[2] >= s[1] {
 			t.Errorf("%d paths: scores %v about α* = %g: %v", paths, s, a, err)
 		}
@@ -259,7 +260,7 @@ func TestCalibrationCost(t *testing.T) {
 
 func ExampleRun() {
 	fhn := problems.FitzHughNagumo()
-	cal, err := calibrate.Run(context.Background(), fhn, AdamsMoulton{}, calibrate.Settings{
+	cal, err := calibrate.Run(context.Background(), fhn, adams.Moulton{}, calibrate.Settings{
 		StepSize: 0.1, Paths: 200, Seed: 1, Criterion: calibrate.Bhattacharyya, Indicator: reference.TrueError(reference.Settings{})})
 	if err != nil {
 		panic(err)

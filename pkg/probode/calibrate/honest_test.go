@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -23,7 +24,7 @@ func TestLogScoreAgainstClosedForm(t *testing.T) {
 		e := math.Pow(a, float64(n)) - math.Exp(-float64(n)*h)
 		want += e * e / v / 20
 	}
-	c, err := calibrate.Run(ctx(), decayProblem(), AdamsBashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.LogScore, Indicator: trueError()})
+	c, err := calibrate.Run(ctx(), decayProblem(), adams.Bashforth{}, calibrate.Settings{StepSize: h, Paths: 4000, Seed: 1, Criterion: calibrate.LogScore, Indicator: trueError()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestCalibrationErrorOfUnstableMethod(t *testing.T) {
 		var sum, sum2, se2 float64
 		const n = 10
 		for seed := range n {
-			c, err := calibrate.Run(ctx(), problems.FitzHughNagumo(), AdamsBashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Criterion: rule, Indicator: trueError()})
+			c, err := calibrate.Run(ctx(), problems.FitzHughNagumo(), adams.Bashforth{Steps: 3}, calibrate.Settings{StepSize: 0.1, Paths: 100, Seed: uint64(seed), Criterion: rule, Indicator: trueError()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,7 +78,7 @@ func TestAlphaOfATransient(t *testing.T) {
 		h    float64
 		said bool
 	}{{problems.HIRES(), 321.8122 / 640, true}, {problems.LotkaVolterra20(), 0.25, false}} {
-		cal, err := calibrate.Run(ctx(), c.p, AdamsMoulton{Steps: 1}, calibrate.Settings{StepSize: c.h, Paths: 40, Seed: 1, Scaling: ScaleLocal})
+		cal, err := calibrate.Run(ctx(), c.p, adams.Moulton{Steps: 1}, calibrate.Settings{StepSize: c.h, Paths: 40, Seed: 1, Scaling: ScaleLocal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +148,7 @@ func ExampleRun_logScore() {
 	// The mean squared standardised error is 1 where the paper's rule leaves 2.
 	sir := problems.SIR()
 	for _, rule := range []calibrate.Criterion{calibrate.Bhattacharyya, calibrate.LogScore} {
-		cal, err := calibrate.Run(ctx(), sir, AdamsMoulton{Steps: 1}, calibrate.Settings{
+		cal, err := calibrate.Run(ctx(), sir, adams.Moulton{Steps: 1}, calibrate.Settings{
 			StepSize: 2, Paths: 200, Seed: 1, Criterion: rule, Scaling: ScaleLocal})
 		if err != nil {
 			panic(err)

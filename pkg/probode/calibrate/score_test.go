@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 )
 
 // With only some of the normals kept an evaluation is the same to the last bit.
 func TestNormalsKeptInPart(t *testing.T) {
 	p := &probode.Problem{Name: "decay", X0: []float64{1, 2}, Span: [2]float64{0, 2},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = -x[0], x[0]-x[1]*x[1] }}
-	c, err := newCalibrator(context.Background(), p, probode.AdamsBashforth{Steps: 2}, Settings{StepSize: 0.1, Paths: 60, Workers: 3})
+	c, err := newCalibrator(context.Background(), p, adams.Bashforth{Steps: 2}, Settings{StepSize: 0.1, Paths: 60, Workers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{k−1/2} Γ⁻¹ J ξᵢ,   Γ = I/(γᵢh) − J,   ξᵢ ~ N(0, I),
 //
-// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for AdamsMoulton
+// where μ solves the equation and J is evaluated at (t_{i+1}, Zᵢ), as for adams.Moulton
 // of the same order. Later steps use the past with its noise, so a formula of k steps
 // amplifies the noise of one step: if the components are constant, one unit of noise
 // grows to 1/γ units, with 1/γ = 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5 and equal

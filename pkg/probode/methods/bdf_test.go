@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -128,7 +129,7 @@ func TestBDF1IsBackwardEuler(t *testing.T) {
 		xi := make([]float64, 2*g.Steps())
 		probode.DrawNoise(xi, 3, 0)
 		for _, noise := range [][]float64{nil, xi} {
-			if off := distance(path(t, p, BDF{Steps: 1}, g, 0.1, noise), path(t, p, probode.AdamsMoulton{}, g, 0.1, noise)); off > 1e-11 {
+			if off := distance(path(t, p, BDF{Steps: 1}, g, 0.1, noise), path(t, p, adams.Moulton{}, g, 0.1, noise)); off > 1e-11 {
 				t.Errorf("off by %.2g", off)
 			}
 		}

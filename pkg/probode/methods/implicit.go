@@ -1,10 +1,8 @@
 package methods
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
 )
 
@@ -44,10 +42,8 @@ type implicit struct {
 func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
 	d, n := p.Dim(), table.stages
 	s := &implicit{p: p, g: g, table: table, d: d}
-	if p.Band == nil {
-		if err := memory.Check(fmt.Sprintf("a dense Jacobian in %d dimensions", d), d, d, 2+2*len(table.modes)); err != nil {
-			return nil, fmt.Errorf("%w: give Band if it is banded", err)
-		}
+	if err := p.CheckDense(2 + 2*len(table.modes)); err != nil {
+		return nil, err
 	}
 	s.eval, s.jac = probode.NewLinearizer(p), p.NewJacobian()
 	s.real, s.pair = make([]*probode.LU, len(table.modes)), make([]*probode.ComplexLU, len(table.modes))

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 )
 
 // A named is a method without variants, and its name.
@@ -14,16 +15,16 @@ type named struct {
 }
 
 var plain = []named{
-	{"ab1", probode.AdamsBashforth{Steps: 1}},
-	{"ab2", probode.AdamsBashforth{Steps: 2}},
-	{"ab3", probode.AdamsBashforth{Steps: 3}},
-	{"ab4", probode.AdamsBashforth{Steps: 4}},
-	{"ab5", probode.AdamsBashforth{Steps: 5}},
-	{"am0", probode.AdamsMoulton{Steps: 0}},
-	{"am1", probode.AdamsMoulton{Steps: 1}},
-	{"am2", probode.AdamsMoulton{Steps: 2}},
-	{"am3", probode.AdamsMoulton{Steps: 3}},
-	{"am4", probode.AdamsMoulton{Steps: 4}},
+	{"ab1", adams.Bashforth{Steps: 1}},
+	{"ab2", adams.Bashforth{Steps: 2}},
+	{"ab3", adams.Bashforth{Steps: 3}},
+	{"ab4", adams.Bashforth{Steps: 4}},
+	{"ab5", adams.Bashforth{Steps: 5}},
+	{"am0", adams.Moulton{Steps: 0}},
+	{"am1", adams.Moulton{Steps: 1}},
+	{"am2", adams.Moulton{Steps: 2}},
+	{"am3", adams.Moulton{Steps: 3}},
+	{"am4", adams.Moulton{Steps: 4}},
 	{"midpoint", probode.RungeKutta{Tableau: probode.Midpoint}},
 	{"heun3", probode.RungeKutta{Tableau: probode.Heun}},
 	{"rk4", probode.RungeKutta{}},
@@ -43,8 +44,8 @@ var plain = []named{
 // variants are the linearisations of am0 to am4.
 var variants = func() (list []named) {
 	for s := range 5 {
-		for _, l := range []probode.Linearization{probode.Newton, probode.Current, probode.Predictor} {
-			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), probode.AdamsMoulton{Steps: s, Linearize: l}})
+		for _, l := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+			list = append(list, named{fmt.Sprintf("am%d,%v", s, l), adams.Moulton{Steps: s, Linearize: l}})
 		}
 	}
 	return list

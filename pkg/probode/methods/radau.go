@@ -15,7 +15,7 @@ import (
 // any step size. Its last stage is the next state, so the stiff components of that
 // state satisfy the equation.
 //
-// Noise in derivative space, as in AdamsMoulton, would be √α h^{q−1/2} J ξ in every
+// Noise in derivative space, as in adams.Moulton, would be √α h^{q−1/2} J ξ in every
 // stage derivative. It moves the next state by √α h^{q−1/2} (R(hJ) − I) ξ, where R is
 // the stability function. For components that are not stiff this is the noise above
 // with hJξ in place of hξ. For stiff components R vanishes, and the noise is √α

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -152,7 +153,7 @@ func TestRandomStepClassical(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	g := uniform(t, p, 0.1)
 	for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{}, probode.RungeKutta{},
-		probode.AdamsBashforth{Steps: 1}, probode.AdamsMoulton{Steps: 1}} {
+		adams.Bashforth{Steps: 1}, adams.Moulton{Steps: 1}} {
 		s, err := probode.NewSolver(p, RandomStep{Method: m}, g, 0.1)
 		if err != nil {
 			t.Fatal(err)
@@ -198,8 +199,8 @@ func TestRandomStepRefuses(t *testing.T) {
 		m    RandomStep
 		want string
 	}{
-		{RandomStep{Method: probode.AdamsBashforth{Steps: 2}}, "uses earlier steps"},
-		{RandomStep{Method: probode.AdamsMoulton{Steps: 2}}, "uses earlier steps"},
+		{RandomStep{Method: adams.Bashforth{Steps: 2}}, "uses earlier steps"},
+		{RandomStep{Method: adams.Moulton{Steps: 2}}, "uses earlier steps"},
 		{RandomStep{Method: Gauss{}, Power: 0.3}, "Power"},
 	} {
 		if _, err := probode.NewSolver(p, c.m, g, 0.1); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -131,7 +132,7 @@ func TestIterationsLeaveNoTrace(t *testing.T) {
 	for _, p := range []*probode.Problem{cases[1].p, cases[2].p, problems.Brusselator(10), problems.FitzHughNagumo()} {
 		other := *p
 		other.FJ, other.Band = nil, nil
-		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, BDF{}, BDF{Steps: 3}, probode.AdamsMoulton{}, probode.AdamsMoulton{Steps: 1}} {
+		for _, m := range []probode.Method{Gauss{}, Gauss{Stages: 2}, Radau{Stages: 2}, Radau{}, BDF{}, BDF{Steps: 3}, adams.Moulton{}, adams.Moulton{Steps: 1}} {
 			for _, rel := range []float64{1e-2, 1e-6} {
 				if _, ok := m.(Radau); !ok && rel < 1e-3 {
 					rel = 1e-4
@@ -290,7 +291,7 @@ func TestNotNormal(t *testing.T) {
 // States that decay until they are below the numbers with all their digits, and
 // to zero, are solved to the end.
 func TestDecayToNothing(t *testing.T) {
-	for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, BDF{}, BDF{Steps: 2}, probode.AdamsMoulton{}} {
+	for _, m := range []probode.Method{Radau{}, Radau{Stages: 2}, BDF{}, BDF{Steps: 2}, adams.Moulton{}} {
 		for _, rate := range []float64{2, 10, 1000} { // where BDF5 damps
 			p := &probode.Problem{Name: "decay", Autonomous: true, X0: []float64{1, 2}, Span: [2]float64{0, 5000},
 				F: func(dst []float64, _ float64, x, _ []float64) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
@@ -22,7 +23,7 @@ func TestLosses(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, x0, sigma := theta[0], theta[1], theta[3]
-	euler := probode.AdamsMoulton{}
+	euler := adams.Moulton{}
 	const h = 0.25
 	right, losses, err := p.Losses(context.Background(), theta, []LikelihoodSettings{
 		{Method: euler, StepSize: h}, {Tolerance: relative(1e-12)}, {Method: methods.Radau{}, StepSize: 1e-2},

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Control of order and step: the rows of the extrapolation scheme are computed
@@ -53,7 +53,7 @@ func (e *integration) reach(target float64, i int) error {
 			}
 		}
 		if r.natural == 0 {
-			if r.natural = 0.01 * min(span, linalg.MaxAbs(e.x)/linalg.MaxAbs(e.f0)); !(r.natural > 0) { // the state or f is zero
+			if r.natural = 0.01 * min(span, vector.MaxAbs(e.x)/vector.MaxAbs(e.f0)); !(r.natural > 0) { // the state or f is zero
 				r.natural = 1e-4 * span
 			}
 		}
@@ -225,16 +225,16 @@ func (e *integration) differentiate(rest float64) error {
 	ok := true
 	if r.family == implicit {
 		r.fj.FJ(e.f0, r.jac, e.t, e.at, e.theta)
-		ok = linalg.Finite(r.jac.A)
+		ok = vector.Finite(r.jac.A)
 	} else {
 		e.p.F(e.f0, e.t, e.at, e.theta)
 	}
-	if !linalg.Finite(e.f0) || !ok {
+	if !vector.Finite(e.f0) || !ok {
 		if e.stop.Load() {
 			return errStopped
 		}
 		what := "F"
-		if linalg.Finite(e.f0) {
+		if vector.Finite(e.f0) {
 			if e.set.fixed == either { // the explicit rule does not need it
 				e.use(explicit)
 				e.stiff.trial, e.stiff.wait = false, lastWait
@@ -262,7 +262,7 @@ func (e *integration) differentiate(rest float64) error {
 		for k, f := range e.f0 {
 			r.ft[k] = (r.ft[k] - f) / dt
 		}
-		if !linalg.Finite(r.ft) {
+		if !vector.Finite(r.ft) {
 			clear(r.ft) // it need not be accurate
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A course says where an integration goes: the points of a grid, at which it must stop,
@@ -51,7 +51,7 @@ func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int
 // follow integrates along c and writes the states at the points of index into out.
 func (e *integration) follow(c *course, out []float64) error {
 	e.problem.Initial(e.x, e.theta)
-	if !linalg.Finite(e.x) {
+	if !vector.Finite(e.x) {
 		return fmt.Errorf("%w: x0 is %.4g", probode.ErrStart, e.x)
 	}
 	e.t, e.tLow = c.t[0], 0
@@ -105,7 +105,7 @@ func (e *integration) happen(h happening) error {
 	after := e.at
 	copy(after, e.x)
 	h.event.Jump(after, h.time, e.theta)
-	if !linalg.Finite(after) {
+	if !vector.Finite(after) {
 		return fmt.Errorf("the state is %.4g after the event %s at t = %.6g: want finite numbers", after, h.event.Name, h.time)
 	}
 	for k, x := range after {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
@@ -108,7 +108,7 @@ func TestTrueError(t *testing.T) {
 		if len(e.E) != s.PathLen() || len(e.Accuracy) != len(e.E) {
 			t.Fatalf("%d errors, %d accuracies: want %d", len(e.E), len(e.Accuracy), s.PathLen())
 		}
-		worst := linalg.MaxAbs(e.E)
+		worst := vector.MaxAbs(e.E)
 		if last > 0 && !(last/worst > 11 && last/worst < 24) {
 			t.Errorf("errors %g and %g: want a ratio of about 16", last, worst)
 		}

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // A family is one of the two basic rules that are extrapolated.
@@ -127,7 +127,7 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 		e.at[k] *= c
 	}
 	e.p.F(f, e.t+(e.tLow+dt), e.at, e.theta)
-	if !linalg.Finite(f) && linalg.Finite(e.at) {
+	if !vector.Finite(f) && vector.Finite(e.at) {
 		e.badT = e.t + (e.tLow + dt)
 		copy(e.badX, e.at)
 	}
@@ -146,7 +146,7 @@ func (e *integration) row(j int, H float64) bool {
 		extrapolate(e.smooth, n, j)
 	}
 	extrapolate(e.tab, n, j)
-	return linalg.Finite(e.tab[0])
+	return vector.Finite(e.tab[0])
 }
 
 // extrapolate updates the scheme from row j − 1 to row j, whose T_{j,1} is tab[j].

@@ -3,9 +3,8 @@ package reference
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/internal/memory"
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // These are odd multiples of 2, so that infinitely stiff components have the same sign
@@ -26,7 +25,7 @@ type linear struct {
 // into the memory.
 func (e *integration) newImplicit(run int) *rule {
 	d := e.p.Dim()
-	if e.p.Band == nil && memory.Check("", d, d, 4) != nil {
+	if e.p.CheckDense(4) != nil {
 		return nil
 	}
 	r := newRule(implicit, implicitSubsteps, run)
@@ -127,7 +126,7 @@ func (r *rule) plausible(e *integration, H float64) bool {
 		slope[k] = 1.5*dx[k]/H - (f0+e.endF[k])/4
 	}
 	e.eval(e.f, mid, H/2)
-	if !linalg.Finite(e.f) || !linalg.Finite(e.endF) {
+	if !vector.Finite(e.f) || !vector.Finite(e.endF) {
 		return false
 	}
 	for k, f := range e.f {

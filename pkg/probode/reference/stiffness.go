@@ -3,7 +3,7 @@ package reference
 import (
 	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // The better family of steps is found by trying the other one when there is a reason.
@@ -41,7 +41,7 @@ func (e *integration) gauge() {
 		dx = max(dx, math.Abs(e.x[k]-e.endX[k])/size)
 	}
 	e.stiff.rho = math.Inf(1)
-	if dx > 1e-12 && linalg.Finite(e.endF) {
+	if dx > 1e-12 && vector.Finite(e.endF) {
 		e.stiff.rho = df / dx
 	}
 }

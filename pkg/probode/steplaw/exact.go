@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 )
 
 // Exact draws paths whose steps have the exact distribution p(z) ∝ exp(−½ r(z)ᵀ H⁻¹
@@ -47,7 +48,7 @@ import (
 // accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference
 // needs paths that depend smoothly on θ and ξ.
 type Exact struct {
-	Method probode.AdamsMoulton
+	Method adams.Moulton
 
 	// Sweeps is the number of moves in a step; zero means 100.
 	Sweeps int
@@ -112,7 +113,7 @@ func defaultMoves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// gaussian holds the abilities of the stepper of AdamsMoulton.
+// gaussian holds the abilities of the stepper of adams.Moulton.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer

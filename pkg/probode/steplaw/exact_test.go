@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -58,8 +59,8 @@ func TestExactMoments(t *testing.T) {
 	const n, z = 2000, 4.8
 	for _, h := range []float64{0.1, 0.3} {
 		for _, x := range [][]float64{{-1, 1}, {0, 0.5}, {-1, -0.5}} {
-			for _, lin := range []Linearization{Newton, Current} {
-				m := steplaw.Exact{Method: AdamsMoulton{Linearize: lin}}
+			for _, lin := range []adams.Linearization{adams.Newton, adams.Current} {
+				m := steplaw.Exact{Method: adams.Moulton{Linearize: lin}}
 				if h == 0.3 {
 					m.Sweeps = 200
 				}
@@ -238,8 +239,8 @@ const kolmogorovCritical = 2.694
 func TestExactTwoSamples(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	const n = 5000
-	for _, lin := range []Linearization{Current, Predictor} {
-		m := steplaw.Exact{Method: AdamsMoulton{Linearize: lin}}
+	for _, lin := range []adams.Linearization{adams.Current, adams.Predictor} {
+		m := steplaw.Exact{Method: adams.Moulton{Linearize: lin}}
 		x := []float64{-1, -0.5}
 		l := stepAt(t, p, m.Method, x, 0.1, 0.2)
 		a := draws(t, p, m, x, 0.1, 0.2, n)
@@ -271,7 +272,7 @@ func TestExactTwoSamples(t *testing.T) {
 func TestExactKnownDensity(t *testing.T) {
 	const h, alpha, n = 0.5, 0.4, 5000
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
-	m := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 400}
+	m := steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}, Sweeps: 400}
 	chain := draws(t, p, m, []float64{1}, h, alpha, n)
 	rejection := make([]float64, n)
 	if err := stepAt(t, p, m.Method, []float64{1}, h, alpha).Sample(rejection, Stream(8, 0)); err != nil {
@@ -298,7 +299,7 @@ func TestExactLinear(t *testing.T) {
 			f[0], f[1] = x[1]-0.2*x[0], -4*x[0]
 			j[0], j[1], j[2] = -0.2, 1, -4
 		}}
-	for _, am := range []AdamsMoulton{{}, {Linearize: Current}, {Steps: 4}, {Steps: 3, Linearize: Predictor}} {
+	for _, am := range []adams.Moulton{{}, {Linearize: adams.Current}, {Steps: 4}, {Steps: 3, Linearize: adams.Predictor}} {
 		m := steplaw.Exact{Method: am, Sweeps: 20}
 		e, err := m.Draw(context.Background(), p, 32, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.3, Seed: 1})
 		if err != nil {
@@ -352,8 +353,8 @@ func TestExactWorkers(t *testing.T) {
 
 // What a step allocates does not grow with the number of steps.
 func TestExactAllocations(t *testing.T) {
-	for _, lin := range []Linearization{Newton, Current, Predictor} {
-		m := steplaw.Exact{Method: AdamsMoulton{Steps: 1, Linearize: lin}, Sweeps: 5}
+	for _, lin := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+		m := steplaw.Exact{Method: adams.Moulton{Steps: 1, Linearize: lin}, Sweeps: 5}
 		allocations := func(paths int) float64 {
 			return testing.AllocsPerRun(3, func() {
 				if _, err := m.Draw(context.Background(), problems.FitzHughNagumo(), paths,
@@ -372,7 +373,7 @@ func TestExactAllocations(t *testing.T) {
 
 func TestExactErrors(t *testing.T) {
 	ctx := context.Background()
-	exact := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}
+	exact := steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}}
 	set := steplaw.Settings{Mesh: Uniform(0.5), Alpha: 0.1, Seed: 1}
 
 	p := problems.Robertson()

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Normalizable returns an error that says why the exact distribution does not exist:
@@ -69,7 +69,7 @@ func (s *Step) Normalizable() error {
 					gamma.Set(i, j, g)
 				}
 			}
-			if linalg.Finite(gamma.RawMatrix().Data) && svd.Factorize(gamma, mat.SVDFull) {
+			if vector.Finite(gamma.RawMatrix().Data) && svd.Factorize(gamma, mat.SVDFull) {
 				svd.VTo(&right)
 				add(mat.Col(nil, s.d-1, &right))
 			}

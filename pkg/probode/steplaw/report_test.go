@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -19,7 +20,7 @@ func TestExactReport(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	one := oneStep(p, []float64{0, 0.5}, 0.3)
 	const n = 2000
-	e, err := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 400}.Draw(context.Background(), one, n,
+	e, err := steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}, Sweeps: 400}.Draw(context.Background(), one, n,
 		steplaw.Settings{Mesh: Uniform(0.3), Alpha: 0.2, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestExactReport(t *testing.T) {
 	r := e.Report
 	// The mean of ζ = L⁻¹(z − μ) in the distribution of quadrature is L⁻¹ of the mean,
 	// and its squared length the squared Mahalanobis distance under Cov.
-	l := stepAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0, 0.5}, 0.3, 0.2)
+	l := stepAt(t, p, adams.Moulton{Linearize: adams.Current}, []float64{0, 0.5}, 0.3, 0.2)
 	m := moments(t, l)
 	want := -2 * (l.LogGaussian(m.Mean) - l.LogGaussian(l.Mean))
 	got := r.Shift[0][0]*r.Shift[0][0] + r.Shift[1][0]*r.Shift[1][0]
@@ -41,7 +42,7 @@ func TestExactReport(t *testing.T) {
 		t.Errorf("report: %s", s)
 	}
 	// No chain that makes no use of its sweeps forgets its start.
-	e, err = steplaw.Exact{Method: AdamsMoulton{Linearize: Current}, Sweeps: 2, Beta: 0.1}.Draw(context.Background(), one, n,
+	e, err = steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}, Sweeps: 2, Beta: 0.1}.Draw(context.Background(), one, n,
 		steplaw.Settings{Mesh: Uniform(0.3), Alpha: 0.2, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func TestExactReport(t *testing.T) {
 	}
 	// Several roots.
 	cubic := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
-	e, err = steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}.Draw(context.Background(), oneStep(cubic, []float64{0.05}, 2), 10,
+	e, err = steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}}.Draw(context.Background(), oneStep(cubic, []float64{0.05}, 2), 10,
 		steplaw.Settings{Mesh: Uniform(2), Alpha: 0.01, Seed: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +66,7 @@ func TestExactReport(t *testing.T) {
 // FitzHugh–Nagumo?
 func ExampleExact_Draw() {
 	p := problems.FitzHughNagumo()
-	m := steplaw.Exact{Method: AdamsMoulton{Linearize: Current}}
+	m := steplaw.Exact{Method: adams.Moulton{Linearize: adams.Current}}
 	ens, err := m.Draw(context.Background(), p, 100, steplaw.Settings{Mesh: Uniform(0.1), Alpha: 0.2, Seed: 1})
 	if err != nil {
 		panic(err)

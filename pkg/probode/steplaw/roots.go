@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
 // Roots returns the solutions of r(z) = 0 that a search finds, the nearest to Mean
@@ -33,7 +33,7 @@ func (s *Step) Roots() [][]float64 {
 
 // size returns the larger scale of the state and of the step.
 func (s *Step) size() float64 {
-	size := max(linalg.MaxAbs(s.Z), linalg.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
+	size := max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {
 		size = 1
 	}

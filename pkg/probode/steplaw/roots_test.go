@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -14,7 +15,7 @@ import (
 func TestStepRoots(t *testing.T) {
 	// Backward Euler for x′ = x − x³ from 0 with h = 2: z/2 = z − z³.
 	p := scalar(func(x float64) float64 { return x - x*x*x }, func(x float64) float64 { return 1 - 3*x*x })
-	roots := stepAt(t, p, AdamsMoulton{Linearize: Current}, []float64{0}, 2, 0.1).Roots()
+	roots := stepAt(t, p, adams.Moulton{Linearize: adams.Current}, []float64{0}, 2, 0.1).Roots()
 	if len(roots) != 3 || math.Abs(roots[0][0]) > 1e-12 {
 		t.Fatalf("roots %v: want 0 first and ±√½", roots)
 	}
@@ -25,7 +26,7 @@ func TestStepRoots(t *testing.T) {
 	// unstable state, and with h = 0.1 one.
 	fhn := problems.FitzHughNagumo()
 	for h, want := range map[float64]int{0.1: 1, 1: 3} {
-		l := stepAt(t, fhn, AdamsMoulton{Linearize: Current}, []float64{0, 0}, h, 0.2)
+		l := stepAt(t, fhn, adams.Moulton{Linearize: adams.Current}, []float64{0, 0}, h, 0.2)
 		r := make([]float64, 2)
 		for _, z := range l.Roots() {
 			l.Residual(r, z)
@@ -50,7 +51,7 @@ func TestStepImproper(t *testing.T) {
 			f[0], f[1] = 0.5*x[0]-1.5*x[1]+math.Tanh(x[0]), -1.5*x[0]+0.5*x[1]
 		}}
 	for _, p := range []*Problem{sine, tilted} {
-		l := stepAt(t, p, AdamsMoulton{Linearize: Current}, p.X0, 0.5, 0.1)
+		l := stepAt(t, p, adams.Moulton{Linearize: adams.Current}, p.X0, 0.5, 0.1)
 		err := l.Normalizable()
 		var at *SolveError
 		if !errors.Is(err, steplaw.ErrImproper) || !errors.As(err, &at) || at.Step != 0 {
@@ -65,7 +66,7 @@ func TestStepImproper(t *testing.T) {
 	}
 	// x′ = λx with hλ = 1: r does not depend on z at all, and Γ = 0.
 	growth := scalar(func(x float64) float64 { return 2 * x }, func(float64) float64 { return 2 })
-	s := solver(t, growth, AdamsMoulton{Linearize: Current}, 0.5, 0.1)
+	s := solver(t, growth, adams.Moulton{Linearize: adams.Current}, 0.5, 0.1)
 	if _, err := steplaw.New(s, 0, []float64{1}, nil); !errors.Is(err, ErrSingular) {
 		t.Errorf("hλ = 1: %v", err)
 	}
@@ -74,7 +75,7 @@ func TestStepImproper(t *testing.T) {
 		x0 := make([]float64, p.Dim())
 		p.Initial(x0, p.Theta)
 		h := (p.Span[1] - p.Span[0]) / 1000
-		s := solver(t, p, AdamsMoulton{Linearize: Current}, h, 0.1)
+		s := solver(t, p, adams.Moulton{Linearize: adams.Current}, h, 0.1)
 		l, err := steplaw.New(s, 0, x0, p.Theta)
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +94,8 @@ func TestStepSingular(t *testing.T) {
 			p.FJ = nil
 		}
 		z := []float64{0.9, 1e-5, 0.1}
-		l := stepAt(t, p, AdamsMoulton{Linearize: Current}, z, 0.1, 0.1)
-		if err := l.Normalizable(); !errors.Is(err, steplaw.ErrSingularH) || !strings.Contains(err.Error(), "AdamsMoulton itself") {
+		l := stepAt(t, p, adams.Moulton{Linearize: adams.Current}, z, 0.1, 0.1)
+		if err := l.Normalizable(); !errors.Is(err, steplaw.ErrSingularH) || !strings.Contains(err.Error(), "adams.Moulton itself") {
 			t.Errorf("FJ %v: %v", fj, err)
 		}
 		if v := l.LogDensity(z); !math.IsNaN(v) {
@@ -109,7 +110,7 @@ func TestStepSingular(t *testing.T) {
 			f[0], f[1] = -x[0]+x[1]/u, -2*x[1]+u*x[0]/2
 			j[0], j[1], j[2], j[3] = -1, 1/u, u/2, -2
 		}}
-	if err := stepAt(t, p, AdamsMoulton{}, p.X0, 0.1, 0.1).Normalizable(); err != nil {
+	if err := stepAt(t, p, adams.Moulton{}, p.X0, 0.1, 0.1).Normalizable(); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -18,14 +19,14 @@ import (
 func TestScaleLocal(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	p.Span[1] = 4
-	s := solver(t, p, AdamsMoulton{}, 0.1, 0.2)
+	s := solver(t, p, adams.Moulton{}, 0.1, 0.2)
 	if err := s.SetScaling(ScaleLocal, p.Theta); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := steplaw.New(s, 0, p.X0, p.Theta); err == nil || !strings.Contains(err.Error(), "want ScaleStep") {
 		t.Errorf("ScaleLocal of a Step: %v", err)
 	}
-	e, err := steplaw.Exact{Method: AdamsMoulton{Steps: 1}, Sweeps: 10}.Draw(context.Background(), p, 40,
+	e, err := steplaw.Exact{Method: adams.Moulton{Steps: 1}, Sweeps: 10}.Draw(context.Background(), p, 40,
 		steplaw.Settings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-2}}, Alpha: 0.2})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestEvents(t *testing.T) {
 		},
 		Events: Doses(0, 2, 1)}
 	for steps := range 4 {
-		m := AdamsMoulton{Steps: steps}
+		m := adams.Moulton{Steps: steps}
 		s := solver(t, p, m, 0.1, 0.3)
 		z := make([]float64, s.PathLen())
 		if err := s.Solve(z, nil, nil); err != nil {
@@ -102,7 +103,7 @@ func TestEvents(t *testing.T) {
 // Of the past a step reads the last s+1 rows and no others.
 func TestPast(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	s := solver(t, p, AdamsMoulton{Steps: 3}, 0.1, 0.2)
+	s := solver(t, p, adams.Moulton{Steps: 3}, 0.1, 0.2)
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, p.Theta, nil); err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestPast(t *testing.T) {
 func TestSearched(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for h, want := range map[float64]int{0.1: 199, 0.01: 256} { // 200 and 2000 steps, the first in the start
-		e, err := steplaw.Exact{Method: AdamsMoulton{Steps: 2}, Sweeps: 1}.Draw(context.Background(), p, 2, steplaw.Settings{Mesh: Uniform(h), Alpha: 0.01})
+		e, err := steplaw.Exact{Method: adams.Moulton{Steps: 2}, Sweeps: 1}.Draw(context.Background(), p, 2, steplaw.Settings{Mesh: Uniform(h), Alpha: 0.01})
 		if err != nil {
 			t.Fatal(err)
 		}

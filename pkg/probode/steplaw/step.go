@@ -54,7 +54,7 @@ type Step struct {
 // to Zᵢ in rows 0, …, i of z and the parameters theta. An s-step method reads at most
 // the last s+1 rows.
 //
-// The method must be implicit, such as AdamsMoulton. Step i must have noise of
+// The method must be implicit, such as adams.Moulton. Step i must have noise of
 // ScaleStep: it must not be an event, nor one of the first steps of a multistep method.
 // It is a *probode.SolveError if Γ is singular or Newton's method does not converge.
 // New panics if a length or i is wrong.
@@ -88,7 +88,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 	implicit, ok := stepper.(probode.Implicit)
 	switch {
 	case !ok:
-		return nil, refuse(errors.New("want an implicit method such as AdamsMoulton, the noise of explicit methods is Gaussian"))
+		return nil, refuse(errors.New("want an implicit method such as adams.Moulton, the noise of explicit methods is Gaussian"))
 	case square(scale) == 0:
 		return nil, refuse(errors.New("the noise is zero: want alpha > 0, else there is no distribution"))
 	}

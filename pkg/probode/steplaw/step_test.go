@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distmv"
 
 	. "github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/steplaw"
 )
@@ -83,8 +84,8 @@ func TestStepFormulas(t *testing.T) {
 	p.FJ = func(f, j []float64, t float64, x, th []float64) { fj(f, j, t, x, th); f[1] += math.Sin(3 * t) }
 	const h, alpha, i = 0.1, 0.3, 17
 	for steps := range 5 {
-		for _, lin := range []Linearization{Newton, Current, Predictor} {
-			m := AdamsMoulton{Steps: steps, Linearize: lin}
+		for _, lin := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
+			m := adams.Moulton{Steps: steps, Linearize: lin}
 			s := solver(t, p, m, h, alpha)
 			z := make([]float64, s.PathLen())
 			xi := make([]float64, s.NoiseLen())
@@ -102,7 +103,7 @@ func TestStepFormulas(t *testing.T) {
 				// The same operations in the same order, up to Newton's tolerance.
 				near(t, fmt.Sprintf("%v: mean[%d]", m, k), l.Mean[k], next[k], 1, 1e-13)
 			}
-			bNext, bPast := AdamsMoultonCoefficients(steps)
+			bNext, bPast := adams.MoultonCoefficients(steps)
 			f, centre := make([]float64, 2), []float64{zi[0], zi[1]}
 			past := make([]float64, 2) // Σ_j β_j F_{i−j}
 			for j, b := range bPast {
@@ -110,8 +111,8 @@ func TestStepFormulas(t *testing.T) {
 				past[0] += b * f[0]
 				past[1] += b * f[1]
 			}
-			if lin == Predictor {
-				for j, b := range AdamsBashforthCoefficients(max(1, steps)) {
+			if lin == adams.Predictor {
+				for j, b := range adams.BashforthCoefficients(max(1, steps)) {
 					p.F(f, s.Times()[i-j], z[2*(i-j):2*(i-j)+2], p.Theta)
 					centre[0] += h * b * f[0]
 					centre[1] += h * b * f[1]
@@ -170,10 +171,10 @@ func TestStepLinear(t *testing.T) {
 	oscillator := &Problem{Name: "oscillator", X0: []float64{1, 0}, Span: [2]float64{0, 1},
 		F: func(f []float64, _ float64, x, _ []float64) { f[0], f[1] = x[1]-0.2*x[0], -4*x[0]+math.Cos(1) }}
 	decay := scalar(func(x float64) float64 { return -3 * x }, func(float64) float64 { return -3 })
-	for _, lin := range []Linearization{Newton, Current, Predictor} {
+	for _, lin := range []adams.Linearization{adams.Newton, adams.Current, adams.Predictor} {
 		for _, p := range []*Problem{oscillator, decay} {
 			z := p.X0
-			l := stepAt(t, p, AdamsMoulton{Linearize: lin}, z, 0.25, 0.5)
+			l := stepAt(t, p, adams.Moulton{Linearize: lin}, z, 0.25, 0.5)
 			m := moments(t, l)
 			// The rule is asked for 10⁻¹⁰ of the integral; differences of F
 			// give J to some 10⁻⁸.
@@ -203,7 +204,7 @@ func TestStepKnownDensities(t *testing.T) {
 	// r = z³ at Zᵢ = 1 by f = 2z − z³ − 2: p ∝ exp(−z⁶/2η²) with
 	// η² = αh f′(1)² = αh. Around its triple root nothing is Gaussian.
 	p := scalar(func(x float64) float64 { return 2*x - x*x*x - 2 }, func(x float64) float64 { return 2 - 3*x*x })
-	m := moments(t, stepAt(t, p, AdamsMoulton{Linearize: Current}, []float64{1}, h, alpha))
+	m := moments(t, stepAt(t, p, adams.Moulton{Linearize: adams.Current}, []float64{1}, h, alpha))
 	a := 1 / (2 * alpha * h)
 	near(t, "∫exp(−az⁶)", m.LogNormalizer, math.Log(math.Gamma(1./6)/3)-math.Log(a)/6, 1, 1e-8)
 	near(t, "mean", m.Mean[0], 0, 1, 1e-8)
@@ -213,7 +214,7 @@ func TestStepKnownDensities(t *testing.T) {
 	// r = z² − 1 at Zᵢ = ½ by f = 2z − z²: two modes. Sums over a fine grid
 	// converge exponentially for an analytic integrand that decays.
 	p = scalar(func(x float64) float64 { return 2*x - x*x }, func(x float64) float64 { return 2 - 2*x })
-	l := stepAt(t, p, AdamsMoulton{}, []float64{0.5}, h, alpha)
+	l := stepAt(t, p, adams.Moulton{}, []float64{0.5}, h, alpha)
 	m = moments(t, l)
 	b := 1 / (2 * alpha * h)
 	var sum, second float64
@@ -237,7 +238,7 @@ func TestStepFarModes(t *testing.T) {
 	g := func(x float64) float64 { return 25 * (x*x - 1) }
 	p := scalar(func(x float64) float64 { return 2*x - g(x) - 2 }, func(x float64) float64 { return 2 - 50*x })
 	// η = √(αh)·48 = 2, against a slope of 50 at either root.
-	l := stepAt(t, p, AdamsMoulton{}, []float64{1}, 0.5, 2*math.Pow(2./48, 2))
+	l := stepAt(t, p, adams.Moulton{}, []float64{1}, 0.5, 2*math.Pow(2./48, 2))
 	m := moments(t, l)
 	near(t, "mean", m.Mean[0], 0, 1, 1e-8) // g is even
 	// Laplace: each mode has the variance (η/50)² = 1.6e-3, to a share of the
@@ -249,7 +250,7 @@ func TestStepFarModes(t *testing.T) {
 // FitzHugh–Nagumo with α = 0.2, stated to two digits.
 func TestStepFitzHughNagumo(t *testing.T) {
 	p := problems.FitzHughNagumo()
-	m := AdamsMoulton{Linearize: Current}
+	m := adams.Moulton{Linearize: adams.Current}
 	check := func(what string, got, want, tol float64) {
 		t.Helper()
 		near(t, what, got, want, 0, tol)
@@ -274,7 +275,7 @@ func TestStepFitzHughNagumo(t *testing.T) {
 func TestMomentsAgainstGrid(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for _, z := range [][]float64{{0, 0.5}, {2, 0}, {1.5, -0.8}} {
-		l := stepAt(t, p, AdamsMoulton{}, z, 0.3, 0.2)
+		l := stepAt(t, p, adams.Moulton{}, z, 0.3, 0.2)
 		m := moments(t, l)
 		g := newGrid(l, m, 600)
 		var mean, second [2]float64
@@ -342,14 +343,14 @@ func newGrid(l *steplaw.Step, m *steplaw.Moments, n int) *grid {
 func TestStepRates(t *testing.T) {
 	p := problems.FitzHughNagumo()
 	for _, c := range []struct {
-		m    AdamsMoulton
+		m    adams.Moulton
 		rate float64 // of the shift of V
 	}{
-		{AdamsMoulton{}, 2.5},
-		{AdamsMoulton{Steps: 1}, 3.5},
-		{AdamsMoulton{Linearize: Current}, 1.5},
-		{AdamsMoulton{Steps: 1, Linearize: Current}, 0.5},
-		{AdamsMoulton{Steps: 2, Linearize: Current}, -0.5},
+		{adams.Moulton{}, 2.5},
+		{adams.Moulton{Steps: 1}, 3.5},
+		{adams.Moulton{Linearize: adams.Current}, 1.5},
+		{adams.Moulton{Steps: 1, Linearize: adams.Current}, 0.5},
+		{adams.Moulton{Steps: 2, Linearize: adams.Current}, -0.5},
 	} {
 		var shift, ratio [2]float64
 		for n, h := range []float64{0.01, 0.005} {
@@ -373,7 +374,7 @@ func TestStepRates(t *testing.T) {
 		if got := math.Log2(shift[0] / shift[1]); math.Abs(got-c.rate) > 0.1 {
 			t.Errorf("%v: shift %.3g, then %.3g sd: order %.2f, want %.1f", c.m, shift[0], shift[1], got, c.rate)
 		}
-		if got := math.Log2(ratio[0] / ratio[1]); c.m.Linearize == Newton && math.Abs(got-2) > 0.1 {
+		if got := math.Log2(ratio[0] / ratio[1]); c.m.Linearize == adams.Newton && math.Abs(got-2) > 0.1 {
 			t.Errorf("%v: variance off by %.3g, then %.3g: order %.2f, want 2", c.m, ratio[0], ratio[1], got)
 		}
 	}
@@ -382,18 +383,18 @@ func TestStepRates(t *testing.T) {
 func TestStepRefuses(t *testing.T) {
 	lorenz := problems.Lorenz63()
 	x0 := lorenz.X0
-	l := stepAt(t, lorenz, AdamsMoulton{}, x0, 0.01, 0.1)
+	l := stepAt(t, lorenz, adams.Moulton{}, x0, 0.01, 0.1)
 	if err := l.Normalizable(); err != nil {
 		t.Error(err)
 	}
 	if _, err := l.Moments(); err == nil || !strings.Contains(err.Error(), "want 1 or 2") {
 		t.Errorf("three components: %v", err)
 	}
-	s := solver(t, lorenz, AdamsBashforth{Steps: 2}, 0.01, 0.1)
-	if _, err := steplaw.New(s, 1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "AdamsMoulton") {
+	s := solver(t, lorenz, adams.Bashforth{Steps: 2}, 0.01, 0.1)
+	if _, err := steplaw.New(s, 1, make([]float64, 6), lorenz.Theta); err == nil || !strings.Contains(err.Error(), "adams.Moulton") {
 		t.Errorf("explicit method: %v", err)
 	}
-	s = solver(t, lorenz, AdamsMoulton{}, 0.01, 0)
+	s = solver(t, lorenz, adams.Moulton{}, 0.01, 0)
 	if _, err := steplaw.New(s, 0, x0, lorenz.Theta); err == nil || !strings.Contains(err.Error(), "alpha > 0") {
 		t.Errorf("alpha = 0: %v", err)
 	}
@@ -423,7 +424,7 @@ func ExampleNew() {
 	if err != nil {
 		panic(err)
 	}
-	s, err := NewSolver(p, AdamsMoulton{Linearize: Current}, g, 0.2)
+	s, err := NewSolver(p, adams.Moulton{Linearize: adams.Current}, g, 0.2)
 	if err != nil {
 		panic(err)
 	}

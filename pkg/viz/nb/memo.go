@@ -24,6 +24,7 @@ import (
 	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/viz"
 )
 
@@ -31,7 +32,7 @@ func init() {
 	// The types that figures and assessments hold behind interfaces.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
-		probode.AdamsBashforth{}, probode.AdamsMoulton{}, probode.RungeKutta{}} {
+		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
 		gob.Register(v)
 	}
 }

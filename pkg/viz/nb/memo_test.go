@@ -16,6 +16,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
@@ -336,7 +337,7 @@ func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
 	var last *assess.Report
 	for _, m := range []probode.Method{
-		probode.AdamsBashforth{}, probode.AdamsMoulton{Steps: 2, Linearize: probode.Newton},
+		adams.Bashforth{}, adams.Moulton{Steps: 2, Linearize: adams.Newton},
 		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
 	} {
 		want, computed := assessment(m), 0

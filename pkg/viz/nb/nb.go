@@ -3,7 +3,7 @@
 // cell, and keeps results that take long to compute.
 //
 //	fhn := problems.FitzHughNagumo()
-//	ens := nb.Must(probode.Integrate(nb.Context(), fhn, probode.AdamsMoulton{}, 500,
+//	ens := nb.Must(probode.Integrate(nb.Context(), fhn, adams.Moulton{}, 500,
 //		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1}))
 //	nb.Show(plots.Bands(ens, nil))
 //

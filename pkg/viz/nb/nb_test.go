@@ -24,7 +24,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/probode/probode/pkg/internal/progress"
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	modelfile "github.com/probode/probode/pkg/probode/model"
@@ -70,7 +70,7 @@ var cells = map[string]func(){
 		early(3, 10, "R̂ <1.02>")
 		Check(nil)
 	},
-	"assessment": func() { Show(assessment(probode.AdamsBashforth{})) },
+	"assessment": func() { Show(assessment(adams.Bashforth{})) },
 	"interrupt": func() {
 		Context() // from here on an interrupt ends the work and not the process
 		_, hook := progress.Begin(Context(), "steps")

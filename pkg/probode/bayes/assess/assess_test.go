@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
@@ -54,7 +55,7 @@ func assessPosterior(step float64) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(assessSigma)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(step)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(step)},
 	}
 }
 
@@ -229,9 +230,9 @@ func logistic(m probode.Method) *bayes.Posterior {
 // no Monte Carlo error, say so. With Newton's method it is of order 3.
 func TestAssessOrderLost(t *testing.T) {
 	quick := assess.Settings{Weighed: 100, Chains: mcmc.Settings{Draws: 500, BurnIn: 500, Seed: 1}}
-	for _, l := range []probode.Linearization{probode.Newton, probode.Current} {
-		a := assessed(t, logistic(probode.AdamsMoulton{Steps: 2, Linearize: l}), quick)
-		if got := contains(a.Warnings, "order lost"); got != (l == probode.Current) {
+	for _, l := range []adams.Linearization{adams.Newton, adams.Current} {
+		a := assessed(t, logistic(adams.Moulton{Steps: 2, Linearize: l}), quick)
+		if got := contains(a.Warnings, "order lost"); got != (l == adams.Current) {
 			t.Errorf("%v: order %.2f, warnings %q", a.Method, a.Steps[2].Order, a.Warnings)
 		}
 	}
@@ -269,7 +270,7 @@ func TestAssessUnknownSigma(t *testing.T) {
 			},
 			Experiments: []bayes.Experiment{{Problem: p, Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}},
+		Setup: probode.Setup{Method: adams.Bashforth{}},
 	}, assess.Settings{Steps: []float64{0.05, 0.01}, Weighed: 1000, Chains: mcmc.Settings{Draws: 500, BurnIn: 1500, Seed: 1}})
 	if !contains(a.Warnings, "hides a bad solver") || !contains(a.Warnings, "judge the step by sigma") {
 		t.Errorf("warnings %q\n%v", a.Warnings, a)
@@ -436,7 +437,7 @@ func TestAssessUnits(t *testing.T) {
 					Errors: []bayes.Likelihood{squares(0.02 * unit)},
 				}},
 			},
-			Setup: probode.Setup{Method: probode.AdamsBashforth{}},
+			Setup: probode.Setup{Method: adams.Bashforth{}},
 		}, assess.Settings{
 			Steps: []float64{0.5, 0.25}, Weighed: 400, Chains: mcmc.Settings{Draws: 1000, BurnIn: 500, Seed: 1},
 			Calibrate: calibrate.Settings{Paths: 100},
@@ -572,7 +573,7 @@ func TestAssessAccurateErrors(t *testing.T) {
 					Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 				}},
 			},
-			Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+			Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 		}, assess.Settings{
 			Steps: []float64{0.5}, Weighed: 400 + 400*int(seed%2), Chains: mcmc.Settings{Draws: 200, BurnIn: 200, Seed: seed},
 			Calibrate: calibrate.Settings{Paths: 40},
@@ -611,7 +612,7 @@ func ExampleRun() {
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}},
+		Setup: probode.Setup{Method: adams.Bashforth{}},
 	}
 	a, err := assess.Run(context.Background(), post, assess.Settings{
 		Steps:  []float64{1. / 4, 1. / 16, 1. / 64},
@@ -636,7 +637,7 @@ func ExampleRun() {
 // parameters; and none is beyond the bound.
 func TestCertificateLynxHare(t *testing.T) {
 	p := caseOf(t, "lynx-hare")
-	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(0.25)
+	p.Method, p.Mesh = adams.Moulton{Steps: 1}, probode.Uniform(0.25)
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: sample.Deterministic{},
 		Chains: mcmc.Settings{Draws: 800, Seed: 3}, Calibrate: calibrate.Settings{Paths: 50}})
 	st := a.Steps[0]

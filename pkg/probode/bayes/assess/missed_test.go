@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -101,7 +102,7 @@ func TestModesThatAllStepsLose(t *testing.T) {
 	p := plane(distuv.Uniform{Min: 0, Max: 2 * math.Pi}, func(f []float64, _ float64, x, th []float64) {
 		f[0], f[1] = x[1], -th[0]*th[0]*x[0]
 	}, []float64{1, 0}, times, y, bayes.Gaussian{Sigma: bayes.Known(0.1)})
-	p.Method = probode.AdamsMoulton{}
+	p.Method = adams.Moulton{}
 	mean, sd := integrated(p, 0, 2*math.Pi, seen)
 	a := quick(t, p, assess.Settings{Steps: []float64{1. / 16}, Weighed: 1000, Chains: brief})
 	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict()
@@ -176,7 +177,7 @@ func TestPlateauWhereAllHasDecayed(t *testing.T) {
 	exact := func(th, t float64) float64 { return math.Exp(-th * t) }
 	p := plane(distuv.Uniform{Min: 0, Max: 1000}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 		[]float64{1}, []float64{1}, []float64{0.35}, bayes.Gaussian{Sigma: bayes.Known(0.1)})
-	p.Method = probode.AdamsMoulton{}
+	p.Method = adams.Moulton{}
 	mean, sd := integrated(p, 0, 1000, exact)
 	a := quick(t, p, assess.Settings{Steps: []float64{1. / 64}, Weighed: 1000, Chains: brief})
 	q, v := a.Params[0], a.Steps[0].Deterministic.Verdict()
@@ -206,7 +207,7 @@ func TestNothingWouldDo(t *testing.T) {
 			f[0] = math.NaN()
 		}
 	}, []float64{0}, []float64{1, 2}, []float64{1, 2}, bayes.Gaussian{Sigma: bayes.Known(1)})
-	p.Method, p.Experiments[0].Problem.Autonomous = probode.AdamsBashforth{}, false
+	p.Method, p.Experiments[0].Problem.Autonomous = adams.Bashforth{}, false
 	a := quick(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 200, Chains: brief})
 	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Undecided || !(a.Reference.Failed > 0.01) || a.Reference.Sufficient != "" {
 		t.Errorf("%v, %+v, answer %q", v, a.Reference, a.Answer())

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -145,7 +146,7 @@ func (a *assessment) tryOthers() error {
 	var others []probode.Setup
 	var seeds []uint64
 	equal := a.p.WithStepSize(1).Mesh
-	for n, s := range []probode.Setup{{Method: probode.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: probode.AdamsMoulton{Steps: 1}, Mesh: equal},
+	for n, s := range []probode.Setup{{Method: probode.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: adams.Moulton{Steps: 1}, Mesh: equal},
 		{Method: dp, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1}}}} {
 		if s.Method.String() != a.out.Method || (s.StepSize() == 0) != a.out.controlled() {
 			others, seeds = append(others, s), append(seeds, a.seed(3000, uint64(n)))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -33,7 +34,7 @@ func assessed() *assessment {
 			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
 		},
 	}
-	p := &bayes.Posterior{Setup: probode.Setup{Method: probode.AdamsBashforth{Steps: 2}, Mesh: probode.Uniform(0.25)}}
+	p := &bayes.Posterior{Setup: probode.Setup{Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.25)}}
 	s := &sampling{plan: &plan{p: p, ladder: out.Steps, assessed: []int{0, 1}}, work: &work{}, modes: &found{steps: make([]pairing, 2)}, quantities: quantities([]int{0, 1}, nil)}
 	a := &assessment{sampling: s, out: out, runs: make([]*draws, 2), noisy: []*estimated{{summed: out.Steps[0].Probabilistic}, nil}}
 	for i := range out.Steps {

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
@@ -36,7 +37,7 @@ func shifted(prior bayes.Distribution, y, sigma float64) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -105,7 +106,7 @@ func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsMoulton{Linearize: probode.Current}, Mesh: probode.Uniform(0.05), Alpha: 0.2},
+		Setup: probode.Setup{Method: adams.Moulton{Linearize: adams.Current}, Mesh: probode.Uniform(0.05), Alpha: 0.2},
 	}
 	for k := range p.Theta {
 		post.Params = append(post.Params, bayes.Param{

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -113,7 +114,7 @@ func TestRealData(t *testing.T) {
 // noisy has p solved by a probabilistic method, with α calibrated at the mode.
 func noisy(t *testing.T, p *bayes.Posterior) *bayes.Posterior {
 	t.Helper()
-	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 2}, probode.Uniform(0.1)
+	p.Method, p.Mesh = adams.Moulton{Steps: 2}, probode.Uniform(0.1)
 	found, err := modes.Find(context.Background(), p, modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)

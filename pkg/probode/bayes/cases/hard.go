@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -85,7 +86,7 @@ func PKMichaelisMenten(data *bayes.Data) *bayes.Posterior {
 				Data: data, Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsMoulton{Steps: 1}, Mesh: probode.Uniform(0.25)},
+		Setup: probode.Setup{Method: adams.Moulton{Steps: 1}, Mesh: probode.Uniform(0.25)},
 	}
 }
 

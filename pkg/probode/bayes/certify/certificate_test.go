@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -38,7 +39,7 @@ func linearModel(sigma bayes.Value) *bayes.Posterior {
 			Params:      []bayes.Param{{Name: "a", Prior: distuv.Normal{Mu: 0, Sigma: 1}}, {Name: "x0", Prior: distuv.Normal{Mu: 1, Sigma: 0.5}}},
 			Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: sigma}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.05)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.05)},
 	}
 	if sigma.Name != "" {
 		p.Params = append(p.Params, bayes.Param{Name: sigma.Name, Prior: bayes.Positive(0.2, 0.2)})

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -67,7 +68,7 @@ func TestPhantomsAreTheSolversOwn(t *testing.T) {
 // the numbers, does not take the others with it; if there is no other it is an error.
 func TestCertifyEachFails(t *testing.T) {
 	p := linearModel(bayes.Known(0.2))
-	bad := controlled(probode.AdamsBashforth{}, probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}})
+	bad := controlled(adams.Bashforth{}, probode.Tolerance{Relative: 1e-9, Absolute: []float64{1e-300}})
 	good := probode.Setup{Mesh: probode.Uniform(0.05)}
 	for _, modes := range [][][]float64{nil, {{0.5, 1}}} {
 		s := certify.Settings{Modes: modes}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
@@ -28,7 +29,7 @@ func counted(times, counts []float64, f func(dst []float64, t float64, x, theta 
 				Data:    d, Errors: []bayes.Likelihood{bayes.Poisson{}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25)},
 	}
 }
 
@@ -68,7 +69,7 @@ func TestCertifyImpossibleCounts(t *testing.T) {
 	})
 	p.Experiments[0].Problem.Events = []probode.Event{{Time: 2}}
 	early := *p
-	early.Method = probode.AdamsMoulton{}
+	early.Method = adams.Moulton{}
 	c, err := certify.Run(context.Background(), withStep(&early, 0.5), certify.Settings{Modes: [][]float64{{1.5}}})
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +94,7 @@ func TestCertifyOneObservation(t *testing.T) {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(h)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(h)},
 	}
 	for _, single := range []bool{false, true} {
 		if single {

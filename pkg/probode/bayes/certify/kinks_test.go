@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
@@ -81,7 +82,7 @@ func TestCertifyKinks(t *testing.T) {
 			Experiments: []bayes.Experiment{{Problem: problem.UnknownStart(), Data: d, Errors: []bayes.Likelihood{standardLaplace{}},
 				Observe: func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] }}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(h)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(h)},
 	}
 	mean := func(path func(t float64) float64) (mean, sd float64) {
 		var w, m, v float64

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
@@ -34,7 +34,7 @@ func TestCertificateWithAMisfit(t *testing.T) {
 		}
 		p := plane(distuv.Normal{Mu: 1, Sigma: 1}, func(f []float64, t float64, _, th []float64) {
 			f[0] = th[0] + (th[0]-1)*math.Cos(2*math.Pi*t)
-		}, []float64{0}, times, y, bayes.Gaussian{Sigma: bayes.Known(sigma)}, probode.AdamsBashforth{}, h)
+		}, []float64{0}, times, y, bayes.Gaussian{Sigma: bayes.Known(sigma)}, adams.Bashforth{}, h)
 		p.Experiments[0].Problem.Autonomous = false
 		// What is expected is θt, or θ(t + e) − e.
 		mode := func(coarse float64) (mean, precision float64) {

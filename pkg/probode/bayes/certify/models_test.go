@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 )
@@ -22,7 +23,7 @@ var (
 
 func decay(step float64) *bayes.Posterior {
 	return plane(distuv.Normal{Mu: 1, Sigma: 0.5}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
-		[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, probode.AdamsBashforth{}, step)
+		[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, adams.Bashforth{}, step)
 }
 
 // decayMoments returns mean and standard deviation of θ by the trapezoidal rule, which

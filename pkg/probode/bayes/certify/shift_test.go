@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
@@ -42,7 +43,7 @@ func contradicting(ratio float64) (p *bayes.Posterior, theta []float64, b2 float
 				Observe: func(dst []float64, _ float64, x, th []float64) { dst[0], dst[1] = th[0], th[0]+x[0] },
 				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma1")}, bayes.Gaussian{Sigma: bayes.Unknown("sigma2")}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(2. / n)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(2. / n)},
 	}
 	return p, []float64{0, s1 * math.Hypot(1, b1), math.Hypot(1, b2)}, b2
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/progress"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
@@ -28,7 +29,7 @@ func lines() *bayes.Posterior {
 				Data:   &bayes.Data{T: []float64{0.5, 1.2, 2}, Y: [][]float64{{0.4, math.NaN()}, {1.5, 0.9}, {2.2, 1.3}}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -171,7 +172,7 @@ func ridge() *bayes.Posterior {
 				Data:   &bayes.Data{T: []float64{1}, Y: [][]float64{{2, 0.7}}},
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(2e-4)}, bayes.Gaussian{Sigma: bayes.Known(0.4)}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/cases"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -26,7 +27,7 @@ func direct(prior bayes.Distribution, d int, y []float64, sigma float64, g func(
 		Model: bayes.Model{
 			Experiments: []bayes.Experiment{{Problem: p, Data: &bayes.Data{T: []float64{1}, Y: [][]float64{y}}, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(sigma)}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 	for k := range d {
 		p.Theta[k] = prior.Quantile(0.5)

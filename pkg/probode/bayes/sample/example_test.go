@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -30,7 +31,7 @@ func ExampleRun() {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsMoulton{}, Mesh: probode.Uniform(0.1), Alpha: 0.15},
+		Setup: probode.Setup{Method: adams.Moulton{}, Mesh: probode.Uniform(0.1), Alpha: 0.15},
 	}
 	for k := range fhn.Theta {
 		post.Params = append(post.Params, bayes.Param{Name: fhn.ParamName(k), Prior: distuv.Uniform{Min: 0, Max: 10}})
@@ -75,7 +76,7 @@ func growth() *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.LogNormal{Sigma: bayes.Unknown("sigma")}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5)},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5)},
 	}
 }
 
@@ -83,7 +84,7 @@ func growth() *bayes.Posterior {
 // stand for the posterior of an accurate one.
 func ExampleReweight() {
 	ctx, p := context.Background(), growth()
-	p.Method, p.Mesh = probode.AdamsMoulton{Steps: 1}, probode.Uniform(1)
+	p.Method, p.Mesh = adams.Moulton{Steps: 1}, probode.Uniform(1)
 	coarse, err := sample.Run(ctx, p, sample.Deterministic{}, mcmc.Settings{Seed: 1})
 	if err != nil {
 		panic(err)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
@@ -36,7 +37,7 @@ func toy(t *testing.T, like *[12]float64) *bayes.Density {
 				Errors:  []bayes.Likelihood{lookup{like}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
 	}
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {
@@ -499,7 +500,7 @@ func linear() *bayes.Posterior {
 					T: []float64{1}, Names: []string{"y"}, Y: [][]float64{{0.3}}}},
 			},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 3000},
+		Setup: probode.Setup{Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.1), Alpha: 3000},
 	}
 }
 
@@ -695,10 +696,10 @@ func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 // AM4 with one linearisation has order 2 and reads f at three points before the
 // present one: particles that lost these at resampling gave other estimates.
 func TestFilterKeepsThePast(t *testing.T) {
-	estimates := func(steps int, l probode.Linearization) []float64 {
+	estimates := func(steps int, l adams.Linearization) []float64 {
 		p := linear()
 		// All data are at grid points: interpolation would go by the order.
-		p.Method, p.Mesh = probode.AdamsMoulton{Steps: steps, Linearize: l}, probode.Uniform(0.01)
+		p.Method, p.Mesh = adams.Moulton{Steps: steps, Linearize: l}, probode.Uniform(0.01)
 		p.Alpha = 6 * math.Pow(p.StepSize(), -float64(2*steps+1)) // noise as large as the errors of the data
 		e, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
@@ -717,8 +718,8 @@ func TestFilterKeepsThePast(t *testing.T) {
 		return out
 	}
 	for _, steps := range []int{2, 3, 4} {
-		want := estimates(steps, probode.Newton)
-		for i, got := range estimates(steps, probode.Current) {
+		want := estimates(steps, adams.Newton)
+		for i, got := range estimates(steps, adams.Current) {
 			if math.Abs(got-want[i]) > 1e-6*(1+math.Abs(want[i])) { // Newton's tolerance is 1e-9 a step
 				t.Errorf("AM%d: log p̂ = %.6f, by Newton %.6f", steps, got, want[i])
 			}

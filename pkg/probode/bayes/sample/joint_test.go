@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
@@ -25,7 +26,7 @@ func drift(sigma bayes.Value) *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: sigma}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 20},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25), Alpha: 20},
 	}
 	if sigma.Name != "" {
 		p.Params = append(p.Params, bayes.Param{Name: sigma.Name, Prior: distuv.LogNormal{Mu: math.Log(0.3), Sigma: 0.5}})

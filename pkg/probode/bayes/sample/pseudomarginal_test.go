@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -96,7 +97,7 @@ func TestPathsThatFail(t *testing.T) {
 			Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 				Data: &bayes.Data{T: []float64{1, 2, 3}, Y: [][]float64{{0}, {0}, {0}}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
 	}
 	for _, s := range []sample.Sampler{
 		sample.PseudoMarginal{Particles: 6}, sample.PseudoMarginal{Particles: 6, Importance: true},

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
@@ -58,7 +59,7 @@ func decayPosterior(alpha float64, y []float64) *bayes.Posterior {
 			Experiments: []bayes.Experiment{{Problem: decay(), Data: d,
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(decaySigma)}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(decayStep), Alpha: alpha},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(decayStep), Alpha: alpha},
 	}
 }
 
@@ -247,7 +248,7 @@ func TestFailedSolvesAreCounted(t *testing.T) {
 			Experiments: []bayes.Experiment{{Problem: p, Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(1)}},
 				Data: &bayes.Data{T: []float64{1}, Y: [][]float64{{1}}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.5), Alpha: 0.1},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.5), Alpha: 0.1},
 	}
 	for _, s := range []sample.Sampler{sample.Deterministic{Proposal: walk}, sample.PCNWithinGibbs{Proposal: walk}, sample.RedrawOnAccept{Proposal: walk}} {
 		c, err := sample.Run(context.Background(), post, s, mcmc.Settings{Draws: 200, BurnIn: -1, Chains: 1,

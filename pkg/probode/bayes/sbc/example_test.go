@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
@@ -28,7 +29,7 @@ func growth() *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.1},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.1},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
@@ -41,7 +42,7 @@ func calibrationModel() *bayes.Posterior {
 			Experiments: []bayes.Experiment{{Problem: decay.UnknownStart(), Data: d,
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}}}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.5},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.5},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/bayes/sbc"
@@ -163,7 +164,7 @@ func calibration() *bayes.Posterior {
 				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sigma")}},
 			}},
 		},
-		Setup: probode.Setup{Method: probode.AdamsBashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.05},
+		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(0.25), Alpha: 0.05},
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/internal/normal"
 	"github.com/probode/probode/pkg/probode/problems"
 )
@@ -80,20 +81,20 @@ func comparisons(tb testing.TB) []comparison {
 	nerve := func(name, c string, m probode.Method) comparison {
 		return solve(tb, name, c, problems.FitzHughNagumo(), m, 1./128, 1024, 100)
 	}
-	am := func(s int, l probode.Linearization) probode.Method {
-		return probode.AdamsMoulton{Steps: s, Linearize: l}
+	am := func(s int, l adams.Linearization) probode.Method {
+		return adams.Moulton{Steps: s, Linearize: l}
 	}
 	var source normal.Source
 	x := make([]float64, 2048)
 	return []comparison{
-		nerve("AM0 current", "am0", am(0, probode.Current)),
-		nerve("AM2 current", "am2", am(2, probode.Current)),
-		nerve("AM0 newton to current", "am0", am(0, probode.Newton)),
-		nerve("AM2 newton to current", "am2", am(2, probode.Newton)),
-		nerve("AB2", "ab2", probode.AdamsBashforth{Steps: 2}),
+		nerve("AM0 current", "am0", am(0, adams.Current)),
+		nerve("AM2 current", "am2", am(2, adams.Current)),
+		nerve("AM0 newton to current", "am0", am(0, adams.Newton)),
+		nerve("AM2 newton to current", "am2", am(2, adams.Newton)),
+		nerve("AB2", "ab2", adams.Bashforth{Steps: 2}),
 		nerve("RK4", "rk4", probode.RungeKutta{}),
-		solve(tb, "dense d=40", "dense", problems.Lorenz96(40), am(0, probode.Current), 1./128, 64, 10),
-		solve(tb, "banded d=200", "banded", problems.Brusselator(100), am(0, probode.Current), 1./1024, 64, 10),
+		solve(tb, "dense d=40", "dense", problems.Lorenz96(40), am(0, adams.Current), 1./128, 64, 10),
+		solve(tb, "banded d=200", "banded", problems.Brusselator(100), am(0, adams.Current), 1./1024, 64, 10),
 		{"normal", "normal", 200, len(x), func() error { source.Fill(x); return nil }},
 	}
 }

@@ -1,6 +1,6 @@
 // Command unroll writes the loops over the steps of Adams–Moulton methods in one,
 // two and three dimensions, in which every number has a variable of its own. The
-// command go generate runs it in the folder of package probode.
+// command go generate runs it in the folder of package adams.
 package main
 
 import (
@@ -95,7 +95,7 @@ func inverse(d int) string {
 			over := 1 / det
 			a0, a1, a2, a3 = g3*over, jac[1]*over, jac[2]*over, g0*over`
 	}
-	return fmt.Sprintf("%s, ok = linalg.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
+	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
 // singular returns the condition under which there is no such inverse, or none to be

@@ -1,6 +1,10 @@
-package probode
+package adams
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
 
 //go:generate go run ./internal/unroll
 
@@ -8,23 +12,24 @@ import "math"
 // current state, in four. A step there takes a few nanoseconds of
 // arithmetic, and several times as much where each part of it passes vectors
 // to the next. Here everything stays in local variables between the calls of
-// FJ. The arithmetic is that of implicit.go, operation by operation, so that a
+// FJ. The arithmetic is that of moulton.go, operation by operation, so that a
 // path has the same bits whichever way it is solved.
 
 // Runs is true on uniform grids for problems of few dimensions with an FJ.
-func (a *adamsMoulton) Runs() bool {
+func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
-	return small && a.lin != Predictor && a.g.h > 0 && a.eval.Exact() && !a.jac.Banded
+	_, uniform := a.g.Uniform()
+	return small && a.lin != Predictor && uniform && a.eval.Exact() && !a.jac.Banded
 }
 
 // Run makes steps of one segment.
-func (a *adamsMoulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
+func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	i, d := from, a.d
 	for ; i < to && a.starting(i); i++ {
 		next := row(z, i+1, d)
-		err := a.Step(next, i, row(z, i, d), theta, part(xi, i, d), scale)
-		if err == nil && !sane(next) {
-			err = ErrDiverged
+		err := a.Step(next, i, row(z, i, d), theta, row(xi, i, d), scale)
+		if err == nil {
+			err = diverged(next)
 		}
 		if err != nil {
 			return i, err
@@ -72,8 +77,8 @@ type fused struct {
 
 // currentFew is current2 in up to four dimensions, with the factors of the
 // linear algebra in memory.
-func (a *adamsMoulton) currentFew(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
-	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.t, a.jac
+func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
+	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)
 	u, e := a.u[:d], a.v[:d]
 	for i := from; i < to; i++ {
@@ -108,17 +113,17 @@ func (a *adamsMoulton) currentFew(r *fused, z []float64, from, to int, theta, xi
 			m.AddMul(u, 1, e)
 		}
 		if !a.lu.Factorize(a.inv, m) {
-			return i, ErrSingular
+			return i, probode.ErrSingular
 		}
 		a.lu.Solve(u)
 		fine := true
 		for k, v := range u[:len(next)] {
 			v += x[k]
 			next[k] = v
-			fine = fine && math.Abs(v) < tooLarge
+			fine = fine && math.Abs(v) < probode.TooLarge
 		}
 		if !fine {
-			return i, ErrDiverged
+			return i, probode.ErrDiverged
 		}
 	}
 	return to, nil
@@ -126,7 +131,7 @@ func (a *adamsMoulton) currentFew(r *fused, z []float64, from, to int, theta, xi
 
 // before returns component k of F_{i−j}, or zero if the method does not look
 // back so far.
-func (a *adamsMoulton) before(i, j, k int) float64 {
+func (a *moulton) before(i, j, k int) float64 {
 	if j >= len(a.betaPast) {
 		return 0
 	}
@@ -134,23 +139,22 @@ func (a *adamsMoulton) before(i, j, k int) float64 {
 }
 
 // alone makes step i by itself: where an inverse is not to be trusted.
-func (a *adamsMoulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
+func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
-	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
+	if err := a.Step(next, i, row(z, i, a.d), theta, row(xi, i, a.d), r.scale[:a.d]); err != nil {
 		return err
 	}
-	if !sane(next) {
-		return ErrDiverged
-	}
-	return nil
+	return diverged(next)
 }
 
-// part returns row i of xi, nil if xi is.
-func part(xi []float64, i, d int) []float64 {
-	if xi == nil {
-		return nil
+// diverged returns ErrDiverged if a component of x is too large for a state.
+func diverged(x []float64) error {
+	for _, v := range x {
+		if !(math.Abs(v) < probode.TooLarge) {
+			return probode.ErrDiverged
+		}
 	}
-	return row(xi, i, d)
+	return nil
 }
 
 // larger returns the larger magnitude of two numbers, NaN if either is.

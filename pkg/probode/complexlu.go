@@ -1,4 +1,4 @@
-package linalg
+package probode
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 )
 
 // A ComplexLU holds the factors of P(cI − J) = LU for a complex c and a real
-// J: the linear systems of the conjugate pair of eigenvalues of Radau IIA
-// [Hairer & Wanner 1996, §IV.8].
+// J, as a conjugate pair of eigenvalues of an implicit Runge–Kutta method needs
+// them [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
 	d, low, up int // for a banded J, up counts what row exchanges may fill too
 	banded     bool
@@ -34,7 +34,7 @@ func NewComplexLU(j *Matrix) *ComplexLU {
 // matrix has an inverse: false if a pivot is zero or anything is not finite.
 func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
-		panic(fmt.Sprintf("linalg: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
+		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
 	// Both kinds of storage have element (i, j) at i*step + j + at. Exchanges
 	// leave the multipliers of earlier columns where they are, as a band must.

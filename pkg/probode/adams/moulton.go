@@ -1,12 +1,13 @@
-package probode
+package adams
 
 import (
 	"fmt"
+	"math"
 
-	"github.com/probode/probode/pkg/probode/internal/linalg"
+	"github.com/probode/probode/pkg/probode"
 )
 
-// AdamsMoulton is the implicit s-step Adams method, of order s+1, made
+// Moulton is the implicit s-step Adams method, of order s+1, made
 // probabilistic in derivative space. With the discrepancy
 //
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z)
@@ -19,7 +20,7 @@ import (
 //
 // with the mean μ that Linearize says. The zero value is the backward Euler
 // method with its equation solved by Newton's method.
-type AdamsMoulton struct {
+type Moulton struct {
 	// Steps is s, 0 to 4. Zero is backward Euler, 1 the trapezoidal rule.
 	Steps int
 
@@ -32,7 +33,7 @@ type AdamsMoulton struct {
 
 // Nominal returns the order of the implicit equation, which the method loses where
 // it is linearised once at the present state, and what to do about that.
-func (m AdamsMoulton) Nominal() (order int, remedy string) {
+func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
 }
@@ -86,39 +87,39 @@ type NewtonSettings struct {
 	Max int
 }
 
-func (m AdamsMoulton) steps() int {
-	if m.Steps < 0 || m.Steps > 4 {
-		panic(fmt.Sprintf("probode: AdamsMoulton with %d steps: want 0 to 4", m.Steps))
-	}
-	return m.Steps
+func (m Moulton) String() string {
+	return fmt.Sprintf("AM%d (%v)", m.Steps, m.Linearize)
 }
 
-func (m AdamsMoulton) String() string {
-	return fmt.Sprintf("AM%d (%v)", m.steps(), m.Linearize)
-}
-
-func (m AdamsMoulton) Order() int {
+func (m Moulton) Order() int {
 	if m.Linearize == Current {
-		return min(m.steps()+1, 2)
+		return min(m.Steps+1, 2)
 	}
-	return m.steps() + 1
+	return m.Steps + 1
 }
 
-func (m AdamsMoulton) Noise(d int) Noise {
-	return Noise{Normals: d, Exponent: float64(m.steps()) + 0.5, Quiet: max(0, m.steps()-1)}
+func (m Moulton) Noise(d int) probode.Noise {
+	return probode.Noise{Normals: d, Exponent: float64(m.Steps) + 0.5, Quiet: max(0, m.Steps-1)}
 }
 
-func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {
+func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if m.Linearize < Newton || m.Linearize > Predictor {
 		return nil, fmt.Errorf("the linearisation (Linearize) is %d: want Newton, Current or Predictor", int(m.Linearize))
 	}
-	if err := p.checkDense(); err != nil {
+	if m.Steps < 0 || m.Steps > 4 {
+		return nil, fmt.Errorf("the number of steps is %d: want 0 to 4", m.Steps)
+	}
+	if err := p.CheckDense(2); err != nil {
 		return nil, err
 	}
-	a := &adamsMoulton{past: newPast(p, g, m.steps()), lin: m.Linearize, newton: m.Newton, steps: m.steps(),
-		beta: newAdamsTable(g, m.steps(), true), explicit: newAdamsTable(g, max(1, m.steps()), false),
-		eval: NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
-	a.lu = NewLU(a.jac)
+	past, err := newPast(p, g, m.Steps)
+	if err != nil {
+		return nil, err
+	}
+	a := &moulton{past: past, lin: m.Linearize, newton: m.Newton, steps: m.Steps,
+		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
+		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
+	a.lu = probode.NewLU(a.jac)
 	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
 		*v = make([]float64, a.d)
 	}
@@ -128,7 +129,7 @@ func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {
 	if a.newton.Max == 0 {
 		a.newton.Max = 25
 	}
-	return a, a.enough(m)
+	return a, nil
 }
 
 // The implicit step. All three linearisations are Newton's method for
@@ -142,14 +143,14 @@ func (m AdamsMoulton) Stepper(p *Problem, g *Grid) (Stepper, error) {
 // √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation, so that mean and noise
 // of the first two come out of one solve, and no Cholesky factor of H is ever
 // needed [T18, §2.4].
-type adamsMoulton struct {
+type moulton struct {
 	past
 	lin      Linearization
 	newton   NewtonSettings
 	steps    int
-	beta     *adamsTable // β₋₁, β₀, …, β_{s−1}
-	explicit *adamsTable // Adams–Bashforth coefficients of the predictor
-	higher   *adamsTable // of the error estimate
+	beta     *table // β₋₁, β₀, …, β_{s−1}
+	explicit *table // Adams–Bashforth coefficients of the predictor
+	higher   *table // of the error estimate
 
 	// Of the present step.
 	t1       float64
@@ -157,17 +158,17 @@ type adamsMoulton struct {
 	invNext  float64   // β₋₁⁻¹
 	betaPast []float64 // β₀, …, β_{s−1}
 
-	eval         *Linearizer
+	eval         *probode.Linearizer
 	fc           []float64 // f(t_{i+1}, c)
-	jac          *Matrix
-	lu           *LU
+	jac          *probode.Matrix
+	lu           *probode.LU
 	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not move with z
 	c, u, v      []float64 // centre and updates
 	noise        []float64
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
 }
 
-func (a *adamsMoulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
+func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
 	a.last = i
 	if a.starting(i) {
 		if err := a.startStep(dst, i, x, theta); err != nil || a.quiet() || xi == nil {
@@ -183,17 +184,17 @@ func (a *adamsMoulton) Step(dst []float64, i int, x, theta, xi, scale []float64)
 }
 
 // set finds the coefficients of step i.
-func (a *adamsMoulton) set(i int) {
+func (a *moulton) set(i int) {
 	beta := a.beta.at(i)
-	a.t1, a.inv, a.invNext, a.betaPast = a.g.t[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
+	a.t1, a.inv, a.invNext, a.betaPast = a.g.Times()[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
 }
 
 // startNoise adds the noise of a starting step behind an event, with J at its
 // beginning and β₋₁ of equal steps.
-func (a *adamsMoulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
-	a.eval.FJ(a.fc, a.jac, a.g.t[i+1], x, theta)
+func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
+	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
-		return ErrSingular
+		return probode.ErrSingular
 	}
 	a.setNoise(xi, scale)
 	for k, v := range a.noise {
@@ -203,14 +204,14 @@ func (a *adamsMoulton) startNoise(i int, dst, x, theta, xi, scale []float64) err
 }
 
 // setNoise sets noise to Γ⁻¹ J times the scaled normals.
-func (a *adamsMoulton) setNoise(xi, scale []float64) {
+func (a *moulton) setNoise(xi, scale []float64) {
 	clear(a.noise)
 	a.addNoise(a.noise, xi, scale)
 	a.lu.Solve(a.noise)
 }
 
 // addNoise adds J times the scaled normals to dst.
-func (a *adamsMoulton) addNoise(dst, xi, scale []float64) {
+func (a *moulton) addNoise(dst, xi, scale []float64) {
 	for k, v := range xi {
 		a.v[k] = scale[k] * v
 	}
@@ -218,7 +219,7 @@ func (a *adamsMoulton) addNoise(dst, xi, scale []float64) {
 }
 
 // advance makes the step that was prepared.
-func (a *adamsMoulton) advance(i int, next, theta, xi, scale []float64) error {
+func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
 	}
@@ -245,11 +246,11 @@ func (a *adamsMoulton) advance(i int, next, theta, xi, scale []float64) error {
 
 // prepare finds the centre c, f and J there, the factors of Γ and, unless it
 // drops out, the part of r that is known.
-func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
+func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
 	if a.lin == Predictor {
-		a.p.F(fi, a.g.t[i], zi, theta)
+		a.p.F(fi, a.g.Times()[i], zi, theta)
 		a.add(a.c, a.g.H(i), a.explicit.at(i), i)
 		a.eval.FJ(a.fc, a.jac, a.t1, a.c, theta)
 	} else {
@@ -258,7 +259,7 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 			if a.currentIsOld {
 				copy(fi, a.fc)
 			} else {
-				a.p.F(fi, a.g.t[i], zi, theta)
+				a.p.F(fi, a.g.Times()[i], zi, theta)
 			}
 		}
 	}
@@ -266,13 +267,13 @@ func (a *adamsMoulton) prepare(i int, zi, theta []float64) error {
 		a.remember(i, zi)
 	}
 	if !a.lu.Factorize(a.inv, a.jac) {
-		return ErrSingular
+		return probode.ErrSingular
 	}
 	return nil
 }
 
 // remember sets the part of r that does not move with z.
-func (a *adamsMoulton) remember(i int, zi []float64) {
+func (a *moulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
 	}
@@ -280,7 +281,7 @@ func (a *adamsMoulton) remember(i int, zi []float64) {
 }
 
 // residual sets dst to r(z) for fz = f(t_{i+1}, z). [T18, equation 9]
-func (a *adamsMoulton) residual(dst, z, fz []float64) {
+func (a *moulton) residual(dst, z, fz []float64) {
 	for k := range dst {
 		dst[k] = a.inv*z[k] - a.known[k] - fz[k]
 	}
@@ -293,7 +294,7 @@ func (a *adamsMoulton) residual(dst, z, fz []float64) {
 // that the iteration does not wander off to a far root. Where it is not needed
 // the test costs one solve, and often spares a factorisation, since the
 // measured update is good enough to be the last one.
-func (a *adamsMoulton) solveNewton(next, theta, xi, scale []float64) error {
+func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)
 	}
@@ -309,18 +310,18 @@ func (a *adamsMoulton) solveNewton(next, theta, xi, scale []float64) error {
 }
 
 // iterate sets next to the solution of r(z) = 0.
-func (a *adamsMoulton) iterate(next, theta []float64) error {
+func (a *moulton) iterate(next, theta []float64) error {
 	z := a.c // the iterate; next is the trial
-	start := linalg.MaxAbs(z)
+	start := largest(z)
 	a.residual(a.u, z, a.fc)
 	a.lu.Solve(a.u)
 	lambda := 1.
 	for n := 0; ; n++ {
-		size := linalg.MaxAbs(a.u)
+		size := largest(a.u)
 		if size-size != 0 || n == a.newton.Max {
-			return ErrNewton
+			return probode.ErrNewton
 		}
-		small := a.newton.Tolerance * max(start, linalg.MaxAbs(z))
+		small := a.newton.Tolerance * max(start, largest(z))
 		if size <= small {
 			subtract(next, z, 1, a.u)
 			return nil
@@ -332,11 +333,11 @@ func (a *adamsMoulton) iterate(next, theta []float64) error {
 			a.eval.FJ(a.fc, a.jac, a.t1, next, theta)
 			a.residual(a.v, next, a.fc)
 			a.lu.Solve(a.v)
-			if left = linalg.MaxAbs(a.v); left <= (1-lambda/4)*size {
+			if left = largest(a.v); left <= (1-lambda/4)*size {
 				break
 			}
 			if lambda < 1e-4 {
-				return ErrNewton
+				return probode.ErrNewton
 			}
 		}
 		// The error left after such a last update is the share left/size of it,
@@ -347,7 +348,7 @@ func (a *adamsMoulton) iterate(next, theta []float64) error {
 		}
 		copy(z, next)
 		if !a.lu.Factorize(a.inv, a.jac) {
-			return ErrSingular
+			return probode.ErrSingular
 		}
 		a.residual(a.u, z, a.fc)
 		a.lu.Solve(a.u)
@@ -357,31 +358,30 @@ func (a *adamsMoulton) iterate(next, theta []float64) error {
 // LocalError is the difference to the implicit method of one order more. Where
 // there is too little past for it the step is compared with two of half the
 // length.
-func (a *adamsMoulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
+func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
-			return a.doubled(AdamsMoulton{Steps: a.steps, Linearize: a.lin, Newton: a.newton}, dst, i, x, next, theta)
+			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin, Newton: a.newton}, dst, i, x, next, theta)
 		}
-		return a.doubled(RungeKutta{}, dst, i, x, next, theta)
+		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
 	}
 	if a.steps == 0 {
-		a.p.F(a.row(i), a.g.t[i], x, theta) // backward Euler has no need of it
+		a.p.F(a.row(i), a.g.Times()[i], x, theta) // backward Euler has no need of it
 	}
 	if a.higher == nil {
-		a.higher = newAdamsTable(a.g, a.steps+1, true)
+		a.higher = newTable(a.g, a.steps+1, true)
 	}
 	return a.versus(a.higher, dst, i, x, next, theta)
 }
 
-func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) error {
+func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
 	if a.starting(i) {
-		return ErrStarting
+		return probode.ErrStarting
 	}
 	a.last = i
 	a.set(i)
-	now := a.g.seg[a.g.segment(i+1)].now
-	s.T, s.Inv, s.Solved = min(max(a.t1, now.from), now.to), a.inv, a.lin == Newton
-	a.p.F(a.row(i), a.g.t[i], x, theta)
+	s.T, s.Inv, s.Solved = a.g.End(i), a.inv, a.lin == Newton
+	a.p.F(a.row(i), a.g.Times()[i], x, theta)
 	s.Forecast = append(s.Forecast[:0], x...)
 	a.add(s.Forecast, a.g.H(i), a.explicit.at(i), i)
 	if err := a.prepare(i, x, theta); err != nil {
@@ -398,13 +398,16 @@ func (a *adamsMoulton) Implicit(s *ImplicitStep, i int, x, theta []float64) erro
 	s.FCenter = append(s.FCenter[:0], a.fc...)
 	s.Known = append(s.Known[:0], a.known...)
 	s.Mean = append(s.Mean[:0], x...)
-	if err := a.advance(i, s.Mean, theta, nil, nil); err != nil {
-		return err
+	return a.advance(i, s.Mean, theta, nil, nil)
+}
+
+// largest returns the largest magnitude of the elements of x, NaN if one is.
+func largest(x []float64) float64 {
+	var m float64
+	for _, v := range x {
+		m = max(m, math.Abs(v))
 	}
-	if !linalg.Finite(s.Mean) {
-		return ErrDiverged
-	}
-	return nil
+	return m
 }
 
 // subtract sets dst to z − c·u.
@@ -416,7 +419,7 @@ func subtract(dst, z []float64, c float64, u []float64) {
 
 // Differentiate differentiates the equation of the step: with Γ = inv·I − J the
 // derivative of whatever solves Γ·u = w is Γ⁻¹ (dw + dJ·u − dinv·u).
-func (a *adamsMoulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *Tangents) error {
+func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)
 	a.set(i)
 	if a.starting(i) {
@@ -439,7 +442,7 @@ func (a *adamsMoulton) Differentiate(dnext []float64, i int, x, next, theta, xi,
 	}
 	s.diff.At(a.t1, a.c, theta, nil)
 	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
-		return ErrSingular
+		return probode.ErrSingular
 	}
 	for k := range a.d {
 		a.v[k], a.u[k] = 0, next[k]-a.c[k]
@@ -475,12 +478,12 @@ func (a *adamsMoulton) Differentiate(dnext []float64, i int, x, next, theta, xi,
 
 // differentiateNoise adds the derivative of Γ⁻¹Jv, v the scaled normals and Γ
 // and J taken at x, to dnext.
-func (a *adamsMoulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *Tangents) error {
+func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	s.diff.At(a.t1, a.c, theta, nil)
 	jac := s.diff.Jacobian()
 	if !a.lu.Factorize(a.inv, jac) {
-		return ErrSingular
+		return probode.ErrSingular
 	}
 	clear(a.noise)
 	for k := range a.v {
@@ -504,7 +507,7 @@ func (a *adamsMoulton) differentiateNoise(dnext []float64, i int, theta, xi, sca
 }
 
 // differentiateNewton differentiates r(z) = 0 at its solution, and the noise.
-func (a *adamsMoulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *Tangents) error {
+func (a *moulton) differentiateNewton(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	clear(dnext[:tg.M*a.d])
 	copy(a.fc, next) // the solution is next without noise
@@ -516,7 +519,7 @@ func (a *adamsMoulton) differentiateNewton(dnext []float64, i int, x, next, thet
 	}
 	s.diff.At(a.t1, a.fc, theta, nil)
 	if !a.lu.Factorize(a.inv, s.diff.Jacobian()) {
-		return ErrSingular
+		return probode.ErrSingular
 	}
 	clear(s.u)
 	for m := range tg.M {

@@ -1,26 +1,28 @@
-package probode
+package adams
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode"
 )
 
 // runProblems are of one to four dimensions, with and without a t in f, and
 // with a Jacobian that makes rows change places in the linear algebra.
-func runProblems() []*Problem {
-	logistic := &Problem{Name: "logistic", X0: []float64{0.1}, Span: [2]float64{0, 8}, Theta: []float64{1.5, 3}, Autonomous: true,
+func runProblems() []*probode.Problem {
+	logistic := &probode.Problem{Name: "logistic", X0: []float64{0.1}, Span: [2]float64{0, 8}, Theta: []float64{1.5, 3}, Autonomous: true,
 		F: func(dst []float64, _ float64, x, theta []float64) { dst[0] = theta[0] * x[0] * (1 - x[0]/theta[1]) },
 		FJ: func(f, jac []float64, _ float64, x, theta []float64) {
 			f[0], jac[0] = theta[0]*x[0]*(1-x[0]/theta[1]), theta[0]*(1-2*x[0]/theta[1])
 		}}
-	forced := &Problem{Name: "forced", X0: []float64{0.1}, Span: [2]float64{0, 8},
+	forced := &probode.Problem{Name: "forced", X0: []float64{0.1}, Span: [2]float64{0, 8},
 		F: func(dst []float64, t float64, x, _ []float64) { dst[0] = math.Sin(t) - x[0]*x[0]*x[0] },
 		FJ: func(f, jac []float64, t float64, x, _ []float64) {
 			f[0], jac[0] = math.Sin(t)-x[0]*x[0]*x[0], -3*x[0]*x[0]
 		}}
-	nerve := &Problem{Name: "FitzHugh–Nagumo", X0: []float64{-1, 1}, Span: [2]float64{0, 8}, Theta: []float64{.2, .2, 3}, Autonomous: true,
+	nerve := &probode.Problem{Name: "FitzHugh–Nagumo", X0: []float64{-1, 1}, Span: [2]float64{0, 8}, Theta: []float64{.2, .2, 3}, Autonomous: true,
 		F: func(dst []float64, _ float64, x, theta []float64) {
 			dst[0] = theta[2] * (x[0] - x[0]*x[0]*x[0]/3 + x[1])
 			dst[1] = -(x[0] - theta[0] + theta[1]*x[1]) / theta[2]
@@ -31,7 +33,7 @@ func runProblems() []*Problem {
 			f[1] = -(x[0] - theta[0] + theta[1]*x[1]) * over
 			jac[0], jac[1], jac[2], jac[3] = theta[2]*(1-v2), theta[2], -over, -theta[1]*over
 		}}
-	duffing := &Problem{Name: "Duffing", X0: []float64{1, 0}, Span: [2]float64{0, 8},
+	duffing := &probode.Problem{Name: "Duffing", X0: []float64{1, 0}, Span: [2]float64{0, 8},
 		F: func(dst []float64, t float64, x, _ []float64) {
 			dst[0], dst[1] = x[1], x[0]-x[0]*x[0]*x[0]-0.2*x[1]+0.3*math.Cos(t)
 		},
@@ -39,7 +41,7 @@ func runProblems() []*Problem {
 			f[0], f[1] = x[1], x[0]-x[0]*x[0]*x[0]-0.2*x[1]+0.3*math.Cos(t)
 			jac[1], jac[2], jac[3] = 1, 1-3*x[0]*x[0], -0.2
 		}}
-	lorenz := &Problem{Name: "Lorenz 63", X0: []float64{1, 1, 20}, Span: [2]float64{0, 2}, Autonomous: true,
+	lorenz := &probode.Problem{Name: "Lorenz 63", X0: []float64{1, 1, 20}, Span: [2]float64{0, 2}, Autonomous: true,
 		F: func(dst []float64, _ float64, x, _ []float64) {
 			dst[0], dst[1], dst[2] = 10*(x[1]-x[0]), x[0]*(28-x[2])-x[1], x[0]*x[1]-8./3*x[2]
 		},
@@ -49,7 +51,7 @@ func runProblems() []*Problem {
 			jac[3], jac[4], jac[5] = 28-x[2], -1, -x[0]
 			jac[6], jac[7], jac[8] = x[1], x[0], -8./3
 		}}
-	pair := &Problem{Name: "two pendulums", X0: []float64{1, 0, -0.5, 0.3}, Span: [2]float64{0, 8},
+	pair := &probode.Problem{Name: "two pendulums", X0: []float64{1, 0, -0.5, 0.3}, Span: [2]float64{0, 8},
 		F: func(dst []float64, t float64, x, _ []float64) {
 			dst[0], dst[1] = x[1], -math.Sin(x[0])-0.5*(x[0]-x[2])
 			dst[2], dst[3] = x[3], -math.Sin(x[2])+0.5*(x[0]-x[2])+0.1*math.Cos(t)
@@ -62,7 +64,7 @@ func runProblems() []*Problem {
 		}}
 	// A nearly conserved sum and rates of many sizes: inverses by cofactors
 	// are not to be trusted here.
-	robertson := &Problem{Name: "Robertson", X0: []float64{1, 0, 0}, Span: [2]float64{0, 40}, Autonomous: true,
+	robertson := &probode.Problem{Name: "Robertson", X0: []float64{1, 0, 0}, Span: [2]float64{0, 40}, Autonomous: true,
 		F: func(dst []float64, _ float64, x, _ []float64) {
 			a, b, c := .04*x[0], 1e4*x[1]*x[2], 3e7*x[1]*x[1]
 			dst[0], dst[1], dst[2] = b-a, a-b-c, c
@@ -76,19 +78,19 @@ func runProblems() []*Problem {
 		}}
 	timed := *lorenz // f at both ends of a step, as if it had a t
 	timed.Name, timed.Autonomous = "Lorenz 63 in time", false
-	return []*Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair}
+	return []*probode.Problem{logistic, forced, nerve, duffing, lorenz, &timed, robertson, pair}
 }
 
 // runMethods are those whose steppers are Runners.
-func runMethods() (all []Method) {
+func runMethods() (all []probode.Method) {
 	for s := range 5 {
-		all = append(all, AdamsBashforth{Steps: s + 1}, AdamsMoulton{Steps: s, Linearize: Current}, AdamsMoulton{Steps: s})
+		all = append(all, Bashforth{Steps: s + 1}, Moulton{Steps: s, Linearize: Current}, Moulton{Steps: s})
 	}
-	return append(all, RungeKutta{}, RungeKutta{Tableau: DormandPrince})
+	return append(all, probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince})
 }
 
 // stepwise solves path z by single steps.
-func stepwise(s Stepper, z, theta, xi, scale []float64, steps, d int) (int, error) {
+func stepwise(s probode.Stepper, z, theta, xi, scale []float64, steps, d int) (int, error) {
 	if err := s.Start(0, row(z, 0, d), theta); err != nil {
 		return 0, err
 	}
@@ -98,8 +100,8 @@ func stepwise(s Stepper, z, theta, xi, scale []float64, steps, d int) (int, erro
 			normals = row(xi, i, d)
 		}
 		err := s.Step(row(z, i+1, d), i, row(z, i, d), theta, normals, scale)
-		if err == nil && !sane(row(z, i+1, d)) {
-			err = ErrDiverged
+		if err == nil {
+			err = diverged(row(z, i+1, d))
 		}
 		if err != nil {
 			return i, err
@@ -122,9 +124,9 @@ func TestRunIsManySteps(t *testing.T) {
 	}
 }
 
-func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
+func compareRun(t *testing.T, p *probode.Problem, m probode.Method, h float64, noise bool) {
 	name := fmt.Sprintf("%s, %v, h = %g, noise %v", p.Name, m, h, noise)
-	g, err := UniformGrid(p, p.Theta, h)
+	g, err := probode.UniformGrid(p, p.Theta, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +135,9 @@ func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
 		t.Fatal(err)
 	}
 	again, _ := m.Stepper(p, g)
-	many := again.(Runner)
+	many := again.(probode.Runner)
 	if !many.Runs() {
-		if a, ok := m.(AdamsMoulton); !ok || p.Dim() <= 3 || a.Linearize == Current {
+		if a, ok := m.(Moulton); !ok || p.Dim() <= 3 || a.Linearize == Current {
 			t.Errorf("%s: no run", name)
 		}
 		return
@@ -151,7 +153,7 @@ func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
 	var xi []float64
 	if noise {
 		xi = make([]float64, n*d)
-		DrawNoise(xi, 1, 2)
+		probode.DrawNoise(xi, 1, 2)
 	}
 	last, errOne := stepwise(one, want, p.Theta, xi, scale, n, d)
 	var errMany error
@@ -173,11 +175,11 @@ func compareRun(t *testing.T, p *Problem, m Method, h float64, noise bool) {
 	if errOne != nil {
 		return
 	}
-	a, ok := one.(Rememberer)
+	a, ok := one.(probode.Rememberer)
 	if !ok {
 		return
 	}
-	b := many.(Rememberer)
+	b := many.(probode.Rememberer)
 	x, y := make([]float64, a.Memory()), make([]float64, a.Memory())
 	a.Save(x)
 	b.Save(y)
@@ -218,18 +220,18 @@ func TestRunFails(t *testing.T) {
 						bad(f, jac, h)
 					}
 				}
-				g, err := UniformGrid(&q, q.Theta, h)
+				g, err := probode.UniformGrid(&q, q.Theta, h)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := AdamsMoulton{Linearize: lin}
+				m := Moulton{Linearize: lin}
 				one, _ := m.Stepper(&q, g)
 				again, _ := m.Stepper(&q, g)
 				n := g.Steps()
 				z := make([]float64, (n+1)*d)
 				copy(z, p.X0)
 				last, want := stepwise(one, z, p.Theta, nil, nil, n, d)
-				at, got := again.(Runner).Run(z, 0, n, p.Theta, nil, nil)
+				at, got := again.(probode.Runner).Run(z, 0, n, p.Theta, nil, nil)
 				if at != last || got != want {
 					t.Errorf("%s, %v, %s: step %d, %v; want %d, %v", p.Name, m, name, at, got, last, want)
 				}
@@ -245,18 +247,18 @@ func TestRunFails(t *testing.T) {
 func BenchmarkRun(b *testing.B) {
 	for _, p := range runProblems() {
 		h := (p.Span[1] - p.Span[0]) / 1024
-		g, err := UniformGrid(p, p.Theta, h)
+		g, err := probode.UniformGrid(p, p.Theta, h)
 		if err != nil {
 			b.Fatal(err)
 		}
 		n, d := g.Steps(), p.Dim()
 		z, xi, scale := make([]float64, (n+1)*d), make([]float64, n*d), make([]float64, d)
 		copy(z, p.X0)
-		DrawNoise(xi, 1, 2)
+		probode.DrawNoise(xi, 1, 2)
 		for k := range scale {
 			scale[k] = 1e-4
 		}
-		for _, m := range []Method{AdamsMoulton{Linearize: Current}, AdamsMoulton{Steps: 2, Linearize: Current}, AdamsMoulton{}, AdamsMoulton{Steps: 2}, AdamsBashforth{Steps: 2}, RungeKutta{}} {
+		for _, m := range []probode.Method{Moulton{Linearize: Current}, Moulton{Steps: 2, Linearize: Current}, Moulton{}, Moulton{Steps: 2}, Bashforth{Steps: 2}, probode.RungeKutta{}} {
 			s, err := m.Stepper(p, g)
 			if err != nil {
 				b.Fatal(err)
@@ -264,11 +266,11 @@ func BenchmarkRun(b *testing.B) {
 			perStep := func(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/step")
 			}
-			if s.(Runner).Runs() {
+			if s.(probode.Runner).Runs() {
 				b.Run(fmt.Sprintf("%s/%v/run", p.Name, m), func(b *testing.B) {
 					for b.Loop() {
 						s.Start(0, p.X0, p.Theta)
-						if at, err := s.(Runner).Run(z, 0, n, p.Theta, xi, scale); err != nil {
+						if at, err := s.(probode.Runner).Run(z, 0, n, p.Theta, xi, scale); err != nil {
 							b.Fatal(at, err)
 						}
 					}

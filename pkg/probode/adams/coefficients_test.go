@@ -1,4 +1,4 @@
-package probode
+package adams
 
 import (
 	"math"
@@ -13,7 +13,7 @@ func TestAdamsCoefficients(t *testing.T) {
 		3: {23. / 12, -16. / 12, 5. / 12},
 		4: {55. / 24, -59. / 24, 37. / 24, -9. / 24},
 	} {
-		for j, b := range AdamsBashforthCoefficients(s) {
+		for j, b := range BashforthCoefficients(s) {
 			if b != want[j] {
 				t.Errorf("AB%d: β[%d] = %v, want %v", s, j, b, want[j])
 			}
@@ -25,7 +25,7 @@ func TestAdamsCoefficients(t *testing.T) {
 		2: {5. / 12, 8. / 12, -1. / 12},
 		3: {9. / 24, 19. / 24, -5. / 24, 1. / 24},
 	} {
-		next, past := AdamsMoultonCoefficients(s)
+		next, past := MoultonCoefficients(s)
 		if next != want[0] {
 			t.Errorf("AM%d: β₋₁ = %v, want %v", s, next, want[0])
 		}
@@ -44,10 +44,10 @@ func TestAdamsExactness(t *testing.T) {
 		for degree := range n {
 			want := 1 / float64(degree+1)
 			var explicit float64
-			for j, b := range AdamsBashforthCoefficients(n) {
+			for j, b := range BashforthCoefficients(n) {
 				explicit += b * math.Pow(float64(-j), float64(degree))
 			}
-			next, past := AdamsMoultonCoefficients(n - 1)
+			next, past := MoultonCoefficients(n - 1)
 			implicit := next
 			for j, b := range past {
 				implicit += b * math.Pow(float64(-j), float64(degree))

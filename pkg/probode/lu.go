@@ -1,12 +1,12 @@
-package linalg
+package probode
 
 import (
 	"fmt"
 	"math"
 )
 
-// An LU holds the factors of P(cI − J) = LU for solves with several right-hand
-// sides. It belongs to the shape of the matrix that it was made for.
+// An LU holds the factors of P(cI − J) = LU, for solves with several right-hand
+// sides. It serves matrices of the shape that it was made for.
 type LU struct {
 	d, low, up int // for a banded J, up counts what row exchanges may fill too
 	banded     bool
@@ -20,7 +20,7 @@ type LU struct {
 	below, right []int // the elements of a column and of a row
 }
 
-// NewLU returns room for the factors of matrices of the shape of j.
+// NewLU returns room for the factors of cI − J, for matrices of the shape of j.
 func NewLU(j *Matrix) *LU {
 	d := j.D
 	f := &LU{d: d, low: j.Lower, up: j.Upper, banded: j.Banded, stride: d, piv: make([]int, d)}
@@ -42,7 +42,7 @@ func NewLU(j *Matrix) *LU {
 // has an inverse: false if a pivot is zero or anything is not finite.
 func (f *LU) Factorize(c float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
-		panic(fmt.Sprintf("linalg: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewLU", j.D, j.Lower, f.d, f.low))
+		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewLU", j.D, j.Lower, f.d, f.low))
 	}
 	if f.banded {
 		if f.narrow() {

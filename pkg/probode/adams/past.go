@@ -1,35 +1,38 @@
-package probode
+package adams
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/probode/probode/pkg/probode"
+)
 
 // A past is what multistep methods share: the values F_i, F_{i−1}, … of the
 // present segment, and the classical Runge–Kutta method that takes the first
 // steps, before which there are no such values.
 type past struct {
-	p     *Problem
-	g     *Grid
+	p     *probode.Problem
+	g     *probode.Grid
 	d     int
 	first int       // number of steps that Runge–Kutta takes
 	begin int       // grid point at which the segment begins
 	last  int       // the last step that was made
 	f     []float64 // F of grid point i in row i mod 8
-	start *rungeKutta
-	local *Doubling // estimates errors where there is too little past
+	start probode.Stepper
+	local *probode.Doubling // estimates errors where there is too little past
 
 	slopes *slopes // of the derivative of steps
 }
 
-// newPast returns the memory of a method that uses s values of f.
-func newPast(p *Problem, g *Grid, s int) past {
-	return past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim()), start: newRungeKutta(p, g, RK4)}
-}
-
-// enough returns an error if the whole grid is shorter than the start.
-func (m *past) enough(of Method) error {
-	if n := len(m.g.t) - 1; len(m.g.seg) > 0 && m.first >= n {
-		return fmt.Errorf("%v takes %d steps to start and the grid has %d: want a smaller step", of, m.first, n)
+// newPast returns the memory of a method that uses s values of f. It is an error if
+// the whole grid is shorter than the start.
+func newPast(p *probode.Problem, g *probode.Grid, s int) (past, error) {
+	m := past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
+	if n := g.Steps(); !g.Grows() && m.first >= n {
+		return m, fmt.Errorf("a method of %d steps takes %d to start and the grid has %d: want a smaller step", s, m.first, n)
 	}
-	return nil
+	var err error
+	m.start, err = probode.RungeKutta{}.Stepper(p, g)
+	return m, err
 }
 
 func (m *past) row(i int) []float64 { return row(m.f, i&7, m.d) }
@@ -54,7 +57,7 @@ func (m *past) Start(i int, _, _ []float64) error {
 func (m *past) Recall(from, i int, z, theta []float64) {
 	m.begin, m.last = from, i-1
 	for j := max(from, i-m.first-1); j < i; j++ {
-		m.p.F(m.row(j), m.g.t[j], row(z, j, m.d), theta)
+		m.p.F(m.row(j), m.g.Times()[j], row(z, j, m.d), theta)
 	}
 }
 
@@ -69,9 +72,8 @@ func (m *past) quiet() bool { return m.begin == 0 }
 
 // startStep is a starting step without noise.
 func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
-	err := m.start.Step(dst, i, x, theta, nil, nil)
-	copy(m.row(i), m.start.k[0])
-	return err
+	m.p.F(m.row(i), m.g.Times()[i], x, theta)
+	return m.start.Step(dst, i, x, theta, nil, nil)
 }
 
 // Memory is the grid point of the start and the values that the next step will
@@ -106,9 +108,9 @@ func (m *past) Restore(i int, src []float64) {
 
 // versus writes the difference between next and what the implicit formula c
 // with f at next gives for step i into dst.
-func (m *past) versus(c *adamsTable, dst []float64, i int, x, next, theta []float64) error {
+func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
-	m.p.F(dst, m.g.t[i+1], next, theta)
+	m.p.F(dst, m.g.Times()[i+1], next, theta)
 	for k, f := range dst {
 		dst[k] = next[k] - x[k] - h*beta[0]*f
 	}
@@ -117,20 +119,20 @@ func (m *past) versus(c *adamsTable, dst []float64, i int, x, next, theta []floa
 }
 
 // doubled estimates the error of a step of a one-step method.
-func (m *past) doubled(of Method, dst []float64, i int, x, next, theta []float64) error {
+func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
 		var err error
-		if m.local, err = NewDoubling(m.p, of); err != nil {
+		if m.local, err = probode.NewDoubling(m.p, of); err != nil {
 			return err
 		}
 	}
-	return m.local.LocalError(dst, m.g.t[i], m.g.t[i+1], x, next, theta)
+	return m.local.LocalError(dst, m.g.Times()[i], m.g.Times()[i+1], x, next, theta)
 }
 
 // slopes holds the derivatives of the past values of f: row i mod 8 that of
 // F_i, M×d.
 type slopes struct {
-	diff    *Differentiator
+	diff    *probode.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }
@@ -138,7 +140,7 @@ type slopes struct {
 // differentiator prepares for M directions.
 func (m *past) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
-		m.slopes = &slopes{diff: NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
+		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
 	}
 	if len(m.slopes.df[0]) != count*m.d {
 		for k := range m.slopes.df {
@@ -149,17 +151,15 @@ func (m *past) differentiator(count int, jacobian bool) *slopes {
 }
 
 // differentiateStart follows a starting step.
-func (m *past) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *Tangents) error {
-	s := m.slopes
-	err := m.start.Differentiate(dnext, i, x, next, theta, nil, nil, tg)
-	copy(s.df[i&7], m.start.dk[0])
-	return err
+func (m *past) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *probode.Tangents) error {
+	m.differentiateSlope(i, x, theta, tg)
+	return m.start.(probode.Differentiable).Differentiate(dnext, i, x, next, theta, nil, nil, tg)
 }
 
 // differentiateSlope sets the derivatives of F_i.
-func (m *past) differentiateSlope(i int, x, theta []float64, tg *Tangents) {
+func (m *past) differentiateSlope(i int, x, theta []float64, tg *probode.Tangents) {
 	s := m.slopes
-	s.diff.At(m.g.t[i], x, theta, m.row(i))
+	s.diff.At(m.g.Times()[i], x, theta, m.row(i))
 	for k := range tg.M {
 		dtheta, dx, dt, _ := tg.Direction(k)
 		s.diff.Along(row(s.df[i&7], k, m.d), dx, dtheta, dt)
@@ -170,5 +170,20 @@ func (m *past) differentiateSlope(i int, x, theta []float64, tg *Tangents) {
 func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	for j, b := range beta {
 		addScaled(dst, b*c, row(m.slopes.df[(i-j)&7], k, m.d))
+	}
+}
+
+// row returns row i of a path or of noise, nil if xi is.
+func row(z []float64, i, d int) []float64 {
+	if z == nil {
+		return nil
+	}
+	return z[i*d : (i+1)*d : (i+1)*d]
+}
+
+// addScaled adds c·x to dst.
+func addScaled(dst []float64, c float64, x []float64) {
+	for k, v := range x[:len(dst)] {
+		dst[k] += c * v
 	}
 }

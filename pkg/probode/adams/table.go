@@ -1,0 +1,128 @@
+package adams
+
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Adams coefficients on grids whose steps differ. They integrate the
+// interpolating polynomial of f over one step, as the classical ones do, and
+// depend on the ratios of the steps alone [HNW93, §III.5]. A grid has its own
+// computed once; where a step and those before are equal they are the
+// classical ones to the last bit.
+
+// A table holds the coefficients of one formula on a grid.
+type table struct {
+	g       *probode.Grid
+	n       int       // number of past values
+	first   int       // 0 for an explicit and 1 for an implicit formula
+	uniform []float64 // the classical ones
+	rows    []float64 // those of each step, if any step differs from its neighbours
+	scratch []float64
+	nodes   []float64
+}
+
+// newTable returns the table of the formula with n past values, explicit
+// or implicit; the coefficient of f_{i+1}, if any, comes first.
+func newTable(g *probode.Grid, n int, implicit bool) *table {
+	c := &table{g: g, n: n}
+	if implicit {
+		c.first = 1
+	}
+	c.uniform = roundAll(adams(n+c.first, c.first))
+	c.scratch = make([]float64, len(c.uniform))
+	c.nodes = make([]float64, len(c.uniform))
+	if _, uniform := g.Uniform(); uniform || n+c.first <= 1 || g.Grows() {
+		return c
+	}
+	segments := segments(g)
+	differ := false
+	for _, s := range segments {
+		for i := s.from; i < s.to; i++ {
+			differ = differ || !c.even(i, s.from)
+		}
+	}
+	if !differ {
+		return c
+	}
+	width := len(c.uniform)
+	c.rows = make([]float64, g.Steps()*width)
+	for _, s := range segments {
+		for i := s.from; i < s.to; i++ {
+			row := c.uniform // of a step in which the method starts: the noise behind an event uses it
+			if i-s.from >= n-1 {
+				row = c.compute(i)
+			}
+			copy(c.rows[i*width:], row)
+		}
+	}
+	return c
+}
+
+// A segment is the part of a grid between two events, by its first and last point.
+type segment struct{ from, to int }
+
+func segments(g *probode.Grid) (list []segment) {
+	for i := 0; i < g.Steps(); {
+		from, to := g.Segment(i)
+		if from > i { // step i is an event
+			i = from
+			continue
+		}
+		list = append(list, segment{from, to})
+		i = to
+	}
+	return list
+}
+
+// even reports whether step i and those before it that matter, back to grid
+// point first, are equal.
+func (c *table) even(i, first int) bool {
+	h := c.g.Place(i+1) - c.g.Place(i)
+	for j := max(first, i-c.n+1); j < i; j++ {
+		if math.Abs(c.g.Place(j+1)-c.g.Place(j)-h) > 1e-9*h {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns the coefficients for step i.
+func (c *table) at(i int) []float64 {
+	switch width := len(c.uniform); {
+	case c.rows != nil:
+		return c.rows[i*width : (i+1)*width]
+	case width <= 1 || !c.g.Grows():
+		return c.uniform
+	}
+	return c.compute(i)
+}
+
+// compute returns the coefficients for step i: ∫₀¹ ℓ_j(τ) dτ for the Lagrange
+// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by Gauss's rule of three points,
+// which is exact for the degrees of at most five that occur.
+func (c *table) compute(i int) []float64 {
+	if c.even(i, 0) {
+		return c.uniform
+	}
+	t, h := c.g.Place(i), c.g.Place(i+1)-c.g.Place(i)
+	for j := range c.nodes {
+		c.nodes[j] = (c.g.Place(i+c.first-j) - t) / h
+	}
+	root := math.Sqrt(3. / 5)
+	for j := range c.scratch {
+		var sum float64
+		for _, q := range [3][2]float64{{0.5 - root/2, 5. / 18}, {0.5, 8. / 18}, {0.5 + root/2, 5. / 18}} {
+			l := q[1]
+			for k, node := range c.nodes {
+				if k != j {
+					l *= (q[0] - node) / (c.nodes[j] - node)
+				}
+			}
+			sum += l
+		}
+		c.scratch[j] = sum
+	}
+	return c.scratch
+}
