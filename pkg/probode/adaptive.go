@@ -123,7 +123,11 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 
 // Hold returns the path on the grid of the run at theta.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
-	return s.set.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
+	g, err := s.set.grid(ctx, s.p, s.m, theta, s.times, false) // it has no noise
+	if err != nil {
+		return nil, err
+	}
+	return g.Bind(ctx, Setup{Method: s.m}, s.p, theta, s.times)
 }
 
 func (s *adaptivePath) NoiseLen() int { return 0 }

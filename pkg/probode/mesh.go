@@ -125,6 +125,12 @@ func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float
 
 // Grid makes the run at theta, or at f.Theta if that is not nil.
 func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
+	return f.grid(ctx, p, m, theta, times, true)
+}
+
+// grid is Grid, with the local errors that scale noise only if these are asked for: they
+// can take as long as the run.
+func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if f.Theta != nil {
 		theta = f.Theta
 	}
@@ -159,6 +165,9 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	if err != nil {
 		return fail(err)
 	}
+	if !local {
+		c.made = nil
+	}
 	if err := c.run(ctx); err != nil {
 		return fail(err)
 	}
@@ -169,7 +178,10 @@ func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	if len(c.local) != g.Steps()*p.Dim() {
 		return fail(errTooShort)
 	}
-	g.rule, g.local, g.tol = f.String(), c.local, &f.Tolerance
+	g.rule, g.tol = f.String(), &f.Tolerance
+	if local {
+		g.local = c.local
+	}
 	if slices.Max(c.orders) > 0 {
 		g.orders = c.orders
 	}

@@ -7,10 +7,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/internal/pieces"
+	"github.com/probode/probode/pkg/probode/methods"
 )
 
 // FitSettings says how Fit searches.
@@ -92,24 +96,28 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	if len(rough.free) == 0 {
 		return nil, fmt.Errorf("%s: no parameter is estimated", text.Clip(p.Name))
 	}
-	fine, err := p.Likelihood(LikelihoodSettings{Workers: 1})
-	if err != nil {
-		return nil, err
-	}
 	boxes := make([]box, len(rough.free))
 	for i, j := range rough.free {
 		if boxes[i], err = newBox(&p.Params[j]); err != nil {
 			return nil, err
 		}
 	}
-	rough.expands, fine.expands = true, true
+	theta := rough.Nominal()
+	for _, j := range rough.free {
+		theta[j] = 0 // the searches give it
+	}
+	if err := p.complete(theta); err != nil {
+		return nil, err
+	}
 	list := make([]Optimum, s.Starts)
 	// A search that ctx has ended has something to show, and so they all begin.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
+		f, err := newSearch(ctx, p, boxes, theta, s)
 		return func(i int) error {
-			f := search{ctx: ctx, l: rough, fine: fine, boxes: boxes, set: s}
-			list[i] = f.run(i)
-			return nil
+			if err == nil {
+				list[i] = f.run(i)
+			}
+			return err
 		}
 	}); err != nil {
 		return nil, err
@@ -144,7 +152,13 @@ type box struct {
 }
 
 func newBox(q *Param) (box, error) {
-	b := box{scale: q.Scale, low: q.Scale.Of(q.Lower), high: q.Scale.Of(q.Upper), start: q.Start}
+	b := box{scale: q.Scale, low: math.Inf(-1), high: math.Inf(1), start: q.Start}
+	if !math.IsNaN(q.Lower) {
+		b.low = q.Scale.Of(q.Lower)
+	}
+	if !math.IsNaN(q.Upper) {
+		b.high = q.Scale.Of(q.Upper)
+	}
 	b.closed = b.low-b.low == 0 && b.high-b.high == 0
 	switch {
 	case b.closed && !(b.low < b.high):
@@ -202,22 +216,93 @@ func (b *box) draw(r *rand.Rand) float64 {
 	return min(max(v, b.low+inside), b.high-inside)
 }
 
-// A search is one climb of the log-likelihood, by the values of the parameters that are
-// estimated on their scales.
+// A search climbs the log-likelihood of all experiments.
 type search struct {
 	ctx         context.Context
-	l, fine     *Likelihood
+	fine        *Likelihood
+	posterior   bayes.Posterior // with flat priors on the scales of the parameters
+	partOf      []*part         // of fine, by experiment of posterior
+	settings    LikelihoodSettings
 	boxes       []box
+	theta       []float64 // where parameters that are not estimated stay
 	set         FitSettings
+	surface     *bayes.Surface
 	evaluations int
 	failed      error // the last
 }
 
-// theta returns the linear values of all parameters.
-func (f *search) theta(x []float64) []float64 {
-	theta := f.l.Nominal()
-	for i, j := range f.l.free {
-		theta[j] = f.boxes[i].scale.linear(x[i])
+func newSearch(ctx context.Context, p *Problem, boxes []box, theta []float64, s FitSettings) (*search, error) {
+	f := &search{ctx: ctx, boxes: boxes, theta: theta, set: s, settings: LikelihoodSettings{Tolerance: s.Tolerance}}
+	var err error
+	if f.fine, err = p.Likelihood(LikelihoodSettings{Workers: 1}); err != nil {
+		return nil, err
+	}
+	for _, q := range f.fine.parts {
+		x, _, err := p.observed(q.compiled, theta, f.fine.free, true)
+		if err != nil {
+			return nil, err
+		}
+		f.posterior.Experiments = append(f.posterior.Experiments, x...)
+		for range x {
+			f.partOf = append(f.partOf, q)
+		}
+	}
+	for _, j := range f.fine.free {
+		q := &p.Params[j]
+		to := bayes.Param{Name: q.ID, Prior: flat{at: 1}, Natural: true}
+		if q.Scale != Lin {
+			to = bayes.Param{Name: q.ID, Prior: flat{at: 1, on: Log}}
+		}
+		f.posterior.Params = append(f.posterior.Params, to)
+	}
+	f.posterior.Method = s.Method
+	if s.Method == nil {
+		f.posterior.Method = methods.Radau{}
+	}
+	return f, nil
+}
+
+// solved has the searches solve by a mesh from now on; the first solve is at x.
+func (f *search) solved(mesh probode.Mesh, x []float64) bool {
+	p := f.posterior
+	p.Mesh, p.GridAt = mesh, f.free(x)
+	for _, q := range f.fine.parts {
+		q.within(f.ctx)
+	}
+	d, err := bayes.NewDensity(f.ctx, &p)
+	if err != nil {
+		f.failed = err
+		return false
+	}
+	d.Bind(f.ctx)
+	f.surface = bayes.NewSurface(d)
+	f.surface.Exact = true
+	return true
+}
+
+// unit is a unit of the scale in the coordinate of a surface, which is the linear value or
+// its natural logarithm.
+func (b *box) unit() float64 {
+	if b.scale == Log10 {
+		return math.Ln10
+	}
+	return 1
+}
+
+// free returns the linear values of the parameters that are estimated.
+func (f *search) free(x []float64) []float64 {
+	theta := slices.Clone(x)
+	for i, b := range f.boxes {
+		theta[i] = b.scale.linear(x[i])
+	}
+	return theta
+}
+
+// all returns the linear values of all parameters.
+func (f *search) all(x []float64) []float64 {
+	theta := slices.Clone(f.theta)
+	for i, v := range f.free(x) {
+		theta[f.fine.free[i]] = v
 	}
 	return theta
 }
@@ -225,33 +310,43 @@ func (f *search) theta(x []float64) []float64 {
 // Value is the log-likelihood, for shape.Function.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
-	v, err := f.l.At(f.ctx, f.theta(x), false)
-	if err != nil {
-		f.failed = err
-		return math.Inf(-1)
-	}
-	return v.LogLikelihood
+	return f.surface.Value(f.coordinates(x))
 }
 
 // Expand is the expansion by exact derivatives, for shape.Function.
 func (f *search) Expand(p *shape.Point) bool {
 	f.evaluations++
-	v, err := f.l.At(f.ctx, f.theta(p.X), true)
-	if err != nil {
-		f.failed = err
+	q := shape.Point{X: f.coordinates(p.X)}
+	if !f.surface.Expand(&q) {
 		return false
 	}
-	sum := flat(len(p.X))
-	for i := range v.Experiments {
-		o := v.Experiments[i].near
-		sum.Gradient.AddVec(sum.Gradient, o.Gradient)
-		sum.Information.AddSym(sum.Information, o.Information)
-		sum.Curvature.AddSym(sum.Curvature, o.Curvature)
-		sum.U, sum.J = append(sum.U, o.U...), append(sum.J, o.J...)
+	for i := range f.boxes {
+		unit := f.boxes[i].unit()
+		q.Gradient.SetVec(i, unit*q.Gradient.AtVec(i))
+		for _, row := range q.J {
+			row[i] *= unit
+		}
+		for j := range i + 1 {
+			for _, m := range []*mat.SymDense{q.Information, q.Curvature} {
+				if m != nil {
+					m.SetSym(i, j, unit*f.boxes[j].unit()*m.At(i, j))
+				}
+			}
+		}
 	}
-	sum.X, sum.Value = p.X, v.LogLikelihood
-	*p = *sum
+	q.X = p.X
+	q.Value = p.Value
+	*p = q
 	return true
+}
+
+// coordinates returns the coordinates of the surface at values on the scales.
+func (f *search) coordinates(x []float64) []float64 {
+	u := slices.Clone(x)
+	for i, b := range f.boxes {
+		u[i] *= b.unit()
+	}
+	return u
 }
 
 // Follow asks for new derivatives: the exact ones cost little more than a value.
@@ -271,6 +366,7 @@ const (
 
 func (f *search) run(start int) Optimum {
 	o := Optimum{Start: start}
+	f.evaluations = 0
 	random := rand.New(rand.NewPCG(f.set.Seed, uint64(start)))
 	var c shape.Climb
 	for _, b := range f.boxes {
@@ -283,8 +379,13 @@ func (f *search) run(start int) Optimum {
 		for i := range c.X {
 			c.X[i] = f.boxes[i].draw(random)
 		}
-		if c.Value = f.Value(c.X); !math.IsInf(c.Value, -1) {
-			break
+		if f.solved(f.settings.mesh(0), c.X) {
+			if c.Value = f.Value(c.X); !math.IsInf(c.Value, -1) {
+				break
+			}
+			if _, f.failed = f.fine.At(f.ctx, f.all(c.X), false); f.failed == nil {
+				f.failed = fmt.Errorf("the log-likelihood is −∞")
+			}
 		}
 		if try == 20 {
 			o.Err = fmt.Errorf("no start at which the likelihood can be computed: %w", f.failed)
@@ -294,21 +395,15 @@ func (f *search) run(start int) Optimum {
 	c.Tolerance = 2 * rise
 	f.climb(&c, &o)
 	// The likelihood that is right has its optimum elsewhere, by the error of the other.
-	f.l = f.fine
-	if c.Value = f.Value(c.X); math.IsInf(c.Value, -1) {
-		o.Err = f.failed
+	if o.Err = f.refine(&c); o.Err != nil {
 		return o
 	}
-	c.Tolerance, c.Known, c.Done = 2*fineRise, false, false
 	f.climb(&c, &o)
-	if o.Err = f.ctx.Err(); o.Err == nil && c.Failed {
-		o.Err = f.failed
-	}
-	if o.Err != nil {
+	if o.Err = f.ctx.Err(); o.Err != nil {
 		return o
 	}
-	o.Theta = f.theta(c.X)
-	v, err := f.l.At(f.ctx, o.Theta, false)
+	o.Theta = f.all(c.X)
+	v, err := f.fine.At(f.ctx, o.Theta, false)
 	if err != nil {
 		o.Err = err
 		return o
@@ -338,6 +433,35 @@ func (f *search) run(start int) Optimum {
 	}
 	return o
 }
+
+// refine has the search go on with the tolerances that the accuracy of the optima takes at
+// the point where it is.
+func (f *search) refine(c *shape.Climb) error {
+	v, err := f.fine.At(f.ctx, f.all(c.X), false)
+	if err != nil {
+		return err
+	}
+	mesh := byProblem{}
+	for i, q := range f.partOf {
+		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Experiments[slices.Index(f.fine.parts, q)].Tolerance}
+	}
+	if !f.solved(mesh, c.X) {
+		return f.failed
+	}
+	c.Value = f.Value(c.X)
+	c.Tolerance, c.Known, c.Done = 2*fineRise, false, false
+	return nil
+}
+
+// byProblem is the Mesh that each problem has its own of.
+type byProblem map[*probode.Problem]steps
+
+// Bind binds the mesh of p.
+func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
+	return b[p].Bind(ctx, s, p, at, times)
+}
+
+func (b byProblem) String() string { return "tolerances by experiment" }
 
 // climb goes on until no step rises, or no iteration is left.
 func (f *search) climb(c *shape.Climb, o *Optimum) {

@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/internal/pieces"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
@@ -51,26 +48,58 @@ type LikelihoodSettings struct {
 	Progress func(done, total int)
 }
 
+// mesh returns the steps for a relative tolerance, or for that of s if it is zero.
+func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
+	if s.StepSize > 0 {
+		return probode.Through(s.StepSize)
+	}
+	m := steps{Tolerance: s.Tolerance, max: s.MaxStep}
+	if relative > 0 {
+		m.Relative = relative
+	}
+	return m
+}
+
+// steps is the Mesh of steps that are chosen again at every θ, with MaxStep as in
+// LikelihoodSettings.
+type steps struct {
+	probode.Tolerance
+	max float64
+}
+
+// Bind binds an Adaptive mesh for the span of p.
+func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
+	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: 1e6}
+	switch {
+	case math.IsInf(m.max, 1):
+		a.Max = 0
+	case m.max == 0 && !p.Autonomous:
+		// A pulse in f(t) that is no piecewise, such as a Gaussian, must not
+		// fall between two steps.
+		a.Max = (p.Span[1] - p.Span[0]) / 128
+	}
+	return a.Bind(ctx, s, p, at, times)
+}
+
 // A Likelihood computes the log-likelihood of the data of a problem, with all
-// constants and without priors, and its gradient. Any number of goroutines may
-// use it.
+// constants and without priors, and its gradient: it is a bayes.Density of each
+// experiment. It serves one goroutine.
 type Likelihood struct {
-	p       *Problem
-	set     LikelihoodSettings
-	free    []int // components of Params that are estimated
-	parts   []*part
-	aim     float64 // for the error of one part
-	expands bool    // an expansion on the scales is wanted beside gradients
+	p     *Problem
+	set   LikelihoodSettings
+	free  []int     // components of Params that are estimated
+	fixed []float64 // the θ whose components that are not estimated parts are made for
+	parts []*part
+	aim   float64 // for the error of one part
 }
 
 // A part is an experiment with its data.
 type part struct {
 	*compiled
-	times    []float64 // of the rows, finite, increasing
-	at       []int     // of each row its time, -1 for the steady state
-	formulas []formula // of each row
-	free     []int     // parameters with a derivative
-	along    []int     // those of free, by number, on which states depend
+	free      []int // components of Params that are estimated and used here
+	model     bayes.Model
+	places    []place
+	densities map[float64]*bayes.Density // by relative tolerance
 }
 
 // A Value is a log-likelihood at a θ.
@@ -104,8 +133,7 @@ type ExperimentValue struct {
 	// the standard deviations or scales of their distributions.
 	Simulated, Noise []float64
 
-	gradient []float64    // by free parameter
-	near     *shape.Point // the expansion in the values of these on their scales, if Likelihood.expands
+	gradient []float64 // by parameter of the part
 }
 
 // An ObservableValue is what one observable of an experiment adds to a
@@ -134,72 +162,34 @@ func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 	if s.Method == nil {
 		s.Method = methods.Radau{}
 	}
-	if s.Workers == 0 {
-		s.Workers = runtime.GOMAXPROCS(0)
-	}
-	l := &Likelihood{p: p, set: s}
-	for i, q := range p.Params {
-		if q.Estimate {
-			l.free = append(l.free, i)
-		}
-	}
+	l := &Likelihood{p: p, set: s, free: p.estimated()}
 	list, err := p.Experiments()
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(e *Experiment) bool { return len(e.Rows) == 0 })
-	l.parts = make([]*part, len(list))
-	if err := l.each(context.Background(), func(_ context.Context, i int) (err error) {
-		l.parts[i], err = p.part(list[i], l.free)
-		return err
-	}, nil); err != nil {
-		return nil, err
+	for _, e := range list {
+		if len(e.Rows) == 0 {
+			continue
+		}
+		c, err := p.compile(e)
+		if err != nil {
+			return nil, err
+		}
+		q := &part{compiled: c}
+		for _, i := range l.free {
+			if slices.Contains(c.moves, i) || slices.ContainsFunc(e.Rows, func(r Row) bool {
+				return slices.ContainsFunc(r.formulas(), func(n *expr.Node) bool { return slices.Contains(n.Symbols(), c.params[i]) })
+			}) {
+				q.free = append(q.free, i)
+			}
+		}
+		l.parts = append(l.parts, q)
 	}
 	if len(l.parts) == 0 {
 		return nil, fmt.Errorf("%s: no measurements: want data for a likelihood", text.Clip(p.Name))
 	}
 	l.aim = 1e-7 / float64(len(l.parts))
 	return l, nil
-}
-
-func (p *Problem) part(e *Experiment, free []int) (*part, error) {
-	c, err := p.compile(e)
-	if err != nil {
-		return nil, err
-	}
-	q := &part{compiled: c, free: free}
-	for i, j := range free {
-		if c.moves[j] {
-			q.along = append(q.along, i)
-		}
-	}
-	inputs := append(append([]string{expr.Time}, e.States...), c.params...)
-	ids := make([]string, len(free))
-	for i, j := range free {
-		ids[i] = c.params[j]
-	}
-	made := map[[3]*expr.Node]formula{}
-	for i := range e.Rows {
-		r := &e.Rows[i]
-		key := [3]*expr.Node{r.Formula, r.Noise, r.Freedom}
-		f, ok := made[key]
-		if !ok {
-			if f, err = newFormula(r, inputs, e.States, ids); err != nil {
-				return nil, fmt.Errorf("%s: %s: %w", c.title, text.Clip(r.Observable), err)
-			}
-			made[key] = f
-		}
-		q.formulas = append(q.formulas, f)
-		switch n := len(q.times); {
-		case math.IsInf(r.Time, 1):
-			q.at = append(q.at, -1)
-			continue
-		case n == 0 || r.Time > q.times[n-1]:
-			q.times = append(q.times, r.Time)
-		}
-		q.at = append(q.at, len(q.times)-1)
-	}
-	return q, nil
 }
 
 // Estimated returns the parameters that are estimated, to which gradients
@@ -241,11 +231,16 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	if err := l.p.complete(theta); err != nil {
 		return nil, err
 	}
+	if err := l.fix(theta); err != nil {
+		return nil, err
+	}
 	v := &Value{Experiments: make([]ExperimentValue, len(l.parts))}
-	if err := l.each(ctx, func(ctx context.Context, i int) (err error) {
-		v.Experiments[i], err = l.experiment(ctx, l.parts[i], theta, gradient)
-		return err
-	}, l.set.Progress); err != nil {
+	if _, err := pieces.Each(ctx, l.set.Workers, len(l.parts), l.set.Progress, func() func(int) error {
+		return func(i int) (err error) {
+			v.Experiments[i], err = l.experiment(ctx, l.parts[i], theta, gradient)
+			return err
+		}
+	}); err != nil {
 		return nil, err
 	}
 	if gradient {
@@ -256,8 +251,8 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 		e := &v.Experiments[i]
 		v.LogLikelihood += e.LogLikelihood
 		v.Error += e.Error
-		for j, g := range e.gradient {
-			v.Gradient[j] += g
+		for k, g := range e.gradient {
+			v.Gradient[slices.Index(l.free, l.parts[i].free[k])] += g
 		}
 	}
 	for i, g := range v.Gradient {
@@ -266,15 +261,56 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	return v, nil
 }
 
-func relative(r float64) probode.Tolerance { return probode.Tolerance{Relative: r} }
-
-// given says whether the tolerance or the step is the caller's.
-func (l *Likelihood) given() bool {
-	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
+// fix makes the parts for the values of the parameters that are not estimated.
+func (l *Likelihood) fix(theta []float64) error {
+	same := l.fixed != nil
+	for i, q := range l.p.Params {
+		same = same && (q.Estimate || theta[i] == l.fixed[i])
+	}
+	if same {
+		return nil
+	}
+	for _, q := range l.parts {
+		x, places, err := l.p.observed(q.compiled, theta, q.free, true)
+		if err != nil {
+			return err
+		}
+		params := []bayes.Param{}
+		for _, j := range q.free {
+			params = append(params, bayes.Param{Name: l.p.Params[j].ID, Prior: flat{at: theta[j]}})
+		}
+		q.model, q.places, q.densities = bayes.Model{Params: params, Experiments: x}, places, map[float64]*bayes.Density{}
+	}
+	l.fixed = theta
+	return nil
 }
 
-func (l *Likelihood) run(t probode.Tolerance) run {
-	return run{l.set.Method, t, l.set.MaxStep, l.set.StepSize}
+// A flat prior leaves the likelihood as it is. On Log it is one of ln θ.
+type flat struct {
+	at float64 // the median
+	on Scale
+}
+
+func (f flat) LogProb(x float64) float64 {
+	if f.on == Log {
+		return -math.Log(x)
+	}
+	return 0
+}
+
+func (f flat) Quantile(p float64) float64 {
+	switch {
+	case f.on == Log:
+		return f.at * p / (1 - p)
+	case p == 0 || p == 1:
+		return math.Inf(int(2*p - 1))
+	}
+	return f.at + (1+math.Abs(f.at))*(p-0.5)
+}
+
+// given reports whether the tolerance or the step is the caller's.
+func (l *Likelihood) given() bool {
+	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
 // experiment returns what a part adds, at the tolerance that was asked for or
@@ -284,26 +320,20 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 		first, factor = 1e-7, 16
 		least         = 1e-14
 	)
-	var scales []float64
-	if l.expands && gradient {
-		for _, j := range l.free {
-			scales = append(scales, l.p.Params[j].Scale.slope(theta[j]))
-		}
-	}
 	if l.given() {
-		v, err := q.value(ctx, l.run(l.set.Tolerance), theta, gradient, scales)
+		v, err := l.value(ctx, q, 0, theta, gradient)
 		v.Error = math.NaN()
 		return v, err
 	}
-	last, err := q.value(ctx, l.run(relative(first)), theta, false, nil)
+	last, err := l.value(ctx, q, first, theta, false)
 	if err != nil {
 		return last, err
 	}
 	last.Error = math.Inf(1)
 	for tol := first / factor; tol >= least; tol /= factor {
-		now, err := q.value(ctx, l.run(relative(tol)), theta, false, nil)
+		now, err := l.value(ctx, q, tol, theta, false)
 		if err != nil {
-			if isCancel(err) || math.IsInf(last.Error, 1) {
+			if ctx.Err() != nil || math.IsInf(last.Error, 1) {
 				return now, err
 			}
 			break // the tolerance cannot be met
@@ -318,159 +348,77 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 	}
 	if gradient {
 		e := last.Error
-		last, err = q.value(ctx, l.run(last.Tolerance), theta, true, scales)
+		last, err = l.value(ctx, q, last.Tolerance.Relative, theta, true)
 		last.Error = e
 	}
 	return last, err
 }
 
-// value returns what a part adds at a tolerance. scales are the derivatives of the free
-// parameters for their values on the scales, nil if no expansion on these is wanted.
-func (q *part) value(ctx context.Context, r run, theta []float64, gradient bool, scales []float64) (ExperimentValue, error) {
-	d := q.d
-	v := ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
-		Tolerance: r.Tolerance, Simulated: make([]float64, len(q.e.Rows)), Noise: make([]float64, len(q.e.Rows))}
-	var along []float64 // directions in θ
-	m := 0
-	if gradient {
-		m = len(q.along)
-		along = make([]float64, m*q.n)
-		for i, j := range q.along {
-			along[i*q.n+q.free[j]] = 1
-		}
-		v.gradient = make([]float64, len(q.free))
+// density returns the density of a part, whose first solve is at free.
+func (l *Likelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
+	if d := q.densities[relative]; d != nil {
+		return d, nil
 	}
-	at := theta
-	if q.pre != nil {
-		x, dx, err := r.steady(ctx, q.pre, theta, along, nil)
-		if err != nil {
-			return v, err
-		}
-		at = append(slices.Clone(theta), x...)
-		along = extend(along, dx, q.n, d, m)
+	d, err := bayes.NewDensity(ctx, &bayes.Posterior{Model: q.model, Setup: probode.Setup{Method: l.set.Method, Mesh: l.set.mesh(relative)}, GridAt: free})
+	if err == nil {
+		q.densities[relative] = d
 	}
-	var x, dx, end, dend []float64
-	var err error
-	if len(q.times) > 0 {
-		if x, dx, err = r.solve(ctx, q.ode, at, along, q.when, q.times); err != nil {
-			return v, err
-		}
-	}
-	if slices.Contains(q.at, -1) {
-		if end, dend, err = r.steady(ctx, q.ode, at, along, q.when); err != nil {
-			return v, err
-		}
-	}
+	return d, err
+}
 
-	var values, score [3]float64
-	slopes, partial := make([]float64, len(values)*(d+len(q.free))), make([]float64, d+len(q.free))
-	in := make([]float64, 1+d+q.n)
-	copy(in[1+d:], theta)
-	for i := range q.e.Rows {
-		row, state, slope, time := &q.e.Rows[i], end, dend, 0.
-		if k := q.at[i]; k >= 0 {
-			state, time = x[k*d:(k+1)*d], row.Time
-			if gradient {
-				slope = dx[k*d*m : (k+1)*d*m]
+// value returns what a part adds at a tolerance, that of the settings if relative is zero.
+func (l *Likelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v ExperimentValue, err error) {
+	v = ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
+		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
+	if relative > 0 {
+		v.Tolerance.Relative = relative
+	}
+	free := make([]float64, len(q.free))
+	for i, j := range q.free {
+		free[i] = theta[j]
+	}
+	q.within(ctx)
+	defer func() {
+		if because := q.unsettled(); err != nil && because != nil {
+			err = because
+		}
+	}()
+	d, err := l.density(ctx, q, relative, free)
+	if err != nil {
+		return v, err
+	}
+	defer d.Bind(ctx)()
+	if _, err := d.LogLikelihood(free, nil); err != nil {
+		return v, err
+	}
+	expected := d.Expected()
+	for i, at := range q.places {
+		row, f := &q.e.Rows[i], expected[at.at]
+		own := make([]float64, len(at.own))
+		for k, o := range at.own {
+			if own[k] = o.value; o.at >= 0 {
+				own[k] = expected[o.at]
 			}
 		}
-		in[0] = time
-		copy(in[1:], state)
-		formula := &q.formulas[i]
-		n := formula.value.outputs
-		formula.value.eval1(values[:n], in)
-		f, own := values[0], values[1:n]
 		if what := row.impossible(f, own); what != "" {
 			return v, &ImpossibleError{q.e.Model.Name, q.e.Condition, row.Observable, row.Time, what}
 		}
 		v.Simulated[i], v.Noise[i] = f, row.spread(f, own)
-		v.add(row.Observable, formula.of.LogProb(row.Value, f, own))
-		if !gradient {
-			continue
-		}
-		formula.of.Slope(score[:n], row.Value, f, own)
-		width := d + len(q.free)
-		slopes := slopes[:n*width]
-		formula.slope().eval1(slopes, in)
-		clear(partial)
-		for k, s := range score[:n] {
-			floats.AddScaled(partial, s, slopes[k*width:][:width])
-		}
-		floats.Add(v.gradient, partial[d:])
-		for k, c := range partial[:d] {
-			if c != 0 {
-				for b, j := range q.along {
-					v.gradient[j] += c * slope[k*m+b]
-				}
+		v.add(row.Observable, row.Distribution.known(row.Scale).LogProb(row.Value, f, own))
+	}
+	if gradient && len(free) > 0 {
+		s := bayes.NewSurface(d)
+		s.Exact = true
+		near := shape.Point{X: slices.Clone(free)}
+		if !s.Expand(&near) {
+			if err := ctx.Err(); err != nil {
+				return v, err
 			}
+			return v, fmt.Errorf("%s: the log-likelihood has no derivatives there", q.title)
 		}
-		if scales != nil {
-			if v.near == nil {
-				v.near = flat(len(q.free))
-			}
-			totals := make([][]float64, n)
-			for k := range totals {
-				totals[k] = q.total(slopes[k*width:][:width], slope, scales)
-			}
-			expand(v.near, row, formula.of, f, own, totals)
-		}
+		v.gradient = near.Slope().RawVector().Data
 	}
 	return v, nil
-}
-
-// total returns the derivatives of a formula in the free parameters on their scales, from its
-// partial derivatives in states and parameters, and from the derivatives of the states.
-func (q *part) total(partial, states, scales []float64) []float64 {
-	out := slices.Clone(partial[q.d:])
-	for k := range q.d {
-		if c := partial[k]; c != 0 {
-			for b, j := range q.along {
-				out[j] += c * states[k*len(q.along)+b]
-			}
-		}
-	}
-	floats.Mul(out, scales)
-	return out
-}
-
-// flat returns the expansion of a constant in n parameters.
-func flat(n int) *shape.Point {
-	return &shape.Point{Gradient: mat.NewVecDense(n, nil), Information: mat.NewSymDense(n, nil), Curvature: mat.NewSymDense(n, nil)}
-}
-
-// expand adds the log density of a row to an expansion. derivatives are those of m and of the
-// numbers of its distribution. For Laplace errors r/s is a kink, in whose derivative s stays:
-// what s does is in the gradient and the curvature.
-func expand(p *shape.Point, r *Row, of bayes.Differentiable, m float64, own []float64, derivatives [][]float64) {
-	n := len(derivatives)
-	score, info := make([]float64, n), make([]float64, n*n)
-	of.Slope(score, r.Value, m, own)
-	of.(bayes.Informer).Information(info, m, own)
-	first := 0
-	if r.Distribution == Laplace {
-		d, slope, weight, _ := of.(bayes.Kinked).Kink(r.Value, m, own)
-		first = 1
-		location := slices.Clone(derivatives[0])
-		floats.Scale(slope*weight, location)
-		p.U, p.J = append(p.U, d*weight), append(p.J, location)
-	}
-	for i, x := range derivatives {
-		if i >= first {
-			p.Gradient.AddScaledVec(p.Gradient, score[i], mat.NewVecDense(len(x), x))
-		}
-		for j, y := range derivatives[:i+1] {
-			v := info[i*n+j]
-			for k, to := range []*mat.SymDense{p.Curvature, p.Information} {
-				switch {
-				case v == 0 || k == 0 && j < first:
-				case i == j:
-					to.SymRankOne(to, v, mat.NewVecDense(len(x), x))
-				default:
-					to.RankTwo(to, v, mat.NewVecDense(len(x), x), mat.NewVecDense(len(y), y))
-				}
-			}
-		}
-	}
 }
 
 func (v *ExperimentValue) add(observable string, density float64) {
@@ -483,4 +431,52 @@ func (v *ExperimentValue) add(observable string, density float64) {
 		}
 	}
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
+}
+
+// An ImpossibleError says that a model gives a measurement no density: noise
+// that is not positive, the logarithm of a number that is not, or what is not
+// finite.
+type ImpossibleError struct {
+	Model, Condition, Observable string
+	Time                         float64
+	What                         string
+}
+
+func (e *ImpossibleError) Error() string {
+	at := e.Model
+	if e.Condition != "" {
+		at += ", condition " + text.Clip(e.Condition)
+	}
+	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.Observable), e.Time, e.What)
+}
+
+// impossible says why a row has no density where its formula gives m and those of its
+// distribution own, "" if it has one.
+func (r *Row) impossible(m float64, own []float64) string {
+	for _, s := range own {
+		if !(s > 0) || math.IsInf(s, 1) {
+			return fmt.Sprintf("the noise is %g: want a positive number", s)
+		}
+	}
+	switch {
+	case m-m != 0:
+		return fmt.Sprintf("the model gives %g: want a finite number", m)
+	case r.Scale != Lin && !(m > 0):
+		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.Scale)
+	case r.Distribution.counts() && !(m > 0 || m == 0 && r.Value == 0):
+		return fmt.Sprintf("the model expects %g of a count: want a positive number", m)
+	}
+	return ""
+}
+
+// spread returns the size of the errors around m: the number of the distribution that is a
+// standard deviation or scale, or the standard deviation of counts.
+func (r *Row) spread(m float64, own []float64) float64 {
+	switch r.Distribution {
+	case Poisson:
+		return math.Sqrt(m)
+	case NegativeBinomial:
+		return math.Sqrt(m + m*m/own[0])
+	}
+	return own[len(own)-1]
 }

@@ -244,7 +244,7 @@ func TestWorkers(t *testing.T) {
 // values on the scales of parameters, of step h[id] or 10⁻³.
 func gradient(t *testing.T, p *Problem, theta []float64, h map[string]float64) *Value {
 	t.Helper()
-	l, err := p.Likelihood(LikelihoodSettings{Tolerance: relative(1e-9)})
+	l, err := p.Likelihood(LikelihoodSettings{Tolerance: probode.Tolerance{Relative: 1e-9}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,7 +471,7 @@ func TestImpossible(t *testing.T) {
 	if _, err := l.At(stopped, l.Nominal(), true); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
-	for _, s := range []LikelihoodSettings{{Tolerance: relative(2)}, {Tolerance: relative(-1)}, {Workers: -1}} {
+	for _, s := range []LikelihoodSettings{{Tolerance: probode.Tolerance{Relative: 2}}, {Tolerance: probode.Tolerance{Relative: -1}}, {Workers: -1}} {
 		if _, err := p.Likelihood(s); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}

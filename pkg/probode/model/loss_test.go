@@ -26,7 +26,7 @@ func TestLosses(t *testing.T) {
 	euler := adams.Moulton{}
 	const h = 0.25
 	right, losses, err := p.Losses(context.Background(), theta, []LikelihoodSettings{
-		{Method: euler, StepSize: h}, {Tolerance: relative(1e-12)}, {Method: methods.Radau{}, StepSize: 1e-2},
+		{Method: euler, StepSize: h}, {Tolerance: probode.Tolerance{Relative: 1e-12}}, {Method: methods.Radau{}, StepSize: 1e-2},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%+v: want next to no loss", l)
 		}
 	}
-	for _, bad := range []LikelihoodSettings{{StepSize: -1}, {StepSize: math.Inf(1)}, {MaxStep: math.NaN()}, {StepSize: 1, MaxStep: 1}, {StepSize: 1, Tolerance: relative(1e-3)}} {
+	for _, bad := range []LikelihoodSettings{{StepSize: -1}, {StepSize: math.Inf(1)}, {MaxStep: math.NaN()}, {StepSize: 1, MaxStep: 1}, {StepSize: 1, Tolerance: probode.Tolerance{Relative: 1e-3}}} {
 		if _, _, err := p.Losses(context.Background(), theta, []LikelihoodSettings{bad}); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", bad, err)
 		}

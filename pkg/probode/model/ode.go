@@ -37,12 +37,8 @@ func (p *Problem) ODE(e *Experiment) (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := *c.ode
-	q.Theta, q.Params = theta, p.paramNames()
-	if c.pre != nil {
-		q.Start = c.start
-	}
-	return &q, nil
+	c.ode.Theta = theta
+	return c.ode, nil
 }
 
 // ODEs returns the initial value problems of p.Experiments, in their order: see
@@ -108,22 +104,17 @@ func (p *Problem) complete(theta []float64) error {
 type compiled struct {
 	e      *Experiment
 	title  string
-	params []string
-	d, n   int // states and parameters
+	params []string // of the problem
+	moves  []int    // those on which states depend, by number
 
-	// ode is the problem with the steady state of preequilibration, if there
-	// is one, as further d components of θ, behind the n parameters.
 	ode *probode.Problem
-	pre *probode.Problem // preequilibration, whose steady state that is
-
-	when  []*program // derivatives of the times of the events of ode; nil for those that do not move
-	moves []bool     // by parameter: states depend on it
+	pre *rest // of preequilibration; nil if there is none
+	end *rest // of ode
 }
 
 // compile returns the programs of an experiment.
 func (p *Problem) compile(e *Experiment) (*compiled, error) {
-	c := &compiled{e: e, params: p.paramNames(), d: len(e.States), n: len(p.Params)}
-	c.title = e.Model.Name
+	c := &compiled{e: e, params: p.paramNames(), title: e.Model.Name}
 	if c.title == "" {
 		c.title = p.Name
 	}
@@ -131,34 +122,37 @@ func (p *Problem) compile(e *Experiment) (*compiled, error) {
 		c.title += ", " + e.Condition
 	}
 	c.title = text.Clip(c.title)
-	if c.d == 0 {
+	if len(e.States) == 0 {
 		return nil, fmt.Errorf("%s: no states: want a model with at least one differential equation", c.title)
 	}
-	start := e.Model.Start
-	end := start
+	end := e.Model.Start
 	for _, r := range e.Rows {
 		if !math.IsInf(r.Time, 1) {
 			end = max(end, r.Time)
 		}
 	}
-	if end == start {
+	if end == e.Model.Start {
 		end++
 	}
-	var err error
+	for i, id := range c.params {
+		if uses(&e.System, id) || e.Pre != nil && uses(e.Pre, id) {
+			c.moves = append(c.moves, i)
+		}
+	}
 	if e.Pre != nil {
-		if c.pre, _, err = c.system(e.Pre, false); err != nil {
+		pre, err := c.system(e.Pre)
+		if err != nil {
 			return nil, err
 		}
-		c.pre.Name += ", preequilibration at " + text.Clip(e.Preequilibration)
+		pre.Name += ", preequilibration at " + text.Clip(e.Preequilibration)
+		c.pre = newRest(pre, c.moves)
 	}
-	if c.ode, c.when, err = c.system(&e.System, e.Pre != nil); err != nil {
+	var err error
+	if c.ode, err = c.system(&e.System); err != nil {
 		return nil, err
 	}
+	c.end = newRest(c.ode, c.moves)
 	c.ode.Span[1] = end
-	c.moves = make([]bool, c.n)
-	for i := range c.n {
-		c.moves[i] = uses(&e.System, c.params[i]) || e.Pre != nil && uses(e.Pre, c.params[i])
-	}
 	return c, nil
 }
 
@@ -173,20 +167,14 @@ func uses(s *System, id string) bool {
 	return slices.ContainsFunc(s.Initial, in) || slices.ContainsFunc(s.Rates, in) || slices.ContainsFunc(s.Switches, in)
 }
 
-// system returns a system as a Problem over one unit of time, with d more components of θ
-// for the steady state that it begins with if after is set, and the derivatives
-// of the times of its events.
-func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, error) {
-	d, n, start := c.d, c.n, c.e.Model.Start
+// system returns a system as a Problem over one unit of time. It begins with the steady
+// state of c.pre, if there is one.
+func (c *compiled) system(s *System) (*probode.Problem, error) {
+	d, n, start := len(s.States), len(c.params), c.e.Model.Start
 	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
-	fail := func(err error) (*probode.Problem, []*program, error) {
-		return nil, nil, fmt.Errorf("%s: %w", c.title, err)
-	}
+	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
 	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.Model.TimeUnit,
-		States: c.stateNames(s), Theta: make([]float64, n), Autonomous: true}
-	if after {
-		q.Theta = make([]float64, n+d)
-	}
+		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n), Autonomous: true}
 	for _, r := range s.Rates {
 		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), expr.Time)
 	}
@@ -195,7 +183,7 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 	if err != nil {
 		return fail(err)
 	}
-	q.F = func(dst []float64, t float64, x, theta []float64) { rates.eval(dst, t, x, theta[:n]) }
+	q.F = rates.eval
 
 	jac := expr.Jacobian(s.Rates, s.States)
 	q.Band = band(jac)
@@ -212,48 +200,67 @@ func (c *compiled) system(s *System, after bool) (*probode.Problem, []*program, 
 	if err != nil {
 		return fail(err)
 	}
-	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both.eval(f, jac, t, x, theta[:n]) }
+	q.FJ = both.eval
+	if n > 0 {
+		slopes := derivatives(inputs, s.Rates, c.params)
+		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
+	}
+	if err := c.start(q, s); err != nil {
+		return fail(err)
+	}
+	if err := c.events(q, s, inputs); err != nil {
+		return fail(err)
+	}
+	return q, nil
+}
 
-	// Many who solve ask for no derivative for θ, which can be the dearest part.
-	slopes := sync.OnceValue(func() *scatter {
-		w, err := newScatter(inputs, nil, expr.Jacobian(s.Rates, c.params), func(i, j int) int { return i*n + j })
+// start sets the initial state of q and its derivatives. With x* the steady state that it
+// begins with, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
+func (c *compiled) start(q *probode.Problem, s *System) error {
+	d, n := len(s.States), len(c.params)
+	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
+	initial, err := newProgram(inputs, s.Initial)
+	if err != nil {
+		return err
+	}
+	slopes := derivatives(inputs, s.Initial, append(slices.Clone(s.States), c.params...))
+	pre, none := c.pre, make([]float64, d)
+	q.Start = func(x0, theta []float64) {
+		before := none
+		if pre != nil {
+			before, _ = pre.state(theta, false)
+		}
+		initial.eval(x0, 0, before, theta)
+	}
+	q.StartTheta = func(dst, theta []float64) {
+		before, slope := none, []float64(nil)
+		if pre != nil {
+			before, slope = pre.state(theta, true)
+		}
+		own := make([]float64, d*(d+n))
+		slopes().eval(nil, own, 0, before, theta)
+		for k := range d {
+			row := own[k*(d+n):][:d+n]
+			copy(dst[k*n:(k+1)*n], row[d:])
+			for i := range slope {
+				dst[k*n+i%n] += row[i/n] * slope[i]
+			}
+		}
+	}
+	return nil
+}
+
+// derivatives returns the program of the derivatives of expressions for names, a row for
+// each expression. It is compiled when it is first asked for: many who solve never do, and
+// it can be the longest program.
+func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatter {
+	return sync.OnceValue(func() *scatter {
+		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j })
 		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
+			panic(fmt.Sprintf("model: %v", err)) // the expressions themselves could be compiled
 		}
 		return w
 	})
-	if len(q.Theta) > 0 {
-		q.FTheta = func(dst []float64, t float64, x, theta []float64) {
-			slopes().eval(nil, dst[:d*n], t, x, theta[:n])
-			widen(dst, d, n, len(theta)) // ODE has no steady state in θ
-		}
-	}
-
-	from := c.params
-	if after {
-		from = append(slices.Clone(c.params), s.States...)
-	}
-	initial, err := newProgram(from, s.Initial)
-	if err != nil {
-		return fail(err)
-	}
-	q.Start = func(x0, theta []float64) { initial.eval1(x0, theta[:len(from)]) }
-
-	slopesOfTimes, err := c.events(q, s, inputs)
-	if err != nil {
-		return fail(err)
-	}
-	return q, slopesOfTimes, nil
-}
-
-// widen moves the d rows of a matrix of n columns apart, to m columns of which the
-// others are zero.
-func widen(dst []float64, d, n, m int) {
-	for i := d - 1; m > n && i >= 0; i-- {
-		row := dst[i*m : (i+1)*m]
-		copy(row, dst[i*n:(i+1)*n])
-		clear(row[n:])
-	}
 }
 
 // stateNames are the IDs of the states with their units.
@@ -286,35 +293,25 @@ func band(jac [][]*expr.Node) *probode.Band {
 	return &b
 }
 
-// events adds the events and switches of a system to q, and returns the
-// derivatives of their times, nil for those that do not move.
-func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (moving []*program, err error) {
-	when := func(n *expr.Node, name string, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
-		e := probode.Event{Name: name, Jump: jump, SeenAfter: true}
+// events adds the events and switches of a system to q.
+func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error {
+	add := func(n *expr.Node, name string, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
 			return err
 		}
+		e := probode.Event{Name: name, Jump: jump, SeenAfter: true}
 		time := func(theta []float64) float64 {
 			var t [1]float64
-			at.eval1(t[:], theta[:c.n])
+			at.eval1(t[:], theta)
 			return fit(t[0])
 		}
-		var slope *program
 		if len(n.Symbols()) > 0 {
 			e.When = time
-			slopes := make([]*expr.Node, c.n)
-			for j, id := range c.params {
-				slopes[j] = n.Diff(id)
-			}
-			if slope, err = newProgram(c.params, slopes); err != nil {
-				return err
-			}
 		} else {
-			e.Time = time(make([]float64, c.n))
+			e.Time = time(make([]float64, len(c.params)))
 		}
 		q.Events = append(q.Events, e)
-		moving = append(moving, slope)
 		return nil
 	}
 	// The switches come first: a jump at the time of one is behind it.
@@ -325,14 +322,14 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (movin
 			}
 			return t
 		}
-		if err := when(n, "switch", never, nil); err != nil {
-			return nil, err
+		if err := add(n, "switch", never, nil); err != nil {
+			return err
 		}
 	}
 	for _, e := range s.Events {
 		jump, err := c.jump(s, e.Jumps, inputs)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		early, start := e.Early, q.Span[0]
 		fit := func(t float64) float64 {
@@ -344,11 +341,11 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) (movin
 			}
 			return math.Inf(-1) // missed
 		}
-		if err := when(e.Time, "event "+text.Clip(e.ID), fit, jump); err != nil {
-			return nil, err
+		if err := add(e.Time, "event "+text.Clip(e.ID), fit, jump); err != nil {
+			return err
 		}
 	}
-	return moving, nil
+	return nil
 }
 
 // jump returns the Jump of an event.
@@ -365,7 +362,7 @@ func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (fun
 		return nil, err
 	}
 	return func(x []float64, t float64, theta []float64) {
-		m := p.take(t, x, theta[:c.n])
+		m := p.take(t, x, theta)
 		for k, v := range m.out {
 			x[index[k]] = v
 		}
@@ -375,8 +372,7 @@ func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (fun
 
 // A program evaluates expressions for any number of goroutines.
 type program struct {
-	pool    sync.Pool
-	outputs int
+	pool sync.Pool
 }
 
 // A machine is what one goroutine needs for that.
@@ -390,14 +386,15 @@ func newProgram(inputs []string, outputs []*expr.Node) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{outputs: len(outputs)}
+	p := &program{}
 	p.pool.New = func() any {
 		return &machine{c.Clone(), make([]float64, len(inputs)), make([]float64, len(outputs))}
 	}
 	return p, nil
 }
 
-// take returns a machine with its outputs computed, to be put back.
+// take returns a machine with its outputs computed, to be put back. Of theta it takes as
+// much as the inputs have room for.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t

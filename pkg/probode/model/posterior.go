@@ -38,17 +38,13 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: relative(1e-6)}}}
-	for i := range p.Params {
-		q := &p.Params[i]
-		if !q.Estimate {
-			continue
-		}
-		prior, err := newScalePrior(q)
+	b := &bayes.Posterior{Setup: probode.Setup{Method: methods.Radau{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}}}
+	for _, i := range p.estimated() {
+		prior, err := newScalePrior(&p.Params[i])
 		if err != nil {
 			return nil, err
 		}
-		b.Params = append(b.Params, bayes.Param{Name: q.ID, Prior: prior.plain()})
+		b.Params = append(b.Params, bayes.Param{Name: p.Params[i].ID, Prior: prior.plain()})
 		b.GridAt = append(b.GridAt, theta[i])
 	}
 	list, err := p.Experiments()
@@ -56,28 +52,15 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		return nil, err
 	}
 	for _, e := range list {
-		q, err := p.ODE(e)
+		c, err := p.compile(e)
 		if err != nil {
 			return nil, err
 		}
-		// Rows are in the order of time.
-		n := len(e.Rows)
-		for n > 0 && math.IsInf(e.Rows[n-1].Time, 1) {
-			n--
+		x, _, err := p.observed(c, theta, p.estimated(), false)
+		if err != nil {
+			return nil, err
 		}
-		for _, part := range []struct {
-			rows []Row
-			ode  *probode.Problem
-		}{{e.Rows[:n], q}, {e.Rows[n:], atRest(q)}} {
-			if len(part.rows) == 0 {
-				continue
-			}
-			x, err := p.experiment(e, part.rows, part.ode, b.Params, theta)
-			if err != nil {
-				return nil, err
-			}
-			b.Experiments = append(b.Experiments, *x)
-		}
+		b.Experiments = append(b.Experiments, x...)
 	}
 	switch {
 	case len(b.Params) == 0:
@@ -86,6 +69,16 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		return nil, fmt.Errorf("%s: no measurements: want data for a posterior", text.Clip(p.Name))
 	}
 	return b, nil
+}
+
+// estimated returns the numbers of the parameters that are estimated.
+func (p *Problem) estimated() (list []int) {
+	for i, q := range p.Params {
+		if q.Estimate {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // Point returns the parameters of Posterior at θ = the values of all parameters,
@@ -129,94 +122,191 @@ func (p *Problem) Point(theta []float64) ([]float64, error) {
 	return point, nil
 }
 
-// experiment returns an experiment as package bayes has it. A column holds the
-// rows of one formula with one kind of noise; of several at one time each is in
-// a column of its own.
-func (p *Problem) experiment(e *Experiment, rows []Row, q *probode.Problem, params []bayes.Param, theta []float64) (*bayes.Experiment, error) {
-	type column struct {
-		row    *Row // nil for noise
-		errors bayes.Likelihood
+// A place says where a row is in the expected values of the experiments of observed.
+type place struct {
+	at  int   // what is expected of it
+	own []own // the numbers of its distribution
+}
+
+// An own number of a distribution is known, or an expected value.
+type own struct {
+	value float64
+	at    int // −1 for one that is known
+}
+
+// observed returns the data of an experiment as package bayes has them: those of finite
+// times, and behind them those of the steady state. Its model has the parameters free, by
+// number; the others have their values in theta. places are those of e.Rows.
+//
+// For a likelihood the numbers of the distributions are columns also where they are
+// parameters, so that their values can be looked at, and the equations know of no parameter
+// that moves nothing in them.
+func (p *Problem) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
+	// Rows are in the order of time.
+	rows := c.e.Rows
+	n := len(rows)
+	for n > 0 && math.IsInf(rows[n-1].Time, 1) {
+		n--
 	}
-	// Observe has the parameters that are estimated: the others are numbers.
-	known := map[string]*expr.Node{}
-	for i, v := range p.Params {
-		if !v.Estimate {
-			known[v.ID] = expr.Num(theta[i])
+	first := 0
+	for _, part := range []struct {
+		rows []Row
+		ode  *probode.Problem
+	}{{rows[:n], c.ode}, {rows[n:], c.end.atRest(c.ode.Span[1] - c.ode.Span[0])}} {
+		if len(part.rows) == 0 {
+			continue
 		}
-	}
-	var columns []column
-	var formulas []*expr.Node
-	data := &bayes.Data{}
-	add := func(name string, formula *expr.Node, c column) {
-		columns, formulas = append(columns, c), append(formulas, formula)
-		data.Names = append(data.Names, name)
-		for k := range data.Y {
-			data.Y[k] = append(data.Y[k], math.NaN())
+		q := *part.ode
+		q.Theta = theta
+		w := &writer{p: p, e: c.e, separate: likelihood, x: bayes.Experiment{Name: c.e.Condition, Problem: &q, Data: &bayes.Data{}}, known: map[string]*expr.Node{}}
+		if likelihood {
+			w.x.Params = make([]string, len(p.Params))
 		}
+		for i, v := range p.Params {
+			if !slices.Contains(free, i) {
+				w.known[v.ID] = expr.Num(theta[i])
+				continue
+			}
+			w.params = append(w.params, v.ID)
+			if likelihood && slices.Contains(c.moves, i) {
+				w.x.Params[i] = v.ID
+			}
+		}
+		placed := w.rows(part.rows)
+		for k := range placed {
+			placed[k].at += first
+			for i := range placed[k].own {
+				if o := &placed[k].own[i]; o.at >= 0 {
+					o.at += first
+				}
+			}
+		}
+		if err := w.observe(); err != nil {
+			return nil, nil, err
+		}
+		list, places = append(list, w.x), append(places, placed...)
+		first += len(w.x.Data.T) * len(w.columns)
 	}
+	return list, places, nil
+}
+
+// A writer writes rows of an experiment as an experiment of package bayes.
+type writer struct {
+	p        *Problem
+	e        *Experiment
+	separate bool
+	known    map[string]*expr.Node // values of the parameters that are not estimated
+	params   []string              // those that are
+	columns  []column
+	x        bayes.Experiment
+}
+
+// A column holds the rows of one formula with one kind of noise, or the values of a
+// formula that is a number of the distribution of another column.
+type column struct {
+	row     *Row // nil for such a number
+	formula *expr.Node
+}
+
+func (w *writer) add(name string, c column, errors bayes.Likelihood) {
+	w.columns, w.x.Errors = append(w.columns, c), append(w.x.Errors, errors)
+	w.x.Data.Names = append(w.x.Data.Names, name)
+	for k := range w.x.Data.Y {
+		w.x.Data.Y[k] = append(w.x.Data.Y[k], math.NaN())
+	}
+}
+
+// rows writes the data, and returns where the rows are. Of several rows of one formula at
+// one time each is in a column of its own.
+func (w *writer) rows(rows []Row) []place {
+	data := w.x.Data
+	at := make([][2]int, len(rows)) // time and column
 	for i := range rows {
 		r := &rows[i]
 		t := r.Time
 		if math.IsInf(t, 1) {
-			t = q.Span[0] // which is at rest
+			t = w.x.Problem.Span[0] // which is at rest
 		}
 		n := len(data.T)
 		if n == 0 || t > data.T[n-1] {
-			data.T, data.Y = append(data.T, t), append(data.Y, nanRow(len(columns)))
+			data.T, data.Y = append(data.T, t), append(data.Y, nanRow(len(w.columns)))
 			n++
 		}
-		at := -1
-		for k, c := range columns {
-			if math.IsNaN(data.Y[n-1][k]) && c.row != nil && c.row.Observable == r.Observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
-				at = k
+		k := -1
+		for j, c := range w.columns {
+			if math.IsNaN(data.Y[n-1][j]) && c.row != nil && c.row.Observable == r.Observable && slices.EqualFunc(c.row.formulas(), r.formulas(), (*expr.Node).Equal) {
+				k = j
 				break
 			}
 		}
-		if at < 0 {
-			name, same := r.Observable, 0
-			for _, c := range columns {
-				if c.row != nil && c.row.Observable == r.Observable {
-					same++
-				}
-			}
-			if same > 0 {
-				name = fmt.Sprintf("%s_%d", name, same+1)
-			}
-			errors, numbers, of := p.errors(r, name, known, params)
-			at = len(columns)
-			add(name, r.Formula, column{r, errors})
-			for i, number := range numbers {
-				add(number, of[i], column{nil, noNoise{}})
-			}
+		if k < 0 {
+			k = w.column(r)
 		}
-		data.Y[n-1][at] = r.Value
+		at[i] = [2]int{n - 1, k}
+		data.Y[n-1][k] = r.Value
 	}
-	x := &bayes.Experiment{Name: e.Condition, Problem: q, Data: data}
-	for _, c := range columns {
-		x.Errors = append(x.Errors, c.errors)
+	places := make([]place, len(rows))
+	for i, a := range at {
+		row := a[0] * len(w.columns)
+		places[i].at = row + a[1]
+		for _, v := range w.x.Errors[a[1]].Own() {
+			o := own{value: v.Value, at: -1}
+			if k := slices.Index(data.Names, v.Name); v.Name != "" && k >= 0 {
+				o.at = row + k
+			}
+			places[i].own = append(places[i].own, o)
+		}
 	}
-	inputs := append([]string{expr.Time}, e.States...)
-	for _, v := range params {
-		inputs = append(inputs, v.Name)
+	return places
+}
+
+// column adds the column of a row, and columns for the numbers of its distribution.
+func (w *writer) column(r *Row) int {
+	name, same := r.Observable, 0
+	for _, c := range w.columns {
+		if c.row != nil && c.row.Observable == r.Observable {
+			same++
+		}
 	}
-	for i, f := range formulas {
-		formulas[i] = f.Substitute(known).Simplify()
+	if same > 0 {
+		name = fmt.Sprintf("%s_%d", name, same+1)
+	}
+	errors, names, formulas := w.errors(r, name)
+	k := len(w.columns)
+	w.add(name, column{r, r.Formula}, errors)
+	for i, number := range names {
+		w.add(number, column{nil, formulas[i]}, noNoise{})
+	}
+	return k
+}
+
+// observe sets Observe and its derivatives.
+func (w *writer) observe() error {
+	inputs := append(append([]string{expr.Time}, w.e.States...), w.params...)
+	formulas := make([]*expr.Node, len(w.columns))
+	for i, c := range w.columns {
+		formulas[i] = c.formula.Substitute(w.known).Simplify()
 	}
 	f, err := newProgram(inputs, formulas)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	n := len(params)
-	x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }
-	return x, nil
-}
-
-func nanRow(n int) []float64 {
-	row := make([]float64, n)
-	for i := range row {
-		row[i] = math.NaN()
+	// Behind the parameters there may be one more, for the noise of the solver.
+	n, d := len(w.params), len(w.e.States)
+	slopes := derivatives(inputs, formulas, inputs[1:])
+	w.x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta) }
+	w.x.ObserveSlopes = func(dst []float64, t float64, x, theta []float64) {
+		if len(theta) == n {
+			slopes().eval(nil, dst, t, x, theta)
+			return
+		}
+		own, wide := make([]float64, len(formulas)*(d+n)), d+len(theta)
+		slopes().eval(nil, own, t, x, theta)
+		for k := range formulas {
+			copy(dst[k*wide:], own[k*(d+n):(k+1)*(d+n)])
+		}
 	}
-	return row
+	return nil
 }
 
 // noNoise is the distribution of a column that has no measurements: it stays what
@@ -235,15 +325,15 @@ const (
 )
 
 // errors returns the distribution of the measurements of a row in the column of the given
-// name. What is not known of its numbers, and no parameter either, is a column of its own:
-// columns are their names, and formulas what they hold.
-func (p *Problem) errors(r *Row, name string, known map[string]*expr.Node, params []bayes.Param) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
+// name. A number of it that is neither known nor a parameter is a column of its own: columns
+// are their names, and formulas what they hold.
+func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
-		n = n.Substitute(known).Simplify()
+		n = n.Substitute(w.known).Simplify()
 		if v, ok := n.Const(); ok {
 			return bayes.Known(v)
 		}
-		if s, ok := n.Symbol(); ok && slices.ContainsFunc(params, func(q bayes.Param) bool { return q.Name == s }) {
+		if s, ok := n.Symbol(); ok && !w.separate && slices.Contains(w.params, s) {
 			return bayes.Unknown(s)
 		}
 		columns, formulas = append(columns, column), append(formulas, n)

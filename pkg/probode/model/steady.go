@@ -1,0 +1,191 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+)
+
+// A rest finds the steady state to which a problem comes from its start, and its derivatives
+// in θ. It keeps the last one that it found: solves at one θ ask for it many times. Any
+// number of goroutines may use it.
+type rest struct {
+	q     *probode.Problem
+	along []int // elements of θ on which the states depend
+
+	mutex sync.Mutex
+	ctx   context.Context // that the search ends with
+	theta []float64       // of the last steady state; nil for none
+	x     []float64
+	slope []float64 // d×len(theta); nil if it was not asked for
+	err   error
+}
+
+func newRest(q *probode.Problem, along []int) *rest {
+	return &rest{q: q, along: along, ctx: context.Background()}
+}
+
+// within has searches end with ctx.
+func (r *rest) within(ctx context.Context) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.ctx = ctx
+}
+
+// failed returns why the last search found no steady state.
+func (r *rest) failed() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.err
+}
+
+// state returns the steady state at θ, and its derivatives if these are asked for. All is
+// NaN if there is none.
+func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !slices.Equal(theta, r.theta) || slopes && r.slope == nil {
+		r.theta = slices.Clone(theta)
+		if r.x, r.slope, r.err = r.find(theta, slopes); r.err != nil {
+			r.x = nanRow(r.q.Dim())
+			r.slope = nanRow(r.q.Dim() * len(theta))
+			if errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded) {
+				r.theta = nil // it may be asked for again
+			}
+		}
+	}
+	return r.x, r.slope
+}
+
+const (
+	// restTolerance is the relative tolerance of the steps towards a steady state.
+	restTolerance = 1e-10
+	// settled bounds the change of a steady state over the last two of the spans,
+	// each ten times the one before, relative to the largest value of each state.
+	settled = 1e-11
+	// restLast is the time after the start at which there is no steady state.
+	restLast = 1e14
+)
+
+// find solves on to the times 1, 10, 100, … after the start until over two of these spans
+// neither the state nor its derivatives change.
+func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
+	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
+	now := *r.q
+	now.Span = [2]float64{start, start + 1}
+	peak, quiet := make([]float64, d), 0
+	for {
+		x2, slope2, err := r.solve(&now, theta, slopes)
+		if err != nil {
+			return nil, nil, err
+		}
+		if calm(x, x2, slope, slope2, peak) {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if x, slope = x2, slope2; quiet >= 2 {
+			return x, slope, nil
+		}
+		if now.Span[1]-start >= restLast {
+			return nil, nil, fmt.Errorf("%s: no steady state by time %g", r.q.Name, restLast)
+		}
+		now.Span = [2]float64{now.Span[1], start + 10*(now.Span[1]-start)}
+		now.Start = func(x0, _ []float64) { copy(x0, x) }
+		now.StartTheta = func(dst, _ []float64) { copy(dst[:d*n], slope) }
+	}
+}
+
+// solve returns the state of q at the end of its span, and its derivatives.
+func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope []float64, err error) {
+	mesh := probode.Frozen{Tolerance: probode.Tolerance{Relative: restTolerance}}
+	path, err := probode.Setup{Method: methods.Radau{}, Mesh: mesh}.Bind(r.ctx, q, theta, q.Span[1:])
+	if err != nil {
+		return nil, nil, err
+	}
+	d, n, m := q.Dim(), len(theta), len(r.along)
+	x = make([]float64, d)
+	if !slopes {
+		return x, nil, path.States(r.ctx, x, theta, nil)
+	}
+	directions, dx := make([]float64, m*n), make([]float64, m*d)
+	for i, j := range r.along {
+		directions[i*n+j] = 1
+	}
+	if err := path.(probode.Tangential).Tangents(r.ctx, x, dx, theta, directions, nil); err != nil {
+		return nil, nil, err
+	}
+	slope = make([]float64, d*n)
+	for i, j := range r.along {
+		for k := range d {
+			slope[k*n+j] = dx[i*d+k]
+		}
+	}
+	return x, slope, nil
+}
+
+// calm reports whether states and their derivatives are what they were before, and updates
+// the largest size of each state.
+func calm(x, x2, slope, slope2, peak []float64) bool {
+	same, n := x != nil, len(slope2)/len(x2)
+	for k, v := range x2 {
+		peak[k] = max(peak[k], math.Abs(v))
+		same = same && math.Abs(v-x[k]) <= settled*peak[k]
+		for i := k * n; same && i < (k+1)*n; i++ {
+			same = math.Abs(slope2[i]-slope[i]) <= 1e3*settled*(math.Abs(slope2[i])+peak[k])
+		}
+	}
+	return same
+}
+
+// atRest returns a problem over the given time that begins at the steady state and stays
+// there.
+func (r *rest) atRest(length float64) *probode.Problem {
+	s := *r.q
+	s.Name += ", steady state"
+	s.Span, s.Events, s.Band, s.Autonomous = [2]float64{s.Span[0], s.Span[0] + length}, nil, nil, true
+	s.Start = func(x0, theta []float64) {
+		x, _ := r.state(theta, false)
+		copy(x0, x)
+	}
+	s.StartTheta = func(dst, theta []float64) {
+		_, slope := r.state(theta, true)
+		copy(dst, slope)
+	}
+	s.F = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
+	s.FJ = func(f, jac []float64, _ float64, _, _ []float64) { clear(f); clear(jac) }
+	s.FTheta = func(dst []float64, _ float64, _, _ []float64) { clear(dst) }
+	return &s
+}
+
+// within has searches for steady states of c end with ctx.
+func (c *compiled) within(ctx context.Context) {
+	c.end.within(ctx)
+	if c.pre != nil {
+		c.pre.within(ctx)
+	}
+}
+
+// unsettled returns why there is no steady state, nil if none was looked for in vain.
+func (c *compiled) unsettled() error {
+	if c.pre != nil {
+		if err := c.pre.failed(); err != nil {
+			return err
+		}
+	}
+	return c.end.failed()
+}
+
+func nanRow(n int) []float64 {
+	row := make([]float64, n)
+	for i := range row {
+		row[i] = math.NaN()
+	}
+	return row
+}
