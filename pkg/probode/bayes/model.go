@@ -296,7 +296,8 @@ func (p *Posterior) validate() error {
 				continue
 			}
 			for n, row := range x.Data.Y {
-				if y := row[k]; !math.IsNaN(y) && math.IsInf(of.LogProb(y, 1, halves[:len(about.Own)]), -1) {
+				possible := func(y, m float64) bool { return !math.IsInf(of.LogProb(y, m, halves[:len(about.Own)]), -1) }
+				if y := row[k]; !math.IsNaN(y) && !possible(y, 1) && !possible(y, y) {
 					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, of, about.Y)
 				}
 			}
