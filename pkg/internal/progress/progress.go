@@ -101,14 +101,6 @@ func (l *Line) Show(elapsed time.Duration, state string) {
 	}
 }
 
-// End replaces the line by the last state, without cutting it off.
-func (l *Line) End(state string) {
-	if l.terminal {
-		fmt.Fprint(l.w, "\r\x1b[2K")
-	}
-	fmt.Fprintln(l.w, state)
-}
-
 // Erase removes the line.
 func (l *Line) Erase() {
 	if l.terminal {

@@ -239,7 +239,7 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
 	if complete, err = advance(ctx, chains, until, s.Workers, report); err == nil {
-		err = report.last()
+		err = report.last(complete)
 	}
 	return complete, err
 }

@@ -99,7 +99,7 @@ func (c *Chains) String() string {
 	}
 	b.WriteByte('\n')
 	if c.LogWeights != nil {
-		if w := c.weights(summary); w.Trusted() {
+		if w := c.weights(summary); w.trusted() {
 			fmt.Fprintf(&b, "weighted draws, %v\n", w) // otherwise there is a warning below
 		}
 	}

@@ -377,7 +377,7 @@ func TestStringSaysWhatWeightsAreWorth(t *testing.T) {
 		c.LogWeights = append(c.LogWeights, w)
 	}
 	c.KHat = 0.1
-	if w := c.Weights(); w.Trusted() || !strings.Contains(c.String(), "standard errors are too small below 150 effective draws") {
-		t.Errorf("%v in\n%s", w, c)
+	if trusted, why := c.Trusted(); trusted || !strings.Contains(c.String(), "standard errors are too small below 150 effective draws") {
+		t.Errorf("%s in\n%s", why, c)
 	}
 }

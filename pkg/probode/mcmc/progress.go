@@ -2,7 +2,6 @@ package mcmc
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"sync"
@@ -13,77 +12,55 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Progress is the state of a run, summed over its chains.
-type Progress struct {
-	Done  int   // iterations made, burn-in included
-	Total int   // iterations at which the run ends at the latest
-	Stats Stats // counts of the iterations made
+// A status is the state of a run, summed over its chains.
+type status struct {
+	done, total int   // iterations made, burn-in included, and those at which the run ends at the latest
+	stats       Stats // counts of the iterations made
 
-	// Elapsed is the time since the run began or was resumed.
-	Elapsed time.Duration
-	// Rate is the number of iterations per second, of all chains together, averaged
-	// over about the last ten seconds. Zero means not yet known.
-	Rate float64
-	// Left is the time until Total at this rate, zero if the rate is not known.
-	Left time.Duration
+	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
+	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// RHat is the largest R̂ of all parameters, and Worst the name of that parameter.
-	// They are some seconds old and use at most 1000 evenly spaced draws of each chain.
-	// With fewer than four draws per chain, or draws that are all equal, RHat is NaN
-	// and Worst is empty.
-	RHat  float64
-	Worst string
+	// The largest R̂ of all parameters, and the name of that parameter. They are some seconds
+	// old and use at most recordLength evenly spaced draws of each chain. With fewer than
+	// four draws per chain, or draws that are all equal, they are NaN and "".
+	rHat  float64
+	worst string
 
-	// Ended marks the last call.
-	Ended bool
+	ended bool
 }
 
-// String returns the progress on one line, such as
+// String returns the status on one line, such as
 //
-//	42 % · 31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)
-func (p Progress) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d %%", int(100*float64(p.Done)/float64(max(1, p.Total))))
-	if p.Rate > 0 {
-		fmt.Fprintf(&b, " · %s it/s", progress.Grouped(p.Rate))
+//	31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)
+func (s status) String() string {
+	var parts []string
+	add := func(format string, a ...any) { parts = append(parts, fmt.Sprintf(format, a...)) }
+	if s.rate > 0 {
+		add("%s it/s", progress.Grouped(s.rate))
 	}
 	switch {
-	case p.Ended:
-		fmt.Fprintf(&b, " · took %s", progress.Span(p.Elapsed))
-	case p.Left > 0:
-		fmt.Fprintf(&b, " · %s left", progress.Span(p.Left))
+	case s.ended:
+		add("took %s", progress.Span(s.elapsed))
+	case s.left > 0:
+		add("%s left", progress.Span(s.left))
 	}
-	if p.Stats.Proposed > 0 {
-		fmt.Fprintf(&b, " · accepted %.2f", p.Stats.Rate())
+	if s.stats.Proposed > 0 {
+		add("accepted %.2f", s.stats.Rate())
 	}
-	if p.Stats.Latent.Proposed > 0 {
-		fmt.Fprintf(&b, ", latent %.2f", p.Stats.Latent.Rate())
+	if s.stats.Latent.Proposed > 0 {
+		parts[len(parts)-1] += fmt.Sprintf(", latent %.2f", s.stats.Latent.Rate())
 	}
-	if failed := p.Stats.Failed + p.Stats.Latent.Failed; failed > 0 {
-		fmt.Fprintf(&b, " · failed %d", failed)
+	if failed := s.stats.Failed + s.stats.Latent.Failed; failed > 0 {
+		add("failed %d", failed)
 	}
-	if p.Worst != "" {
-		fmt.Fprintf(&b, " · R̂ %.2f (%s)", p.RHat, text.Printable(p.Worst))
+	if s.worst != "" {
+		add("R̂ %.2f (%s)", s.rHat, text.Printable(s.worst))
 	}
-	return b.String()
-}
-
-// Terminal returns a hook for Settings.Progress that shows the progress on w. On a
-// terminal it rewrites one line; elsewhere it writes a line every ten seconds and one at
-// the end.
-func Terminal(w io.Writer) func(Progress) {
-	line := progress.NewLine(w)
-	return func(p Progress) {
-		if p.Ended {
-			line.End(p.String())
-		} else {
-			line.Show(p.Elapsed, p.String())
-		}
-	}
+	return strings.Join(parts, " · ")
 }
 
 // recordLength is the number of draws of each chain from which the R̂ of
-// Progress is computed. It is even: see add.
+// a status is computed. It is even: see add.
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. When it is full,
@@ -123,28 +100,28 @@ func (r *record) add(x []float64) {
 
 // A reporter sums up the progress of all chains and passes it on.
 type reporter struct {
-	hook    func(Progress)
+	hook    progress.Hook
 	names   []string // of the parameters
 	records []*record
 
 	mu       sync.Mutex
-	now      Progress
+	now      status
 	meter    progress.Meter
 	next     time.Time // when the hook is to be called next
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
 // newReporter counts what the chains have made so far, of until iterations each.
-func newReporter(hook func(Progress), names []string, chains []*Chain, until int) *reporter {
+func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
-	r.now.RHat = math.NaN()
+	r.now.rHat = math.NaN()
 	for _, c := range chains {
-		r.now.Total += until
-		r.now.Done += c.iteration
-		r.now.Stats = r.now.Stats.plus(1, c.stats())
+		r.now.total += until
+		r.now.done += c.iteration
+		r.now.stats = r.now.stats.plus(1, c.stats())
 		r.records = append(r.records, c.record)
 	}
-	r.meter = progress.NewMeter(time.Now(), r.now.Done)
+	r.meter = progress.NewMeter(time.Now(), r.now.done)
 	return r
 }
 
@@ -154,8 +131,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now.Done += iterations
-	r.now.Stats = r.now.Stats.plus(1, counts)
+	r.now.done += iterations
+	r.now.stats = r.now.stats.plus(1, counts)
 	if t := time.Now(); t.After(r.next) {
 		r.update(t)
 		if t.After(r.nextRHat) {
@@ -163,13 +140,13 @@ func (r *reporter) add(iterations int, counts Stats) {
 			// No more than a twentieth of one worker's time.
 			r.nextRHat = t.Add(max(2*time.Second, 20*time.Since(t)))
 		}
-		r.hook(r.now)
+		r.hook(r.now.done, r.now.total, r.now.String())
 		r.next = t.Add(100 * time.Millisecond)
 	}
 }
 
-// last reports the end. It is an error if the hook panics.
-func (r *reporter) last() (err error) {
+// last reports the end, with done equal to total if the run is complete. It is an error if the hook panics.
+func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
 	}
@@ -180,14 +157,17 @@ func (r *reporter) last() (err error) {
 	}()
 	r.update(time.Now())
 	r.worst()
-	r.now.Ended = true
-	r.hook(r.now)
+	r.now.ended = true
+	if complete {
+		r.now.total = r.now.done // the run may have ended early
+	}
+	r.hook(r.now.done, r.now.total, r.now.String())
 	return nil
 }
 
 // update brings the rate up to time t.
 func (r *reporter) update(t time.Time) {
-	r.now.Elapsed, r.now.Rate, r.now.Left = r.meter.Update(t, r.now.Done, r.now.Total)
+	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
 // worst computes the largest R̂, with all records at the largest stride and cut to the
@@ -203,7 +183,7 @@ func (r *reporter) worst() {
 		step := stride / c.stride
 		n = min(n, (c.n+step-1)/step)
 	}
-	r.now.RHat, r.now.Worst = math.NaN(), ""
+	r.now.rHat, r.now.worst = math.NaN(), ""
 	if len(r.records) == 0 || n < 4 {
 		return
 	}
@@ -217,8 +197,8 @@ func (r *reporter) worst() {
 				x[j][k] = c.draws[k*(stride/c.stride)*len(r.names)+i]
 			}
 		}
-		if rhat := diag.RHat(x); rhat > r.now.RHat || math.IsNaN(r.now.RHat) && !math.IsNaN(rhat) {
-			r.now.RHat, r.now.Worst = rhat, name
+		if rhat := diag.RHat(x); rhat > r.now.rHat || math.IsNaN(r.now.rHat) && !math.IsNaN(rhat) {
+			r.now.rHat, r.now.worst = rhat, name
 		}
 	}
 }

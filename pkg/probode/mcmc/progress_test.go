@@ -1,12 +1,11 @@
 package mcmc
 
 import (
-	"bytes"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,48 +13,24 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-func TestProgressString(t *testing.T) {
-	p := Progress{Done: 42, Total: 100, Stats: Stats{Moves: Moves{100, 27, 0}}, Rate: 31234, Left: 2*time.Minute + 10*time.Second, RHat: 1.04, Worst: "theta3"}
+func TestStatus(t *testing.T) {
+	p := status{stats: Stats{Moves: Moves{100, 27, 0}}, rate: 31234, left: 2*time.Minute + 10*time.Second, rHat: 1.04, worst: "theta3"}
 	for _, c := range []struct {
 		change func()
 		want   string
 	}{
-		{func() {}, "42 % · 31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)"},
-		{func() { p.Left = 90 * time.Second }, "42 % · 31 200 it/s · 90 s left · accepted 0.27 · R̂ 1.04 (theta3)"},
-		{func() { p.Rate, p.Left = 1234567, 30*time.Hour }, "42 % · 1 230 000 it/s · 30.0 h left · accepted 0.27 · R̂ 1.04 (theta3)"},
-		{func() { p.Rate, p.Left = 0.25, 72*time.Hour }, "42 % · 0.25 it/s · 3.0 d left · accepted 0.27 · R̂ 1.04 (theta3)"},
-		{func() { p.Stats.Latent, p.Worst = Moves{10, 5, 2}, "" }, "42 % · 0.25 it/s · 3.0 d left · accepted 0.27, latent 0.50 · failed 2"},
-		{func() { p.Ended, p.Elapsed = true, 1500*time.Millisecond }, "42 % · 0.25 it/s · took 1.5 s · accepted 0.27, latent 0.50 · failed 2"},
-		{func() { p = Progress{RHat: math.NaN()} }, "0 %"},
+		{func() {}, "31 200 it/s · 2 min left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.left = 90 * time.Second }, "31 200 it/s · 90 s left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.rate, p.left = 1234567, 30*time.Hour }, "1 230 000 it/s · 30.0 h left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.rate, p.left = 0.25, 72*time.Hour }, "0.25 it/s · 3.0 d left · accepted 0.27 · R̂ 1.04 (theta3)"},
+		{func() { p.stats.Latent, p.worst = Moves{10, 5, 2}, "" }, "0.25 it/s · 3.0 d left · accepted 0.27, latent 0.50 · failed 2"},
+		{func() { p.ended, p.elapsed = true, 1500*time.Millisecond }, "0.25 it/s · took 1.5 s · accepted 0.27, latent 0.50 · failed 2"},
+		{func() { p = status{rHat: math.NaN()} }, ""},
 	} {
 		c.change()
 		if got := p.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-	}
-}
-
-// What is no terminal gets a line now and then and one at the end.
-func TestTerminal(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var b bytes.Buffer
-	for _, show := range []func(Progress){Terminal(&b), Terminal(file)} {
-		for i := range 250 {
-			show(Progress{Done: i, Total: 250, Elapsed: time.Duration(i) * 100 * time.Millisecond})
-		}
-		show(Progress{Done: 250, Total: 250, Elapsed: 25 * time.Second, Ended: true})
-	}
-	const want = "0 %\n40 %\n80 %\n100 % · took 25 s\n" // at 0, 10 and 20 s
-	data, err := os.ReadFile(file.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != want || string(data) != want {
-		t.Errorf("%q and %q, want %q", b.String(), data, want)
 	}
 }
 
@@ -80,26 +55,27 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Chains that fit into the record have in Progress the R̂ that they have in the
+// Chains that fit into the record have in their progress the R̂ that they have in the
 // Summary; of longer ones it is that of the thinned draws.
 func TestProgressRHat(t *testing.T) {
-	var last Progress
-	s := Settings{Draws: recordLength, Seed: 3, Chains: 3, Progress: func(p Progress) { last = p },
+	var last string
+	s := Settings{Draws: recordLength, Seed: 3, Chains: 3, Progress: func(_, _ int, doing string) { last = doing },
 		Start: func(int, *rand.Rand) []float64 { return []float64{8, -8} }, BurnIn: -1}
-	worst := func(c *Chains) (name string, r float64) {
+	check := func(c *Chains) {
+		t.Helper()
+		name, r := "", 0.
 		for _, m := range c.Summary() {
 			if m.RHat > r {
 				name, r = m.Name, m.RHat
 			}
 		}
-		return name, r
+		if want := fmt.Sprintf("R̂ %.2f (%s)", r, name); !strings.HasSuffix(last, want) || !strings.Contains(last, "took") || !strings.Contains(last, "it/s") {
+			t.Errorf("at the end %q, want %s", last, want)
+		}
 	}
-	c := mustRun(t, s)
-	if name, r := worst(c); !last.Ended || last.Worst != name || last.RHat != r {
-		t.Errorf("R̂ %v of %q, want %v of %q", last.RHat, last.Worst, r, name)
-	}
+	check(mustRun(t, s))
 	s.Draws = 3*recordLength + 7 // every 4th
-	c = mustRun(t, s)
+	c := mustRun(t, s)
 	for j, chain := range c.Draws {
 		var thinned [][]float64
 		for k := 0; k < len(chain); k += 4 {
@@ -107,17 +83,12 @@ func TestProgressRHat(t *testing.T) {
 		}
 		c.Draws[j] = thinned
 	}
-	if name, r := worst(c); last.Worst != name || last.RHat != r {
-		t.Errorf("R̂ %v of %q, want %v of %q", last.RHat, last.Worst, r, name)
-	}
-	if last.Rate <= 0 || last.Left != 0 || last.Elapsed <= 0 {
-		t.Errorf("at the end %+v", last)
-	}
+	check(c)
 }
 
 // Chains of unequal length are compared draw by draw as far as they go.
 func TestWorstOfUnequalRecords(t *testing.T) {
-	r := newReporter(func(Progress) {}, []string{"a", "b"}, nil, 1)
+	r := newReporter(func(int, int, string) {}, []string{"a", "b"}, nil, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := make([][]float64, 3)
 	for j, n := range []int{5 * recordLength, recordLength, 3 * recordLength} { // strides 8, 1, 4
@@ -132,8 +103,8 @@ func TestWorstOfUnequalRecords(t *testing.T) {
 		}
 	}
 	r.worst()
-	if r.now.Worst != "b" || r.now.RHat != diag.RHat(want) {
-		t.Errorf("R̂ %v of %q, want %v of b", r.now.RHat, r.now.Worst, diag.RHat(want))
+	if r.now.worst != "b" || r.now.rHat != diag.RHat(want) {
+		t.Errorf("R̂ %v of %q, want %v of b", r.now.rHat, r.now.worst, diag.RHat(want))
 	}
 }
 

@@ -66,9 +66,11 @@ type Settings struct {
 	// means as many as there are processors. It does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called with the progress of the run about ten times a
-	// second and once at the end. Calls do not overlap, and chains may wait for them.
-	Progress func(Progress)
+	// Progress, if not nil, is called about ten times a second and once at the end with
+	// the number of iterations made, the number at which the run ends at the latest, and
+	// rates and diagnostics in words. At the end of a complete run both numbers are
+	// equal. Calls do not overlap, and chains may wait for them.
+	Progress func(done, total int, doing string)
 }
 
 // startTries is the number of points at which Run tries to begin a chain. If one point
@@ -156,8 +158,8 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 		}
 	}
 	ctx, hook := progress.Begin(ctx, "sampling")
-	if s.Progress == nil && hook != nil {
-		s.Progress = func(p Progress) { hook(p.Done, p.Total, p.String()) }
+	if s.Progress == nil {
+		s.Progress = hook
 	}
 	for _, c := range chains {
 		if s.Progress != nil && c.record == nil { // the hook came with the context
@@ -175,7 +177,7 @@ func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 		if complete && !enough && n < limit {
 			continue
 		}
-		if err := report.last(); err != nil {
+		if err := report.last(complete); err != nil {
 			return out, err
 		}
 		if !complete {

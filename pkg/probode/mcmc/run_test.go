@@ -182,8 +182,8 @@ func TestRunCancelled(t *testing.T) {
 	whole := mustRun(t, Settings{Draws: 20000, BurnIn: 100, Seed: 4})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	part, err := run(ctx, Settings{Draws: 1e6, BurnIn: 100, Seed: 4, Workers: 2, Progress: func(p Progress) {
-		if p.Done > 1000 {
+	part, err := run(ctx, Settings{Draws: 1e6, BurnIn: 100, Seed: 4, Workers: 2, Progress: func(done, _ int, _ string) {
+		if done > 1000 {
 			cancel()
 		}
 	}})
@@ -220,8 +220,8 @@ func TestRunTakesTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c, err := Run(ctx, func(int) Kernel { return &counter{pause: time.Millisecond} },
-		Settings{Draws: 1e6, BurnIn: -1, Chains: 4, Workers: 1, Start: zero, Progress: func(p Progress) {
-			if p.Done >= 400 {
+		Settings{Draws: 1e6, BurnIn: -1, Chains: 4, Workers: 1, Start: zero, Progress: func(done, _ int, _ string) {
+			if done >= 400 {
 				cancel()
 			}
 		}})
@@ -240,24 +240,25 @@ func TestRunTakesTurns(t *testing.T) {
 
 func TestRunProgress(t *testing.T) {
 	var inside atomic.Int32
-	var seen []Progress
+	var seen []int
+	of, last := 0, ""
 	begin := time.Now()
 	_, err := Run(context.Background(), func(int) Kernel { return &counter{pause: time.Millisecond / 2} },
-		Settings{Draws: 100, BurnIn: 50, Thin: 2, Chains: 3, Workers: 3, Start: zero, Progress: func(p Progress) {
+		Settings{Draws: 100, BurnIn: 50, Thin: 2, Chains: 3, Workers: 3, Start: zero, Progress: func(done, total int, doing string) {
 			if inside.Add(1) != 1 {
 				t.Error("calls overlap")
 			}
-			seen = append(seen, p)
+			seen, of, last = append(seen, done), total, doing
 			inside.Add(-1)
 		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const total = 3 * (50 + 100*2)
-	if last := seen[len(seen)-1]; last.Done != total || last.Total != total || last.Stats != (Stats{Moves{total, 249, 249}, Moves{2 * total, 249, 0}}) {
-		t.Errorf("at the end %+v, want %d iterations", last, total)
+	if n := seen[len(seen)-1]; n != total || of != total || !strings.Contains(last, "accepted 0.33, latent 0.17 · failed 249") {
+		t.Errorf("at the end %d of %d, %s: want %d iterations", n, of, last, total)
 	}
-	if !slices.IsSortedFunc(seen, func(a, b Progress) int { return a.Done - b.Done }) {
+	if !slices.IsSorted(seen) {
 		t.Error("progress went backwards")
 	}
 	// One call at once, one every 100 ms, one at the end.
@@ -281,10 +282,10 @@ func TestRunMinESS(t *testing.T) {
 		t.Error("the run went on after the ESS was reached")
 	}
 
-	var last Progress
-	c = mustRun(t, Settings{Draws: 200, Seed: 9, MinESS: 1e9, MaxDraws: 500, Progress: func(p Progress) { last = p }})
-	if n := len(c.Draws[0]); !c.Capped || n != 500 || last.Done != last.Total || last.Total != 4*1500 {
-		t.Errorf("%d draws, capped %v, progress %+v", n, c.Capped, last)
+	done, total := 0, 0
+	c = mustRun(t, Settings{Draws: 200, Seed: 9, MinESS: 1e9, MaxDraws: 500, Progress: func(d, t int, _ string) { done, total = d, t }})
+	if n := len(c.Draws[0]); !c.Capped || n != 500 || done != total || total != 4*1500 {
+		t.Errorf("%d draws, capped %v, progress %d of %d", n, c.Capped, done, total)
 	}
 	if s := c.String(); !strings.Contains(s, "before the required ESS") {
 		t.Errorf("the report is silent about the cap:\n%s", s)
@@ -370,9 +371,9 @@ func TestRunRefuses(t *testing.T) {
 	}
 	for what, s := range map[string]Settings{
 		"Start":    {Start: func(int, *rand.Rand) []float64 { panic("broke") }},
-		"Progress": {Start: zero, Progress: func(Progress) { panic("broke") }},
-		"the last": {Start: zero, Progress: func(p Progress) {
-			if p.Ended {
+		"Progress": {Start: zero, Progress: func(int, int, string) { panic("broke") }},
+		"the last": {Start: zero, Progress: func(done, total int, _ string) {
+			if done == total {
 				panic("broke")
 			}
 		}},

@@ -46,8 +46,8 @@ func (a *Archive) Err() error {
 // computed again from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
-// Word writes or reads 64 bits.
-func (a *Archive) Word(v *uint64) {
+// word writes or reads 64 bits.
+func (a *Archive) word(v *uint64) {
 	if !a.reading {
 		a.buf = binary.LittleEndian.AppendUint64(a.buf, *v)
 		return
@@ -65,14 +65,14 @@ func (a *Archive) Word(v *uint64) {
 // Int writes or reads an integer.
 func (a *Archive) Int(v *int) {
 	w := uint64(*v)
-	a.Word(&w)
+	a.word(&w)
 	*v = int(w)
 }
 
 // Float writes or reads a number.
 func (a *Archive) Float(v *float64) {
 	w := math.Float64bits(*v)
-	a.Word(&w)
+	a.word(&w)
 	*v = math.Float64frombits(w)
 }
 
@@ -89,8 +89,8 @@ func (a *Archive) Floats(v []float64) {
 	}
 }
 
-// Moves writes or reads counts.
-func (a *Archive) Moves(m *Moves) {
+// moves writes or reads counts.
+func (a *Archive) moves(m *Moves) {
 	a.Int(&m.Proposed)
 	a.Int(&m.Accepted)
 	a.Int(&m.Failed)
@@ -98,8 +98,8 @@ func (a *Archive) Moves(m *Moves) {
 
 // Stats writes or reads counts.
 func (a *Archive) Stats(s *Stats) {
-	a.Moves(&s.Moves)
-	a.Moves(&s.Latent)
+	a.moves(&s.Moves)
+	a.moves(&s.Latent)
 }
 
 // Source writes or reads the state of a random number generator such

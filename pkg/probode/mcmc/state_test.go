@@ -20,7 +20,7 @@ type everything struct {
 }
 
 func (e *everything) State(a *Archive) {
-	a.Word(&e.w)
+	a.word(&e.w)
 	a.Int(&e.i)
 	a.Float(&e.f)
 	a.Floats(e.x)

@@ -104,7 +104,7 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 		warn("ESS is below 100 per chain, %s: means, quantiles, R̂ and ESS are uncertain; run longer for %s", what, list(few))
 	}
 	if c.LogWeights != nil {
-		if w := c.weights(summary); !w.Trusted() {
+		if w := c.weights(summary); !w.trusted() {
 			warn("the weighted draws are %v", w)
 		}
 	}

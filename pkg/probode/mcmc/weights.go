@@ -7,44 +7,50 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Weights say how far weighted draws can be trusted.
-type Weights struct {
-	KHat  float64 // the shape of the tail of the weights, finite moments up to 1/KHat
-	Limit float64 // the largest KHat that is allowed: see diag.KHatLimit
-	Worth float64 // the smallest effective sample size of all parameters
+// weights say how far weighted draws can be trusted.
+type weights struct {
+	kHat  float64 // the shape of the tail of the weights, finite moments up to 1/kHat
+	limit float64 // the largest kHat that is allowed: see diag.KHatLimit
+	worth float64 // the smallest effective sample size of all parameters
 }
 
 // leastWorth is the smallest effective sample size for which the standard errors of
 // weighted draws hold, by measurement: see docs/measured-limits.md.
 const leastWorth = 150
 
-// Weights returns how far the weights of c, which must have some, can be trusted.
-func (c *Chains) Weights() Weights { return c.weights(c.Summary()) }
+// Trusted reports whether standard errors of the weighted draws hold, and says why: k̂ is
+// within its limit, and the effective sample size is at least 150. Draws without weights
+// are trusted.
+func (c *Chains) Trusted() (trusted bool, why string) {
+	if c.LogWeights == nil {
+		return true, "the draws have no weights"
+	}
+	w := c.weights(c.Summary())
+	return w.trusted(), w.String()
+}
 
-func (c *Chains) weights(summary diag.Summary) Weights {
-	w := Weights{KHat: c.KHat, Worth: math.Inf(1)}
+func (c *Chains) weights(summary diag.Summary) weights {
+	w := weights{kHat: c.KHat, worth: math.Inf(1)}
 	for _, m := range summary {
-		if m.BulkESS < w.Worth { // false for NaN, the value of a constant
-			w.Worth = m.BulkESS
+		if m.BulkESS < w.worth { // false for NaN, the value of a constant
+			w.worth = m.BulkESS
 		}
 	}
-	w.Limit = diag.KHatLimit(w.Worth / diag.Kish(c.LogWeights))
+	w.limit = diag.KHatLimit(w.worth / diag.Kish(c.LogWeights))
 	return w
 }
 
-// Trusted reports whether standard errors of the weighted draws hold: k̂ is within its
-// limit, and the effective sample size is at least 150.
-func (w Weights) Trusted() bool { return w.KHat <= w.Limit && w.Worth >= leastWorth }
+func (w weights) trusted() bool { return w.kHat <= w.limit && w.worth >= leastWorth }
 
-func (w Weights) String() string {
-	if math.IsNaN(w.KHat) {
+func (w weights) String() string {
+	if math.IsNaN(w.kHat) {
 		return "worth nothing: none of their weights is positive"
 	}
-	s := fmt.Sprintf("worth %.0f effective draws, k̂ = %.2f, ", w.Worth, w.KHat)
+	s := fmt.Sprintf("worth %.0f effective draws, k̂ = %.2f, ", w.worth, w.kHat)
 	switch {
-	case !(w.KHat <= w.Limit):
-		return s + fmt.Sprintf("above its limit %.2f: not to be trusted, since a few draws have almost all the weight; take a smaller coarse step, so that the two posteriors are closer", w.Limit)
-	case !w.Trusted():
+	case !(w.kHat <= w.limit):
+		return s + fmt.Sprintf("above its limit %.2f: not to be trusted, since a few draws have almost all the weight; take a smaller coarse step, so that the two posteriors are closer", w.limit)
+	case !w.trusted():
 		return s + fmt.Sprintf("and standard errors are too small below %d effective draws: take more draws, or a smaller coarse step", leastWorth)
 	}
 	return s + "which can be trusted"

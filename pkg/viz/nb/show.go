@@ -114,9 +114,8 @@ func comparison(c sample.Comparison) {
 	for _, r := range c {
 		name := r.Sampler.String()
 		if r.Chains.LogWeights != nil {
-			w := r.Chains.Weights()
-			name = fmt.Sprintf("%s, k̂ = %.2f", name, w.KHat)
-			if !w.Trusted() {
+			name = fmt.Sprintf("%s, k̂ = %.2f", name, r.Chains.KHat)
+			if trusted, _ := r.Chains.Trusted(); !trusted {
 				name += ", not to be trusted"
 			}
 		}

@@ -74,7 +74,9 @@ func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, seed uint6
 // run is sample with other settings of the chains.
 func (s *sampling) run(p *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	chains.Seed = seed
-	chains.Progress = func(g mcmc.Progress) { s.say("%v, %s: %v", sampler, setting(p), g) }
+	chains.Progress = func(done, total int, doing string) {
+		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
+	}
 	r, err := sample.Measure(s.ctx, p, sampler, chains)
 	if err != nil {
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)

@@ -126,7 +126,8 @@ func (c Comparison) String() string {
 	b.WriteString(text.Table(rows, text.First))
 	for _, r := range c {
 		if r.Chains.LogWeights != nil {
-			fmt.Fprintf(&b, "%v: %v\n", r.Sampler, r.Chains.Weights())
+			_, worth := r.Chains.Trusted()
+			fmt.Fprintf(&b, "%v: %s\n", r.Sampler, worth)
 		}
 	}
 	return b.String()

@@ -136,15 +136,15 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	// The first report shows what an earlier call has done.
 	var percent int
 	before := unfinished(*dir, s)
-	line := mcmc.Terminal(os.Stderr)
-	s.Progress = func(now mcmc.Progress) {
-		percent = 100 * now.Done / max(1, now.Total)
+	show := display("sampling")
+	s.Progress = func(done, total int, doing string) {
+		percent = 100 * done / max(1, total)
 		if before {
 			before = false
 			fmt.Fprintf(out, "continuing at %d %%\n", percent)
 		}
 		if !*quiet {
-			line(now)
+			show(done, total, doing)
 		}
 	}
 	err = sample.Store(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})

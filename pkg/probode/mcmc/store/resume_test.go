@@ -251,8 +251,8 @@ func TestResumeComparesNumbers(t *testing.T) {
 	// Without an Evaluator the last turn tells.
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	s.Progress = func(p mcmc.Progress) {
-		if p.Done > 100 {
+	s.Progress = func(done, _ int, _ string) {
+		if done > 100 {
 			cancel()
 		}
 	}
