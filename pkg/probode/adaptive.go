@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Adaptive is the Mesh of an error-controlled run of the classical method that is
-// made again at every θ, as by a solver that adapts its steps inside a likelihood.
-// The solution at a θ then meets the tolerance there, but it jumps as a function of
-// θ where a step is taken or rejected, and there is no ξ: grids of different
-// lengths have no noise in common. Frozen is smooth in θ and has noise.
+// Adaptive is a Mesh that makes a new error-controlled run of the classical method at
+// every θ, like a solver that adapts its steps inside a likelihood. The solution meets
+// the tolerance at every θ, but it jumps as a function of θ where a step changes from
+// accepted to rejected. It has no noise, because grids of different lengths cannot
+// share ξ. Frozen is smooth in θ and has noise.
 type Adaptive struct {
 	Tolerance
-	// Max is the length of the largest step; zero leaves it to the controller.
+	// Max is the length of the largest step; with zero, the controller decides.
 	Max float64
-	// MaxSteps bounds the number of steps of a run; zero means 10⁴, since a
-	// sampler also asks for θ at which nobody would wait for an answer.
+	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler also
+	// proposes θ at which a solution would take very long.
 	MaxSteps int
 }
 
@@ -30,8 +30,8 @@ func (a Adaptive) frozen() Frozen {
 
 func (a Adaptive) String() string { return a.Tolerance.String() + ", again at every θ" }
 
-// Bind returns a Path whose steps go through the times, and which can be held. It makes
-// a run at the given θ, so that a tolerance that cannot be met is an error here.
+// Bind returns a Path whose steps end at the times, and which is Holdable. It makes a
+// run at the given θ, and returns an error if the tolerance cannot be met there.
 func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func (a Adaptive) Bind(ctx context.Context, s Setup, p *Problem, at, times []flo
 	return path, nil
 }
 
-// adaptivePath chooses its steps again at every θ.
+// adaptivePath chooses new steps at every θ.
 type adaptivePath struct {
 	p     *Problem
 	m     Method
 	set   Frozen
 	times []float64
 	fixed *Grid // the events and times
-	index []int // of the times in it
+	index []int // of the times in fixed
 	c     *controller
 }
 
@@ -86,8 +86,8 @@ func (s *adaptivePath) place(theta []float64) (err error) {
 	return err
 }
 
-// States fails as the run does: at a tolerance that cannot be met, too many steps, F
-// that is not finite, or the end of ctx.
+// States fails if the run fails: if the tolerance cannot be met, after too many steps,
+// if F is not finite, or if ctx ends.
 func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) error {
 	d := s.p.Dim()
 	if len(dst) != len(s.times)*d {
@@ -109,7 +109,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 		if s.c, err = newController(s.p, s.m, s.set, theta, s.fixed); err != nil {
 			return fmt.Errorf("%s, %v, %v: %w", s.p.Title(), s.m, s.set, err)
 		}
-		s.c.made = nil // no noise is scaled by what it would find
+		s.c.made = nil // no noise is scaled by these local errors
 	}
 	s.c.again(theta, s.fixed)
 	if err := s.c.run(ctx); err != nil {
@@ -121,7 +121,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 	return nil
 }
 
-// Hold returns the path on the grid of the run at theta.
+// Hold returns the Path on the grid of the run at theta.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
 	g, err := s.set.grid(ctx, s.p, s.m, theta, s.times, false) // it has no noise
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) 
 
 func (s *adaptivePath) NoiseLen() int { return 0 }
 
-// Work counts rejected steps, too.
+// Work includes rejected steps.
 func (s *adaptivePath) Work() int {
 	if s.c == nil {
 		return 0

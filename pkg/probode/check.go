@@ -8,13 +8,13 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A problem makes promises: that FJ is the Jacobian of F, that nothing stands
-// outside of Band, that f does not depend on t, that F sets dst whatever was
-// there. They are looked at at the start, and at a few points of the first
-// path that a Solver has solved, which costs later ones nothing.
+// A Problem makes promises: that FJ returns the Jacobian of F, that no entry lies
+// outside Band, that f does not depend on t if Autonomous is set, and that F sets every
+// element of dst. They are checked at the start, and at a few points of the first path
+// of a Solver. Later paths need no checks.
 
-// checkSteps refuses a step size that is not positive and finite or exceeds the
-// span, and so many steps that their path does not fit in memory.
+// checkSteps returns an error if the step size is not positive and finite, if it
+// exceeds the span, or if a path of so many steps does not fit in memory.
 func (p *Problem) checkSteps(h float64) error {
 	if err := checkStep(p.Span, h); err != nil {
 		return fmt.Errorf("%s: %w", p.Title(), err)
@@ -26,7 +26,7 @@ func (p *Problem) checkSteps(h float64) error {
 	return nil
 }
 
-// fits refuses what cannot be held in memory.
+// fits returns an error if a path does not fit in memory.
 func (p *Problem) fits(g *Grid, n Noise) error {
 	d := p.Dim()
 	if err := memory.Check(fmt.Sprintf("a path of %d steps in %d dimensions", g.Steps(), d), g.Steps()+1, d+n.Normals); err != nil {
@@ -47,20 +47,20 @@ func (p *Problem) CheckDense(matrices int) error {
 	return nil
 }
 
-// checkStart looks at the promises of p at its start.
+// checkStart checks the promises of p at its start.
 func (p *Problem) checkStart() (err error) {
 	x0 := make([]float64, p.Dim())
 	t := p.Span[0]
 	defer p.recovered(&err, &t, x0, p.Theta)
 	p.Initial(x0, p.Theta)
 	if !sane(x0) {
-		return nil // a solve says so, at the parameters that count
+		return nil // a solve reports it, at the parameters in use
 	}
 	t = p.beside(t, p.Theta)
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// beside returns t, or the closest later time that is not that of an event.
+// beside returns t, or the next later number if t is the time of an event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -70,7 +70,7 @@ func (p *Problem) beside(t float64, theta []float64) float64 {
 	return t
 }
 
-// checkPath looks at the promises of the problem along a path.
+// checkPath checks the promises of the problem along a path.
 func (s *Solver) checkPath(z, theta []float64) error {
 	const points = 5
 	n := s.Steps()
@@ -94,7 +94,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	return nil
 }
 
-// checkAt looks at the promises of p at (t, x, θ).
+// checkAt checks the promises of p at (t, x, θ).
 func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	f, again := make([]float64, p.Dim()), make([]float64, p.Dim())
 	p.F(f, t, x, theta)
@@ -104,7 +104,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	p.F(again, t, x, theta)
 	for i, v := range f {
 		if v != again[i] && v == v {
-			return fmt.Errorf("%s: F leaves or adds to what stood in dst[%d] before, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
+			return fmt.Errorf("%s: F does not set dst[%d], adds to its old value, or gives another value each time: at t = %g it gives %g and then %g; F must set every element", p.Title(), i, t, v, again[i])
 		}
 	}
 	if p.Autonomous {
@@ -121,7 +121,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 		}
 	}
 	if !vector.Finite(f) {
-		return nil // a step from here fails, and says so
+		return nil // a step from here fails and reports it
 	}
 	if err := p.CheckJacobian(t, x, theta); err != nil {
 		return err
@@ -129,20 +129,20 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 	return p.checkBand(t, x, theta)
 }
 
-// recovered turns a panic of a function of p into an error.
-// t may change until then.
+// recovered converts a panic of a function of p to an error. t is a pointer because the
+// time may change before that.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
 	}
 }
 
-// CheckJacobian compares FJ at (t, x, θ) with F and with central differences
-// of F, and names the first entry that disagrees by more than 10⁻³ of the
-// largest entry of its row. Central differences are good to about 10⁻⁶, so
-// that what is reported is a mistake in FJ. With FJ nil it returns nil.
+// CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
+// names the first entry that disagrees by more than 10⁻³ of the largest entry of its
+// row. Central differences are accurate to about 10⁻⁶, so an entry that is reported is
+// wrong in FJ. With FJ nil it returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
-	if p.FJ == nil || p.CheckDense(2) != nil { // which a method that uses FJ reports
+	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil
 	}
 	const tol = 1e-3
@@ -156,13 +156,13 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			return fmt.Errorf("%s: FJ gives f[%d] = %g where F gives %g, at t = %g, x = %s", p.Title(), i, f[i], fx[i], t, short(x))
 		}
 	}
-	// Where f has a kink only the differences to one side are the Jacobian, and
-	// both sides are right. Where the terms of f cancel, increments have to be
-	// large; where a component is zero, in whatever units, very small. So an
-	// entry is wrong if no way of taking differences gives it.
+	// At a kink of f only one-sided differences give the Jacobian, and either side is
+	// right. If the terms of f cancel, increments must be large; if a component is zero,
+	// they must be very small. So an entry counts as wrong only if no kind of difference
+	// agrees with it.
 	fd := p.NewJacobian()
 	diff := newDifferencer(p)
-	rounding := 4 * epsilon // of f, which increments that are very small must not blame
+	rounding := 4 * epsilon // of f, which would be mistaken for a wrong entry with very small increments
 	wrong := func(i, j int, row float64) bool {
 		allowed := tol*row + 1e-9*(1+math.Abs(fx[i]))
 		if math.Abs(diff.scale) >= 1e-2 {
@@ -187,7 +187,7 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 			}
 			for j := lo; j < hi; j++ {
 				if n == 0 && math.IsNaN(fd.At(i, j)) {
-					continue // f ends here, as x^1.1 does at 0: there are no differences to both sides
+					continue // f is not defined on both sides, as x^1.1 at 0
 				}
 				if before, ok := suspects[entry{i, j}]; wrong(i, j, row) && (n == 0 || ok) {
 					if n == 0 {
@@ -214,9 +214,8 @@ func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 // checkBand looks for entries outside the declared band by dense one-sided
 // differences at (t, x, θ).
 //
-// Above some hundred dimensions the dense matrix is more than a check may
-// cost: there the response to an increment of every third column of the band
-// is taken, which must vanish outside of it.
+// Above some hundred dimensions the dense matrix would cost too much. Then it
+// increments a few columns, and checks that f changes only within the band.
 func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	if p.Band == nil {
 		return nil
@@ -240,7 +239,7 @@ func (p *Problem) checkBand(t float64, x, theta []float64) error {
 	return nil
 }
 
-// checkWideBand increments some columns, one at a time.
+// checkWideBand increments a few columns, one at a time.
 func (p *Problem) checkWideBand(t float64, x, theta []float64) error {
 	const columns = 40
 	d := p.Dim()

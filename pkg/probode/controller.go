@@ -14,12 +14,12 @@ import (
 // from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("steps that fall below the rounding of t: the tolerance cannot be met, want a larger one, absolute for components that are near zero")
+var errTooShort = errors.New("the steps are smaller than the rounding error of t: the tolerance cannot be met: want a larger one, an absolute one for components near zero")
 
 // A controller makes an error-controlled classical run over all segments.
 type controller struct {
 	p     *Problem // as steppers see it
-	fixed *Grid    // the events and times that are to be hit
+	fixed *Grid    // the events and times at which steps must end
 	set   Frozen
 	theta []float64
 	now   *segment
@@ -27,20 +27,20 @@ type controller struct {
 	g    *Grid // of the steps made so far; it has no segments of its own
 	step Stepper
 	errs localizer
-	made localizer // of the error that is kept, if it is another
+	made localizer // estimates the error that is kept, if that is another one
 
 	chooser Chooser // chooses the steps; nil for a method that does not
-	goal    float64 // the length that it has chosen, where a step was cut much shorter
+	goal    float64 // the length that chooser has chosen, if the step was cut much shorter
 	units   func(local []float64) float64
 	q       float64 // order of the local error
 
 	at                         float64 // where the present step begins
 	x, next, err, peak, memory []float64
-	most                       float64 // by which a step may grow
+	most                       float64 // the largest factor by which a step may grow
 
-	times  []float64 // that were reached
-	local  []float64 // |local error|, a row a step and event
-	orders []uint8   // of the same
+	times  []float64 // times that were reached
+	local  []float64 // |local error|, one row for each step and event
+	orders []uint8   // one for each step and event
 	hit    []float64 // states at the points of fixed
 	tried  int       // steps, rejected ones included
 }
@@ -80,7 +80,7 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	return c, err
 }
 
-// again makes the controller ready for a run at another θ.
+// again prepares the controller for a run at another θ.
 func (c *controller) again(theta []float64, fixed *Grid) {
 	c.theta, c.fixed = theta, fixed
 	c.g.t, c.local, c.orders = c.g.t[:0], c.local[:0], c.orders[:0]
@@ -109,7 +109,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 			if err := c.step.Start(i, c.x, c.theta); err != nil {
 				return err
 			}
-			if h == 0 || j > 0 { // what was before an event says nothing of what comes
+			if h == 0 || j > 0 { // steps before an event say nothing about those after it
 				h = c.first()
 			}
 			before := 1.0
@@ -151,13 +151,13 @@ func (c *controller) notice() {
 	}
 }
 
-// first returns a first step: a hundredth of the time in which the state would
-// double, in units of the tolerance [HNW93, §II.4].
+// first returns the length of the first step: a hundredth of the time in which the
+// state would double, both measured in units of the tolerance [HNW93, §II.4].
 func (c *controller) first() float64 {
 	span := c.p.Span[1] - c.p.Span[0]
 	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
 	size, slope, top := 0., 0., vector.MaxAbs(c.peak)
-	if top == 0 && len(c.set.Absolute) == 0 { // nothing says what is small
+	if top == 0 && len(c.set.Absolute) == 0 { // there is no scale for a small value
 		return 1e-6 * span
 	}
 	for k, x := range c.x {
@@ -185,7 +185,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		if err := ctx.Err(); err != nil {
 			return 0, 0, context.Cause(ctx)
 		}
-		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or rejected ones without end
+		if i >= c.set.MaxSteps || c.tried >= 4*c.set.MaxSteps { // or too many rejected steps
 			return 0, 0, fmt.Errorf("more than %d steps, at t = %.6g: want larger tolerances, or another method", c.set.MaxSteps, t)
 		}
 		h = min(h, c.set.Max)
@@ -218,7 +218,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 					c.chooser.Choose(i, math.Inf(1), c.next, c.units)
 				}
 			} else if c.chooser != nil {
-				c.g.t = append(c.g.t, to) // of which Choose may estimate other errors
+				c.g.t = append(c.g.t, to) // Choose may use it to estimate other errors
 				h *= min(0.8, max(0.1, c.chooser.Choose(i, size, c.next, c.units)))
 				c.g.t = c.g.t[:i+1]
 			} else {
@@ -242,7 +242,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			c.orders = append(c.orders, 0)
 		} else {
 			c.orders = append(c.orders, uint8(c.chooser.Chosen()))
-			if h < full/2 { // one that was cut says little: back to what was chosen
+			if h < full/2 { // a step that was cut says little: return to the chosen length
 				c.goal = max(c.goal, full)
 			}
 			if grow, most = min(2, c.goal/h), 10; grow <= 1 {
@@ -256,14 +256,14 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 		}
 		rejected = 0
 		h *= min(most, max(0.2, grow))
-		if c.goal == 0 && (to == end || h < full) { // a step that was cut short says little of the next
+		if c.goal == 0 && (to == end || h < full) { // a step that was cut short says little about the next one
 			h = max(h, min(full, h*c.most))
 		}
 	}
 }
 
-// reason says why no step from t is short enough, err being what the last one
-// failed with, if it did.
+// reason returns an error that says why no step from t is short enough. err is the
+// error of the last step, if it failed.
 func (c *controller) reason(err error, t, to float64) error {
 	for _, at := range [2]float64{t, to} {
 		if c.p.F(c.next, at, c.x, c.theta); !vector.Finite(c.next) {
@@ -307,9 +307,9 @@ func (c *controller) worst(local []float64) float64 {
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {
-		// From a state that is zero the relative error of a step need not fall
-		// with its length, as that of x′ = t⁵ does not. What is small is then
-		// measured against the size to which the step would lead over the span.
+		// From a zero state the relative error of a step need not fall with its length; for
+		// x′ = t⁵ it does not. The scale is then the size that the state would reach over the
+		// whole span.
 		top = min(vector.MaxAbs(next)/part, math.MaxFloat64)
 	}
 	top = max(top, vector.MaxAbs(next))

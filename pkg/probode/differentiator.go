@@ -6,13 +6,12 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Differentiator gives the derivative of f at a point along directions in
-// (t, x, θ): from Problem.FJ and Problem.FTheta where there are such, and for
-// the rest by one difference of F a direction. It owns a workspace: two
-// goroutines need two.
+// A Differentiator gives the derivative of f at a point along directions in (t, x, θ).
+// It uses Problem.FJ and Problem.FTheta if they exist, and otherwise one difference of
+// F for each direction. It owns a workspace, so each goroutine needs its own.
 type Differentiator struct {
 	p      *Problem
-	lin    *Linearizer // nil if x is part of the differences
+	lin    *Linearizer // nil if differences of F include x
 	jac    *Matrix
 	ftheta []float64
 
@@ -25,8 +24,8 @@ type Differentiator struct {
 }
 
 // NewDifferentiator returns a Differentiator of p. If p has no FJ, jacobian says
-// whether the Jacobian is taken by differences at each point, as for implicit
-// methods, which have other uses for it.
+// whether to compute the Jacobian by differences at each point, which implicit methods
+// need anyway.
 func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	d, n := p.Dim(), len(p.Theta)
 	e := &Differentiator{p: p}
@@ -41,18 +40,18 @@ func NewDifferentiator(p *Problem, jacobian bool) *Differentiator {
 	}
 	e.theta, e.theta1, e.inverse = make([]float64, n), make([]float64, n), make([]float64, n)
 	for k := range e.theta {
-		e.inverse[k] = 1 // of a parameter that is zero
+		e.inverse[k] = 1 // for a parameter that is zero
 	}
 	return e
 }
 
-// At places e at a point. f is the value of F there if it is known, or nil.
+// At sets the point. f is the value of F there if it is known, or nil.
 func (e *Differentiator) At(t float64, x, theta, f []float64) {
 	e.t = t
 	copy(e.x, x)
 	for k, v := range theta {
 		if v == e.theta[k] {
-			continue // as for most points of a path
+			continue // true for most points of a path
 		}
 		e.theta[k], e.inverse[k] = v, 1
 		if v != 0 {
@@ -76,15 +75,14 @@ func (e *Differentiator) At(t float64, x, theta, f []float64) {
 // F returns f at the point.
 func (e *Differentiator) F() []float64 { return e.f }
 
-// Jacobian returns ∂f/∂x at the point, nil if e was made without.
+// Jacobian returns ∂f/∂x at the point; nil if e does not compute it.
 func (e *Differentiator) Jacobian() *Matrix { return e.jac }
 
-// Along writes the derivative of f for a movement of x by dx, of θ by dtheta and
-// of t by dt into dst.
+// Along writes to dst the derivative of f when x moves by dx, θ by dtheta and t by dt.
 func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
-	// An increment of ε^{1/2} balances truncation against rounding. In θ alone
-	// a larger one is better: f is linear in most parameters, and often the
-	// small difference of large terms.
+	// An increment of ε^{1/2} balances truncation against rounding. If only θ moves, a
+	// larger increment is better: f is linear in most parameters, and often a small
+	// difference of large terms.
 	eps := 0x1p-26
 	clear(dst)
 	if e.jac != nil {
@@ -108,7 +106,7 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 		return // nothing moves
 	}
 	if w := e.p.window; w != nil && zero(dtheta) {
-		// Events stay where they are, and t must not cross them.
+		// The events do not move here, so t must not cross them.
 		if t := e.t + eps*dt; t > w.now.to || t < w.now.from {
 			eps = -eps
 		}
@@ -120,9 +118,9 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// SecondAlong writes the derivative of J·u, the Jacobian times a constant
-// vector, for the same movement into dst: by central differences of FJ, or by
-// mixed second differences of F.
+// SecondAlong writes to dst the derivative of J·u, the Jacobian times a constant
+// vector, for the same movement. It uses central differences of FJ, or mixed second
+// differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
 	clear(dst)
@@ -166,8 +164,8 @@ func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// reach returns the number by which a movement is multiplied so that what moves
-// most moves by its own size; +Inf if nothing moves.
+// reach returns the factor by which a movement must be multiplied so that the component
+// that moves most, relative to its size, moves by its own size; +Inf if nothing moves.
 func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	var most, floor float64
 	if len(dx) > 0 {
@@ -188,7 +186,7 @@ func (e *Differentiator) reach(dx, dtheta []float64, dt float64) float64 {
 	return 1 / most
 }
 
-// field writes f at the point moved by eps times the movement into dst.
+// field writes f to dst, at the point moved by eps times the movement.
 func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64, dt float64) {
 	restore := e.move(eps, dx, dtheta)
 	x, theta := e.x1, e.theta1
@@ -202,8 +200,8 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// move sets x1 and theta1, and the ends of the segment that F may see to those
-// at theta1, so that a condition on t in F keeps its side where the event moves.
+// move sets x1 and theta1. It also moves the ends of the segment for F to those at
+// theta1, so that a condition on t in F stays on the same side when an event moves.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {
@@ -226,7 +224,7 @@ func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	return was
 }
 
-// moved is the segment before move.
+// moved holds the segment before move.
 type moved struct {
 	now segment
 	ok  bool

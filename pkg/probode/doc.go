@@ -33,8 +33,8 @@
 // docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to
 // write one.
 //
-// Steps are of one size (Uniform), pass through the times of the data
-// (Through), or come from one error-controlled run (Frozen): see Mesh.
+// Steps have one size (Uniform), end at the times of the data (Through), or come from
+// one error-controlled run (Frozen): see Mesh.
 //
 // # Notation
 //

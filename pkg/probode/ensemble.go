@@ -41,8 +41,8 @@ type Settings struct {
 	// KeepPaths asks for the paths themselves, at Times. Without it memory
 	// does not grow with the number of paths.
 	KeepPaths bool
-	// Workers is the number of paths computed at the same time; zero means
-	// the number of cores. It changes no bit of the result.
+	// Workers is the number of paths computed at the same time; zero means the number of
+	// cores. It does not change the result.
 	Workers int
 	// Progress, if not nil, is called now and then with the number of paths
 	// done, never by two goroutines at once.
@@ -59,14 +59,14 @@ type Ensemble struct {
 	Theta   []float64
 	Seed    uint64
 
-	// T holds the times of what follows.
+	// T holds the times of the series below.
 	T []float64
 	// Mean and SD are the sample mean and standard deviation of the paths.
 	Mean, SD [][]float64
-	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096
-	// paths it is interpolated in a histogram of 4096 bins that spans twice
-	// the range of the first 4096: it is then off by less than a bin, 1/2048 of
-	// that range, in addition to its Monte Carlo error.
+	// Quantile[q] belongs to level Settings.Quantiles[q]. With more than 4096 paths it is
+	// interpolated in a histogram of 4096 bins that spans twice the range of the first
+	// 4096: its error is then less than a bin, 1/2048 of that range, in addition to its
+	// Monte Carlo error.
 	Quantile [][][]float64
 	// Deterministic is the classical solution, ξ = 0.
 	Deterministic [][]float64
@@ -82,10 +82,9 @@ type Ensemble struct {
 
 // Integrate computes an ensemble of n paths of p with method m on all cores.
 //
-// Paths that fail are left out and counted in the result. If all fail, or if
-// the classical solution does, the error says why. If ctx ends early, the
-// result describes the paths that were done by then, the first N+Failed in
-// number, and the error is that of ctx.
+// Paths that fail are left out and counted in the result. It is an error if all paths
+// fail, or if the classical solution does. If ctx ends early, the result describes the
+// first N+Failed paths, which were done by then, and the error is that of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err
@@ -106,9 +105,9 @@ func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*E
 	return g.finish(ctx, err)
 }
 
-// check refuses arguments before anything is computed.
+// check returns an error if an argument is not allowed, before anything is computed.
 func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
-	const maxWorkers = 4096 // more than any machine has a use for
+	const maxWorkers = 4096 // more than any machine can use
 	switch {
 	case ctx == nil:
 		return errors.New("probode: the context is nil")
@@ -133,7 +132,7 @@ func (s *Settings) check(ctx context.Context, p *Problem, paths int) error {
 // A gathering computes an Ensemble.
 type gathering struct {
 	Settings
-	n       int // paths asked for
+	n       int // requested paths
 	solver  *Solver
 	theta   []float64
 	index   []int // grid points at which the ensemble is described
@@ -142,11 +141,11 @@ type gathering struct {
 	e       *Ensemble
 	total   moments.Vector
 	sketch  *quantile.Sketch // nil without Quantiles
-	done    int              // paths committed
+	done    int              // paths included so far
 	stopped bool             // a block was not finished
 }
 
-// A worker is what one goroutine needs to solve paths.
+// A worker holds everything that one goroutine needs to solve paths.
 type worker struct {
 	solver *Solver
 	z, xi  []float64
@@ -211,7 +210,7 @@ func (s *Settings) solver(ctx context.Context, p *Problem, m Method) (*Solver, [
 	return solver, theta, solver.MoveTo(theta)
 }
 
-// fits refuses an ensemble that cannot be held in memory.
+// fits returns an error if the ensemble does not fit in memory.
 func (g *gathering) fits() error {
 	rows, d := 0, g.solver.d
 	if g.KeepPaths {
@@ -227,7 +226,7 @@ func (g *gathering) fits() error {
 	return memory.Check(fmt.Sprintf("the paths of %d workers", workers), workers, g.solver.PathLen()+g.solver.NoiseLen())
 }
 
-// classical solves without noise.
+// classical computes the solution without noise.
 func (g *gathering) classical() error {
 	z := make([]float64, g.solver.PathLen())
 	err := g.solver.Solve(z, g.theta, nil)
@@ -260,7 +259,7 @@ func (g *gathering) solve(ctx context.Context, w, from, to int) *block {
 		if keep {
 			r.values = append(r.values, slices.Clone(at))
 		} else {
-			r.values = append(r.values, at[:0]) // solved, but not asked for
+			r.values = append(r.values, at[:0]) // solved, but no times are requested
 		}
 	}
 	return r
@@ -274,8 +273,8 @@ func (g *gathering) at(dst, z []float64) []float64 {
 	return dst
 }
 
-// commit adds a block to the ensemble, in the order of the paths. What comes behind
-// a block that was not finished is left out.
+// commit adds a block to the ensemble, in the order of the paths. Blocks after an
+// unfinished one are left out.
 func (g *gathering) commit(r *block) {
 	if r == nil || g.stopped {
 		g.stopped = true
@@ -331,12 +330,12 @@ func series(rows []float64, d int) [][]float64 {
 	return out
 }
 
-// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines,
-// of which w is the number, and commit with the results in the order of i, so that
-// what commit adds up does not depend on the number of workers. At most a few results
-// wait for their turn. If ctx ends, no more work is begun, what was begun is committed,
-// and the error is the cause of that end. A panic of work or commit, or a work that
-// ends its goroutine, ends all of it with an error; a panic is a [*PanicError].
+// Ordered calls work(w, i) for i = 0, …, n−1 on the given number of goroutines; w is
+// the number of the goroutine. It calls commit with the results in the order of i, so
+// that sums do not depend on the number of workers. Only a few results wait for their
+// turn at any time. If ctx ends, Ordered starts no more work, commits the results of
+// the work in progress, and returns the cause. If work or commit panics, or work ends
+// its goroutine, Ordered stops with an error; for a panic it is a [*PanicError].
 func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, commit func(T)) error {
 	type item struct {
 		i     int
@@ -347,12 +346,12 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	workers = min(workers, n)
 	results := make(chan item)
 	tickets := make(chan int)
-	room := make(chan struct{}, 4*workers) // results begun and not yet committed
+	room := make(chan struct{}, 4*workers) // results that are not committed yet
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this look a context that has ended would lose its race
-			// against free room half of the time.
+			// Without this check, select would choose free room half of the time even though the
+			// context has ended.
 			if inner.Err() != nil {
 				return
 			}
@@ -363,7 +362,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 			}
 			select {
 			case tickets <- i:
-			case <-inner.Done(): // there may be no worker left
+			case <-inner.Done(): // all workers may have ended
 				return
 			}
 		}
@@ -391,7 +390,7 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 		group.Wait()
 		close(results)
 	}()
-	defer func() { // whatever commit does, no goroutine stays behind
+	defer func() { // no goroutine remains, even if commit panics
 		stop()
 		for range results {
 		}

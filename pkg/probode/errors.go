@@ -10,28 +10,28 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// What can go wrong in a step. The texts say what to try.
+// These errors can occur in a step. Their texts say what to try.
 var (
-	// ErrDiverged: the path left the finite numbers.
-	ErrDiverged = errors.New("the path left the finite numbers: try a smaller step or, for a stiff problem, an implicit method")
-	// ErrSingular: the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no
-	// inverse.
+	// ErrDiverged says that the path is no longer finite.
+	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")
+	// ErrSingular says that the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")
-	// ErrNewton: Newton's method for the implicit equation did not converge.
+	// ErrNewton says that Newton's method for the implicit equation did not converge.
 	ErrNewton = errors.New("no convergence of Newton's method: try a smaller step")
-	// ErrField: F or its Jacobian is NaN or infinite at a finite state.
+	// ErrField says that F or its Jacobian is NaN or infinite at a finite state.
 	ErrField = errors.New("f is not finite")
-	// ErrParameter: a parameter is NaN or infinite.
+	// ErrParameter says that a parameter is NaN or infinite.
 	ErrParameter = errors.New("a parameter is not a finite number")
-	// ErrStart: the initial state is NaN, infinite or absurdly large.
+	// ErrStart says that the initial state is NaN, infinite or extremely large.
 	ErrStart = errors.New("the initial state is not finite")
-	// ErrStretched: event times at this θ stretch a segment of the grid.
-	ErrStretched = errors.New("the event times have moved too far from where the grid was made: make it at another θ, or with smaller steps")
+	// ErrStretched says that the event times at this θ stretch a segment of the grid too
+	// far.
+	ErrStretched = errors.New("the event times are too far from those for which the grid was made: make it at another θ, or with smaller steps")
 )
 
 // A PanicError says that a function of the user panicked: a function of the problem, a
-// likelihood, a hook for progress. Its message is one line; Stack is the whole stack, to
-// be had by [errors.As].
+// likelihood, a hook for progress. Its message is one line. Stack is the whole stack;
+// use [errors.As] to get it.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -39,16 +39,16 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
-// A SolveError says where a path could not be continued.
+// A SolveError says at which step a path failed.
 type SolveError struct {
 	Problem string
 	Method  Method
 	Grid    string    // how the steps were chosen
 	Step    int       // index of the step that failed
 	T, H    float64   // time at its beginning, and its length
-	X       []float64 // state there; nil if there is none
+	X       []float64 // state at that time; nil if there is none
 	Theta   []float64
-	Err     error // one of the above, of a Stepper, a *PanicError, or that of a context
+	Err     error // one of the errors above, an error of a Stepper or a context, or a *PanicError
 }
 
 func (e *SolveError) Error() string {
@@ -72,9 +72,9 @@ func short(x []float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// fail returns the error for step i in state x, and looks for the reason if
-// the path diverged or a matrix was singular: both may be f itself. Samplers
-// meet failures often, so that it allocates no more than the error.
+// fail returns the error for step i in state x. If the path diverged or a matrix was
+// singular, it looks for the reason, which may be f itself. Failures are frequent in
+// samplers, so it allocates nothing but the error.
 func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
 	all := new(struct {
@@ -108,7 +108,7 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 			return e
 		}
 	}
-	if vector.Finite(s.f) && !s.checked { // no path was checked yet: the problem may break a promise
+	if vector.Finite(s.f) && !s.checked { // no path has been checked yet: the problem may break a promise
 		if broken := s.inside.checkAt(e.T, x, theta); broken != nil {
 			e.Err = broken
 		}

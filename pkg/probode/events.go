@@ -4,27 +4,27 @@ import (
 	"fmt"
 )
 
-// An Event is a moment at which the state jumps, as at a dose, or at which f
-// changes form, as where an infusion begins. Every grid has a point there, no
-// step leads across it, and what a multistep method knows of the past ends
-// there. A solver that is not told steps over it.
+// An Event is a moment at which the state jumps, as at a dose, or at which f changes
+// form, as where an infusion begins. Every grid has a point there, no step crosses it,
+// and a multistep method starts again after it. Without the Event a solver steps over
+// the jump.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
 
-	// Time is the moment. When, if not nil, gives it for θ and takes its
-	// place, as for a dose with an unknown lag; it must be a continuous
-	// function of θ. An event outside of the span does not happen.
+	// Time is the time of the event. When, if not nil, returns it for θ instead, as for a
+	// dose with an unknown lag; it must be a continuous function of θ. An event outside
+	// the span does not happen.
 	Time float64
 	When func(theta []float64) float64
 
-	// Jump, if not nil, replaces the state x just before time t by that just
-	// after. Without it the event is a change of f alone.
+	// Jump, if not nil, replaces the state x just before time t by the state just after
+	// it. If Jump is nil, only f changes at the event.
 	Jump func(x []float64, t float64, theta []float64)
 
-	// SeenAfter says that an observation at the very time of the event sees
-	// the state after the jump. Without it the state before is observed, as
-	// when blood is drawn before a dose is given.
+	// SeenAfter says that an observation at the time of the event is of the state after
+	// the jump. Otherwise it is of the state before, as when blood is drawn before a dose
+	// is given.
 	SeenAfter bool
 }
 
@@ -54,11 +54,10 @@ func Doses(component int, amount float64, times ...float64) []Event {
 	return out
 }
 
-// An Input is a function of time that is given by values at some times, for
-// use in a Problem's F: an infusion, a measured forcing. It is linear between two
-// times, and before the first time and after the last it has the value at that
-// time. With Constant it is constant from each time to the next, and zero before
-// the first.
+// An Input is a function of time that is given by values at some times, for use in F of
+// a Problem: an infusion, or a measured forcing. It is linear between two times, and
+// constant before the first time and after the last. With Constant it is constant from
+// each time to the next, and zero before the first.
 //
 // The function or its slope is discontinuous at the times, so a Problem that uses
 // an Input needs its Events.
@@ -67,7 +66,7 @@ type Input struct {
 	Constant      bool      // Values[i] holds from Times[i] on
 }
 
-// Infusion returns the Input that is rate from start to end and zero at other
+// Infusion returns an Input with the value rate from start to end, and zero at other
 // times.
 func Infusion(rate, start, end float64) *Input {
 	return &Input{Times: []float64{start, end}, Values: []float64{rate, 0}, Constant: true}
@@ -96,7 +95,7 @@ func (u *Input) At(t float64) float64 {
 	return (1-w)*u.Values[lo-1] + w*u.Values[lo]
 }
 
-// Events returns the events of the times at which u breaks.
+// Events returns an event for each time at which u or its slope is discontinuous.
 func (u *Input) Events() []Event {
 	out := make([]Event, len(u.Times))
 	for i, t := range u.Times {
@@ -105,23 +104,23 @@ func (u *Input) Events() []Event {
 	return out
 }
 
-// A segment is the stretch between two neighbouring events, or between an
-// event and an end of the span.
+// A segment is the interval between two neighbouring events, or between an event and an
+// end of the span.
 type segment struct {
 	from, to    float64
 	left, right *mark // the events, nil at the ends of the span
 }
 
-// A window is the segment that the functions of a Problem may see.
+// A window is the segment to which the functions of a Problem are restricted.
 type window struct {
 	now    *segment
 	params int // number of parameters of the problem that has the events
 }
 
-// segmented returns a copy of p whose functions never see the time of an
-// event: within the segment that now points to, t is moved by one ulp into its
-// inside where a step begins or ends at an event, so that a condition such as
-// t < 5 in F has the side of the step. Methods need not know of it.
+// segmented returns a copy of p whose functions are never called with the time of an
+// event. If a step begins or ends at an event, t is moved by one ulp into the segment
+// that now points to, so that a condition such as t < 5 in F is evaluated on the side
+// of the step. Methods need not know about it.
 func (p *Problem) segmented(now *segment) *Problem {
 	q := *p
 	q.window = &window{now, len(p.Theta)}

@@ -10,15 +10,14 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events
-// cut it into segments. At an event two neighbouring grid points have the same
-// time: the state at the first is that before the event, at the second that
-// after, and the step between them, of length zero, is the event.
+// A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
+// segments. At an event two neighbouring grid points have the same time. The state at
+// the first is the state before the event, that at the second the state after it. The
+// step between them, of length zero, is the event.
 //
-// Event times may depend on θ. The grid then moves with them: the points of a
-// segment keep their number and their proportions, so that Z stays as smooth
-// in θ as the problem is. A Grid is made for one θ and may be used at others;
-// a Solver moves a copy of its own.
+// Event times may depend on θ. The grid then moves with them: the points of a segment
+// keep their number and their proportions, so that Z is as smooth in θ as the problem.
+// A Grid is made for one θ and can be used at others; a Solver moves a copy of its own.
 type Grid struct {
 	t      []float64
 	h      float64 // the step of a uniform grid; 0 for any other
@@ -29,10 +28,10 @@ type Grid struct {
 	when   []*mark // the same in the order of Problem.Events
 	moving bool
 
-	// The size of the local error of the classical path, N×d, of grids that come
-	// from an error-controlled run or of a Setup with ScaleLocal, and of the former the
-	// tolerances and the orders that a Chooser has chosen for the steps, nil if it
-	// chose none.
+	// local is the size of the local error of the classical path, N×d, on grids of an
+	// error-controlled run or of a Setup with ScaleLocal. Grids of a run also have its
+	// tolerances, and the orders that a Chooser has chosen for the steps, nil if it chose
+	// none.
 	local  []float64
 	tol    *Tolerance
 	orders []uint8
@@ -41,10 +40,10 @@ type Grid struct {
 // A stretch is the part of a grid between two events.
 type stretch struct {
 	from, to int       // its first and last grid point
-	frac     []float64 // their places, from 0 to 1
+	frac     []float64 // their relative positions, from 0 to 1
 	widest   float64   // the largest difference of two neighbouring fracs
-	length   float64   // at the θ that the grid was made for
-	now      segment   // ends as F may see them
+	length   float64   // at the θ for which the grid was made
+	now      segment   // with the ends that F may be called with
 }
 
 // A mark is an event in a grid.
@@ -55,7 +54,7 @@ type mark struct {
 	inside bool // it happens within the span
 }
 
-// maxSteps is more steps than any grid may have.
+// maxSteps is a bound on the steps of a grid.
 const maxSteps = 1 << 30
 
 // epsilon is the spacing of floating-point numbers at 1.
@@ -72,8 +71,8 @@ func NewGrid(p *Problem, theta, times []float64) (*Grid, error) {
 	})
 }
 
-// UniformGrid returns the grid of equal steps between events: of the largest step up
-// to h that divides each segment. It is an error if h is longer than the span.
+// UniformGrid returns the grid of equal steps between events: in each segment, the
+// largest step up to h that divides it. It is an error if h is longer than the span.
 func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -133,8 +132,8 @@ func checkStep(span [2]float64, h float64) error {
 	return nil
 }
 
-// divide appends the points strictly between a and b that divide the stretch
-// into the fewest equal steps of at most h.
+// divide appends the points strictly between a and b that divide the interval into the
+// fewest equal steps of at most h.
 func divide(t []float64, a, b, h float64) []float64 {
 	n := math.Ceil((b - a) / h * (1 - 1e-9))
 	for i := 1.0; i < n; i++ {
@@ -143,8 +142,8 @@ func divide(t []float64, a, b, h float64) []float64 {
 	return t
 }
 
-// between returns those of the times that lie strictly between a and b, sorted
-// and without those that differ only by rounding.
+// between returns the times that lie strictly between a and b, sorted, and without
+// duplicates up to rounding.
 func between(times []float64, a, b float64) []float64 {
 	times = slices.Clone(times)
 	slices.Sort(times)
@@ -170,8 +169,7 @@ func uniform(span [2]float64, h float64) []float64 {
 	return t
 }
 
-// buildGrid makes a grid whose points inside of each segment (a, b) are those
-// that inner returns.
+// buildGrid makes a grid. inner returns its points inside a segment (a, b).
 func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64) []float64) (g *Grid, err error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -206,7 +204,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 		if end > at {
 			points = append(append(points, inner(at, end)...), end)
 		} else if g.moving {
-			points = append(points, end) // it may open at another θ, between whichever events
+			points = append(points, end) // the segment may have positive length at another θ
 		}
 		s.to = s.from + len(points) - 1
 		if len(g.t)+len(points) > maxSteps {
@@ -222,7 +220,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 			if i > 0 {
 				s.widest = max(s.widest, s.frac[i]-s.frac[i-1])
 			}
-			if g.moving && i+1 < len(points) { // as move does, so that a way back ends at the same bits
+			if g.moving && i+1 < len(points) { // as in move, so that moving back gives the same bits
 				points[i] = at + s.frac[i]*s.length
 			}
 		}
@@ -234,7 +232,7 @@ func buildGrid(p *Problem, theta []float64, rule string, inner func(a, b float64
 	return g, nil
 }
 
-// Refine returns the grid with every step cut in halves.
+// Refine returns the grid with every step cut in half.
 func (g *Grid) Refine() *Grid {
 	r := *g.clone()
 	r.t, r.local, r.tol, r.orders, r.h = nil, nil, nil, nil, g.h/2
@@ -270,12 +268,12 @@ func (g *Grid) Refine() *Grid {
 	return &r
 }
 
-// Refined returns the number that grid point i has in the grid that Refine returns.
+// Refined returns the index of grid point i in the grid that Refine returns.
 func (g *Grid) Refined(i int) int {
-	return 2*i - g.segment(i) // but the steps of events are not cut
+	return 2*i - g.segment(i) // the steps of events are not cut
 }
 
-// Times returns the times t₀, …, t_N. They must not be changed.
+// Times returns the times t₀, …, t_N. The caller must not change them.
 func (g *Grid) Times() []float64 { return g.t }
 
 // Steps returns N, the number of steps; events count as one each.
@@ -290,14 +288,13 @@ func (g *Grid) H(i int) float64 {
 	return g.t[i+1] - g.t[i]
 }
 
-// Uniform returns the step size of a uniform grid without events, and whether
-// this is one.
+// Uniform returns the step size, and whether g is a uniform grid without events.
 func (g *Grid) Uniform() (h float64, ok bool) { return g.h, g.h > 0 }
 
 // String says how the steps were chosen.
 func (g *Grid) String() string { return g.rule }
 
-// Bind returns the Path on g: a grid that has been made is a Mesh, too.
+// Bind returns the Path on g; a Grid is also a Mesh.
 func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error) {
 	return bindGrid(ctx, g, s, p, at, times)
 }
@@ -307,13 +304,13 @@ func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*G
 	return g, nil
 }
 
-// Local returns the size of the local error of the classical path in each step
-// and component, N×d row-major, at the θ that the grid was made for, if it is of
-// an error-controlled run or of a Setup with ScaleLocal; nil for any other grid.
+// Local returns the size of the local error of the classical path in each step and
+// component, N×d row-major, at the θ for which the grid was made. It is nil unless the
+// grid comes from an error-controlled run or a Setup with ScaleLocal.
 func (g *Grid) Local() []float64 { return g.local }
 
-// Order returns the order that the error-controlled run which has made the grid
-// chose for step i, or both halves of it behind Refine: see Chooser. It is 0 on
+// Order returns the order of step i that was chosen by the error-controlled run which
+// made the grid; after Refine it is the order of both halves: see Chooser. It is 0 on
 // other grids, for a method of one order, and for an event.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
@@ -322,14 +319,14 @@ func (g *Grid) Order(i int) int {
 	return int(g.orders[i])
 }
 
-// Tolerance returns that of the error-controlled run that the grid comes from; nil
-// for any other grid.
+// Tolerance returns the tolerance of the error-controlled run from which the grid
+// comes; nil for any other grid.
 func (g *Grid) Tolerance() *Tolerance { return g.tol }
 
-// Index returns the numbers of the grid points at the given times, of all grid
-// points if times is nil. At an event it is the point before, or that after
-// for an event whose SeenAfter is set. The error names the first time that is
-// not a grid point.
+// Index returns the indices of the grid points at the given times, or of all grid
+// points if times is nil. At an event it is the point before the event, or the point
+// after it if SeenAfter is set. The error names the first time that is not a grid
+// point.
 func (g *Grid) Index(times []float64) ([]int, error) {
 	if times == nil {
 		all := make([]int, len(g.t))
@@ -349,8 +346,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 	return index, nil
 }
 
-// near is the distance at which a time is taken for that of grid point i:
-// 10⁻⁹ of a step, and two roundings each of the time and of the grid.
+// near returns the largest distance at which a time counts as that of grid point i:
+// 10⁻⁹ of a step, plus two rounding errors each of the time and of the grid.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -371,12 +368,12 @@ func (g *Grid) find(t float64) (int, bool) {
 		i--
 	}
 	for i > 0 && g.t[i-1] == g.t[i] {
-		i-- // the first of the points of an event
+		i-- // the first point of an event
 	}
 	if !(math.Abs(g.t[i]-t) <= g.near(i)) {
 		return i, false
 	}
-	for j, m := range g.events { // the last event at this time that is seen
+	for j, m := range g.events { // the last event at this time whose SeenAfter is set
 		if m.inside && m.event.SeenAfter && g.seg[j+1].from > i && g.t[g.seg[j+1].from] == g.t[i] {
 			i = g.seg[j+1].from
 		}
@@ -384,15 +381,14 @@ func (g *Grid) find(t float64) (int, bool) {
 	return i, true
 }
 
-// segment returns the number of the segment of the grid point i, the earlier
-// one of an event's first point.
+// segment returns the index of the segment of grid point i; the first point of an event
+// belongs to the earlier segment.
 func (g *Grid) segment(i int) int {
 	return sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to >= i })
 }
 
-// Segment returns the first and the last grid point of the segment between
-// events that step i belongs to: what a multistep method may know of the past
-// begins at the first.
+// Segment returns the first and the last grid point of the segment between events to
+// which step i belongs. A multistep method starts at the first.
 func (g *Grid) Segment(i int) (from, to int) {
 	j := sort.Search(len(g.seg), func(j int) bool { return g.seg[j].to > i })
 	return g.seg[j].from, g.seg[j].to
@@ -423,18 +419,18 @@ func (g *Grid) End(i int) float64 {
 	return min(max(g.t[i+1], now.from), now.to)
 }
 
-// order puts the events in the order of their times.
+// order sorts the events by time.
 func (g *Grid) order() {
 	g.events = append(g.events[:0], g.when...)
 	sort.SliceStable(g.events, func(a, b int) bool { return g.events[a].time < g.events[b].time })
 }
 
-// place returns where the event with number j in time cuts the span.
+// place returns the time at which the event with index j divides the span.
 func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// close sets the ends of the segments as F may see them.
+// close sets the ends of the segments with which F may be called.
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]
@@ -448,8 +444,8 @@ func (g *Grid) close() {
 	}
 }
 
-// move brings the grid to θ. It is an error if a segment is stretched so far
-// that its steps are no longer those that were asked for.
+// move moves the grid to θ. It is an error if a segment is stretched so far that its
+// steps become too long.
 func (g *Grid) move(theta []float64) error {
 	if !g.moving {
 		return nil
@@ -478,7 +474,7 @@ func (g *Grid) move(theta []float64) error {
 		}
 		length := end - at
 		if g.t[s.from] == at && g.t[s.to] == end {
-			at = end // a segment that did not move keeps its points to the last bit
+			at = end // a segment that does not move keeps its points to the last bit
 			continue
 		}
 		if step := s.widest * length; step > most*s.widest*s.length && step > coarsest*(1+1e-9) {
@@ -494,7 +490,7 @@ func (g *Grid) move(theta []float64) error {
 	return nil
 }
 
-// clone returns a copy that can be moved alone.
+// clone returns a copy that moves independently.
 func (g *Grid) clone() *Grid {
 	if !g.moving {
 		return g

@@ -5,48 +5,47 @@ import (
 	"math"
 )
 
-// Between the grid points a path is the polynomial through its neighbouring
-// points. With q+1 of them, q the order of the method, its error of O(h^{q+1})
-// would already vanish faster than the O(h^q) of the points themselves; but the
-// constants of Runge–Kutta methods are so small that at practical steps the
-// interpolation would be what one sees. One point more puts that right for all
-// methods up to order 4, and a path then has the order of its method at every
-// time: steps need not be chosen after the times of the data. Hermite
-// interpolation would take fewer points, but f at each of them, and on a stiff
-// problem f multiplies the error of a state by the stiffness.
+// Between the grid points a path is the polynomial through neighbouring points. With
+// q+1 points, q the order of the method, its error of O(h^{q+1}) falls faster than the
+// O(h^q) of the points themselves. But the error constants of Runge–Kutta methods are
+// so small that at practical steps the interpolation would dominate. One more point is
+// enough for all methods up to order 4. A path then has the order of its method at
+// every time, and steps need not end at the times of the data. Hermite interpolation
+// needs fewer points, but f at each of them, and on a stiff problem f multiplies the
+// error of a state by the stiffness.
 
-// An Interpolator gives paths at times that need not be grid points. At time t
-// it is Lagrange's polynomial
+// An Interpolator gives paths at times that need not be grid points. At time t the
+// value is that of Lagrange's polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
-// through q+2 neighbouring grid points, q = Method.Order(), as many on either
-// side of t as the ends of the grid allow; a grid of fewer points is used
-// whole. It adds an error of O(h^{q+2}) to the O(h^q) of the method, and does
-// not evaluate f. At a grid point, to within 10⁻⁹ h, it is the path itself.
+// through q+2 neighbouring grid points, q = Method.Order(), half of them on either side
+// of t, as far as the ends of the grid allow. If the grid has fewer points, all of them
+// are used. The interpolation adds an error of O(h^{q+2}) to the O(h^q) of the method,
+// and does not evaluate f. At a grid point, to within 10⁻⁹ h, the value is that of the
+// path.
 //
-// With DormandPrince the method's own error is so small that the interpolation
-// may be seen: on LotkaVolterra20 with h = 0.1 the root mean square error is
-// 8e-9 at the grid points and 5e-8 between them.
+// The error of DormandPrince is so small that the error of the interpolation may be
+// larger: on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9 at the
+// grid points and 5e-8 between them.
 //
-// The polynomial may leave the range of its points: at a coarse step a
-// component that is positive at all grid points may be negative in between.
+// The polynomial may leave the range of its points: with large steps, a component that
+// is positive at all grid points may be negative between them.
 //
-// The points are those of the segment between events that t lies in. A segment
-// of fewer than q+2 points is used whole, and what comes out is only as good as
-// a polynomial through these: where events lie close together let the grid pass
-// through the times of the data.
+// The points belong to the segment between events in which t lies. If a segment has
+// fewer than q+2 points, all of them are used, and the result is less accurate. If
+// events lie close together, use a grid through the times of the data.
 //
-// An Interpolator belongs to the grid of its Solver. Unless event times depend
-// on θ it is never changed, and all Clones of its Solver and any number of
-// goroutines may share it; if they do it serves its own Solver, after a solve.
+// An Interpolator belongs to the grid of its Solver. If event times do not depend on θ,
+// it never changes, and all Clones of its Solver and any number of goroutines can share
+// it. Otherwise it is valid for its own Solver only, after a solve.
 type Interpolator struct {
 	g       *Grid
 	d       int
 	degree  int
 	times   []float64
 	first   []int
-	weights [][]float64 // empty at a grid point
+	weights [][]float64 // nil at a grid point
 }
 
 // Interpolator returns the Interpolator of the grid of s for the given times,
@@ -59,7 +58,7 @@ func (s *Solver) Interpolator(times []float64) (*Interpolator, error) {
 	}
 	p := &Interpolator{g: g, d: s.d, degree: s.m.Order() + 1, times: times, first: make([]int, len(times)), weights: make([][]float64, len(times))}
 	for n, t := range times {
-		// Besides the 10⁻⁹ h, two roundings each of t and of the grid.
+		// near is two rounding errors each of t and of the grid, in addition to 10⁻⁹ h.
 		near, last := 4*epsilon*math.Abs(t), len(g.t)-1
 		if !(t >= g.t[0]-g.near(0)-near && t <= g.t[last]+g.near(last)+near) || math.IsInf(t, 0) {
 			return nil, fmt.Errorf("%s: time %g is outside of the span [%g, %g]", s.p.Title(), t, g.t[0], g.t[last])
@@ -78,7 +77,7 @@ func (p *Interpolator) place(n int) {
 		p.first[n], p.weights[n] = i, p.weights[n][:0]
 		return
 	}
-	// The segment between events that t is inside of.
+	// j is the segment between events that contains t.
 	j := g.segment(i)
 	for j > 0 && t < g.t[g.seg[j].from] {
 		j--
@@ -92,9 +91,8 @@ func (p *Interpolator) place(n int) {
 		i++
 	}
 	degree := min(p.degree, last-from)
-	// Half of the points on either side, in units of the step at t and counted
-	// from the nearest grid point, which keeps the digits of a t that is large
-	// against h.
+	// Half of the points lie on either side. Times are in units of the step at t, counted
+	// from the nearest grid point, so that no digits are lost if t is much larger than h.
 	h := g.H(max(from, min(i, last-1)))
 	u := (t - g.t[i]) / h
 	first := min(max(from, i+int(math.Round(min(max(u, -1), 1)-float64(degree)/2))), last-degree)
@@ -144,6 +142,6 @@ func (p *Interpolator) Row(dst, z []float64, n int) {
 	}
 }
 
-// Last returns the index of the last grid point that is used at the time with
-// index n: Row wants a path up to there, which is some steps beyond the time.
+// Last returns the index of the last grid point that is used for the time with index n.
+// Row needs the path up to this point, some steps beyond the time.
 func (p *Interpolator) Last(n int) int { return p.first[n] + max(0, len(p.weights[n])-1) }

@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by
-// finite differences of F. It owns a workspace: two goroutines need two.
+// A Linearizer gives f and its Jacobian at a point, from Problem.FJ or by finite
+// differences of F. It owns a workspace, so each goroutine needs its own.
 type Linearizer struct {
 	p    *Problem
 	diff *differencer // nil if the problem has FJ
@@ -21,8 +21,7 @@ func NewLinearizer(p *Problem) *Linearizer {
 	return &Linearizer{p: p, diff: newDifferencer(p)}
 }
 
-// FJ writes f(t, x; θ) into f and ∂f/∂x into m, of the form that NewJacobian
-// gives.
+// FJ writes f(t, x; θ) to f and ∂f/∂x to m, which has the shape of NewJacobian.
 func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	if e.diff == nil {
 		clear(m.A)
@@ -33,20 +32,19 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	copy(f, e.diff.f0)
 }
 
-// Exact reports whether f and J come from Problem.FJ, so that f may differ
-// from that of F by rounding, and J has no error of differences.
+// Exact reports whether f and J come from Problem.FJ. Then f may differ from that of F
+// by rounding, and J has no error of finite differences.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
-// A differencer takes Jacobians by finite differences of F without
-// allocating. Columns of a banded Jacobian that share no row are shifted
-// together, so that kl+ku+1 evaluations of F are enough whatever d is
-// (Curtis, Powell & Reid 1974).
+// A differencer computes Jacobians by finite differences of F without allocating. It
+// increments columns of a banded Jacobian that share no row together, so that kl+ku+1
+// evaluations of F are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem
 	x, f0, f1  []float64
 	step       []float64
 	low, up, g int     // kl, ku, number of groups
-	scale      float64 // of the increments, 1 but for checks; negative to the other side
+	scale      float64 // factor of the increments: 1 except in checks; negative for the other side
 }
 
 func newDifferencer(p *Problem) *differencer {
@@ -69,13 +67,13 @@ func (q *differencer) jacobian(m *Matrix, t float64, x, theta []float64, central
 	if central {
 		eps = cbrtEps
 	}
-	// A component that happens to be zero still needs an increment of the
-	// size that is natural for the state.
+	// A component that happens to be zero still needs an increment of a size that suits
+	// the state.
 	floor := 1e-3 * vector.MaxAbs(x)
 	if floor == 0 {
 		floor = 1
 	}
-	floor = max(floor, 0x1p-900) // an increment below has no digits left
+	floor = max(floor, 0x1p-900) // smaller increments have no accurate digits
 	for j := range x {
 		h := q.scale * eps * max(math.Abs(x[j]), floor)
 		q.step[j] = (x[j] + h) - x[j] // a difference that is exact in floating point

@@ -9,8 +9,8 @@ import (
 // A localizer writes the local error of step i of g from x to next to dst.
 type localizer func(dst []float64, i int, g *Grid, x, next, theta []float64) error
 
-// newLocalizer returns how the local errors of a stepper are estimated: by
-// itself, or by step doubling if it has no past.
+// newLocalizer returns a function that estimates the local errors of a stepper: its own
+// estimate, or step doubling if it has no past.
 func newLocalizer(p *Problem, m Method, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return func(dst []float64, i int, _ *Grid, x, next, theta []float64) error {
@@ -18,15 +18,15 @@ func newLocalizer(p *Problem, m Method, step Stepper) (localizer, error) {
 		}, nil
 	}
 	if remembers(step) {
-		return nil, fmt.Errorf("%v estimates no local error and remembers the past, so that step doubling cannot serve: want a method with LocalError, or ScaleStep on a uniform grid", m)
+		return nil, fmt.Errorf("%v estimates no local error, and step doubling is impossible because it uses earlier steps: want a method with LocalError, or ScaleStep on a uniform grid", m)
 	}
 	return newDoublingLocalizer(p, m)
 }
 
-// newDoublingLocalizer returns the estimate by step doubling. Its order is the
-// order of the method, whereas an embedded formula has a lower one, which serves to
-// choose steps but not to scale noise: on the FitzHugh–Nagumo problem the estimate
-// of Radau5 is fifty times too large at a tolerance of 10⁻³, and 300 times at 10⁻⁵.
+// newDoublingLocalizer returns an estimate by step doubling, which has the order of the
+// method. An embedded formula has a lower order, which is good enough to choose steps
+// but not to scale noise: on the FitzHugh–Nagumo problem the estimate of Radau5 is
+// fifty times too large at a tolerance of 10⁻³, and 300 times too large at 10⁻⁵.
 func newDoublingLocalizer(p *Problem, m Method) (localizer, error) {
 	d, err := NewDoubling(p, m)
 	if err != nil {
@@ -48,8 +48,8 @@ func remembers(step Stepper) bool {
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
-// q the order of the method. It serves a Stepper that needs the estimate in some of
-// its steps; Doubled is a method that has it in all.
+// q the order of the method. It is meant for a Stepper that needs the estimate in some
+// of its steps. Doubled is a method that uses it in all steps.
 type Doubling struct {
 	g    *Grid
 	step Stepper
@@ -66,16 +66,16 @@ func NewDoubling(p *Problem, m Method) (*Doubling, error) {
 		return nil, err
 	}
 	if remembers(d.step) {
-		return nil, fmt.Errorf("%v remembers the past: step doubling needs a one-step method", m)
+		return nil, fmt.Errorf("%v uses earlier steps: want a one-step method for step doubling", m)
 	}
 	return d, nil
 }
 
-// LocalError writes the estimated error of the step from x at t0 to next at t1,
-// which was made without noise, into dst.
+// LocalError writes to dst the estimated error of the step from x at t0 to next at t1,
+// which was made without noise.
 func (d *Doubling) LocalError(dst []float64, t0, t1 float64, x, next, theta []float64) error {
 	mid := t0 + (t1-t0)/2
-	if mid == t0 || mid == t1 { // between events an ulp apart: there is no half of such a step
+	if mid == t0 || mid == t1 { // the events are one ulp apart, so the step has no middle
 		clear(dst)
 		return nil
 	}
@@ -95,8 +95,8 @@ func (d *Doubling) LocalError(dst []float64, t0, t1 float64, x, next, theta []fl
 	return nil
 }
 
-// Doubled is a one-step method whose local errors are estimated by step doubling,
-// in place of an estimate of its own: see Doubling. Its paths are those of Method.
+// Doubled is a one-step method with local errors that are estimated by step doubling
+// instead of an estimate of its own: see Doubling. It makes the same paths as Method.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }
@@ -150,10 +150,10 @@ func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 	return out, err
 }
 
-// Strain returns the largest local error of the classical path at θ, in units
-// of the tolerance that the grid was made with. Where it is far above one the
-// grid, which was made at another θ, no longer serves. It is an error if the
-// grid does not come from an error-controlled run.
+// Strain returns the largest local error of the classical path at θ, divided by the
+// tolerance for which the grid was made. If it is far above one, the grid, which was
+// made at another θ, is too coarse here. It is an error if the grid does not come from
+// an error-controlled run.
 func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.Title(), s.g)
@@ -173,7 +173,7 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	return worst, err
 }
 
-// eachLocal hands the local error of each step of the classical path to do.
+// eachLocal calls do with the local error of each step of the classical path.
 func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local, x, next []float64)) (err error) {
 	z := make([]float64, s.PathLen())
 	if err := s.Solve(z, theta, nil); err != nil {

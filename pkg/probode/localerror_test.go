@@ -153,7 +153,7 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 	if _, err := calibrate.Run(ctx(), coupled(), m, calibrate.Settings{Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}, Paths: 40}); err != nil {
 		t.Error(err)
 	}
-	want := "estimates no local error and remembers the past"
+	want := "estimates no local error, and step doubling is impossible"
 	_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), coupled(), memorious{adams.Bashforth{Steps: 3}}, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("frozen grid: error %v, want %q", err, want)
@@ -190,7 +190,7 @@ func TestDoubled(t *testing.T) {
 	if maxDiff(tangents(a), tangents(b)) != 0 {
 		t.Error("the path or its derivative is not that of the method")
 	}
-	if _, err := NewSolver(p, Doubled{adams.Bashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 remembers the past") {
+	if _, err := NewSolver(p, Doubled{adams.Bashforth{Steps: 3}}, g, 0); err == nil || !strings.Contains(err.Error(), "AB3 uses earlier steps") {
 		t.Errorf("a method with a past: %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func NewBanded(d, lower, upper int) *Matrix {
 	return &Matrix{D: d, Lower: lower, Upper: upper, Banded: true, Stride: w, A: make([]float64, d*w)}
 }
 
-// NewJacobian returns a Jacobian of zeros in the storage that p asks for.
+// NewJacobian returns a Jacobian of zeros, banded if p.Band is set.
 func (p *Problem) NewJacobian() *Matrix {
 	if p.Band != nil {
 		return NewBanded(p.Dim(), p.Band.Lower, p.Band.Upper)
@@ -49,7 +49,7 @@ func (p *Problem) NewJacobian() *Matrix {
 	return NewDense(p.Dim())
 }
 
-// At returns element (i, j), zero outside of the band.
+// At returns element (i, j), zero outside the band.
 func (m *Matrix) At(i, j int) float64 {
 	if !m.Banded {
 		return m.A[i*m.D+j]

@@ -8,11 +8,10 @@ import (
 	"slices"
 )
 
-// Uniform is the Mesh of the given step size h: the steps between two events are
-// equal, and the largest up to h that divide the time between them, so that a step
-// need not divide the span. The times of the data are interpolated; where they lie
-// among events with few steps between them, let the steps go Through them. The grid
-// says which step it took, see Grid.String.
+// Uniform is the Mesh with steps of size h. The steps between two events are equal: the
+// largest steps up to h that divide the time between the events, so h need not divide
+// the span. States at the times of the data are interpolated; if there are few steps
+// between events, use Through instead. Grid.String says which step was taken.
 type Uniform float64
 
 func (h Uniform) Grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
@@ -26,8 +25,8 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
-// Through is the Mesh of steps of at most the given size through the times at
-// which the solution will be asked for: see GridThrough.
+// Through is the Mesh with steps of at most the given size that end at the times of the
+// data: see GridThrough.
 type Through float64
 
 func (h Through) Grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
@@ -45,12 +44,12 @@ func (h Through) String() string { return fmt.Sprintf("h ≤ %g, through the tim
 // Absolute + Relative·|x|.
 type Tolerance struct {
 	Relative float64
-	// Absolute has one element for all components or one for each; nil stands
-	// for Relative times the larger of 1/1000 of the largest size of the
-	// component so far and 10⁻⁶ of that of any component. A component that is
-	// smaller than that all the time, as a trace substance among others, needs
-	// an Absolute of its own. For the first step from a state that is all zero
-	// the size to which the step would lead over the whole span counts.
+	// Absolute has one element for all components or one for each; nil stands for Relative
+	// times a size: the larger of 1/1000 of the largest size of the component so far and
+	// 10⁻⁶ of the largest size of any component so far. A component that is always smaller
+	// than that, such as a trace substance, needs an Absolute of its own. For the first
+	// step from a zero state, the size is the one that the state would reach over the
+	// whole span.
 	Absolute []float64
 }
 
@@ -59,7 +58,7 @@ func (t Tolerance) check(d int) error {
 		return fmt.Errorf("relative tolerance is %g: want a finite number ≥ 0", t.Relative)
 	}
 	if t.Absolute != nil && len(t.Absolute) != 1 && len(t.Absolute) != d {
-		return fmt.Errorf("%d absolute tolerances: want 1 or %d, one a component", len(t.Absolute), d)
+		return fmt.Errorf("%d absolute tolerances: want 1, or %d, one for each component", len(t.Absolute), d)
 	}
 	for _, a := range t.Absolute {
 		if !(a >= 0) || math.IsInf(a, 1) || a == 0 && t.Relative == 0 {
@@ -72,9 +71,9 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// size returns the error that component k may have, of a state that has the
-// values a and b at the ends of a step and was at most peak before, and top in
-// any component.
+// size returns the permitted error of component k, which has the values a and b at the
+// ends of a step and was at most peak before. top is the largest size of any component
+// so far.
 func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := max(math.Abs(a), math.Abs(b))
 	switch len(t.Absolute) {
@@ -96,21 +95,21 @@ func (t Tolerance) String() string {
 	return fmt.Sprintf("rtol = %g, atol by component", t.Relative)
 }
 
-// Frozen is the Mesh of an error-controlled run of the classical method at one
-// θ, which all of θ and ξ are then solved on, so that Z stays smooth in θ. The
-// points go through the times that are asked for, and through events.
+// Frozen is a Mesh that makes one error-controlled run of the classical method at one
+// θ, and uses its grid for all θ and ξ, so that Z is smooth in θ. The grid includes the
+// requested times and the events.
 //
-// The run knows f where it has called it: a pulse in f that is shorter than the
-// steps around it may leave no trace. Declare it as events, or set Max.
+// The run knows f only where it has called it, so it may miss a pulse in f that is
+// shorter than the steps around it. Declare the pulse as events, or set Max.
 //
-// Noise on such a grid is scaled by the local errors that the run has found: see
+// By default the noise on such a grid is scaled by the local errors of the run: see
 // ScaleDefault.
 type Frozen struct {
 	Tolerance
-	// Theta is where the run is made; nil stands for the θ that Grid is called with.
+	// Theta is the θ of the run; nil stands for the θ with which Grid is called.
 	Theta []float64
-	// First and Max are the length of the first step and the largest one; zero
-	// leaves them to the controller.
+	// First is the length of the first step, and Max that of the largest; with zero, the
+	// controller decides.
 	First, Max float64
 	// MaxSteps bounds the number of steps; zero means 10⁶.
 	MaxSteps int
@@ -156,7 +155,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	if !(f.First >= 0) || !(f.Max >= 0) || f.MaxSteps < 0 {
 		return fail(fmt.Errorf("first step %g, largest %g, at most %d steps: want numbers ≥ 0", f.First, f.Max, f.MaxSteps))
 	}
-	// The events and times, which every grid has, divide the work.
+	// Every grid contains the events and times, which divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)
 	if err != nil {
 		return nil, err

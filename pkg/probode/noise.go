@@ -9,17 +9,15 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/normal"
 )
 
-// The noise ξ behind a path is a value: N·d standard normals, row-major, row
-// i for the step from tᵢ to t_{i+1}. It is drawn here, kept by whoever needs
-// it again, and moved by pCN.
+// The noise ξ of a path is a value: N·n standard normals, row-major, with row i for the
+// step from tᵢ to t_{i+1}. This file draws it, and moves it by pCN.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.
 const noiseBlock = 256
 
-// DrawNoise fills xi with the standard normals of the path with the given
-// number. They depend on (seed, path) only, and the first n of them not on how
-// many are asked for.
+// DrawNoise fills xi with the standard normals of the path with the given number. They
+// depend on (seed, path) only; the first n of them do not depend on len(xi).
 func DrawNoise(xi []float64, seed, path uint64) {
 	var source normal.Source
 	for from := 0; from < len(xi); from += noiseBlock {
@@ -32,9 +30,8 @@ func DrawNoise(xi []float64, seed, path uint64) {
 //
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
-// into dst, which may be xi itself. The move leaves N(0, I) invariant and is
-// reversible for it: β = 1 draws again, a small β stays close [Cotter et al.
-// 2013].
+// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
+// for it: β = 1 draws again, a small β stays close [Cotter et al. 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: pCN step is %g: want [0, 1]", beta))
@@ -48,9 +45,9 @@ func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	}
 }
 
-// Stream returns the random numbers that belong to the given key, for those
-// who build on this package and want results that do not depend on the number
-// of workers: give each independent piece of work a key of its own.
+// Stream returns the random numbers of the given key. Use it for results that do not
+// depend on the number of workers: give each independent piece of work a key of its
+// own.
 func Stream(seed uint64, key ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(streams.Seed(seed, key...)))
 }

@@ -8,35 +8,34 @@ import (
 )
 
 // A Mesh says how the steps of a Setup are chosen. Uniform, Through, Frozen and
-// Adaptive are meshes, and so are a Grid and reference.Accurate; one of your own is
-// used in their place everywhere.
+// Adaptive are meshes, and so are a Grid and reference.Accurate. You can use a mesh of
+// your own wherever these are used.
 type Mesh interface {
-	// Bind prepares solutions of p by s for the given times, at which the states are
-	// asked for; nil stands for all grid points, of a mesh that has a grid. at is the
-	// θ at which a grid is frozen and local errors are measured, nil for the nominal
-	// one. What takes long is done here, once; other goroutines work with clones.
+	// Bind prepares solutions of p by s. times are the times at which states are needed;
+	// nil stands for all grid points, if the mesh has a grid. at is the θ at which a grid
+	// is frozen and local errors are measured; nil stands for the nominal θ. Expensive
+	// preparations are done here, once; other goroutines use clones.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
-	// String says what the mesh is, in the words of the command.
+	// String describes the mesh in the words of the command.
 	String() string
 }
 
-// A Path is a problem that is solved by a Setup: the states at the times that it was
-// bound for, as a function of θ and ξ. It owns its workspace and serves one
-// goroutine. The interfaces below are abilities that a Path may have: Tangential,
-// Holdable, Gridded and Scalable.
+// A Path solves a problem by a Setup: it gives the states at the times of Bind as a
+// function of θ and ξ. It owns its workspace and serves one goroutine. The interfaces
+// below are abilities that a Path may have: Tangential, Holdable, Gridded and Scalable.
 type Path interface {
-	// States writes the states at the times into dst, row-major: dst[n*d+k] is
-	// component k at time n. xi, of length NoiseLen, holds the standard normals ξ
-	// behind the noise; nil is ξ = 0, the classical solution. The error is that of a
-	// solve that failed, or of ctx, which ends a solve in the middle.
+	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
+	// at time n. xi, of length NoiseLen, holds the standard normals ξ behind the noise;
+	// nil is ξ = 0, the classical solution. It returns the error of a solve that failed,
+	// or of ctx, which can end a solve early.
 	States(ctx context.Context, dst, theta, xi []float64) error
 
 	// NoiseLen returns the length of ξ; 0 if there is no noise.
 	NoiseLen() int
 
-	// Work returns the number of steps that the last solve took, rejected ones
-	// included and directions of a derivative left out.
+	// Work returns the number of steps of the last solve, including rejected ones.
+	// Derivatives are not counted.
 	Work() int
 
 	// Clone returns an independent Path for another goroutine.
@@ -46,18 +45,18 @@ type Path interface {
 // Tangential is a Path that has derivatives of its states.
 type Tangential interface {
 	Path
-	// Tangents is States, and writes the derivatives of the states along M directions
-	// in θ, with ξ fixed, into ddst: direction m, which is row m of the M×p dtheta,
-	// has the block m of len(dst) numbers. The error is errors.ErrUnsupported where
-	// the states have no derivative.
+	// Tangents does the same as States, and writes to ddst the derivatives of the states
+	// along M directions in θ, with ξ fixed. Direction m is row m of the M×p matrix
+	// dtheta; its derivatives are block m of len(dst) numbers. The error is
+	// errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
 
-// Holdable is a Path that jumps as a function of θ, as one whose steps are chosen
-// again at every θ does, and has a smooth one that can stand in for it near a point.
+// Holdable is a Path that jumps as a function of θ, for example because its steps are
+// chosen at every θ, but can be replaced by a smooth Path near a given θ.
 type Holdable interface {
 	Path
-	// Hold returns the Path that is smooth in θ and the same at theta.
+	// Hold returns a Path that is smooth in θ and equal to this one at theta.
 	Hold(ctx context.Context, theta []float64) (Path, error)
 }
 
@@ -65,13 +64,15 @@ type Holdable interface {
 // pieces, as a particle filter does.
 type Gridded interface {
 	Path
-	// Solver returns the solver, whose α and whose moving grid the Path shares.
+	// Solver returns the solver. The Path shares its α and its moving grid.
 	Solver() *Solver
-	// Interpolator gives the states at the times for a path of the Solver.
+	// Interpolator returns the Interpolator that gives the states at the times from a path
+	// of the Solver.
 	Interpolator() *Interpolator
 }
 
-// Scalable is a Path whose noise scale α can change, as where it is a parameter.
+// Scalable is a Path whose noise scale α can change, as is necessary if α is a
+// parameter.
 type Scalable interface {
 	Path
 	SetAlpha(alpha float64)
@@ -96,8 +97,8 @@ func newGridPath(s *Solver, times []float64) (*gridPath, error) {
 	return &gridPath{solver: s, at: at, times: times, z: make([]float64, s.PathLen())}, nil
 }
 
-// follow has solves end with ctx. To look whether it is another context than that of
-// the last solve costs less than to bind the solver at each.
+// follow binds the solver to ctx, so that solves end with it. It does nothing if ctx is
+// the context of the last solve, because binding takes time.
 func (g *gridPath) follow(ctx context.Context) {
 	done := ctx.Done()
 	if done == g.done {
@@ -126,7 +127,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	g.work = 0
 	moving := g.solver.g.moving
 	if _, ok := g.solver.step.(Differentiable); moving && !ok {
-		return errors.ErrUnsupported // differences are those of points that move
+		return errors.ErrUnsupported // differences would be those of moving points
 	}
 	if len(dst) == 0 || len(ddst)%len(dst) != 0 {
 		panic(fmt.Sprintf("probode: ddst has length %d: want a multiple of %d", len(ddst), len(dst)))
@@ -137,7 +138,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// As many directions at a time as take a bounded memory.
+	// The number of directions at a time is limited to bound the memory.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one := make([]float64, len(g.z))
@@ -168,7 +169,7 @@ func (g *gridPath) Interpolator() *Interpolator { return g.at }
 func (g *gridPath) SetAlpha(alpha float64)      { g.solver.SetAlpha(alpha) }
 
 func (g *gridPath) Clone() Path {
-	g.follow(context.Background()) // a clone does not end with g
+	g.follow(context.Background()) // the clone is independent of the context of g
 	c, err := newGridPath(g.solver.Clone(), slices.Clone(g.times))
 	if err != nil {
 		panic("probode: " + err.Error()) // g was made with the same times

@@ -12,24 +12,23 @@ import (
 //
 //	x′(t) = f(t, x; θ),   x(t₀) = x₀(θ),   t ∈ [t₀, t₁],
 //
-// for a state x ∈ ℝᵈ. It is a value without state: θ is an argument, so one
-// Problem serves any number of goroutines as long as its functions do.
+// for a state x ∈ ℝᵈ. It has no state: θ is an argument, so any number of goroutines
+// can use one Problem if its functions allow it.
 //
-// Grids and Solvers keep the Problem that they were made for: do not change it
-// from then on. To vary it, change a copy, made before or after; the elements
-// of Events, X0 and Theta belong to both until they are copied, too.
+// Grids and Solvers keep a pointer to their Problem, so do not change it after they are
+// made; change a copy instead. Note that a copy shares the elements of Events, X0 and
+// Theta until these are copied, too.
 type Problem struct {
 	// Name appears in messages and figures.
 	Name string
 
-	// F writes f(t, x; θ) into dst. dst and x have the length d of X0;
-	// x and theta must not be changed or kept.
+	// F writes f(t, x; θ) to dst. dst and x have the length d of X0; x and theta must not
+	// be changed or kept.
 	F func(dst []float64, t float64, x, theta []float64)
 
-	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into
-	// jac in one pass. Most of the work of the two is often shared, and an
-	// implicit step asks for both: where speed matters, give FJ. jac is zero
-	// on entry. It is d×d, row-major,
+	// FJ, if not nil, writes f(t, x; θ) into f and its Jacobian ∂f/∂x into jac in one
+	// pass. The two often share most of their work, and an implicit step needs both. Give
+	// FJ if speed is important. jac is zero on entry. It is d×d, row-major,
 	//
 	//	jac[i*d+j] = ∂fᵢ/∂xⱼ,
 	//
@@ -40,48 +39,46 @@ type Problem struct {
 	// With FJ nil the Jacobian is taken by finite differences of F.
 	FJ func(f, jac []float64, t float64, x, theta []float64)
 
-	// FTheta, if not nil, writes ∂f/∂θ into dst, which is zero on entry,
-	// row-major with a row for each component of f: dst[i*len(theta)+j] =
-	// ∂fᵢ/∂θⱼ. Derivatives of a path use it; without it they take differences
-	// of F.
+	// FTheta, if not nil, writes ∂f/∂θ to dst, which is zero on entry, row-major with a
+	// row for each component of f: dst[i*len(theta)+j] = ∂fᵢ/∂θⱼ. Derivatives of a path
+	// use it; without it they use differences of F.
 	FTheta func(dst []float64, t float64, x, theta []float64)
 
 	// X0 is the initial state; its length is the dimension d.
 	X0 []float64
 
-	// Start, if not nil, writes the initial state for θ into x0, and takes
-	// the place of X0, whose length is still d. An unknown initial value is
-	// an ordinary parameter.
+	// Start, if not nil, writes the initial state for θ to x0. It replaces the values of
+	// X0, whose length is still d. An unknown initial value is an ordinary parameter.
 	Start func(x0, theta []float64)
 
-	// StartTheta, if not nil, writes the derivative of Start into dst, which is zero on
-	// entry, row-major with a row for each component of the state. Without it
-	// derivatives of a path take differences of Start.
+	// StartTheta, if not nil, writes the derivative of Start to dst, which is zero on
+	// entry, row-major with a row for each component of the state. Without it, derivatives
+	// of a path use differences of Start.
 	StartTheta func(dst, theta []float64)
 
 	// Span holds t₀ < t₁.
 	Span [2]float64
 
-	// Events are the moments at which the state jumps or f changes form, in
-	// any order. F is never called with the time of an event: at the end of a
-	// step that is one it is called one ulp inside the step.
+	// Events are the moments at which the state jumps or f changes form, in any order. F
+	// is never called with the time of an event: at the end of a step that is an event, it
+	// is called one ulp inside the step.
 	Events []Event
 
-	// Theta is the nominal parameter value: the one that is used where the
-	// caller gives none. nil for a problem without parameters.
+	// Theta is the nominal parameter value, which is used if the caller gives none. It is
+	// nil for a problem without parameters.
 	Theta []float64
 
-	// Band says that the Jacobian is banded; nil is dense. A step then costs
-	// O(d·kl·(kl+ku)) in place of O(d³).
+	// Band says that the Jacobian is banded; nil is dense. An implicit step then costs
+	// O(d·kl·(kl+ku)) instead of O(d³).
 	Band *Band
 
-	// Autonomous says that f does not depend on t, which spares an implicit
-	// multistep method one evaluation of f in each step.
+	// Autonomous says that f does not depend on t, which saves an implicit multistep
+	// method one evaluation of f in each step.
 	Autonomous bool
 
-	// States and Params name the components of x and θ; nil stands for
-	// x1, x2, … and theta1, theta2, …. Units of the state, if any, belong in
-	// brackets behind its name.
+	// States and Params name the components of x and θ; nil stands for x1, x2, … and
+	// theta1, theta2, …. The unit of a state, if it has one, is written in brackets after
+	// its name.
 	States, Params []string
 
 	// TimeUnit is the unit of t for the axes of figures; it may be empty.
@@ -114,7 +111,7 @@ func (p *Problem) ParamName(k int) string {
 	return fmt.Sprintf("theta%d", k+1)
 }
 
-// Initial writes x₀(θ) into dst, of length d.
+// Initial writes x₀(θ) to dst, of length d.
 func (p *Problem) Initial(dst, theta []float64) {
 	if p.Start != nil {
 		p.Start(dst, theta)
@@ -123,15 +120,15 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p with the initial values of the given
-// components of the state, of all if none is given, as further parameters
-// behind those of p,
+// UnknownStart returns a copy of p in which the initial values of the given components
+// of the state are further parameters after those of p; if no component is given, those
+// of all components,
 //
 //	θ′ = (θ, x₀ₖ, …),
 //
-// so that they can be inferred as any other. Their nominal values are those of
-// p, and their names those of the states without a unit, with 0 behind: hare0
-// for hare, x1_0 for x1. F and FJ of p see θ alone. It panics if p has no such
+// so that they can be inferred like any other parameter. Their nominal values are those
+// of p. Their names are those of the states, without a unit and followed by 0: hare0
+// for hare, x1_0 for x1. F and FJ of p get θ alone. It panics if p has no such
 // component, or has a parameter of that name already.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
@@ -141,7 +138,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 	}
 	components = slices.Clone(components)
-	known, n := *p, len(p.Theta) // p may change later, q shall not
+	known, n := *p, len(p.Theta) // a later change of p must not affect q
 	known.X0 = slices.Clone(p.X0)
 
 	q := known
@@ -188,7 +185,7 @@ func (p *Problem) UnknownStart(components ...int) *Problem {
 		}
 	}
 	q.Events = slices.Clone(p.Events)
-	for k, e := range q.Events { // e is a copy, which stays
+	for k, e := range q.Events { // e is a copy, which does not change
 		if e.When != nil {
 			q.Events[k].When = func(theta []float64) float64 { return e.When(theta[:n:n]) }
 		}
@@ -205,7 +202,7 @@ func startName(state string) string {
 		state = strings.TrimSpace(state[:i]) // the unit
 	}
 	if strings.TrimRight(state, "0123456789") != state {
-		state += "_" // x10 is a state, too
+		state += "_" // x10 could be a state
 	}
 	return state + "0"
 }
@@ -235,7 +232,7 @@ func (p *Problem) Parameters(given []float64) ([]float64, error) {
 	return slices.Clone(given), nil
 }
 
-// Validate reports the first thing that keeps p from being solved.
+// Validate returns an error that names the first mistake in p.
 func (p *Problem) Validate() error {
 	if p == nil {
 		return errors.New("probode: the problem is nil")
@@ -244,9 +241,9 @@ func (p *Problem) Validate() error {
 	name := p.Title()
 	switch {
 	case p.F == nil:
-		return fmt.Errorf("%s: F is nil: give the vector field", name)
+		return fmt.Errorf("%s: F is nil: want the vector field", name)
 	case d == 0:
-		return fmt.Errorf("%s: X0 is empty: its length is the dimension of the state, also where Start is set", name)
+		return fmt.Errorf("%s: X0 is empty: its length is the dimension of the state, even if Start is set", name)
 	case !(p.Span[0] < p.Span[1]) || math.IsInf(p.Span[0], 0) || math.IsInf(p.Span[1], 0):
 		return fmt.Errorf("%s: Span is [%g, %g]: want finite t0 < t1", name, p.Span[0], p.Span[1])
 	case p.States != nil && len(p.States) != d:

@@ -299,12 +299,12 @@ func TestBrokenPromises(t *testing.T) {
 			FJ: func(f, j []float64, _ float64, x, _ []float64) { f[0], j[0] = -x[0]*x[0], -2 }}), "FJ gives ∂f[0]/∂x[0] = -2 where"},
 		{"f of FJ", line(Problem{F: func(f []float64, t float64, x, _ []float64) { f[0] = -x[0] },
 			FJ: func(f, j []float64, t float64, x, _ []float64) { f[0], j[0] = -x[0]+later(t, 4, 0.1), -1 }}), "FJ gives f[0]"},
-		{"adds", line(Problem{F: func(f []float64, _ float64, x, _ []float64) { f[0] += -x[0] }}), "F leaves or adds to what stood in dst[0]"},
+		{"adds", line(Problem{F: func(f []float64, _ float64, x, _ []float64) { f[0] += -x[0] }}), "F does not set dst[0]"},
 		{"leaves", line(Problem{F: func(f []float64, t float64, x, _ []float64) {
 			if t < 4 {
 				f[0] = -x[0]
 			}
-		}}), "F leaves or adds to what stood in dst[0]"},
+		}}), "F does not set dst[0]"},
 		{"band", func() *Problem {
 			p := problems.Lorenz96(6)
 			p.Band, p.FJ = &Band{1, 1}, nil

@@ -25,9 +25,9 @@ type Tableau struct {
 	A     [][]float64 // row l has the l elements a_{l0}, …, a_{l,l−1}
 	B, C  []float64   // n elements each
 
-	// Embedded, if not nil, are the weights of an estimate of the local error,
-	// h Σ eₗ kₗ: those of an embedded method taken from B. With n+1 elements
-	// the last belongs to f at the end of the step.
+	// Embedded, if not nil, are the weights of an estimate of the local error, h Σ eₗ kₗ:
+	// B minus the weights of an embedded method. With n+1 elements the last belongs to f
+	// at the end of the step.
 	Embedded []float64
 }
 
@@ -120,9 +120,9 @@ type rungeKutta struct {
 	tab   *Tableau
 	k     [][]float64
 	stage []float64
-	terms [][]term // of a run
+	terms [][]term // for Run
 
-	diff   *Differentiator // of the derivative of a step
+	diff   *Differentiator // for the derivative of a step
 	dk     [][]float64     // M×d
 	dstage []float64
 }
@@ -162,7 +162,7 @@ type embedded struct {
 	last []float64 // f at the end of the step
 }
 
-// LocalError is the difference to the embedded method.
+// LocalError is the difference from the embedded method.
 func (e *embedded) LocalError(dst []float64, i int, _, next, theta []float64) error {
 	h := e.g.H(i)
 	clear(dst)
@@ -188,7 +188,7 @@ func addScaled(dst []float64, c float64, x []float64) {
 	}
 }
 
-// Differentiate follows the stages again.
+// Differentiate computes the derivatives of the stages.
 func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []float64, tg *Tangents) error {
 	d, h := r.p.Dim(), r.g.H(i)
 	if r.diff == nil {
@@ -229,13 +229,13 @@ func (r *rungeKutta) Differentiate(dnext []float64, i int, x, _, theta, xi, _ []
 	return nil
 }
 
-// A term is a share of one of the slopes of a Runge–Kutta step.
+// A term is one of the slopes of a Runge–Kutta step, times a coefficient.
 type term struct {
 	slope int
 	c     float64 // times h
 }
 
-// terms returns what of the coefficients is not zero.
+// terms returns the coefficients that are not zero, times h.
 func terms(a []float64, h float64) (list []term) {
 	for m, c := range a {
 		if c != 0 {
@@ -248,7 +248,7 @@ func terms(a []float64, h float64) (list []term) {
 // Runs is true on uniform grids.
 func (r *rungeKutta) Runs() bool { return r.g.h > 0 }
 
-// Run makes steps of one segment.
+// Run makes the steps of one segment.
 func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, h := len(r.stage), r.p.F, r.g.h
 	if r.terms == nil {
@@ -280,7 +280,7 @@ func (r *rungeKutta) Run(z []float64, from, to int, theta, xi, scale []float64) 
 	return to, nil
 }
 
-// sum sets dst to x and the terms.
+// sum sets dst to x plus the terms.
 func (r *rungeKutta) sum(dst, x []float64, list []term) {
 	switch len(list) {
 	case 0:

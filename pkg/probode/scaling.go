@@ -9,20 +9,19 @@ import (
 type Scaling int
 
 const (
-	// ScaleDefault is ScaleLocal on grids that have local errors, from an
-	// error-controlled run or of a Setup with ScaleLocal, and ScaleStep on all others: as long
-	// as nothing is known of the errors, what the method says of its own noise.
+	// ScaleDefault is ScaleLocal on grids that have local errors, from an error-controlled
+	// run or a Setup with ScaleLocal. On all other grids nothing is known about the
+	// errors, and it is ScaleStep.
 	ScaleDefault Scaling = iota
-	// ScaleStep is the noise of the method itself, of scale √α h^p: that of the
-	// paper for its methods.
+	// ScaleStep is the noise of the method itself, with scale √α h^p, as in the paper.
 	ScaleStep
-	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is
-	// the size of the local error of the step and component on the classical
-	// path at the θ for which the Solver was made: the same multiple of the
-	// local error in each step and, with α = 1, at least as much as the local
-	// errors would sum up to if they all had the same sign. It serves any method,
-	// and α has no unit. Its spread is the more honest one, see
-	// docs/calibration.md, for three classical solves before the first path.
+	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size of
+	// the local error of the step and component on the classical path at the θ for which
+	// the Solver was made: the same multiple of the local error in each step. With α = 1
+	// the noise adds up to at least the sum of the local errors if they all have the same
+	// sign. ScaleLocal works for any method, and α has no unit. Its spread is the more
+	// honest one, see docs/calibration.md. It costs three classical solves before the
+	// first path.
 	ScaleLocal
 )
 
@@ -41,8 +40,7 @@ func (s Scaling) String() string {
 // Alpha returns the noise scale α.
 func (s *Solver) Alpha() float64 { return s.alpha }
 
-// SetAlpha changes the noise scale. It panics at a number that is negative or
-// NaN.
+// SetAlpha changes the noise scale. It panics if alpha is negative or NaN.
 func (s *Solver) SetAlpha(alpha float64) {
 	if !(alpha >= 0) {
 		panic(fmt.Sprintf("probode: alpha is %g: want a number ≥ 0", alpha))
@@ -51,9 +49,9 @@ func (s *Solver) SetAlpha(alpha float64) {
 	s.rescale()
 }
 
-// SetScaling changes how the size of the noise depends on the step. For
-// ScaleLocal on a grid that has no local errors of its own they are measured
-// along the classical path at θ, which may fail as any solve may.
+// SetScaling changes how the size of the noise depends on the step. If the grid has no
+// local errors, ScaleLocal measures them along the classical path at θ, which may fail
+// like any solve.
 func (s *Solver) SetScaling(scaling Scaling, theta []float64) error {
 	if scaling == ScaleDefault {
 		scaling = s.byDefault()
@@ -89,7 +87,7 @@ func (s *Solver) Scaling() Scaling {
 	return ScaleStep
 }
 
-// byDefault is what ScaleDefault stands for.
+// byDefault returns the scaling for which ScaleDefault stands.
 func (s *Solver) byDefault() Scaling {
 	if s.g.local == nil {
 		return ScaleStep
@@ -97,8 +95,8 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales by local errors for α = 1. Those of another scaling
-// may be in use by a clone and are left alone.
+// setUnit sets the scales by local errors for α = 1. It does not overwrite the old
+// ones, because a clone may use them.
 func (s *Solver) setUnit() {
 	n := 0
 	for i := range s.g.Steps() {
@@ -116,7 +114,7 @@ func (s *Solver) setUnit() {
 	}
 }
 
-// rescale follows a change of α or of the kind of scaling.
+// rescale updates the scales after a change of α or of the scaling.
 func (s *Solver) rescale() {
 	if n := s.normals(); len(s.scale) != n {
 		s.scale = make([]float64, n)
@@ -151,8 +149,7 @@ func (s *Solver) scaleAt(i int) {
 	}
 }
 
-// setScale sets the scale √α h^p of each normal for a step whose length h to
-// the power p is given.
+// setScale sets the scale √α h^p of each normal; power is h^p.
 func (s *Solver) setScale(power float64) {
 	v := math.Sqrt(s.alpha) * power
 	for k := range s.scale {
@@ -160,7 +157,7 @@ func (s *Solver) setScale(power float64) {
 	}
 }
 
-// normals is n, the number of normals a step.
+// normals returns n, the number of normals for each step.
 func (s *Solver) normals() int {
 	if s.scaling == ScaleLocal {
 		return s.d

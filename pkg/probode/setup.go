@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A Setup says how a problem is solved: by which method, on which mesh, and with
-// how much noise. It is plain data: copy it and change a field to have another one.
+// A Setup says how a problem is solved: by which method, on which mesh, and with how
+// much noise. It is plain data: to get another Setup, copy it and change a field.
 type Setup struct {
 	Method Method
 
@@ -26,11 +26,11 @@ type Setup struct {
 	Alpha float64
 }
 
-// Equal reports whether s and t solve every problem alike.
+// Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns s with the Method and the Mesh of t where s has none; a method is not
-// filled in where the mesh does not need one. Alpha and Scaling are those of s.
+// Or returns s with the Method and the Mesh of t if s has none. The Method is left out
+// if the mesh does not need one. Alpha and Scaling are those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -41,8 +41,8 @@ func (s Setup) Or(t Setup) Setup {
 	return s
 }
 
-// NeedsMethod reports whether the mesh solves by the Method. One that does not, as
-// reference.Accurate, says so by a method of the same name.
+// NeedsMethod reports whether the mesh uses the Method. A mesh that does not, such as
+// reference.Accurate, has a method of the same name that returns false.
 func (s Setup) NeedsMethod() bool {
 	m, ok := s.Mesh.(interface{ NeedsMethod() bool })
 	return !ok || m.NeedsMethod()
@@ -60,8 +60,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h: through the times of the data if those
-// of s go through them, and Uniform otherwise.
+// WithStepSize returns s with steps of size h. Its Mesh is Through if that of s is
+// Through, otherwise Uniform.
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)
@@ -85,10 +85,10 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 	return s.Mesh.Bind(ctx, s, p, at, times)
 }
 
-// Grid returns the grid on which s solves p, made for θ and, as far as the mesh asks
-// for them, the times at which the solution is wanted. With ScaleLocal it has the
-// local errors of the classical path at θ. The error says why there is none; that of
-// a Mesh that chooses its steps again at every θ is the one that Hold has.
+// Grid returns the grid on which s solves p, made for θ and, if the mesh uses them, for
+// the times at which the solution is needed. With ScaleLocal it has the local errors of
+// the classical path at θ. For a Mesh that chooses its steps at every θ it is the grid
+// of Hold. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.Grid(ctx, p, s.Method, theta, times)
@@ -137,8 +137,8 @@ func bindGrid(ctx context.Context, m gridder, s Setup, p *Problem, at, times []f
 	return path, nil
 }
 
-// measured returns g with the local errors of the classical path at θ, which may fail
-// as any solve may; g itself if it has local errors.
+// measured returns g with the local errors of the classical path at θ, or g itself if
+// it has local errors. It may fail like any solve.
 func measured(ctx context.Context, p *Problem, m Method, g *Grid, theta []float64) (*Grid, error) {
 	if g.local != nil {
 		return g, nil

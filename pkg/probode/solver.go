@@ -16,12 +16,11 @@ import (
 //
 //	Z = Z(θ, ξ),   ξ ∈ ℝ^{N×n},
 //
-// with n normals a step, and ξ = 0 gives the classical method. Everything else
-// in this module is written on top of that function. A Solver owns its
-// workspace: a solve does not allocate, and two goroutines need two Solvers
-// (see Clone).
+// with n normals for each step, and ξ = 0 gives the classical method. Everything else
+// in this module uses this function. A Solver owns its workspace, so a solve does not
+// allocate, and each goroutine needs its own Solver (see Clone).
 type Solver struct {
-	p, inside *Problem // as given, and as steppers see it: see Problem.segmented
+	p, inside *Problem // as given, and as steppers get it: see Problem.segmented
 	m         Method
 	g         *Grid
 	d         int
@@ -32,24 +31,23 @@ type Solver struct {
 	scaling Scaling
 	local   []float64 // l, N×d, once it is known
 	unit    []float64 // ScaleLocal: l √N; N×d
-	powers  []float64 // ScaleStep on a grid of steps that differ: h^p, one a step
+	powers  []float64 // ScaleStep on a grid whose steps differ: h^p of each step
 	scale   []float64 // of the normals of the present step
 	fixed   bool      // scale is the same for all steps
 
-	f       []float64 // of the search for the reason of a failure
+	f       []float64 // f at the state of a failure
 	jac     *Matrix
-	now     *segment     // the one that F may see
+	now     *segment     // the segment for which F may be called
 	stop    *atomic.Bool // set when the context of Bind ends; shared by clones
 	cause   func() error
-	checked bool // the promises of the problem were looked at
+	checked bool // the promises of the problem were checked
 
 	tangents *tangentRun // of SolveTangents
 }
 
-// NewSolver returns a Solver for p with method m on grid g, with noise scale
-// alpha ≥ 0, which multiplies a variance. A user's FJ and Band are compared
-// with F at the start, and along the first path that is solved: a mistake in
-// them is an error.
+// NewSolver returns a Solver for p with method m on grid g, with noise scale alpha ≥ 0,
+// which multiplies a variance. It compares FJ and Band with F at the start, and the
+// Solver does so along its first path; a mistake in them is an error.
 func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -82,7 +80,7 @@ func NewSolver(p *Problem, m Method, g *Grid, alpha float64) (*Solver, error) {
 	return s, nil
 }
 
-// on gives s a stepper on g, or on a copy of g that moves with θ.
+// on gives s a stepper on g, or on a copy of g if the grid moves with θ.
 func (s *Solver) on(g *Grid) (err error) {
 	s.g = g.clone()
 	s.inside, s.now = s.p, new(segment)
@@ -96,8 +94,8 @@ func (s *Solver) on(g *Grid) (err error) {
 	return nil
 }
 
-// Clone returns an independent Solver of the same problem, method, grid and
-// noise. A context that s is bound to stops it, too.
+// Clone returns an independent Solver of the same problem, method, grid and noise. A
+// context to which s is bound also stops the clone.
 func (s *Solver) Clone() *Solver {
 	c := *s
 	c.tangents = nil
@@ -134,9 +132,8 @@ func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 // Normals returns n, the number of normals a step.
 func (s *Solver) Normals() int { return s.normals() }
 
-// Startup returns the number of steps at the beginning of a path that carry no
-// noise, events among them. The first of the grid points that do is that with
-// index Startup() + 1.
+// Startup returns the number of steps at the beginning of a path that carry no noise,
+// events among them. The first grid point with noise is that with index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
 	if s.scaling != ScaleLocal {
@@ -148,8 +145,8 @@ func (s *Solver) Startup() int {
 	return n
 }
 
-// MemoryLen returns the length of what SolveFrom keeps of the past: zero for a
-// one-step method.
+// MemoryLen returns the length of the memory that SolveFrom needs: zero for a one-step
+// method.
 func (s *Solver) MemoryLen() int {
 	if r, ok := s.step.(Rememberer); ok {
 		return r.Memory()
@@ -157,10 +154,9 @@ func (s *Solver) MemoryLen() int {
 	return 0
 }
 
-// Bind makes solves of s, and of the Solvers cloned from it later, end soon
-// after ctx does, with the error of ctx, in the middle of a path. release
-// takes s back to what it was bound to before; of two calls the later one is
-// released first.
+// Bind makes solves of s, and of Solvers that are cloned from it later, stop soon after
+// ctx ends, with the error of ctx. release restores the earlier context; calls must be
+// released in reverse order.
 func (s *Solver) Bind(ctx context.Context) (release func()) {
 	stop, before, cause := new(atomic.Bool), s.stop, s.cause
 	s.stop, s.cause = stop, func() error { return context.Cause(ctx) }
@@ -170,35 +166,33 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	}
 	return func() {
 		end()
-		if s.stop == stop { // not that of a later call
+		if s.stop == stop { // stop does not belong to a later call
 			s.stop, s.cause = before, cause
 		}
 	}
 }
 
-// Solve writes Z(θ, ξ) into z, row-major: z[i*d+k] is component k at time tᵢ.
-// Row i of xi, of n normals, drives the step from tᵢ to t_{i+1}; rows of steps
-// without noise, as those of events and those in which a multistep method
-// starts, are not used. xi nil stands for ξ = 0.
+// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of
+// xi, of n normals, drives the step from tᵢ to t_{i+1}. Rows of steps without noise,
+// such as events and the first steps of a multistep method, are not used. xi nil stands
+// for ξ = 0.
 //
-// The error is a *SolveError if θ or f is not finite, if the path leaves the
-// numbers that make sense, if a step fails, or if a function of the problem
-// panics; z then holds the path up to that step. Solve panics if a length is
-// wrong.
+// The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
+// fails, or if a function of the problem panics. z then holds the path up to that step.
+// Solve panics if a length is wrong.
 func (s *Solver) Solve(z, theta, xi []float64) error {
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// SolveFrom takes the steps from, …, to−1 of a path of which z holds the row
-// of t_from, and writes those up to that of t_to, where 0 ≤ from ≤ to ≤ N. A
-// step number is that of its row in xi, and z, theta and xi have the lengths
-// that Solve wants. With from = 0 the row of t₀ is written, too.
+// SolveFrom makes the steps from, …, to−1 of a path, 0 ≤ from ≤ to ≤ N. z holds the row
+// of t_from, and SolveFrom writes the rows up to that of t_to. Row i of xi belongs to
+// step i, and z, theta and xi have the same lengths as for Solve. With from = 0 the row
+// of t₀ is written, too.
 //
-// memory, of length MemoryLen, holds what the method knows of the past: that
-// at t_from on entry, unless from is 0, and that at t_to on return. A path
-// that is solved in pieces is the same, bit for bit, as one that Solve
-// computes, and each piece may continue another path, as in a particle filter.
-// Errors and panics are those of Solve.
+// memory, of length MemoryLen, holds what the method remembers of earlier steps: on
+// entry at t_from, unless from is 0, and on return at t_to. A path that is solved in
+// pieces is the same, bit for bit, as that of Solve. Each piece may continue another
+// path, as in a particle filter. Errors and panics are those of Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -209,9 +203,8 @@ func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	return s.run(z, memory, theta, xi, from, to)
 }
 
-// SolvePath draws ξ for the path with the given number into xi and solves with
-// it. The same (seed, path) is the same path wherever and whenever it is
-// computed.
+// SolvePath draws ξ for the path with the given number, stores it in xi, and solves
+// with it. The same (seed, path) always gives the same path.
 func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	if len(xi) != s.NoiseLen() {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
@@ -220,9 +213,9 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 	return s.Solve(z, theta, xi)
 }
 
-// Stepper returns the Stepper of s with the past of the path z at step i, as
-// it is before that step, and the scales of the step's normals; of z only rows
-// up to i are read. It is for the study of single steps; an event is not one.
+// Stepper returns the Stepper of s with the memory of the path z before step i, and the
+// scales of the normals of that step. It reads only rows of z up to i. It serves the
+// study of single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
@@ -252,8 +245,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 	return s.step, s.scale, nil
 }
 
-// MoveTo brings the grid to θ, where event times depend on it; a solve does so
-// by itself.
+// MoveTo moves the grid to θ, if event times depend on θ. A solve does that by itself.
 func (s *Solver) MoveTo(theta []float64) (err error) {
 	at := s.p.Span[0]
 	defer s.p.recovered(&err, &at, nil, theta)
@@ -281,7 +273,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		return s.fail(from, theta, nil, ErrParameter)
 	}
 	i := from
-	defer func() { // what panics is a function of the problem
+	defer func() { // a function of the problem may panic
 		if v := recover(); v != nil {
 			err = s.fail(i, theta, row(z, i, d), &PanicError{v, stack()})
 		}
@@ -331,7 +323,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 				return s.fail(i, theta, row(z, i, d), err)
 			}
 		}
-		if i < to { // the event behind the segment
+		if i < to { // the event after the segment
 			copy(row(z, i+1, d), row(z, i, d))
 			if tangents != nil {
 				tangents.jump(j, i, row(z, i, d), theta, s.g.t[i])
@@ -355,11 +347,11 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	return nil
 }
 
-// advance makes one step, or several with a Runner, of those up to end. It
-// returns the number of the next step, or of the one that failed.
+// advance makes one step, or several with a Runner, but none beyond end. It returns the
+// index of the next step, or of the step that failed.
 func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, error) {
 	if r, ok := s.step.(Runner); ok && (s.fixed || xi == nil) && r.Runs() {
-		const most = 32 // between two looks at the context
+		const most = 32 // steps between two checks of the context
 		to := min(end, i+most)
 		return r.Run(z, i, to, theta, xi, s.scale)
 	}
@@ -369,7 +361,7 @@ func (s *Solver) advance(z []float64, i, end, n int, theta, xi []float64) (int, 
 	return i + 1, nil
 }
 
-// advanceTangents makes step i of segment seg, and its derivative.
+// advanceTangents makes step i of segment seg, and computes its derivative.
 func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64) error {
 	if err := s.single(z, i, n, theta, xi); err != nil {
 		return err
@@ -384,7 +376,7 @@ func (s *Solver) advanceTangents(z []float64, i, seg, n int, theta, xi []float64
 // single makes step i.
 func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	x, next := row(z, i, s.d), row(z, i+1, s.d)
-	if s.g.t[i] == s.g.t[i+1] { // in a segment that has closed at this θ
+	if s.g.t[i] == s.g.t[i+1] { // the segment has length zero at this θ
 		copy(next, x)
 		return nil
 	}
@@ -412,7 +404,7 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 // returns ErrDiverged where it meets one.
 const TooLarge = 1e100
 
-// sane reports whether all elements of x are numbers that a state can be.
+// sane reports whether all elements of x are finite and not too large.
 func sane(x []float64) bool {
 	for _, v := range x {
 		if !(math.Abs(v) < TooLarge) {

@@ -8,20 +8,19 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The derivative of a path. Z(θ, ξ) is smooth in θ at fixed ξ and on a grid
-// that stays, so that gradients of whatever is computed from a path, a
-// likelihood for one, are those of the path. They are carried along with the
-// steps: that of each follows from that of the one before.
+// The derivative of a path. At fixed ξ and on a fixed grid Z(θ, ξ) is smooth in θ, so
+// the gradient of a function of a path, such as a likelihood, follows from the
+// derivative of the path. It is computed along with the steps, each from that of the
+// step before.
 
-// A Differentiable is a Stepper that gives the derivative of its steps. Without
-// it derivatives of paths are taken by differences of whole solves.
+// A Differentiable is a Stepper that computes the derivative of its steps. Otherwise
+// derivatives of paths are differences of whole solves.
 type Differentiable interface {
 	Stepper
-	// Differentiate writes the derivative of next, which Step with the same
-	// arguments has just made from x, along the directions of t into dnext,
-	// M×d row-major. It is called behind every step from Start on. A wrapper
-	// around a Stepper that is not Differentiable returns
-	// errors.ErrUnsupported.
+	// Differentiate writes to dnext, M×d row-major, the derivative of next along the
+	// directions of t. Step with the same arguments has just made next from x.
+	// Differentiate is called after every step since Start. A wrapper around a Stepper
+	// that is not Differentiable returns errors.ErrUnsupported.
 	Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error
 }
 
@@ -31,16 +30,16 @@ type Tangents struct {
 	Theta []float64 // derivative of θ, M×p row-major
 	X     []float64 // derivative of the state at the beginning of the step, M×d
 
-	// Time and Length are the derivatives of t[i] and of the length of the
-	// step, M each; nil where event times do not depend on θ.
+	// Time and Length are the derivatives of t[i] and of the length of the step, M each;
+	// nil if event times do not depend on θ.
 	Time, Length []float64
-	// Scale is the derivative of the scale of each normal, M×n; nil where it
-	// is constant.
+	// Scale is the derivative of the scale of each normal, M×n; nil if the scale is
+	// constant.
 	Scale []float64
 }
 
-// Direction returns what belongs to direction m: the derivatives of θ, of the
-// state, of t[i] and of the length of the step.
+// Direction returns direction m: the derivatives of θ, of the state, of t[i] and of the
+// length of the step.
 func (t *Tangents) Direction(m int) (theta, x []float64, time, length float64) {
 	if t.Time != nil {
 		time, length = t.Time[m], t.Length[m]
@@ -59,15 +58,14 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 	}
 }
 
-// SolveTangents is Solve, and writes the derivative of Z along M directions in
-// θ, with ξ and α fixed, into dz. dtheta holds the directions, M×p row-major,
-// and
+// SolveTangents does the same as Solve, and writes to dz the derivative of Z along M
+// directions in θ, with ξ and α fixed. dtheta holds the directions, M×p row-major, and
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
-// The identity matrix for dtheta gives ∂Z/∂θ. Where event times depend on θ the
-// grid points between them move, and the derivative is that of the state at the
-// moving point.
+// The identity matrix for dtheta gives ∂Z/∂θ. If event times depend on θ, the grid
+// points between them move, and the derivative is that of the state at the moving
+// point.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact but for rounding;
 // what is missing is replaced by differences of F, good to about 10⁻⁷ of the
@@ -105,11 +103,11 @@ func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 func (s *Solver) runTangents(z, dz, theta, dtheta, xi []float64) error {
 	w := s.tangents
 	w.dz, w.Theta, w.live = dz, dtheta, true
-	defer func() { w.live = false }() // also where a length is wrong and run panics
+	defer func() { w.live = false }() // even if a length is wrong and run panics
 	return s.run(z, nil, theta, xi, 0, s.Steps())
 }
 
-// differences writes the central differences of two solves a direction into dz.
+// differences writes central differences of two solves for each direction to dz.
 func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	p := len(theta)
 	at, left := make([]float64, p), make([]float64, len(z))
@@ -136,8 +134,8 @@ func (s *Solver) differences(z, dz, theta, dtheta, xi []float64, m int) error {
 	return s.Solve(z, theta, xi)
 }
 
-// reachOf returns the number by which along is multiplied so that the component
-// of theta that moves most moves by its own size.
+// reachOf returns the factor by which along must be multiplied so that the component of
+// theta that moves most, relative to its size, moves by its own size.
 func reachOf(theta, along []float64) float64 {
 	var most float64
 	for k, v := range along {
@@ -150,7 +148,7 @@ func reachOf(theta, along []float64) float64 {
 	return 1 / most
 }
 
-// A tangentRun carries derivatives along with the steps of a Solver.
+// A tangentRun computes derivatives along with the steps of a Solver.
 type tangentRun struct {
 	Tangents
 	s     *Solver
@@ -158,7 +156,7 @@ type tangentRun struct {
 	dz    []float64
 	next  []float64 // M×d
 	marks []float64 // derivatives of the times of events, in order of time, a row of M each
-	time  []float64 // room for Time, Length and Scale
+	time  []float64 // workspace of Time, Length and Scale
 	len   []float64
 	scale []float64
 
@@ -172,11 +170,11 @@ func newTangentRun(s *Solver, m int) *tangentRun {
 		x: make([]float64, d), theta: make([]float64, p), left: make([]float64, d), right: make([]float64, d)}
 }
 
-// cbrtEps is ε^{1/3}, at which the errors of central differences balance.
+// cbrtEps is ε^{1/3}, the increment at which the errors of central differences balance.
 const cbrtEps = 6.055454452393343e-06
 
-// start sets the derivatives of the initial state and of the times of events,
-// by central differences where the problem does not give them.
+// start sets the derivatives of the initial state and of the event times, by central
+// differences if the problem does not give them.
 func (w *tangentRun) start(theta []float64) {
 	d := w.s.d
 	clear(w.marks)
@@ -225,7 +223,8 @@ func (w *tangentRun) store(i, d int) {
 	}
 }
 
-// step follows step i, with the normals xi, nil if the step had none.
+// step updates the derivatives after step i with the normals xi, nil if the step had
+// none.
 func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	s := w.s
 	if s.g.t[i] == s.g.t[i+1] {
@@ -251,7 +250,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The state behind the noise is not what the method has made.
+		// The method has made the state before noise was added to it.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {
@@ -288,8 +287,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 //
 //	dZ/dθ at the time t = dZ/dθ at the moving point − f(t, Z) dt/dθ.
 //
-// At the time of an event the last point before it has the derivative from the left, and
-// the first one behind it the derivative from the right.
+// At the time of an event, the last point before it has the derivative from the left,
+// and the first point after it that from the right.
 func (w *tangentRun) still(z, dz, theta []float64) {
 	d, f := w.s.d, make([]float64, w.s.d)
 	for seg := range w.s.g.seg {
@@ -308,8 +307,8 @@ func (w *tangentRun) still(z, dz, theta []float64) {
 	}
 }
 
-// jump follows event j, which takes the state x at time t to that of grid point
-// i+1.
+// jump updates the derivatives after event j, which changes the state x at time t to
+// that of grid point i+1.
 func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 	s := w.s
 	e := s.g.events[j]

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// release is the version of a release archive, which the linker puts here: see
-// environment/release. What was built in another way knows its version by itself.
+// release is the version of a release archive, which the linker sets: see
+// environment/release. Other builds find their version in the build information.
 var release string
 
-// Version returns the version of this module in the running program, such as
-// v1.4.0; for a build of a checkout that of the commit, v0.0.0 with its time and
-// hash, and +dirty behind it if there were changes; (devel) where the build does
-// not know it.
+// Version returns the version of this module in the running program, such as v1.4.0.
+// For a build of a checkout it is v0.0.0 with the time and hash of the commit, followed
+// by +dirty if there were changes. If the build does not know the version, it is
+// (devel).
 var Version = sync.OnceValue(func() string {
 	const module = "github.com/probode/probode"
 	if release != "" {
@@ -29,7 +29,7 @@ var Version = sync.OnceValue(func() string {
 	}
 	version := "(devel)"
 	if info.Main.Path != module {
-		return version // the commit would be that of another module
+		return version // the commit belongs to another module
 	}
 	for _, s := range info.Settings {
 		switch {

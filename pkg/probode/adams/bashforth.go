@@ -11,9 +11,8 @@ import (
 //
 //	Z_{i+1} = Zᵢ + h Σ_{j=0}^{s−1} β_j F_{i−j} + √α h^{s+1/2} ξᵢ,   ξᵢ ~ N(0, I),
 //
-// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only for steps
-// that are small against the fastest time scale of the problem, the smaller
-// the larger s.
+// so that Σ_Z = α h^{2s+1} I [T16; T18, §2.3]. It is stable only if the steps are small
+// compared with the fastest time scale of the problem, and more so for larger s.
 type Bashforth struct {
 	// Steps is s, 1 to 5. Zero means 1, which is the forward Euler method.
 	Steps int

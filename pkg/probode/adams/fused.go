@@ -69,14 +69,14 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 	return i, err
 }
 
-// fused holds what does not change in a run: β_j/β₋₁, zero where the method
-// has fewer, and the scale of each normal.
+// fused holds the constants of a run: β_j/β₋₁, zero where the method has fewer, and the
+// scale of each normal.
 type fused struct {
 	b, scale [4]float64
 }
 
-// currentFew is current2 in up to four dimensions, with the factors of the
-// linear algebra in memory.
+// currentFew is like current2, but for up to four dimensions and with the factors of
+// the linear algebra in memory.
 func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)
@@ -129,8 +129,7 @@ func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []fl
 	return to, nil
 }
 
-// before returns component k of F_{i−j}, or zero if the method does not look
-// back so far.
+// before returns component k of F_{i−j}, or zero if the method does not use F_{i−j}.
 func (a *moulton) before(i, j, k int) float64 {
 	if j >= len(a.betaPast) {
 		return 0
@@ -138,7 +137,7 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// alone makes step i by itself: where an inverse is not to be trusted.
+// alone makes the single step i in the general way, if an inverse cannot be trusted.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, row(xi, i, a.d), r.scale[:a.d]); err != nil {

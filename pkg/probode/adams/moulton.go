@@ -18,8 +18,8 @@ import (
 //
 //	Z_{i+1} = μ + √α h^{s+1/2} Γ⁻¹ J ξᵢ,   Γ = (h β₋₁)⁻¹ I − J,   ξᵢ ~ N(0, I),
 //
-// with the mean μ that Linearize says. The zero value is the backward Euler
-// method with its equation solved by Newton's method.
+// where Linearize determines the mean μ. The zero value is the backward Euler method
+// with its equation solved by Newton's method.
 type Moulton struct {
 	// Steps is s, 0 to 4. Zero is backward Euler, 1 the trapezoidal rule.
 	Steps int
@@ -31,35 +31,35 @@ type Moulton struct {
 	Newton NewtonSettings
 }
 
-// Nominal returns the order of the implicit equation, which the method loses where
-// it is linearised once at the present state, and what to do about that.
+// Nominal returns the order of the implicit equation, which may be higher than Order if
+// the equation is linearised once at the current state, and a text that says what to do
+// about that.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
 }
 
-// Linearization says around which state c the vector field is linearised,
-// f(z) ≈ f(c) + J(c)(z − c), to solve the implicit equation of a step, and
-// with that at which state the J of the noise is taken.
+// Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +
+// J(c)(z − c), to solve the implicit equation of a step. The J of the noise is taken at
+// the same state.
 type Linearization int
 
 const (
-	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the
-	// noise are those of Zᵢ. It is the default because it alone keeps order
-	// s+1 for every s and the stability of the underlying method on stiff
-	// problems: Current loses the order for s ≥ 2, and Predictor, which
-	// linearises at the end of an explicit step, loses the stability. It
-	// costs two to three times as much as either.
+	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the noise are taken
+	// at Zᵢ. It is the default because only Newton keeps both order s+1 for every s and
+	// the stability of the method on stiff problems: Current has a lower order for s ≥ 2,
+	// and Predictor, which linearises at the end of an explicit step, is not stable on
+	// stiff problems. Newton costs two to three times as much as the others.
 	Newton Linearization = iota
 
-	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The
-	// remainder of the linearisation is O(h³) in each step, so that the order
-	// is min(s+1, 2) whatever s is. It survives stiff problems for s = 0, 1.
+	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The remainder of the
+	// linearisation is O(h³) in each step, so the order is min(s+1, 2). For s = 0 and 1 it
+	// can solve stiff problems.
 	Current
 
-	// Predictor linearises once, at the result of the Adams–Bashforth method
-	// of max(s, 1) steps. It has order s+1 at the cost of one factorisation.
-	// On a stiff problem the predictor, and with it the step, is far off.
+	// Predictor linearises once, at the result of the Adams–Bashforth method of max(s, 1)
+	// steps. It has order s+1 at the cost of one factorisation. On a stiff problem the
+	// predictor is far off, and so is the step.
 	Predictor
 )
 
@@ -77,13 +77,13 @@ func (l Linearization) String() string {
 
 // NewtonSettings are the limits of Newton's method in an implicit step.
 type NewtonSettings struct {
-	// Tolerance ends the iteration when the largest component of an update is
-	// below Tolerance times the largest component of the state. What remains
-	// is the square of the last update, so that the default, 1e-9 for zero,
-	// leaves no error above rounding.
+	// Tolerance ends the iteration when the largest component of an update is below
+	// Tolerance times the largest component of the state. The remaining error is about the
+	// square of the last update, so the default, 1e-9 for zero, leaves no error above
+	// rounding.
 	Tolerance float64
-	// Max is the largest number of updates; zero means 25. Not to have
-	// converged by then is an error.
+	// Max is the largest number of updates; zero means 25. It is an error if the iteration
+	// has not converged by then.
 	Max int
 }
 
@@ -132,17 +132,16 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// The implicit step. All three linearisations are Newton's method for
-// r(z) = 0, since r has the Jacobian Γ:
+// An adamsMoulton makes the implicit steps. All three linearisations are Newton's
+// method for r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// They differ in where they begin and when they stop: one update from c = Zᵢ
-// (Current: then −r(c) is the paper's w), one from the Adams–Bashforth value
-// (Predictor), or as many from Zᵢ as it takes (Newton). The noise
-// √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation, so that mean and noise
-// of the first two come out of one solve, and no Cholesky factor of H is ever
-// needed [T18, §2.4].
+// They differ in where they begin and when they stop: one update from c = Zᵢ (Current:
+// then −r(c) is the paper's w), one from the Adams–Bashforth value (Predictor), or as
+// many from Zᵢ as it takes (Newton). The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first
+// factorisation. So Current and Predictor compute mean and noise in one solve, and no
+// Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	past
 	lin      Linearization
@@ -152,7 +151,7 @@ type moulton struct {
 	explicit *table // Adams–Bashforth coefficients of the predictor
 	higher   *table // of the error estimate
 
-	// Of the present step.
+	// The following belong to the present step.
 	t1       float64
 	inv      float64   // (h β₋₁)⁻¹
 	invNext  float64   // β₋₁⁻¹
@@ -183,14 +182,14 @@ func (a *moulton) Step(dst []float64, i int, x, theta, xi, scale []float64) erro
 	return a.advance(i, dst, theta, xi, scale)
 }
 
-// set finds the coefficients of step i.
+// set computes the coefficients of step i.
 func (a *moulton) set(i int) {
 	beta := a.beta.at(i)
 	a.t1, a.inv, a.invNext, a.betaPast = a.g.Times()[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step behind an event, with J at its
-// beginning and β₋₁ of equal steps.
+// startNoise adds the noise of a starting step after an event, with J at its beginning
+// and β₋₁ of equal steps.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -218,7 +217,7 @@ func (a *moulton) addNoise(dst, xi, scale []float64) {
 	a.jac.AddMul(dst, 1, a.v)
 }
 
-// advance makes the step that was prepared.
+// advance makes a step that prepare has set up.
 func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	if a.lin == Newton {
 		return a.solveNewton(next, theta, xi, scale)
@@ -244,8 +243,8 @@ func (a *moulton) advance(i int, next, theta, xi, scale []float64) error {
 	return nil
 }
 
-// prepare finds the centre c, f and J there, the factors of Γ and, unless it
-// drops out, the part of r that is known.
+// prepare computes the centre c, f and J there, the factors of Γ and, unless it
+// cancels, the known part of r.
 func (a *moulton) prepare(i int, zi, theta []float64) error {
 	fi := a.row(i)
 	copy(a.c, zi)
@@ -272,7 +271,7 @@ func (a *moulton) prepare(i int, zi, theta []float64) error {
 	return nil
 }
 
-// remember sets the part of r that does not move with z.
+// remember sets the part of r that does not depend on z.
 func (a *moulton) remember(i int, zi []float64) {
 	for k, v := range zi {
 		a.known[k] = a.inv * v
@@ -289,11 +288,10 @@ func (a *moulton) residual(dst, z, fz []float64) {
 
 // solveNewton sets next to the solution of r(z) = 0 plus noise.
 //
-// An update that does not bring r closer to zero, as measured by the next
-// update with the same Γ, is halved until it does [Deuflhard 2004, §3.3], so
-// that the iteration does not wander off to a far root. Where it is not needed
-// the test costs one solve, and often spares a factorisation, since the
-// measured update is good enough to be the last one.
+// An update is halved until it brings r closer to zero, as measured by the next update
+// with the same Γ [Deuflhard 2004, §3.3], so that the iteration does not end at a
+// distant root. If no halving is needed, the test costs one solve, and often saves a
+// factorisation, because the next update is then accurate enough to be the last one.
 func (a *moulton) solveNewton(next, theta, xi, scale []float64) error {
 	if xi != nil {
 		a.setNoise(xi, scale)
@@ -326,7 +324,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 			subtract(next, z, 1, a.u)
 			return nil
 		}
-		// From here on jac and fc belong to the trial, lu still to z.
+		// From here on jac and fc belong to the trial, and lu still belongs to z.
 		var left float64
 		for lambda = min(1, 4*lambda); ; lambda /= 2 {
 			subtract(next, z, lambda, a.u)
@@ -340,8 +338,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// The error left after such a last update is the share left/size of it,
-		// which was the rate of convergence; 1e-8·small is below rounding.
+		// The error that remains after such a last update is left/size, the rate of
+		// convergence, times the update; 1e-8·small is below rounding.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -355,8 +353,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError is the difference to the implicit method of one order more. Where
-// there is too little past for it the step is compared with two of half the
+// LocalError is the difference from the implicit method of one order more. If there are
+// too few earlier steps for that, the step is compared with two steps of half the
 // length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
@@ -417,8 +415,8 @@ func subtract(dst, z []float64, c float64, u []float64) {
 	}
 }
 
-// Differentiate differentiates the equation of the step: with Γ = inv·I − J the
-// derivative of whatever solves Γ·u = w is Γ⁻¹ (dw + dJ·u − dinv·u).
+// Differentiate differentiates the equation of the step: with Γ = inv·I − J, the
+// derivative of the solution u of Γ·u = w is Γ⁻¹ (dw + dJ·u − dinv·u).
 func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.differentiator(tg.M, true)
 	a.set(i)
@@ -476,8 +474,8 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 	return nil
 }
 
-// differentiateNoise adds the derivative of Γ⁻¹Jv, v the scaled normals and Γ
-// and J taken at x, to dnext.
+// differentiateNoise adds to dnext the derivative of Γ⁻¹Jv, where v are the scaled
+// normals and Γ and J are taken at x.
 func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	s.diff.At(a.t1, a.c, theta, nil)

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A past is what multistep methods share: the values F_i, F_{i−1}, … of the
-// present segment, and the classical Runge–Kutta method that takes the first
-// steps, before which there are no such values.
+// A past is the part that multistep methods share: the values F_i, F_{i−1}, … of the
+// present segment, and the classical Runge–Kutta method, which makes the first steps
+// because there are no earlier values.
 type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -52,8 +52,8 @@ func (m *past) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// Recall evaluates f at the states that steps to come look back to, and at one
-// more for the estimate of the error.
+// Recall evaluates f at the states that later steps use, and at one more for the
+// estimate of the error.
 func (m *past) Recall(from, i int, z, theta []float64) {
 	m.begin, m.last = from, i-1
 	for j := max(from, i-m.first-1); j < i; j++ {
@@ -61,13 +61,13 @@ func (m *past) Recall(from, i int, z, theta []float64) {
 	}
 }
 
-// starting reports whether step i is one that Runge–Kutta takes. A one-step
-// method has no start, and no memory of where its segment began.
+// starting reports whether step i is made by Runge–Kutta. A one-step method has no such
+// steps, and does not remember where its segment began.
 func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first }
 
-// quiet reports whether a starting step carries no noise. At the start of the
-// path it does not, which is the convention of the paper's experiments; behind
-// an event it does, since the errors of many doses would otherwise be left out.
+// quiet reports whether starting steps have no noise. At the start of the path they
+// have none, as in the paper's experiments. After an event they have noise; otherwise
+// the errors after many doses would be ignored.
 func (m *past) quiet() bool { return m.begin == 0 }
 
 // startStep is a starting step without noise.
@@ -76,8 +76,8 @@ func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 	return m.start.Step(dst, i, x, theta, nil, nil)
 }
 
-// Memory is the grid point of the start and the values that the next step will
-// look back to; none of a one-step method.
+// Memory counts the grid point of the start and the values that the next step uses; it
+// is 0 for a one-step method.
 func (m *past) Memory() int {
 	if m.first == 0 {
 		return 0
@@ -106,8 +106,8 @@ func (m *past) Restore(i int, src []float64) {
 	}
 }
 
-// versus writes the difference between next and what the implicit formula c
-// with f at next gives for step i into dst.
+// versus writes to dst the difference between next and the result of the implicit
+// formula c for step i, with f taken at next.
 func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -129,15 +129,15 @@ func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta [
 	return m.local.LocalError(dst, m.g.Times()[i], m.g.Times()[i+1], x, next, theta)
 }
 
-// slopes holds the derivatives of the past values of f: row i mod 8 that of
-// F_i, M×d.
+// slopes holds the derivatives of past values of f, M×d each: row i mod 8 is that of
+// F_i.
 type slopes struct {
 	diff    *probode.Differentiator
 	df      [8][]float64
 	v, u, w []float64
 }
 
-// differentiator prepares for M directions.
+// differentiator prepares the derivatives for count directions.
 func (m *past) differentiator(count int, jacobian bool) *slopes {
 	if m.slopes == nil {
 		m.slopes = &slopes{diff: probode.NewDifferentiator(m.p, jacobian), v: make([]float64, m.d), u: make([]float64, m.d), w: make([]float64, m.d)}
@@ -150,7 +150,7 @@ func (m *past) differentiator(count int, jacobian bool) *slopes {
 	return m.slopes
 }
 
-// differentiateStart follows a starting step.
+// differentiateStart differentiates a starting step.
 func (m *past) differentiateStart(dnext []float64, i int, x, next, theta []float64, tg *probode.Tangents) error {
 	m.differentiateSlope(i, x, theta, tg)
 	return m.start.(probode.Differentiable).Differentiate(dnext, i, x, next, theta, nil, nil, tg)

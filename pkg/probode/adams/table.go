@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Adams coefficients on grids whose steps differ. They integrate the
-// interpolating polynomial of f over one step, as the classical ones do, and
-// depend on the ratios of the steps alone [HNW93, §III.5]. A grid has its own
-// computed once; where a step and those before are equal they are the
-// classical ones to the last bit.
+// Adams coefficients on grids whose steps differ. Like the classical coefficients they
+// integrate the interpolating polynomial of f over one step, and they depend only on
+// the ratios of the steps [HNW93, §III.5]. They are computed once for each grid. If a
+// step and those before it are equal, they are the classical coefficients to the last
+// bit.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {
@@ -76,8 +76,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// even reports whether step i and those before it that matter, back to grid
-// point first, are equal.
+// even reports whether step i and the earlier steps that it uses, back to grid point
+// first at most, are equal.
 func (c *table) even(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -100,8 +100,8 @@ func (c *table) at(i int) []float64 {
 }
 
 // compute returns the coefficients for step i: ∫₀¹ ℓ_j(τ) dτ for the Lagrange
-// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by Gauss's rule of three points,
-// which is exact for the degrees of at most five that occur.
+// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by Gauss's rule of three points, which
+// is exact for the polynomials here, of degree five at most.
 func (c *table) compute(i int) []float64 {
 	if c.even(i, 0) {
 		return c.uniform

@@ -10,19 +10,20 @@ import (
 )
 
 const (
-	// lentTolerance is that of the steps of a method that lends its derivatives, and
-	// lentSteps the most of them: beyond, a problem is stiff.
+	// lentTolerance is the tolerance of a method whose derivatives stand in for those of
+	// another, and lentSteps the largest number of its steps: a problem that needs more is
+	// stiff.
 	lentTolerance, lentSteps = 1e-6, 20000
-	// lentError is the D up to which what it expects of the data is the same.
+	// lentError is the largest D at which its predictions count as the same.
 	lentError = 0.01
 )
 
-// along sets the derivatives of the locations from those along the path, and reports
-// whether it could. The density was evaluated at x last.
+// along sets the derivatives of the locations from those of the path, and reports
+// whether there are any. The density was last evaluated at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	if d != len(s.theta) {
-		return false // there are none along ξ
+		return false // there are no derivatives with respect to ξ
 	}
 	s.place(x)
 	slopes, directions := make([]float64, d), make([]float64, d*d)
@@ -74,7 +75,8 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
-// lend is along by a method that stands in, where it expects the same of the data.
+// lend computes along by a method that stands in, if its predictions of the data are
+// the same.
 func (s *Surface) lend(dst, directions []float64) bool {
 	if !s.asked {
 		s.asked = true
@@ -99,14 +101,15 @@ func (s *Surface) lend(dst, directions []float64) bool {
 	return math.Sqrt(sum) < lentError
 }
 
-// along writes the derivatives of what is expected of the data at θ, without noise, along
-// M directions in θ: dtheta is M×p, row-major, and
+// along writes the derivatives of the expected values of the data at θ, without noise,
+// along M directions in θ: dtheta is M×p, row-major, and
 //
 //	dst[i*M+m] = d/ds Expected(θ + s·dtheta[m])[i] at s = 0.
 //
 // They come from the derivatives of the path (see probode.Tangential), and from
-// Experiment.ObserveSlopes or central differences of Observe, good to about 10⁻⁷. It reports whether there are any: not for
-// an accurate solver, nor for steps that are chosen again at every θ and are not held.
+// Experiment.ObserveSlopes or central differences of Observe, which are accurate to
+// about 10⁻⁷. It reports whether there are any. There are none for an accurate solver,
+// nor for steps that are chosen at every θ, unless they are held.
 func (e *Density) along(dst, theta, dtheta []float64) bool {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {
@@ -119,8 +122,9 @@ func (e *Density) along(dst, theta, dtheta []float64) bool {
 	return e.err == nil
 }
 
-// tangents sets err, as evaluate does. A direction counts as much work as a solution; one
-// in which no element of the θ of a problem moves costs nothing there.
+// tangents sets err, like evaluate. A direction counts as much work as a solution. If
+// no element of the θ of a problem moves in a direction, it costs nothing for that
+// problem.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -130,7 +134,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 		e.bind(r, theta)
 		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
 		var along []float64
-		var moved []int // directions in which the θ of the problem moves
+		var moved []int // the directions in which the θ of the problem moves
 		for n := range m {
 			row := make([]float64, q)
 			for k, i := range r.param {
@@ -176,7 +180,7 @@ func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	}
 }
 
-// slope writes the derivative of what is expected of a row along (dx, dtheta), with
+// slope writes the derivatives of the expected values of a row along (dx, dtheta), with
 // the given stride.
 func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
 	r.row0 = row
@@ -207,7 +211,7 @@ func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []floa
 		}
 		return
 	}
-	eps := 6e-6 / most // the cube root of the rounding
+	eps := 6e-6 / most // the cube root of the rounding error
 	var out [2][]float64
 	for side, sign := range [2]float64{1, -1} {
 		y, th := make([]float64, len(x)), make([]float64, len(theta))

@@ -13,8 +13,8 @@ import (
 
 // A NoiseScale is the calibrated noise scale of a posterior's setup.
 type NoiseScale struct {
-	// Alpha is α*, and SE its standard error. With several experiments α* is the
-	// geometric mean of theirs, as a setup has one α.
+	// Alpha is α*, and SE its standard error. With several experiments α* is the geometric
+	// mean of their values, because a setup has one α.
 	Alpha, SE float64
 
 	// Experiments are the calibrations of the experiments' equations.
@@ -26,10 +26,10 @@ type NoiseScale struct {
 
 // CalibrateAlpha returns the noise scale α* at the parameters theta of p, such as those
 // of a mode or a draw; see calibrate.Run. It calibrates on the grids of p and for the
-// Scaling of p: another one in s is an error, since α means something else there. A nil
-// Indicator is Richardson's estimate, which needs no reference. Each experiment has
-// noise of its own, so that the errors of their α* are independent; the first one has
-// the seed of s.
+// Scaling of p. It is an error if s has another Scaling, because α has another meaning
+// there. A nil Indicator is Richardson's estimate, which needs no reference. Each
+// experiment has its own noise, so that the errors of the α* are independent; the first
+// one uses the seed of s.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*NoiseScale, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

@@ -2,19 +2,19 @@ package bayes
 
 import "math"
 
-// A Block is one component of ξ over a stretch of steps. The data tell of ξ how it drifts:
-// its sums over blocks,
+// A Block is one component of ξ over consecutive steps. The data determine how ξ
+// drifts, which its sums over blocks describe:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //
-// which are independent N(0, 1) before there are data.
+// These sums are independent N(0, 1) in the prior.
 type Block struct {
 	From, To, By int     // elements of ξ: From, From+By, … below To
 	Scale        float64 // 1/√n_b
 }
 
-// Blocks returns count blocks of time for each experiment, or as many as it has
-// steps that use ξ.
+// Blocks returns count blocks of time for each experiment, or fewer if the experiment
+// has fewer steps that use ξ.
 func (e *Density) Blocks(count int) []Block {
 	var blocks []Block
 	at := 0
@@ -39,7 +39,8 @@ func (e *Density) Blocks(count int) []Block {
 	return blocks
 }
 
-// Sum returns v_b. Two running sums do not wait for each other.
+// Sum returns v_b. Two running sums are faster than one, because they do not wait for
+// each other.
 func (b *Block) Sum(xi []float64) float64 {
 	xi = xi[b.From:b.To]
 	var even, odd float64

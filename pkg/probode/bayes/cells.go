@@ -12,22 +12,23 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A cell is what one value of the data tells of its locations, those from at to
-// at+n−1: the score, the derivative of the log probability in them, and Fisher's
-// information, n×n.
+// A cell holds the contribution of one value of the data, whose n locations begin at
+// at: the score, which is the derivative of the log probability with respect to these
+// locations, and Fisher's information, n×n.
 type cell struct {
 	at, n       int
 	score, info []float64
 	closed      Informer // nil if the information has to be estimated
 
-	certain bool // the value has probability 1, and no information: a count of 0 where 0 is expected
+	certain bool // the value has probability 1 and no information, for example a count of 0 if 0 is expected
 
-	// A kink that is left out of the score: −|u + slope·dm| of the log density.
+	// The term −|u + slope·dm| of the log density, which has a kink and is not part of the
+	// score.
 	bent     bool
 	u, slope float64
 }
 
-// cells lays out those of a run.
+// cells returns the cells of an experiment.
 func (r *Part) cells() []cell {
 	var out []cell
 	at := 0
@@ -35,7 +36,8 @@ func (r *Part) cells() []cell {
 	n := make([]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
-			// One that describes another likelihood has the methods of that.
+			// If the description belongs to an embedded likelihood, so does the information,
+			// which may be wrong here.
 			if _, ok := description(l.Likelihood); ok || by.Describe().Of == nil {
 				closed[k] = by
 			}
@@ -56,9 +58,9 @@ func (r *Part) cells() []cell {
 	return out
 }
 
-// information sets score and information of the cells of a part, the information as
-// the mean of the squared gradient over data that the distributions draw where it is
-// not in closed form.
+// information sets score and information of the cells of a part. If the information has
+// no closed form, it is the mean of the squared gradient over data drawn from the
+// distributions.
 func (s *Surface) information(p *part, r *Part, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
@@ -85,9 +87,9 @@ func (s *Surface) information(p *part, r *Part, rng *rand.Rand) {
 	}
 }
 
-// estimate writes the gradient of the log probability of y to g and the information
-// to f, as the mean of the squared gradient over draws. It returns the number of draws that
-// have a gradient.
+// estimate writes the gradient of the log probability of y to g, and to f the
+// information, which is the mean of the squared gradient over draws. It returns the
+// number of draws that have a gradient.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (count float64) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -116,8 +118,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return count
 }
 
-// closed writes the information on m and the own numbers that are unknown, if it has a
-// closed form.
+// closed writes the information on m and the unknown own numbers, if it has a closed
+// form.
 func (s *Surface) closed(c *cell, l *columnErrors, m float64) bool {
 	if c.closed == nil {
 		return false
@@ -149,8 +151,9 @@ func (s *Surface) closed(c *cell, l *columnErrors, m float64) bool {
 	return true
 }
 
-// width is that of differences in m. Beside an m near zero it is narrow only where the
-// density ends at zero: elsewhere so small a difference would be rounding.
+// width returns the width of differences in m. If m is near zero, the width is small
+// only if the density ends at zero; otherwise such a small difference would consist of
+// rounding errors.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -161,8 +164,8 @@ func (l *columnErrors) width(y, m, spread float64) float64 {
 	return h
 }
 
-// gradient writes the derivatives of log p(y | m, own) in m and in the own
-// parameters that are unknown, and reports whether they are finite.
+// gradient writes the derivatives of log p(y | m, own) with respect to m and the
+// unknown own parameters, and reports whether they are finite.
 func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	if l.exact != nil {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
@@ -202,7 +205,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// bend sets the kink of the cell of y, and removes its slope from the score.
+// bend sets the kink of the cell, and removes its slope from the score.
 func (c *cell) bend(l *columnErrors, y, m, spread float64) {
 	c.bent = false
 	by, ok := l.Likelihood.(Kinked)
@@ -223,8 +226,8 @@ func (c *cell) bend(l *columnErrors, y, m, spread float64) {
 	}
 }
 
-// bend sets the kinks at p. The curvature without them is Fisher's information without that
-// of the locations which have kinks, and with what the priors add.
+// bend sets the kinks at p. The curvature without the kinks is Fisher's information of
+// the priors and of all locations without kinks.
 func (s *Surface) bend(p *shape.Point, priors []float64) {
 	n := len(priors)
 	p.U, p.J, p.Curvature = nil, nil, nil
@@ -274,22 +277,22 @@ func (s *Surface) bend(p *shape.Point, priors []float64) {
 	}
 }
 
-// A Datum is an expected value that the distribution of an observation depends on: the one
-// that is observed, or that of another column that is a number of its likelihood. A value
-// of the data that is missing has none.
+// A Datum is an expected value on which the distribution of an observation depends: the
+// value that is observed, or that of another column which is a number of its
+// likelihood. A missing value of the data has none.
 type Datum struct {
 	At          int       // in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value in the coordinates
-	Score       float64   // derivative of the log probability in it; at a kink the mean of both sides
-	Information float64   // Fisher's on it
-	Certain     bool      // the observation has probability 1 here, and none beside
+	Score       float64   // derivative of the log probability; at a kink the mean of both sides
+	Information float64   // Fisher's information on the expected value
+	Certain     bool      // the observation has probability 1 here
 
-	// With Kinked the log probability has the term −|U + Slope·dm|.
+	// If Kinked, the log probability has the term −|U + Slope·dm|.
 	Kinked   bool
 	U, Slope float64
 }
 
-// Data returns the data at the point that was expanded last, by experiment, row and column.
+// Data returns the data at the last point of Expand, by experiment, row and column.
 func (s *Surface) Data() []Datum {
 	var out []Datum
 	for i := range s.parts {
@@ -298,7 +301,7 @@ func (s *Surface) Data() []Datum {
 	return out
 }
 
-// DataAt returns the data, without Jacobians, where these values are expected, with the
+// DataAt returns the data for the given expected values, without Jacobians, with the
 // own numbers of the likelihoods from theta.
 func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	was := slices.Clone(s.e.fit)
@@ -318,7 +321,7 @@ func (s *Surface) DataAt(expected, theta []float64) []Datum {
 // data appends the data of part i to out; jac may be nil.
 func (s *Surface) data(out []Datum, i int, cells []cell, jac []float64) []Datum {
 	r, cols := s.e.parts[i], s.parts[i].cols
-	first := 0 // of the expected values of a row
+	first := 0 // first expected value of the row
 	for _, before := range s.e.parts[:i] {
 		first += len(before.fit)
 	}

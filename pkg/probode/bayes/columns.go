@@ -2,19 +2,19 @@ package bayes
 
 import "slices"
 
-// A column of the data with its likelihood, and where the numbers of that come from:
-// they are known, parameters, or what is expected of another column.
+// This file connects a column of the data with its likelihood. A number of the
+// likelihood is known, a parameter, or the expected value of another column.
 
-// columnErrors are the likelihood of one column with the values of its own parameters.
+// columnErrors is the likelihood of one column with the values of its own parameters.
 type columnErrors struct {
 	Likelihood
-	param  []int // index in θ of each own number, −1 if it is none of θ
-	column []int // of the data that it is, −1 if it is none
+	param  []int // index in θ of each own number, −1 if it is not a parameter
+	column []int // the column of the data for each own number, −1 if it is not a column
 	own    []float64
 	exact  Differentiable // the Likelihood, if it has derivatives in closed form
 }
 
-// at returns the own numbers in the row of the data of which row is expected.
+// at returns the own numbers for a row of the data whose expected values are row.
 func (l *columnErrors) at(row []float64) []float64 {
 	for i, k := range l.column {
 		if k >= 0 {
@@ -24,8 +24,7 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// open reports whether own number i is another one elsewhere: a parameter, or a
-// column.
+// open reports whether own number i is not constant: a parameter, or a column.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
 func (x *Experiment) errors(column int) Likelihood {
@@ -35,8 +34,8 @@ func (x *Experiment) errors(column int) Likelihood {
 	return x.Errors[column]
 }
 
-// columnOf returns the column of x that a number of a likelihood is, −1 if it is
-// known or a parameter.
+// columnOf returns the column of x whose expected value is the number v of a
+// likelihood, −1 if v is known or a parameter.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1
@@ -44,10 +43,10 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	return slices.Index(x.Data.Names, v.Name)
 }
 
-// Spreads returns the parameters that say how large the errors of observation are,
-// which can take the solver's error upon themselves: 1 for one that grows with
-// them, −1 for one that falls. What the parameters of a likelihood of the caller's
-// own mean is known if it is a Describer.
+// Spreads returns the parameters that describe the size of the measurement errors, and
+// which can therefore absorb the solver's error. The value is 1 for a parameter that
+// increases with the errors, −1 for one that decreases. The parameters of a likelihood
+// from outside are included if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

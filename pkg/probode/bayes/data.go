@@ -44,7 +44,7 @@ func (d *Data) validate() error {
 		case math.IsNaN(t) || math.IsInf(t, 0):
 			return fmt.Errorf("data: time %d is %g: want a finite number", i+1, t)
 		case i > 0 && t == d.T[i-1]:
-			return fmt.Errorf("data: time %g comes after %g: want increasing times, and of several observations at one time each in a column of its own or in another experiment", t, d.T[i-1])
+			return fmt.Errorf("data: time %g comes after %g: want increasing times; several observations at one time belong in columns of their own, or in another experiment", t, d.T[i-1])
 		case i > 0 && t < d.T[i-1]:
 			return fmt.Errorf("data: time %g comes after %g: want increasing times", t, d.T[i-1])
 		case len(d.Y[i]) != d.columns():
@@ -59,11 +59,12 @@ func (d *Data) validate() error {
 	return nil
 }
 
-// ReadCSV reads observations from a table with a header row, in UTF-8. time is
-// the name of the column of times and columns those of the values, in the order
-// wanted; other columns are ignored. Numbers are decimal. An empty cell, NaN, or
-// NA is a missing value; a column in which all are missing is an error, as are the
-// times as values, and a column that is wanted twice. Errors name the line.
+// ReadCSV reads observations from a table with a header row, in UTF-8. time is the name
+// of the column of times, and columns are the names of the columns of values, in the
+// order of the result. Other columns are ignored. Numbers are decimal. An empty cell,
+// NaN, or NA is a missing value. It is an error if all values of a column are missing,
+// if the times are also a column of values, or if a column is named twice. Errors name
+// the line.
 func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	text := bufio.NewReader(r)
 	if err := checkText(text); err != nil {
@@ -93,9 +94,9 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 		}
 		switch j := slices.Index(at[:i], at[i]); {
 		case j == 0:
-			return nil, fmt.Errorf("data: column %q is that of the times, and cannot be one of the values, too", name)
-		case j > 0: // it would count twice as evidence
-			return nil, fmt.Errorf("data: column %q is wanted twice: want each column once", name)
+			return nil, fmt.Errorf("data: column %q holds the times: want another column for the values", name)
+		case j > 0: // its data would count twice
+			return nil, fmt.Errorf("data: column %q is named twice: want each column once", name)
 		}
 	}
 	d := &Data{Names: slices.Clone(columns)}
@@ -115,8 +116,8 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 				row[i] = math.NaN()
 				continue
 			}
-			// ParseFloat also takes what Go's programs are written with: 1_000
-			// and 0x1p3. In a table they are slips.
+			// ParseFloat also accepts notations of Go programs, 1_000 and 0x1p3, which are
+			// mistakes in a table.
 			if row[i], err = strconv.ParseFloat(cell, 64); err != nil || strings.ContainsAny(cell, "_xX") {
 				return nil, fmt.Errorf("data: line %d, column %q: %s is not a number", line, header[c], quoted(cell))
 			}
@@ -135,13 +136,13 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is more than any table of observations has, and little enough for memory.
+// maxFile is larger than any table of observations, but fits in memory.
 const maxFile = 256 << 20 // bytes
 
-// ReadFile is [ReadCSV] of a file. Errors begin with what is wrong, without its name.
+// ReadFile is [ReadCSV] of a file. Errors do not contain the name of the file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
-		return nil, errors.New("it is a pipe, which might be waited for without end: want a file") // <(…) of a shell is a link
+		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) of a shell is a link
 	}
 	f, err := os.Open(path)
 	var d *Data
@@ -158,8 +159,8 @@ func ReadFile(path, time string, columns ...string) (*Data, error) {
 	return d, err
 }
 
-// checkText tells by its first bytes if a file is something else than text in
-// UTF-8, and passes over the mark that spreadsheets put in front of that.
+// checkText returns an error if the first bytes of a file are not text in UTF-8. It
+// skips the byte order mark that spreadsheets write.
 func checkText(in *bufio.Reader) error {
 	head, err := in.Peek(in.Size())
 	if err != nil && err != io.EOF {
@@ -169,7 +170,7 @@ func checkText(in *bufio.Reader) error {
 		{"\xff\xfe", "in UTF-16: want UTF-8"},
 		{"\xfe\xff", "in UTF-16: want UTF-8"},
 		{"\x1f\x8b", "compressed by gzip: want the text itself"},
-		{"PK\x03\x04", "a zip archive, as the workbooks of spreadsheets are: want a text file, saved as CSV"},
+		{"PK\x03\x04", "a zip archive, for example the workbook of a spreadsheet: want a text file, saved as CSV"},
 	} {
 		if bytes.HasPrefix(head, []byte(known.mark)) {
 			return errors.New("the file is " + known.is)
@@ -186,8 +187,8 @@ func checkText(in *bufio.Reader) error {
 	return nil
 }
 
-// describe names the columns of a header, as far as they go into one line, and
-// says so if it looks as if they were separated by something else than commas.
+// describe lists the columns of a header, as many as fit on one line. It adds a remark
+// if the separator does not seem to be a comma.
 func describe(header []string) string {
 	var b strings.Builder
 	for i, name := range header {
@@ -199,7 +200,7 @@ func describe(header []string) string {
 			b.WriteString(", ")
 		}
 		if q := quoted(name); q != `"`+name+`"` {
-			name = q // too long, or with characters that are not to be printed
+			name = q // too long, or with characters that must not be printed
 		}
 		b.WriteString(name)
 	}
@@ -215,8 +216,7 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text, or the beginning of one that is long, as Go would
-// write it.
+// quoted returns the text in quotation marks of Go; of a long text only the beginning.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

@@ -11,24 +11,23 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Density is a Posterior bound to its Setup: it owns a path for each experiment,
-// with the states that were solved last, and what the model expects of the data there.
-// It serves one goroutine; see Clone. On a grid it allocates nothing once it is made.
+// A Density is a Posterior bound to its Setup. It owns a path for each experiment, with
+// the states of the last solve and the expected values of the data there. It serves one
+// goroutine; see Clone. On a grid it does not allocate.
 //
-// When a function of the model panics, that is a failed solve, and so is every
-// later one: see Err.
+// If a function of the model panics, that solve and every later one fails: see Err.
 type Density struct {
 	p          *Posterior
 	transforms []transform
 	alpha      int // index of the parameter that is α, −1 if it is known
 	parts      []*Part
-	others     []*Density // of With
+	others     []*Density // made by With
 	noise      int        // length of ξ, all experiments together
 	theta      []float64  // of LogPosterior
 	fit        []float64  // expected values of the data, by experiment, row and column
 	*life
-	at  *Part   // that is being evaluated
-	ll  float64 // of evaluate
+	at  *Part   // the part that is being evaluated
+	ll  float64 // results of evaluate
 	err error
 }
 
@@ -59,13 +58,13 @@ type Part struct {
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // of observation
 
-	// Of the context that pieces of a solution end with.
+	// The context with which pieces of a solution end.
 	done    <-chan struct{}
 	release func()
 }
 
-// NewDensity checks p, makes its grids, measures local errors where the Scaling asks
-// for them, and returns its density.
+// NewDensity checks p, makes its grids, measures local errors if the Scaling requires
+// them, and returns its density.
 func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
@@ -130,7 +129,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	}
 	for k := range columns {
 		l := columnErrors{Likelihood: x.errors(k)}
-		if _, described := description(l.Likelihood); described { // by itself, and not by what it embeds
+		if _, described := description(l.Likelihood); described { // by its own description, not by that of an embedded likelihood
 			l.exact, _ = l.Likelihood.(Differentiable)
 		}
 		for _, v := range l.Own() {
@@ -158,14 +157,15 @@ func (p *Posterior) at(x *Experiment) []float64 {
 	return theta
 }
 
-// on has r solved by path from now on.
+// on makes path solve r from now on.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
 }
 
 // Clone returns a density of the same posterior for another goroutine, on the same
-// grids with the same local errors. Its work counts from zero, and no context ends it.
+// grids with the same local errors. Its work counts from zero, and it is not bound to a
+// context.
 func (e *Density) Clone() *Density {
 	c := &Density{p: e.p, transforms: e.transforms, alpha: e.alpha, noise: e.noise, life: &life{ctx: context.Background(), fault: e.fault}}
 	for _, r := range e.parts {
@@ -193,7 +193,7 @@ func (r *Part) clone(e *Density) *Part {
 	return &c
 }
 
-// setFit makes fit the place for what is expected of the data.
+// setFit sets the slice in which the expected values of the data are stored.
 func (e *Density) setFit(fit []float64) {
 	e.fit = fit
 	for _, r := range e.parts {
@@ -212,10 +212,9 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
-		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the
-		// support to which θ was rounded, for u > 37.4 to the upper one: a chain
-		// that got there would never leave. What is cut off with that is the
-		// mass within 1e-16 of the end, see Distribution.LogProb.
+		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the support to
+		// which θ was rounded, for u > 37.4 the upper one; a chain could never leave it. This
+		// cuts off the mass within 1e-16 of the end, see Distribution.LogProb.
 		return math.Inf(-1)
 	}
 	return lp
@@ -246,9 +245,10 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
 
-// LogLikelihood solves for (θ, ξ) and returns log p(Y | Z(θ, ξ)); what is
-// expected of the data there is in Expected. xi has length NoiseLen; nil is ξ = 0.
-// The error is that of a failed solve, and the log likelihood then −∞.
+// LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ));
+// Expected then returns the expected values of the data. xi has length NoiseLen; nil is
+// ξ = 0. If a solve fails, the log likelihood is −∞, and the error is that of the
+// solve.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -257,8 +257,8 @@ func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.ll, e.err
 }
 
-// evaluate sets ll and err, which as results would have to be allocated to be set
-// where a panic is recovered.
+// evaluate sets the fields ll and err. They are not results, because results that a
+// recovered panic sets would have to be allocated.
 func (e *Density) evaluate(theta, xi []float64) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)
@@ -273,9 +273,9 @@ func (e *Density) evaluate(theta, xi []float64) {
 	e.ll = sum
 }
 
-// again evaluates one experiment, r, with its own part of ξ at the head of xi, and
-// reports whether it has a likelihood there. Without solve it is that of the states
-// that r holds.
+// again evaluates one experiment, r, with its part of ξ at the beginning of xi, and
+// reports whether it has a likelihood there. Without solve it uses the states that r
+// holds.
 func (e *Density) again(r *Part, theta, xi []float64, solve bool) bool {
 	if e.err = e.fault; e.fault == nil {
 		e.evaluateOne(r, theta, xi, solve)
@@ -294,7 +294,7 @@ func (e *Density) evaluateOne(r *Part, theta, xi []float64, solve bool) {
 	e.ll = r.logLikelihood(theta)
 }
 
-// recovered takes down what panicked in a likelihood or Observe.
+// recovered records a panic in a likelihood or in Observe.
 func (e *Density) recovered(theta []float64) {
 	if v := recover(); v != nil {
 		e.fail(&probode.PanicError{Value: v, Stack: debug.Stack()}, e.at.describe(theta))
@@ -302,22 +302,22 @@ func (e *Density) recovered(theta []float64) {
 	}
 }
 
-// fail makes what panicked the fault of the density.
+// fail records a panic as the fault of the density.
 func (e *Density) fail(p *probode.PanicError, where string) {
 	if e.fault == nil {
 		e.fault = fmt.Errorf("bayes: %s: %w", where, p)
 	}
 }
 
-// describe says where r is in its data.
+// describe says which row of the data r is evaluating.
 func (r *Part) describe(theta []float64) string {
 	d := r.x.Problem.Dim()
 	n := min(r.row0, len(r.x.Data.T)-1)
 	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
 
-// Err returns an error that says which function of the model panicked and where, and
-// nil if none did. The stack is in the [*probode.PanicError] that it wraps.
+// Err returns an error that says which function of the model panicked, and where; nil
+// if none did. The [*probode.PanicError] that it wraps has the stack.
 func (e *Density) Err() error { return e.fault }
 
 // Bind makes solves end soon after ctx does, with its error, until release is called.
@@ -327,7 +327,7 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 	e.bound++
 	mine := e.bound
 	return func() {
-		if e.bound == mine { // not after a later call
+		if e.bound == mine { // no later call has changed it
 			e.ctx = before
 		}
 	}
@@ -336,7 +336,7 @@ func (e *Density) Bind(ctx context.Context) (release func()) {
 // Interrupted reports whether a solve has failed since Bind because its context ended.
 func (e *Density) Interrupted() bool { return e.broken }
 
-// With returns the density of the same posterior by another Setup, see
+// With returns the density of the same posterior with another Setup, see
 // Posterior.SolvedBy. It belongs to e: its work counts as work of e, and its solves end
 // with the same context. It is made once, and clones of e have clones of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
@@ -355,20 +355,20 @@ func (e *Density) With(s probode.Setup) (*Density, error) {
 	return d, nil
 }
 
-// Posterior returns what e is the density of.
+// Posterior returns the posterior of which e is the density.
 func (e *Density) Posterior() *Posterior { return e.p }
 
 // Dim returns the number of parameters θ.
 func (e *Density) Dim() int { return len(e.p.Params) }
 
-// NoiseLen returns the length of ξ, that of all experiments together.
+// NoiseLen returns the length of ξ, all experiments together.
 func (e *Density) NoiseLen() int { return e.noise }
 
-// Work returns the number of steps that solvers have taken.
+// Work returns the number of steps that the solvers have made.
 func (e *Density) Work() int { return e.work }
 
-// Steps returns the number of steps of one solution of all the equations, at GridAt where
-// it depends on θ.
+// Steps returns the number of steps of one solution of all equations; if it depends on
+// θ, at GridAt.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -377,24 +377,25 @@ func (e *Density) Steps() int {
 			continue
 		}
 		p := r.path.Clone()
-		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // it counts as far as it comes
+		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // a failed solve counts as far as it goes
 		n += max(1, p.Work())
 	}
 	return n
 }
 
-// Expected returns what is expected of each value of the data, by experiment, row
-// and column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the
-// next one.
+// Expected returns the expected value of each value of the data, by experiment, row and
+// column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call
+// of LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
-// States returns the states at the times of the data of experiment i, row-major,
-// at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next one.
+// States returns the states at the times of the data of experiment i, row-major, at (θ,
+// ξ) of the last LogLikelihood. It is a view, valid until the next call of
+// LogLikelihood.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
 // LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
-// parameters and p(u) their prior density; the density of ξ, N(0, I), is not in
-// it. Where the prior is zero it is −∞ and nothing is solved. The error is that
+// parameters and p(u) their prior density. It does not include the density of ξ, N(0,
+// I). If the prior is zero, the result is −∞ and nothing is solved. The error is that
 // of a failed solve.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	if e.theta == nil {
@@ -408,7 +409,7 @@ func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	return lp + ll, err
 }
 
-// Quantities returns the names of what Generate writes.
+// Quantities returns the names of the quantities that Generate writes.
 func (e *Density) Quantities() []string {
 	names := []string{"lp__"}
 	for i := range e.fit {
@@ -420,16 +421,16 @@ func (e *Density) Quantities() []string {
 	return names
 }
 
-// Generate writes for a draw of θ its log density, what is expected of the data, and
-// the log probability of each value that is not missing.
+// Generate writes, for a draw of θ, its log density, the expected values of the data,
+// and the log probability of each value that is not missing.
 func (e *Density) Generate(dst []float64, logp float64, theta, expected []float64) {
 	dst[0] = logp
 	copy(dst[1:], expected)
 	e.pointwise(dst[1+len(expected):], expected, theta)
 }
 
-// solve brings a part to its states at the times of the data, with the noise at
-// the head of xi, and returns what is left of xi for the parts behind it.
+// solve computes the states of a part at the times of the data, with the noise at the
+// beginning of xi, and returns the rest of xi for the later parts.
 func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error) {
 	e.bind(r, theta)
 	var noise []float64
@@ -442,7 +443,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// now is the path that r is solved by at present.
+// now returns the path that solves r at present.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -450,10 +451,10 @@ func (r *Part) now() probode.Path {
 	return r.path
 }
 
-// Hold has each path that jumps as a function of θ, as where the steps are chosen again
-// at every θ, replaced by the smooth one at theta until release is called, so that
-// differences around theta are those of a smooth function. Where there is none at theta
-// nothing is held: the solve there fails, too.
+// Hold replaces each path that jumps as a function of θ, because its steps are chosen
+// at every θ, by the path that is smooth around theta, until release is called.
+// Differences around theta are then those of a smooth function. If there is no such
+// path at theta, nothing is held; a solve there fails, too.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {
@@ -474,10 +475,11 @@ func (e *Density) Hold(theta []float64) (release func()) {
 	}
 }
 
-// note records what kind of failure err is, and returns it.
+// note records whether err came from the end of a context or from a panic, and returns
+// err.
 func (e *Density) note(err error) error {
 	switch {
-	case err == nil || errors.Is(err, probode.ErrDiverged): // common, and must not allocate
+	case err == nil || errors.Is(err, probode.ErrDiverged): // frequent, so it must not allocate
 	case e.fault == nil && panicked(err):
 		e.fault = err
 	case e.ctx.Err() != nil:
@@ -491,7 +493,7 @@ func panicked(err error) bool {
 	return errors.As(err, &p)
 }
 
-// bind gives a part its elements of θ.
+// bind copies the elements of θ that belong to a part.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -512,8 +514,8 @@ func (e *Density) bind(r *Part, theta []float64) {
 	}
 }
 
-// logLikelihood returns the log probability of the data given the states at
-// their times, of a part that is bound to theta.
+// logLikelihood returns the log probability of the data of a part that is bound to
+// theta, given the states at their times.
 func (r *Part) logLikelihood(theta []float64) float64 {
 	var sum float64
 	for n := range r.x.Data.T {
@@ -523,8 +525,8 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 	return sum
 }
 
-// row returns the log probability of row n of the data given the state at its
-// time, and writes what is expected of it to fit.
+// row returns the log probability of row n of the data given the state at its time, and
+// writes the expected values of the row to fit.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

@@ -5,7 +5,7 @@
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
-// and what is wanted is its marginal p(θ | Y).
+// whose marginal p(θ | Y) is the result of the inference.
 //
 // # From an equation and data to an answer
 //

@@ -11,14 +11,14 @@ import (
 // A Likelihood is the distribution of one observation y given the value m that the model
 // expects for it. Observations are independent given the path and θ.
 type Likelihood interface {
-	// Own returns the numbers that the distribution has beside m, such as a standard
-	// deviation: known ones and parameters of the model. Always the same.
+	// Own returns the numbers of the distribution other than m, such as a standard
+	// deviation, each known or a parameter of the model. It always returns the same.
 	Own() []Value
-	// LogProb returns the log density, or for counts the log probability, of
-	// y given m, constants included; own holds the values of Own. It is −Inf
-	// where y cannot be, and where m or own make no distribution.
+	// LogProb returns the log density, or for counts the log probability, of y given m,
+	// constants included; own holds the values of Own. It is −Inf if y is impossible, or
+	// if there is no distribution for m and own.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, NaN where m or own make no distribution.
+	// Rand returns a draw of y given m, NaN if there is no distribution for m and own.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
@@ -176,8 +176,8 @@ func (Poisson) Rand(m float64, _ []float64, rng *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: m, Src: rng}.Rand()
 }
 
-// NegativeBinomial is the Likelihood of counts with mean m that scatter more
-// than Poisson's,
+// NegativeBinomial is the Likelihood of counts with mean m and a larger variance than
+// Poisson's,
 //
 //	var y = m + m²/φ,
 //
@@ -197,7 +197,7 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 //
 //	log Γ(y+φ) − log Γ(φ) − y log φ − (y+φ) log(1 + m/φ)
 //
-// so that for large φ the rounding is not that of numbers of the size of φ.
+// so that for large φ the rounding errors are not those of numbers of the size of φ.
 func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	phi := own[0]
 	switch {
@@ -212,8 +212,8 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y: Poisson's of a mean that is gamma distributed; NaN
-// for m < 0 or φ ≤ 0.
+// Rand returns a draw of y: a Poisson draw whose mean has a gamma distribution; NaN for
+// m < 0 or φ ≤ 0.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || math.IsInf(m, 1) || !(own[0] > 0):
@@ -224,18 +224,19 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// A Describer is a Likelihood that says what it wants, so that mistakes are found
-// and reports can say more. All likelihoods of this package are.
+// A Describer is a Likelihood that describes its numbers and its observations, so that
+// mistakes are found and reports can say more. All likelihoods of this package are
+// Describers.
 type Describer interface {
 	Likelihood
 	Describe() Description
 }
 
-// A Description says what a Likelihood wants.
+// A Description describes a Likelihood.
 type Description struct {
-	// Of is the likelihood described. A likelihood that embeds another one and
-	// so inherits its description is not described: nobody knows what it makes
-	// of its numbers.
+	// Of is the described likelihood. If a likelihood inherits the description of an
+	// embedded one, the description does not count, because the outer likelihood may use
+	// the numbers in another way.
 	Of Likelihood
 	// Own describes the numbers of Own, all of which must be positive.
 	Own []OwnNumber
@@ -246,9 +247,9 @@ type Description struct {
 // An OwnNumber describes a number of a Likelihood.
 type OwnNumber struct {
 	Name string
-	// Spread is 1 if the errors of observation grow with the number, −1 if
-	// they fall, and 0 if neither: an unknown number of that kind can take the
-	// solver's error upon itself.
+	// Spread is 1 if the measurement errors increase with the number, −1 if they decrease,
+	// and 0 if neither. If Spread is not 0 and the number is unknown, it can absorb the
+	// solver's error.
 	Spread float64
 }
 
@@ -274,7 +275,7 @@ func (n NegativeBinomial) Describe() Description { // the variance falls with φ
 	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
 }
 
-// description returns that of l, if it has one of its own.
+// description returns the description of l, if l has one of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -286,9 +287,9 @@ func description(l Likelihood) (d Description, ok bool) {
 //
 //	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
 //
-// which is y(y−1)/2x + O(1/x²) for large x. There the three terms cancel, and
-// the difference of Stirling's series takes their place, in which what cancels
-// is of the size of y:
+// which is y(y−1)/2x + O(1/x²) for large x. There the three terms cancel, so it uses
+// the difference of Stirling's series instead, in which the terms that cancel are only
+// of the size of y:
 //
 //	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
 func logRise(x, y float64) float64 {
@@ -300,8 +301,8 @@ func logRise(x, y float64) float64 {
 	return (x+y-0.5)*math.Log1p(y/x) - y + stirling(x+y) - stirling(x)
 }
 
-// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π for x ≥ 16, where the
-// first term that is left out is below 2e-16.
+// stirling returns log Γ(x) − (x−½) log x + x − ½ log 2π for x ≥ 16, where the first
+// omitted term is below 2e-16.
 func stirling(x float64) float64 {
 	r := 1 / (x * x)
 	return (1./12 - r*(1./360-r*(1./1260-r*(1./1680-r/1188)))) / x

@@ -12,51 +12,50 @@ type Mode struct {
 	Theta []float64 // on the natural scale
 	LogP  float64   // log density on the unconstrained scale
 
-	// U is the mode on the unconstrained scale and Cov the inverse of the
-	// matrix of second derivatives of −log density there. Cov is nil if that
-	// matrix is not positive definite, or leaves a direction a standard
-	// deviation beyond ten: the mode is at the edge of something, or the data
-	// do not determine all parameters. Where the density has kinks (see Kinked), at
-	// which there are no such derivatives, Fisher's information takes their place.
+	// U is the mode on the unconstrained scale and Cov the inverse of the matrix of second
+	// derivatives of −log density there. Cov is nil if that matrix is not positive
+	// definite, or if a standard deviation in some direction is above ten. The mode is
+	// then at an edge, or the data do not determine all parameters. If the density has
+	// kinks (see Kinked), it has no second derivatives there, and Fisher's information
+	// takes their place.
 	U   []float64
 	Cov *mat.SymDense
 
-	// Mass is the share of the posterior that the Gaussian approximations give
-	// to the mode, and LogMass the logarithm of its mass before normalisation,
+	// Mass is the share of the posterior that belongs to the mode according to the
+	// Gaussian approximations. LogMass is the logarithm of its mass before normalisation,
 	// LogP + ½ log det 2πCov.
 	Mass, LogMass float64
 
 	// Found is the number of searches that ended here.
 	Found int
 
-	// Tried is the number of draws of the prior that were looked at for where
-	// to begin, and Solved the number of these at which the equations could be
-	// solved.
+	// Tried is the number of draws of the prior that were tried as starts, and Solved the
+	// number of those at which the equations could be solved.
 	Tried, Solved int
 
-	// Shape is Cov, or where that is nil the nearest covariance matrix; nil if there is none.
+	// Shape is Cov or, if Cov is nil, the nearest covariance matrix; nil if there is none.
 	Shape *mat.SymDense
 }
 
-// Modes are the distinct ends of a search, the one with the largest mass first.
-// Ends without a barrier between them are one mode, and so are those that the
-// search has left too low to hold 1e-6 of the mass left out.
+// Modes are the distinct ends of a search, the one with the largest mass first. Ends
+// without a barrier between them are one mode. Ends that are too low to hold 1e-6 of
+// the mass are left out.
 type Modes struct {
 	Modes []*Mode
 
-	// Searches is the number of searches that were made, and Once that of the
-	// modes which only one of them ended in. Once over Searches is about the share
-	// of further searches that would end in new modes; see Missed and Doubtful.
+	// Searches is the number of searches, and Once the number of modes in which only one
+	// of them ended. Once/Searches is about the share of further searches that would end
+	// in new modes; see Missed and Doubtful.
 	Searches, Once int
 
-	// Ends are the modes in which the searches from ModeSearch.From ended, −1
-	// where the density was zero or the end too low to count.
+	// Ends are the modes in which the searches from ModeSearch.From ended, −1 if the
+	// density was zero or the end too low to count.
 	Ends []int
 
-	Tried, Solved int // as of a Mode
+	Tried, Solved int // see Mode
 
-	// Work is the number of solutions that the search took: its steps, in units of
-	// the steps of one solution of all the equations. Seconds is the time.
+	// Work is the cost of the search: its steps divided by the steps of one solution of
+	// all equations. Seconds is the time.
 	Work, Seconds float64
 }
 
@@ -71,32 +70,33 @@ func (m *Modes) Highest() *Mode {
 	return best
 }
 
-// Missed says in words what a search may have missed: how many of its ends only one
-// search has found, of how small a share of the searches a mode might have gone
-// unnoticed, and at how many draws of the prior it could see anything.
+// Missed says in words what a search may have missed: how many of its modes only one
+// search has found, the share of searches below which a mode may have gone unnoticed,
+// and the number of draws of the prior at which the equations could be solved.
 func (m *Modes) Missed() string {
-	out := fmt.Sprintf("%d searches came to %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
+	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
-		out = fmt.Sprintf("%d of %d searches came here, and none to another mode that counts", m.Modes[0].Found, m.Searches)
+		out = fmt.Sprintf("%d of %d searches ended here, and none in another mode that counts", m.Modes[0].Found, m.Searches)
 	}
 	if 10*m.Once > m.Searches && m.Searches > 0 {
-		out += fmt.Sprintf("; about %.2g of further searches would come to others", float64(m.Once)/float64(m.Searches))
+		out += fmt.Sprintf("; about %.2g of further searches would end in others", float64(m.Once)/float64(m.Searches))
 	}
-	// Of n independent searches none comes with a probability of e⁻³ to where 3/n of all
-	// do. A quarter, at most, begin at what others have found, and are not independent.
+	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
+	// all searches end. At most a quarter of the searches begin at points that others have
+	// found, and are not independent.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
 		out += "; so few may have missed others"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
-		out += fmt.Sprintf("; the equations could be solved at %d of %d draws of the prior only, so that modes elsewhere may be missing", m.Solved, m.Tried)
+		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws of the prior, so modes elsewhere may be missing", m.Solved, m.Tried)
 	}
 	return out
 }
 
-// Doubtful reports whether a search has seen enough to doubt that it has seen all:
-// more than a tenth of the searches came to modes that no other came to, which is
-// about the share of further ones that would come to new modes [Good 1953]; or at most
-// of the draws of the prior the equations could not be solved.
+// Doubtful reports whether a search has probably not found all modes: more than a tenth
+// of the searches ended in modes that no other search reached, which is about the share
+// of further searches that would end in new modes [Good 1953], or the equations could
+// not be solved at most of the draws of the prior.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Model is the parameters θ with their priors, and the experiments whose data they
-// explain. The parts refer to parameters by name.
+// A Model consists of the parameters θ with their priors, and the experiments whose
+// data they explain. Its parts refer to parameters by name.
 type Model struct {
 	// Params are the parameters θ, in the order in which draws hold them; an empty list
 	// that is not nil is a model without unknowns.
@@ -24,28 +24,28 @@ type Model struct {
 	Experiments []Experiment
 }
 
-// A Posterior is a Model, the Setup that solves its equations, and what belongs to
-// their inference. It is plain data: copy it and change a field to have another one.
+// A Posterior is a Model, the Setup that solves its equations, and the settings of
+// their inference. It is plain data: to get another one, copy it and change a field.
 type Posterior struct {
 	Model
 	probode.Setup
 
-	// AlphaParam, if not empty, is the name of the parameter that is the noise scale
-	// α, with a prior of its own; Setup.Alpha then has no meaning.
+	// AlphaParam, if not empty, is the name of a parameter that serves as the noise scale
+	// α and has a prior; Setup.Alpha then has no meaning.
 	AlphaParam string
 
-	// GridAt is the θ at which the grids of a Frozen mesh are made and the local
-	// errors of ScaleLocal are measured, in the order of Params: once, for all θ and
-	// ξ. Nil stands for the nominal values of the problems.
+	// GridAt is the θ, in the order of Params, at which the grids of a Frozen mesh are
+	// made and the local errors of ScaleLocal are measured, once for all θ and ξ. Nil
+	// stands for the nominal values of the problems.
 	GridAt []float64
 
-	// Modes, if not nil, are those of the deterministic posterior, as FindModes
-	// returns them: chains start around them, and they are not looked for again.
+	// Modes, if not nil, are the modes of the deterministic posterior, from modes.Find.
+	// Chains start around them, and no new search is made.
 	Modes *Modes
 }
 
-// SolvedBy returns p solved by s, with the method and the mesh of p where s has none. A
-// zero α and a zero Scaling are those of s.
+// SolvedBy returns p with the Setup s. If s has no method or no mesh, those of p are
+// used. Alpha and Scaling are those of s, even if they are zero.
 func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
 	q := *p
 	q.Setup = s.Or(p.Setup)
@@ -57,18 +57,18 @@ type Param struct {
 	Name  string
 	Prior Distribution
 
-	// Natural has proposals made on the parameter's own scale and rejected
-	// outside of the support. As a rule it is false: a parameter with a
-	// bounded support is moved on the scale of its logarithm or logit, where
-	// there are no walls to run into. The distribution of the draws is the same.
+	// Natural makes proposals on the scale of the parameter itself; moves out of the
+	// support are rejected. By default it is false: a parameter with a bounded support is
+	// moved on the scale of its logarithm or logit, which has no bounds. The distribution
+	// of the draws is the same.
 	Natural bool
 }
 
-// A Value is a number that a part of the model needs: a known one, or the
-// parameter with the given name. In a [Likelihood] the name can also be that of
-// another column of the data: the number is then what Observe writes there, such
-// as a standard deviation that depends on the state. A column for nothing else
-// has no observations: all of its data are NaN.
+// A Value is a number that a part of the model needs: a known one, or the parameter
+// with the given name. In a [Likelihood] the name can also be that of another column of
+// the data. The number is then the value that Observe writes there, such as a standard
+// deviation that depends on the state. A column that has no other purpose has no
+// observations: all of its data are NaN.
 type Value struct {
 	Name  string // of a parameter or column; empty for a known number
 	Value float64
@@ -77,7 +77,7 @@ type Value struct {
 // Known returns a Value that is known.
 func Known(v float64) Value { return Value{Value: v} }
 
-// Unknown returns the Value that is the parameter with the given name.
+// Unknown returns the Value of the parameter with the given name.
 func Unknown(name string) Value { return Value{Name: name} }
 
 func (v Value) String() string {
@@ -87,38 +87,37 @@ func (v Value) String() string {
 	return fmt.Sprintf("%g", v.Value)
 }
 
-// An Experiment is a data set and the equation that is to explain it.
+// An Experiment is a data set with the equation that explains it.
 type Experiment struct {
 	// Name appears in errors; it may be empty.
 	Name string
 
 	Problem *probode.Problem
 
-	// Params are the names of the model's parameters that make up the θ of
-	// Problem, in its order; nil stands for Problem.ParamName. An element
-	// that no Param is named after is known: it stays at its value in
-	// Problem.Theta. To have initial values among the parameters, see
+	// Params are the names of the parameters of the model that form the θ of Problem, in
+	// its order; nil stands for Problem.ParamName. An element without a Param of its name
+	// is known, and keeps its value in Problem.Theta. To infer initial values, see
 	// probode.Problem.UnknownStart.
 	Params []string
 
-	// Data are the observations. Their times need not be on the solver's
-	// grid: between its points the path is interpolated with an error below
-	// the method's own, see probode.Interpolator. A value that is NaN is
-	// missing from the likelihood, and predicted like the others.
+	// Data are the observations. Their times need not be grid points: between grid points
+	// the path is interpolated with an error below that of the method, see
+	// probode.Interpolator. A value that is NaN is missing: it is not part of the
+	// likelihood, but is predicted like the others.
 	Data *Data
 
-	// Observe writes into dst what each column of the data should be at time
-	// t in the state x, for the parameters theta of the model in the order of
-	// Posterior.Params. It must be a pure function. Nil stands for the
-	// components of the state after which the columns are named. Columns
-	// none of which is named after a state stand for the states in order,
-	// one for each; columns or states without names for the first ones.
+	// Observe writes to dst the expected value of each column of the data at time t in the
+	// state x, for the parameters theta of the model in the order of Posterior.Params. It
+	// must be a pure function. If it is nil, each column observes the component of the
+	// state with its name. If no column has the name of a state, the columns observe the
+	// states in order, and there must be one for each state. If columns or states have no
+	// names, the columns observe the first states.
 	Observe func(dst []float64, t float64, x, theta []float64)
 
-	// ObserveSlopes, if not nil, writes the derivatives of Observe into dst, which is
-	// zero on entry: a row for each column of the data, with the derivatives in the
-	// components of x and behind them those in the elements of theta. Without it
-	// derivatives take differences of Observe.
+	// ObserveSlopes, if not nil, writes the derivatives of Observe to dst, which is zero
+	// on entry. Row k holds the derivatives of column k with respect to the components of
+	// x, followed by those with respect to theta. Without it, differences of Observe are
+	// used.
 	ObserveSlopes func(dst []float64, t float64, x, theta []float64)
 
 	// Errors are the distributions of the observations, one for each column of the
@@ -126,7 +125,7 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// Observation returns Observe, or the function that stands for it if it is nil.
+// Observation returns Observe, or the function that replaces it if it is nil.
 func (x *Experiment) Observation() (func(dst []float64, t float64, state, theta []float64), error) {
 	if x.Observe != nil {
 		return x.Observe, nil
@@ -150,7 +149,7 @@ func (x *Experiment) Title(i int) string {
 	return fmt.Sprintf("experiment %d", i+1)
 }
 
-// Format writes out the parameters theta with their names.
+// Format writes the parameters theta with their names.
 func (p *Posterior) Format(theta []float64) string {
 	out := ""
 	for k, v := range theta {
@@ -171,8 +170,8 @@ func (p *Posterior) index(name string) int {
 // errMissing is returned for a Posterior that lacks a part.
 var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
 
-// validate reports the first thing that is wrong with the model, leaving to
-// newDensity what needs a solver.
+// validate returns an error that names the first mistake in the model. NewDensity makes
+// the checks that need a solver.
 func (p *Posterior) validate() error {
 	if p == nil {
 		return errors.New("bayes: the Posterior is nil")
@@ -213,7 +212,8 @@ func (p *Posterior) validate() error {
 		}
 		lows[i] = t.lo
 	}
-	// positive reports a parameter with values that its use has no room for.
+	// positive returns an error if a parameter that must be positive can have other
+	// values.
 	positive := func(v Value, what string) error {
 		i := p.index(v.Name)
 		if v.Name == "" || lows[i] >= 0 {
@@ -249,7 +249,7 @@ func (p *Posterior) validate() error {
 		}
 		for k := range x.Problem.Theta {
 			if p.index(x.param(k)) < 0 && x.Params != nil && x.Params[k] != "" && x.Params[k] != x.Problem.ParamName(k) {
-				// A name that was typed in and fits nothing is a mistake.
+				// A name that was given and matches no parameter is a mistake.
 				return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", title, x.Params[k], strings.Join(p.Names(), ", "))
 			}
 		}
@@ -276,7 +276,7 @@ func (p *Posterior) validate() error {
 			about, described := description(of)
 			for i, v := range of.Own() {
 				if p.columnOf(x, v) >= 0 {
-					continue // what is not positive there shows in the likelihood
+					continue // a value that is not positive shows in the likelihood
 				}
 				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
 					return err
@@ -288,7 +288,7 @@ func (p *Posterior) validate() error {
 				if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
 					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, about.Own[i].Name, v.Value)
 				}
-				if err := positive(v, fmt.Sprintf("%s of %s, which wants positive numbers", about.Own[i].Name, name)); err != nil {
+				if err := positive(v, fmt.Sprintf("%s of %s, which must be positive", about.Own[i].Name, name)); err != nil {
 					return err
 				}
 			}
@@ -306,9 +306,9 @@ func (p *Posterior) validate() error {
 	return nil
 }
 
-// checkMethod reports a method that cannot be, such as one of too many steps.
-// What can be package probode knows; it takes such a method for a programmer's
-// fault, but here it may well come from the user of a program.
+// checkMethod returns an error if a field of the method is out of its range, such as a
+// number of steps that is too large. Package probode panics for such a method, because
+// it is a mistake in a program, but here it may come from the user of a program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -319,12 +319,12 @@ func checkMethod(m probode.Method) (err error) {
 	return nil
 }
 
-// pick returns the component of the state that each column of the data is, for
-// an experiment without Observe.
+// pick returns the component of the state that each column of the data observes, for an
+// experiment without Observe.
 func (x *Experiment) pick() ([]int, error) {
 	columns, d := x.Data.columns(), x.Problem.Dim()
 	if columns > d {
-		return nil, fmt.Errorf("the data has %d columns and the state %d components: say in Observe what is observed", columns, d)
+		return nil, fmt.Errorf("the data have %d columns and the state has %d components: want an Observe that says what is observed", columns, d)
 	}
 	inOrder, named := make([]int, columns), make([]int, columns)
 	for k := range columns {
@@ -347,12 +347,13 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// To take what comes first would fit infectious people to the susceptible.
-	return nil, fmt.Errorf("the column %q of the data is none of the states %s: name it in Data.Names after the state that it is, or say in Observe what is observed", stranger, strings.Join(x.Problem.States, ", "))
+	// Taking the first state instead could, for example, compare infected people with
+	// susceptible ones.
+	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// named reports whether the parameter with the given name is an element of some
-// problem's θ, of a distribution of errors, or α.
+// named reports whether the parameter with the given name is an element of the θ of
+// some problem, a number of a distribution of errors, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -368,8 +369,8 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held says in words which elements of the problems' θ are no parameters of the
-// model, and so stay at their nominal values; "" if all are.
+// Held says in words which elements of the θ of the problems are not parameters of the
+// model, and so keep their nominal values; "" if there are none.
 func (p *Posterior) Held() string {
 	var all []string
 	for i := range p.Experiments {
@@ -390,10 +391,10 @@ func (p *Posterior) Held() string {
 	return "held at their nominal values: " + strings.Join(all, ", ")
 }
 
-// halves are values that any distribution takes as its own parameters.
+// halves are values that every distribution accepts for its own parameters.
 var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
-// valueText writes out a prior or a likelihood.
+// valueText writes a prior or a likelihood as text.
 func valueText(v any) string {
 	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
 }
@@ -420,8 +421,8 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// param returns the name of the model's parameter that is element k of the
-// problem's θ.
+// param returns the name of the parameter of the model that is element k of the θ of
+// the problem.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -429,7 +430,7 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// alpha is the noise scale: known, or a parameter.
+// alpha returns the noise scale: known, or a parameter.
 func (p *Posterior) alpha() Value {
 	if p.AlphaParam != "" {
 		return Unknown(p.AlphaParam)
@@ -437,7 +438,7 @@ func (p *Posterior) alpha() Value {
 	return Known(p.Alpha)
 }
 
-// step says in words how the steps are chosen; equal ones by their size alone.
+// step says in words how the steps are chosen; for equal steps only their size.
 func (p *Posterior) step() string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		return fmt.Sprintf("%g", float64(h))
@@ -445,8 +446,8 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe returns what can be said of the model in words, as keys and values:
-// enough to tell two runs apart. What functions do cannot be told.
+// Describe describes the model in keys and values, to distinguish two runs. It cannot
+// describe what functions do.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},

@@ -517,7 +517,7 @@ func TestUnusedParameterWithObserve(t *testing.T) {
 		p := town("beta", "rho")
 		change(p)
 		_, err := bayes.NewDensity(context.Background(), p)
-		want := fmt.Sprintf(`bayes: parameter %q is used by nothing: the equations have beta, and what Observe writes does not change with it`, name)
+		want := fmt.Sprintf(`bayes: parameter %q is not used: the equations have beta, and the values of Observe do not change with it`, name)
 		if err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -630,7 +630,7 @@ func TestBadPosterior(t *testing.T) {
 		`two parameters are named "slope"`:            func(p *bayes.Posterior) { p.Params[1].Name = "slope" },
 		`parameter "sigma" has no Prior`:              func(p *bayes.Posterior) { p.Params[1].Prior = nil },
 		`errors of column 1: no parameter "sgima"`:    func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{bayes.Unknown("sgima")} },
-		`parameter "slpoe" is used by nothing`:        func(p *bayes.Posterior) { p.Params[0].Name = "slpoe" },
+		`parameter "slpoe" is not used`:               func(p *bayes.Posterior) { p.Params[0].Name = "slpoe" },
 		`no parameter "speed": the model has slope, `: func(p *bayes.Posterior) { p.Experiments[0].Params = []string{"speed"} },
 		`AlphaParam: no parameter "alpha"`:            func(p *bayes.Posterior) { p.AlphaParam = "alpha" },
 		"Alpha is -1":                                 func(p *bayes.Posterior) { p.Alpha = -1 },
@@ -639,8 +639,8 @@ func TestBadPosterior(t *testing.T) {
 		"2 Errors for 1 columns": func(p *bayes.Posterior) {
 			p.Experiments[0].Errors = []bayes.Likelihood{bayes.Poisson{}, bayes.Poisson{}}
 		},
-		"say in Observe what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
-		"Sigma is 0":                      func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
+		"an Observe that says what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
+		"Sigma is 0":                            func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
 		"the value 1.5 at t = 0.5, column 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Data.Y[0][0] = 1.5
 			p.Experiments[0].Errors[0] = bayes.Poisson{}
@@ -660,7 +660,7 @@ func TestBadPosterior(t *testing.T) {
 		"experiment 1: Observe does not write column 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},
-		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which wants positive numbers: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
+		`the prior of "sigma" reaches down to −∞: it is Sigma of Gaussian, which must be positive: use Positive`: func(p *bayes.Posterior) { p.Params[1].Prior = distuv.Normal{Mu: 1, Sigma: 5} },
 		`the prior of "sigma" reaches down to -1: it is Sigma of StudentT`: func(p *bayes.Posterior) {
 			p.Params[1].Prior = distuv.Uniform{Min: -1, Max: 1}
 			p.Experiments[0].Errors[0] = bayes.StudentT{Nu: bayes.Known(4), Sigma: bayes.Unknown("sigma")}

@@ -9,17 +9,17 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A parameter that is used by nothing, as one whose name is misspelt, has its
-// prior for a posterior, while what it was meant for stays at a nominal value:
-// a wrong answer without a sign. Names tell it, except where there is an Observe,
-// of which nothing can be read; but it can be tried.
+// If a parameter is not used, for example because its name is misspelt, its posterior
+// is its prior, and the quantity for which it was meant keeps its nominal value: a
+// wrong answer without any sign. Names reveal that, unless there is an Observe, whose
+// parameters have no names; but Observe can be tried.
 
-// untouched is what Observe finds in dst while it is being watched: a NaN that
-// no arithmetic makes.
+// untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
+// produces.
 var untouched = math.Float64frombits(0x7ff8_7072_6f62_6f64)
 
-// watch has Observe write to dst and reports whether it returned; at an odd
-// state or parameter it may panic.
+// watch calls Observe and reports whether it returned, since it may panic at an unusual
+// state or parameter.
 func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	defer func() { ok = recover() == nil }()
 	for k := range dst {
@@ -29,16 +29,16 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// probes is the number of draws of the prior at which a parameter that nothing
-// names must change what some Observe writes.
+// probes is the number of draws of the prior at which an Observe is tried for an effect
+// of a parameter that nothing names.
 const probes = 100
 
-// checkObserve reports a parameter that is used by nothing, and an Observe that
-// leaves a column unwritten. A parameter is used by an Observe if a change of it
-// changes anything: at the start or on the path, at the medians of the priors or
-// at draws of them, solved with noise as in a prediction. As a last resort the
-// parameter is NaN, which arithmetic hands on, so as not to accuse one that has
-// an effect in a corner. For a right model the first try is nearly always enough.
+// checkObserve returns an error if a parameter is not used, or if an Observe leaves a
+// column unwritten. An Observe uses a parameter if a change of the parameter changes a
+// value: at the start or on the path, at the medians of the priors or at draws of them,
+// solved with noise as in a prediction. Finally it sets the parameter to NaN, which
+// propagates through arithmetic, to find parameters that matter only in rare cases. For
+// a correct model the first try is nearly always enough.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
@@ -50,7 +50,7 @@ func (e *Density) checkObserve() error {
 	observes := slices.ContainsFunc(e.parts, func(r *Part) bool { return r.x.Observe != nil })
 	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
 	rng := probode.Stream(0, 0x6f627372)
-	told := make([]bool, len(e.parts)) // whether anything was learned from each
+	told := make([]bool, len(e.parts)) // whether the part gave a finite value
 	for try := range 1 + probes + 1 {
 		last := try == probes+1
 		if try == 0 || last {
@@ -73,7 +73,7 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// look tries the states at times, which lie one behind the other.
+			// look tries the given states, which are stored one after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]
@@ -85,7 +85,7 @@ func (e *Density) checkObserve() error {
 							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.Title(i), k+1, x)
 						}
 					}
-					// What is NaN or infinite anyway says nothing.
+					// A value that is NaN or infinite in any case shows nothing.
 					told[i] = told[i] || slices.ContainsFunc(dst, func(y float64) bool { return !math.IsNaN(y) && !math.IsInf(y, 0) })
 					unused = slices.DeleteFunc(unused, func(k int) bool {
 						values := []float64{0.2, 0.5, 0.8, rng.Float64()}
@@ -132,14 +132,14 @@ func (e *Density) checkObserve() error {
 		}
 	}
 	if slices.Contains(told, false) {
-		return nil // what is wrong there shows in the likelihood
+		return nil // a mistake there shows in the likelihood
 	}
 	also := ""
 	if observes {
-		also = ", and what Observe writes does not change with it"
+		also = ", and the values of Observe do not change with it"
 	}
-	return fmt.Errorf("bayes: parameter %q is used by nothing: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
+	return fmt.Errorf("bayes: parameter %q is not used: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
-// same compares what Observe wrote.
+// same compares two values of Observe.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

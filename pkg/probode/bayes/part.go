@@ -17,8 +17,8 @@ func (r *Part) Title() string { return r.x.Title(r.number) }
 // all experiments follow each other in ξ.
 func (r *Part) NoiseLen() int { return r.noise }
 
-// Grid returns the path on a grid of times that solves the experiment, nil if the mesh has
-// none. It is for this goroutine alone.
+// Grid returns the path on a grid that solves the experiment, nil if the mesh has no
+// grid. Only this goroutine may use it.
 func (r *Part) Grid() probode.Gridded { return r.grid }
 
 // Expected returns the elements of Density.Expected that belong to the experiment.
@@ -31,7 +31,7 @@ func (r *Part) Theta(theta []float64) []float64 {
 	return r.theta
 }
 
-// LogLikelihood is Density.LogLikelihood of this experiment alone. xi has the length
+// LogLikelihood is Density.LogLikelihood for this experiment only. xi has the length
 // NoiseLen of the part.
 func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	r.e.ll = math.Inf(-1)
@@ -53,7 +53,7 @@ func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 }
 
 // LogProb returns the log probability of row n of the data given a path that has been
-// solved as far as that needs, and writes what is expected of the row to Expected.
+// solved far enough, and writes the expected values of the row to Expected.
 func (r *Part) LogProb(n int, path, theta []float64) float64 {
 	r.e.bind(r, theta)
 	d := r.x.Problem.Dim()

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// The log probability of the data, value by value.
+// This file computes the log probability of each value of the data.
 
-// Explain returns why the posterior density at (θ, ξ) is not a positive number: the error
-// of a failed solve, or the first value of the data whose log probability is not finite. It
-// is nil where nothing is wrong.
+// Explain returns why the posterior density at (θ, ξ) is not a positive number: the
+// error of a failed solve, or the first value of the data whose log probability is not
+// finite. It is nil if the density is positive.
 func (e *Density) Explain(theta, xi []float64) error {
 	for i, r := range e.parts {
 		var err error
@@ -33,7 +33,7 @@ func (e *Density) Explain(theta, xi []float64) error {
 	return nil
 }
 
-// LogLikelihoodOf returns the log probability of the data where the values fit are expected,
+// LogLikelihoodOf returns the log probability of the data for the expected values fit,
 // in the order of Expected, with the own numbers of the likelihoods from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	var sum float64
@@ -67,8 +67,8 @@ func (e *Density) observed() int {
 	return n
 }
 
-// pointwise writes the log probability of each value of the data that is not
-// missing, given what fit expects of it.
+// pointwise writes the log probability of each value of the data that is not missing,
+// given the expected values fit.
 func (e *Density) pointwise(dst, fit, theta []float64) {
 	at := 0
 	for _, r := range e.parts {

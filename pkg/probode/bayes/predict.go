@@ -16,24 +16,24 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Prediction holds draws of what the data of one experiment would be.
+// A Prediction holds draws of new data for one experiment.
 type Prediction struct {
 	T     []float64 // times of the data
 	Names []string  // of its columns; may be nil
 
-	// Fit[i][n][k] is what the model expects of column k at time n in draw
-	// i, the error of the solver included; Y[i][n][k] is a new observation,
-	// with an error of its own. A row of the data that is all NaN is
-	// predicted like the others.
+	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
+	// error of the solver. Y[i][n][k] is a new observation with a measurement error. A row
+	// of the data that is all NaN is predicted like the others.
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns the quantile of probability prob of column k at each time,
-// of new observations. Draws that are NaN, where the model expects what its distribution
-// of errors cannot have, are left out; the quantile of none is NaN.
+// Quantiles returns the quantile of probability prob of new observations of column k,
+// at each time. Draws that are NaN, because there is no distribution of errors for the
+// expected value, are left out; without any draws the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
 
-// FitQuantiles is Quantiles of what is expected, without errors of observation.
+// FitQuantiles is like Quantiles, but for the expected values, without measurement
+// errors.
 func (q *Prediction) FitQuantiles(k int, prob float64) []float64 { return quantiles(q.Fit, k, prob) }
 
 func quantiles(draws [][][]float64, k int, prob float64) []float64 {
@@ -54,11 +54,10 @@ func quantiles(draws [][][]float64, k int, prob float64) []float64 {
 	return out
 }
 
-// Predict returns draws of the posterior predictive distribution, as many as
-// there are draws in chains, which Sample made of p: new data at the times of
-// the old, for each experiment. Draws with weights are first drawn again in
-// proportion to them, by systematic resampling, so that every draw of the
-// result counts the same.
+// Predict returns draws of the posterior predictive distribution, one for each draw in
+// chains, which sample.Run made from p: new data at the times of the old, for each
+// experiment. Draws with weights are first resampled systematically in proportion to
+// the weights, so that all draws of the result have equal weight.
 func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -76,9 +75,9 @@ func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, err
 	return out, nil
 }
 
-// Resample returns the numbers, in the order of Chains.Pooled, of n draws that stand
-// for chains with each draw counting the same: all of them in turn if there are
-// no weights, and else those at which the cumulative weight passes (i + U)/n.
+// Resample returns the indices, in the order of Chains.Pooled, of n draws of equal
+// weight that represent chains. Without weights it takes all draws in turn; with
+// weights, those at which the cumulative weight passes (i + U)/n.
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)
@@ -108,9 +107,9 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	return index
 }
 
-// PredictPrior returns n draws of the prior predictive distribution, with the
-// draws of the parameters behind them. Draws at which the equations cannot be
-// solved are left out, and their number is returned. It panics if n < 0.
+// PredictPrior returns n draws of the prior predictive distribution, and the draws of
+// the parameters from which they come. Draws at which the equations cannot be solved
+// are left out, and their number is returned. It panics if n < 0.
 func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -143,7 +142,7 @@ func (e *Density) predictions() []*Prediction {
 	return out
 }
 
-// predict appends a draw given θ and what is expected of the data.
+// predict appends a draw given θ and the expected values of the data.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.parts {
 		e.bind(r, theta)
@@ -161,14 +160,14 @@ func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Ran
 	}
 }
 
-// Check returns an error if chains are not of the posterior of e.
+// Check returns an error if chains do not belong to the posterior of e.
 func (e *Density) Check(chains *mcmc.Chains) error {
 	if chains == nil {
 		return errors.New("bayes: the Chains are nil")
 	}
 	want := e.Quantities()
 	if !slices.Equal(want, chains.Quantities) || !slices.Equal(e.p.Names(), chains.Names) {
-		return fmt.Errorf("bayes: the chains are of another model: they have %s and %d quantities beside them, the model has %s and %d",
+		return fmt.Errorf("bayes: the chains belong to another model: they have %s and %d quantities, the model has %s and %d",
 			strings.Join(chains.Names, ", "), len(chains.Quantities), strings.Join(e.p.Names(), ", "), len(want))
 	}
 	return nil
@@ -179,9 +178,9 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
-// with the weights of the draws, 1 if they have none; NaN for missing values.
-// Their sum says how well the model predicts its own data; to compare models take
-// leave-one-out estimates, which ArviZ computes from the exported draws.
+// with the weights of the draws, 1 if they have none; NaN for missing values. Their sum
+// says how well the model predicts its own data. To compare models, use leave-one-out
+// estimates, which ArviZ computes from the exported draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -211,8 +210,8 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	return out, nil
 }
 
-// logMean returns the logarithm of the weighted mean of the exponentials of a
-// quantity. What has weight zero need not be a number.
+// logMean returns the logarithm of the weighted mean of the exponentials of a quantity.
+// Values of weight zero may be NaN.
 func logMean(generated [][]float64, logw []float64, at int) float64 {
 	var x, w []float64
 	for s, g := range generated {

@@ -8,21 +8,20 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Distribution is the prior of one parameter. Those of
-// gonum.org/v1/gonum/stat/distuv that have quantiles fit as they are: Normal,
-// LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and
-// others. Of a distribution of your own two methods are wanted.
+// A Distribution is the prior of one parameter. The distributions of
+// gonum.org/v1/gonum/stat/distuv that have quantiles are Distributions: Normal,
+// LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and others. A
+// distribution of your own needs these two methods.
 type Distribution interface {
-	// LogProb returns the log density at x, −Inf outside of the support. The
-	// density may be infinite at an end of the support, as of Beta(½, ½):
-	// the chains stay off the numbers next to an end that the floating-point
-	// grid cannot tell from it. That is nothing at an end of zero; at another
-	// end, near which a share q of the support has the probability of order
-	// qᵇ, it leaves out (1e-16)ᵇ: 1e-8 for b = ½, but 2.5 % for b = 0.1.
+	// LogProb returns the log density at x, −Inf outside the support. The density may be
+	// infinite at an end of the support, as for Beta(½, ½). Chains do not visit points so
+	// close to an end that floating-point numbers cannot distinguish them from it. At an
+	// end of zero that loses nothing. At another end, if a share q of the support near it
+	// has probability of order qᵇ, it leaves out (1e-16)ᵇ: 1e-8 for b = ½, but 2.5 % for b
+	// = 0.1.
 	LogProb(x float64) float64
-	// Quantile returns the x below which the probability p in [0, 1] lies.
-	// The support is [Quantile(0), Quantile(1)], and a draw is the quantile
-	// of a uniform number.
+	// Quantile returns the x with probability p in [0, 1] below it. The support is
+	// [Quantile(0), Quantile(1)], and a draw is the quantile of a uniform number.
 	Quantile(p float64) float64
 }
 
@@ -38,7 +37,7 @@ var (
 	_ Distribution = Truncated{}
 )
 
-// Truncated is a distribution cut off outside of [Min, Max],
+// Truncated is a distribution that is cut off outside [Min, Max],
 //
 //	p(x) = q(x) / (Q(Max) − Q(Min)),   Min ≤ x ≤ Max,
 //
@@ -61,7 +60,7 @@ func (d Truncated) LogProb(x float64) float64 {
 
 // Quantile returns the quantile of p.
 func (d Truncated) Quantile(p float64) float64 {
-	// The ends without the rounding of CDF and back.
+	// Return the ends themselves, without the rounding errors of CDF and Quantile.
 	switch p {
 	case 0:
 		return max(d.Min, d.Of.Quantile(0))
@@ -83,14 +82,14 @@ func Positive(mu, sigma float64) Truncated {
 // HalfNormal returns the distribution of |x| for x ~ N(0, sigma²).
 func HalfNormal(sigma float64) Truncated { return Positive(0, sigma) }
 
-// draw returns a draw of d. A uniform number of exactly zero would give the end
-// of the support.
+// draw returns a draw of d. It excludes the uniform number zero, which would give the
+// end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
 
-// DrawPrior returns a draw of the parameters from their priors, as to have chains
-// begin there:
+// DrawPrior returns a draw of the parameters from their priors, for example for the
+// starts of chains:
 //
 //	s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
@@ -101,7 +100,7 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 	return theta
 }
 
-// A transform takes an unconstrained number u to a parameter θ in (lo, hi):
+// A transform maps an unconstrained number u to a parameter θ in (lo, hi):
 //
 //	θ = u                          on (−∞, ∞)
 //	θ = lo + eᵘ                    on (lo, ∞)
@@ -113,11 +112,10 @@ type transform struct{ lo, hi float64 }
 
 var identity = transform{math.Inf(-1), math.Inf(1)}
 
-// support returns the ends of the support of the prior, after it has looked at
-// whether the prior works at all.
+// support returns the ends of the support of the prior, after checking the prior.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// Distributions with impossible parameters panic, and do not say whose they are.
+		// Distributions with impossible parameters panic, and do not name the parameter.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -127,7 +125,7 @@ func (p *Param) support() (t transform, err error) {
 		return t, fmt.Errorf("bayes: the prior of %q has the support [%g, %g]: want quantiles of 0 and 1 that span an interval", p.Name, t.lo, t.hi)
 	}
 	if median := p.Prior.Quantile(0.5); math.IsNaN(p.Prior.LogProb(median)) || math.IsInf(p.Prior.LogProb(median), 0) {
-		// As of a distribution that is cut off where nothing of it is left.
+		// This happens if a distribution is cut off where it has no mass.
 		return t, fmt.Errorf("bayes: the prior of %q has the log density %g at its median %g: want a finite number", p.Name, p.Prior.LogProb(median), median)
 	}
 	return t, nil
@@ -153,7 +151,7 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	case below:
 		return t.hi - math.Exp(u), u
 	}
-	// With e = e^−|u| neither tail overflows or cancels.
+	// With e = e^−|u| there is neither overflow nor cancellation in the tails.
 	e := math.Exp(-math.Abs(u))
 	share := e / (1 + e)
 	logJacobian = math.Log(t.hi-t.lo) - math.Abs(u) - 2*math.Log1p(e)
@@ -172,7 +170,7 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// from is the inverse of to. It is not finite at or beyond the ends.
+// from is the inverse of to. It is not finite at the ends and outside.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// Simulate returns p with data drawn from the model in place of its own, with the
-// same times and missing values, the draw of the prior behind them, and the log
-// likelihood there. noisy says whether the solver's noise is part of the model that
-// the data are drawn from. It is an error if the equations cannot be solved at the draw,
-// or if there is no distribution of the data there.
+// Simulate returns p with simulated data in place of its own, at the same times and
+// with the same missing values; the draw of the prior from which they come; and the log
+// likelihood at that draw. noisy says whether the solver's noise is part of the model
+// that generates the data. It is an error if the equations cannot be solved at the
+// draw, or if there is no distribution of the data there.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {
@@ -48,7 +48,7 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 		data.Y = y
 		q.Experiments[i].Data = &data
 	}
-	// The density of the data, which must not be zero: the chain begins here.
+	// The density of the data must not be zero, because the chain begins here.
 	terms := make([]float64, e.observed())
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]

@@ -9,9 +9,9 @@ import (
 // A Differentiable is a Likelihood whose LogProb has derivatives in closed form.
 type Differentiable interface {
 	Likelihood
-	// Slope writes the derivatives of LogProb in m and in the numbers of Own, 1 + len(own)
-	// of them. At a kink the derivative is the mean of those on both sides. LogProb must be
-	// finite at these values.
+	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
+	// numbers of Own. At a kink the derivative is the mean of those on both sides. LogProb
+	// must be finite at these values.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
@@ -21,8 +21,8 @@ type Differentiable interface {
 // that embeds a Kinked one needs a Kink method of its own.
 type Kinked interface {
 	Likelihood
-	// Kink returns r, its derivative in m, and weight; ok is false where there is no
-	// kink at these values.
+	// Kink returns r, its derivative with respect to m, and weight; ok is false if there
+	// is no kink at these values.
 	Kink(y, m float64, own []float64) (r, slope, weight float64, ok bool)
 }
 

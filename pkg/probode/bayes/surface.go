@@ -11,43 +11,46 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A Surface is the log posterior density of a Density as a function that can be expanded
-// about a point: the one place where derivatives of a posterior are taken. It is a
+// A Surface is the log posterior density of a Density as a function that can be
+// expanded about a point. All derivatives of a posterior are computed here. It is a
 // shape.Function of the unconstrained parameters.
 //
-// The distribution of each value of the data depends on locations: the expected value, and
-// the own numbers of its likelihood that are unknown. With the derivative J of the
+// The distribution of each value of the data depends on its locations: the expected
+// value, and the unknown numbers of its likelihood. With the derivative J of the
 // locations, their score s and Fisher's information I, the gradient is Jᵀs and the
-// information JᵀIJ, to which the priors are added.
+// information JᵀIJ, plus the contributions of the priors.
 //
-// J is taken by differences of solves, or along the path (see Exact). Of a model of many
-// experiments only those are solved again that depend on a coordinate, and none for the
-// size of the errors. From one point of a climb to the next J is corrected by the change of
-// the locations that the step has made [Broyden 1965], each experiment for itself in the
-// coordinates that it depends on [Schubert 1970]: that takes no solve at all.
+// J comes from differences of solves, or from derivatives of the path (see Exact). In a
+// model of many experiments, only those that depend on a coordinate are solved again,
+// and none for the size of the errors. From one point of a climb to the next, J is
+// corrected by the change of the locations in the step [Broyden 1965], for each
+// experiment separately and in the coordinates on which it depends [Schubert 1970].
+// That needs no solve.
 type Surface struct {
-	// Low and High are the walls of coordinates that are moved on their own scale (see
-	// Param.Natural), else ±∞.
+	// Low and High are the bounds of coordinates that are moved on their own scale (see
+	// Param.Natural), otherwise ±∞.
 	Low, High []float64
 
-	// Steps are the half widths of the differences. NewSurface makes them 10⁻⁵ of the
-	// width of the priors, for posteriors that are much narrower.
+	// Steps are the half widths of the differences. NewSurface sets them to 10⁻⁵ of the
+	// width of the priors, because posteriors may be much narrower.
 	Steps []float64
 
-	// Forward takes differences to one side: half the work, for a rough gradient.
+	// Forward uses one-sided differences, which need half the work and give a rough
+	// gradient.
 	Forward bool
 
-	// Exact takes derivatives along the path where the method has them. For explicit methods
-	// a direction costs some five solves, where a difference costs one or two. A solver
-	// without such derivatives, as the accurate one, lends them from a Dormand–Prince
-	// method on steps chosen at the point, if that expects the same of the data there.
+	// Exact uses derivatives of the path if the method has them. For explicit methods a
+	// direction costs about five solves, while a difference costs one or two. If the
+	// solver has no derivatives, as the accurate one, they come from a Dormand–Prince
+	// method with steps chosen at the point, provided that its predictions of the data are
+	// the same there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.
 	Progress func(done, total int)
 
-	// Draws is the number of draws by which Fisher's information of a value of the data is
-	// estimated if it has no closed form: 256 if NewSurface made it.
+	// Draws is the number of draws for an estimate of Fisher's information of a value of
+	// the data, if it has no closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *Density
@@ -56,28 +59,29 @@ type Surface struct {
 	precision *mat.SymDense
 	gradient  *mat.VecDense
 	parts     []part
-	lent      *Density // whose derivatives stand in, nil if there is none
-	asked     bool     // lent was looked for
+	lent      *Density // the density whose derivatives stand in, nil if there is none
+	asked     bool     // lent has been determined
 	full      []float64
 	which     []int
 }
 
 // A part is one experiment in a Surface.
 type part struct {
-	cols   []int  // coordinates that it depends on
-	solved []bool // whether these are in its equations
+	cols   []int  // coordinates on which it depends
+	solved []bool // whether these occur in its equations
 	noise  int    // where its ξ begins
 
-	state []float64 // at the point of the last locate
+	state []float64 // states at the point of the last locate
 	base  []float64 // locations
 	cells []cell    // of the data
-	jac   []float64 // derivative of the locations in cols, row by row; nil before it was taken
+	jac   []float64 // derivatives of the locations with respect to cols, row by row; nil before they are computed
 
-	before, was []float64 // base and jac, of the point before
+	before, was []float64 // base and jac at the point before
 }
 
-// NewSurface returns the surface of e, which it works with. With blocks its coordinates are
-// (θ, v), with v the sums of ξ over the blocks, which are N(0, 1) before there are data.
+// NewSurface returns the surface of e, and uses e for its solves. With blocks its
+// coordinates are (θ, v), where v are the sums of ξ over the blocks, which are N(0, 1)
+// in the prior.
 func NewSurface(e *Density, blocks ...Block) *Surface {
 	d := len(e.p.Params)
 	n := d + len(blocks)
@@ -88,7 +92,7 @@ func NewSurface(e *Density, blocks ...Block) *Surface {
 		s.xi = make([]float64, e.noise)
 	}
 	for k := range s.Steps {
-		s.Steps[k] = 1e-3 // of a N(0, 1)
+		s.Steps[k] = 1e-3 // the width of N(0, 1) is 1
 		s.Low[k], s.High[k] = math.Inf(-1), math.Inf(1)
 	}
 	for k := range d {
@@ -98,7 +102,7 @@ func NewSurface(e *Density, blocks ...Block) *Surface {
 			s.Steps[k] = 1e-5
 		}
 		if e.p.Params[k].Natural {
-			// The wall itself is outside.
+			// The bound itself is outside.
 			const inside = 1e-3
 			prior := e.p.Params[k].Prior
 			s.Low[k], s.High[k] = prior.Quantile(0)+inside*s.Steps[k], prior.Quantile(1)-inside*s.Steps[k]
@@ -125,7 +129,7 @@ func NewSurface(e *Density, blocks ...Block) *Surface {
 	return s
 }
 
-// Use has s work with e, another density of the same posterior, from now on.
+// Use makes s use e, another density of the same posterior, from now on.
 func (s *Surface) Use(e *Density) { s.e = e }
 
 // place sets θ and ξ to those of x, and returns the log density of the prior.
@@ -141,8 +145,8 @@ func (s *Surface) place(x []float64) float64 {
 	return lp
 }
 
-// Value returns the log density at x, and leaves what is expected of the data in the
-// evaluator; −∞ where it cannot be evaluated.
+// Value returns the log density at x, −∞ if it cannot be evaluated. The density then
+// holds the expected values of the data.
 func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)
 	if math.IsInf(lp, 0) {
@@ -155,8 +159,8 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// locations appends to dst what the distribution of each value of the data of r
-// depends on: what is expected of it, and own parameters that are unknown.
+// locations appends to dst the locations of each value of the data of r: the expected
+// value, and the own numbers that are unknown.
 func (r *Part) locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -173,8 +177,8 @@ func (r *Part) locations(dst []float64) []float64 {
 	return dst
 }
 
-// Expand takes the derivatives at p.X. The value of a density that jumps, as one whose steps
-// are chosen again at every θ, is that of the steps at p.X.
+// Expand computes the derivatives at p.X. If the density jumps because its steps are
+// chosen at every θ, the value is that with the steps at p.X.
 func (s *Surface) Expand(p *shape.Point) bool {
 	s.e.Constrain(s.theta, p.X[:len(s.theta)])
 	defer s.e.Hold(s.theta)()
@@ -190,8 +194,8 @@ func (s *Surface) Expand(p *shape.Point) bool {
 	return s.assemble(p)
 }
 
-// locate takes down the states and locations of the density that was evaluated last,
-// and what the data tell of the locations.
+// locate stores the states and locations of the last evaluation, and the cells of the
+// data there.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
 	for i, r := range s.e.parts {
@@ -202,8 +206,8 @@ func (s *Surface) locate() {
 	}
 }
 
-// differentiate sets the derivatives of the locations at x, where the density was
-// evaluated last: all of them, or those in coordinates that no equation has.
+// differentiate sets the derivatives of the locations at x, where the density was last
+// evaluated: all of them, or only those in coordinates that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -211,8 +215,8 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 			s.Progress(k, len(x))
 		}
 		h := s.Steps[k]
-		// look moves coordinate k by h, and returns the locations of the parts that
-		// depend on it one behind the other, and false over an edge.
+		// look moves coordinate k by h, and returns the locations of the parts that depend on
+		// it, one after another. It returns false outside the bounds.
 		look := func(dst []float64, h float64) ([]float64, bool) {
 			x[k] = at + h
 			defer func() { x[k] = at }()
@@ -238,7 +242,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 		var up, down bool
 		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
-			continue // nothing depends on it, or nothing that is wanted
+			continue // nothing depends on it, or nothing that is requested
 		}
 		if minus = minus[:0]; !s.Forward || !up {
 			if minus, down = look(minus, -h); !down && !up {
@@ -261,7 +265,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 					p.jac[j*w+m] = (plus[j] - minus[j]) / (2 * h)
 				case up:
 					p.jac[j*w+m] = (plus[j] - base) / h
-				default: // at a wall
+				default: // at a bound
 					p.jac[j*w+m] = (base - minus[j]) / h
 				}
 			}
@@ -276,7 +280,7 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 	return true
 }
 
-// Follow corrects the derivatives by the change of the locations since the point before.
+// Follow corrects the derivatives by the change of the locations since the last point.
 func (s *Surface) Follow(point *shape.Point, from []float64) bool {
 	to := point.X
 	for i := range s.parts {
@@ -289,7 +293,7 @@ func (s *Surface) Follow(point *shape.Point, from []float64) bool {
 	}
 	for i := range s.parts {
 		p := &s.parts[i]
-		// Lengths are those of the metric's diagonal.
+		// Lengths are measured in the diagonal of the metric.
 		w := len(p.cols)
 		weight := make([]float64, w)
 		var square float64
@@ -316,8 +320,8 @@ func (s *Surface) Follow(point *shape.Point, from []float64) bool {
 	return s.assemble(point)
 }
 
-// assemble sets the expansion at point from the derivatives of the locations, and reports
-// whether they are finite.
+// assemble computes the expansion at point from the derivatives of the locations, and
+// reports whether it is finite.
 func (s *Surface) assemble(point *shape.Point) bool {
 	x := point.X
 	s.gradient.Zero()
@@ -353,7 +357,7 @@ func (s *Surface) assemble(point *shape.Point) bool {
 			}
 		}
 	}
-	// The priors.
+	// Add the priors.
 	d := len(s.theta)
 	priors := make([]float64, len(x))
 	add := func(k int, gradient, curvature float64) {

@@ -111,7 +111,7 @@ func TestDragons(t *testing.T) {
 					t.Errorf("%s, seed %d: mode %+v: want shares that agree", name, seed, m)
 				}
 			}
-			for _, want := range []string{"mass (Gaussian)", "beta1 = 4.911", "phantom\n", "searches came to 2 modes, 0 of these only once"} {
+			for _, want := range []string{"mass (Gaussian)", "beta1 = 4.911", "phantom\n", "searches found 2 modes, 0 of these only once"} {
 				if text := a.String(); !strings.Contains(text, want) {
 					t.Errorf("%s, seed %d: no %q in\n%s", name, seed, want, text)
 				}

@@ -22,7 +22,7 @@ const certifyHelp = `Bounds what the error of an ODE solver does to a posterior,
 computes D, the difference between the predictions of the solver and of an accurate
 one, in units of the errors of observation, and the shift of each parameter in
 posterior standard deviations. If D is below ½, no parameter moves by more than D,
-to first order (by √2 D with an unknown noise scale). certify says nothing about
+to first order (by √2 D if the size of the errors is unknown). certify says nothing about
 widths, or about modes that it has not found; assess does.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125

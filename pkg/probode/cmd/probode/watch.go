@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/internal/progress"
 )
 
-// watch returns a context that makes long work, such as a search for modes, show its
-// progress on standard error.
+// watch returns a context under which long computations, such as a search for modes,
+// show their progress on standard error.
 func watch(ctx context.Context, quiet bool) context.Context {
 	if quiet {
 		return ctx
