@@ -7,7 +7,7 @@ import (
 
 // check stops at names that are defined twice, or used and not defined, where
 // writing the model out would not find it.
-func (p *Problem) check() {
+func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
 		params[q.ID] = q.Where

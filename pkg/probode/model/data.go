@@ -15,7 +15,7 @@ import (
 // calls the time. It is an error if p has several models.
 //
 // The error about the file is an [*source.Error].
-func (p *Problem) WithData(file, time string) (q *Problem, err error) {
+func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
 	f := &files{source.Dir(dir)}
@@ -31,7 +31,7 @@ func (p *Problem) WithData(file, time string) (q *Problem, err error) {
 	c := *p
 	c.Models, c.Warnings, c.Files = []*Model{&m}, f.Warnings, f.Opened
 	c.check()
-	_, err = c.Experiments()
+	_, err = c.Instances()
 	return &c, err
 }
 
@@ -40,7 +40,7 @@ func (p *Problem) WithData(file, time string) (q *Problem, err error) {
 // conditions. The column of times has the name that the model gives the time, or is called
 // time. An empty cell, NA or NaN is a measurement that was not made; lines that begin with #
 // are comments.
-func (f *files) data(name string, m *Model) []Measurement {
+func (f *files) data(name string, m *Model) []Observation {
 	t := f.Read(name, source.MaxTable).Table('#')
 	if t.Has("observableId") {
 		return measurementTable(t, m, len(m.Conditions) > 0)
@@ -75,7 +75,7 @@ func (f *files) data(name string, m *Model) []Measurement {
 	if len(m.Conditions) > 0 {
 		t.Need("conditionId")
 	}
-	var list []Measurement
+	var list []Observation
 	for _, r := range t.Rows {
 		time := readTime(t.File, r.Line, r.Must(times), m.Start)
 		condition := r.Get("conditionId")
@@ -84,7 +84,7 @@ func (f *files) data(name string, m *Model) []Measurement {
 		}
 		for _, c := range t.Columns[:len(r.Cells)] {
 			if o := observables[c]; o != nil && r.Get(c) != "" {
-				d := Measurement{Observable: c, Condition: condition, Time: time, Value: r.Number(c), Where: t.At(r.Line)}
+				d := Observation{Observable: c, Condition: condition, Time: time, Value: r.Number(c), Where: t.At(r.Line)}
 				checkValue(d, o)
 				list = append(list, d)
 			}

@@ -11,20 +11,20 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Distribution is that of a measurement around the formula of its observable, both
+// A NoiseDistribution is that of a measurement around the formula of its observable, both
 // transformed to the scale of the observable.
-type Distribution string
+type NoiseDistribution string
 
 const (
-	Normal           Distribution = "normal"           // Noise is the standard deviation
-	Laplace          Distribution = "laplace"          // Noise is the scale b of e^(−|r|/b)/(2b)
-	Student          Distribution = "student"          // Noise is the scale, Freedom the degrees of freedom
-	Poisson          Distribution = "poisson"          // of counts; no Noise
-	NegativeBinomial Distribution = "negativeBinomial" // of counts with the variance m + m²/Noise
+	Normal           NoiseDistribution = "normal"           // Noise is the standard deviation
+	Laplace          NoiseDistribution = "laplace"          // Noise is the scale b of e^(−|r|/b)/(2b)
+	Student          NoiseDistribution = "student"          // Noise is the scale, Freedom the degrees of freedom
+	Poisson          NoiseDistribution = "poisson"          // of counts; no Noise
+	NegativeBinomial NoiseDistribution = "negativeBinomial" // of counts with the variance m + m²/Noise
 )
 
 // counts says whether the distribution is one of whole numbers.
-func (d Distribution) counts() bool { return d == Poisson || d == NegativeBinomial }
+func (d NoiseDistribution) counts() bool { return d == Poisson || d == NegativeBinomial }
 
 // numbers returns the formulas of the numbers that a distribution has beside its location,
 // in the order of [bayes.Likelihood]: those that are not nil.
@@ -33,7 +33,7 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 }
 
 // likelihood returns the distribution as package bayes has it, with the given numbers.
-func (d Distribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
+func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
 	case Normal:
@@ -60,7 +60,7 @@ func (d Distribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 
 // known is the likelihood without the names of its numbers, which serves where these are
 // at hand.
-func (d Distribution) known(on Scale) bayes.Differentiable {
+func (d NoiseDistribution) known(on Scale) bayes.Differentiable {
 	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
 }
 
@@ -161,7 +161,7 @@ func (s Scale) slope(v float64) float64 {
 }
 
 // distribution reads the word for a distribution, one of those given.
-func readDistribution(s *source.File, line int, v string, among ...Distribution) Distribution {
+func readDistribution(s *source.File, line int, v string, among ...NoiseDistribution) NoiseDistribution {
 	if v == "" {
 		return Normal
 	}
@@ -178,7 +178,7 @@ func readDistribution(s *source.File, line int, v string, among ...Distribution)
 }
 
 // checkValue stops at a value that its distribution cannot have.
-func checkValue(d Measurement, o *Observable) {
+func checkValue(d Observation, o *Observable) {
 	if o.Scale != Lin && !(d.Value > 0) || o.Distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
 		d.Where.Failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)
 	}

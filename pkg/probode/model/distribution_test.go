@@ -16,7 +16,7 @@ import (
 func TestDistributions(t *testing.T) {
 	const m = 1.7
 	rng := rand.New(rand.NewPCG(6, 1))
-	for distribution, own := range map[Distribution][]float64{Normal: {0.2}, Laplace: {0.2}, Student: {4, 0.2}, Poisson: nil, NegativeBinomial: {1.5}} {
+	for distribution, own := range map[NoiseDistribution][]float64{Normal: {0.2}, Laplace: {0.2}, Student: {4, 0.2}, Poisson: nil, NegativeBinomial: {1.5}} {
 		scales := []Scale{Lin, Log, Log10}
 		if distribution.counts() {
 			scales = scales[:1]

@@ -2,8 +2,8 @@
 // (MODELFILE.md describes it) or a problem of PEtab 1 with SBML, and writes
 // them out as equations.
 //
-// [Load] gives a [Problem]: parameters, and models with their observables,
-// conditions and data. [Problem.Experiments] writes each model out for each
+// [Load] gives a [File]: parameters, and models with their observables,
+// conditions and data. [File.Instances] writes each model out for each
 // condition of the data, with nothing left to look up: right-hand sides,
 // initial values, events, and a formula and a noise formula for each row, all
 // expressions over time, states and the parameters of the problem.
@@ -13,10 +13,10 @@
 // line; nothing that could change a likelihood is passed over. Files are bounded
 // in size and nesting, document types and aliases that multiply are refused.
 //
-// From there [Problem.ODEs] gives problems for any solver, with exact Jacobians
-// and derivatives for parameters, [Problem.Likelihood] the log-likelihood of the
-// data and its gradient, [Problem.Fit] the parameters at which it is largest,
-// and [Problem.Posterior] a posterior for package bayes. [Problem.Go] writes
+// From there [File.ODEs] gives problems for any solver, with exact Jacobians
+// and derivatives for parameters, [File.LogLikelihood] the log-likelihood of the
+// data and its gradient, [File.Fit] the parameters at which it is largest,
+// and [File.Posterior] a posterior for package bayes. [File.Go] writes
 // the equations as Go.
 //
 // # Conventions

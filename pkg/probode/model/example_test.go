@@ -15,7 +15,7 @@ func ExampleLoad() {
 		fmt.Println(err)
 		return
 	}
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,14 +35,14 @@ func ExampleLoad() {
 
 // From a model file to a problem for any solver, to the log-likelihood of its
 // data, and to a posterior for package bayes.
-func ExampleProblem_Posterior() {
+func ExampleFile_Posterior() {
 	p, err := model.Load("testdata/influenza.yaml")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	odes, _ := p.ODEs()
-	l, _ := p.Likelihood(model.LikelihoodSettings{})
+	l, _ := p.LogLikelihood(model.LikelihoodSettings{})
 	posterior, err := p.Posterior()
 	if err != nil {
 		fmt.Println(err)

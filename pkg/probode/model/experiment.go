@@ -9,12 +9,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An Experiment is everything that one condition makes of a model, after
+// An Instance is everything that one condition makes of a model, after
 // preequilibration at another condition where the data ask for it.
 //
 // Its expressions are over the time ([expr.Time]), the IDs of the states of
 // System, and those of the problem's parameters.
-type Experiment struct {
+type Instance struct {
 	Model            *Model
 	Condition        string
 	Preequilibration string // "" if there is none
@@ -54,7 +54,7 @@ type Row struct {
 	// As in Observable, over time, states and parameters.
 	Formula, Noise, Freedom *expr.Node
 	Scale                   Scale
-	Distribution            Distribution
+	Distribution            NoiseDistribution
 
 	Index int // of the measurement in Model.Data
 }
@@ -68,7 +68,7 @@ func (r *Row) formulas() []*expr.Node {
 // condition of the data, in the order in which they first appear. A model
 // without data gives one experiment for each of its conditions; without
 // conditions, one whose Condition is "".
-func (p *Problem) Experiments() (list []*Experiment, err error) {
+func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}
 	for _, q := range p.Params {
@@ -80,7 +80,7 @@ func (p *Problem) Experiments() (list []*Experiment, err error) {
 	return list, nil
 }
 
-func (m *Model) experiments(params map[string]bool) []*Experiment {
+func (m *Model) experiments(params map[string]bool) []*Instance {
 	type pair struct{ pre, cond string }
 	var order []pair
 	rows := map[pair][]int{}
@@ -102,9 +102,9 @@ func (m *Model) experiments(params map[string]bool) []*Experiment {
 	}
 	ix := m.newIndex(params)
 	systems := map[string]*lowering{}
-	var list []*Experiment
+	var list []*Instance
 	for _, k := range order {
-		e := &Experiment{Model: m, Condition: k.cond, Preequilibration: k.pre}
+		e := &Instance{Model: m, Condition: k.cond, Preequilibration: k.pre}
 		var l *lowering
 		if k.pre == "" {
 			if l = systems[k.cond]; l == nil {

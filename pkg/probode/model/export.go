@@ -24,7 +24,7 @@ import (
 // yet set by a condition, one that is estimated without bounds, a condition
 // that sets a concentration in a compartment that changes its size, events at the
 // same time that depend on each other.
-func (p *Problem) WritePEtab(dir string) (name string, err error) {
+func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), data, 0o666)
@@ -34,7 +34,7 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		return "", err
 	}
@@ -80,13 +80,13 @@ func (p *Problem) WritePEtab(dir string) (name string, err error) {
 // WriteSimulations writes, into the folder of WritePEtab, what v, computed for the
 // problem, has simulated for each measurement: PEtab's table of simulations, one for
 // each model.
-func (p *Problem) WriteSimulations(dir string, v *Value) error {
-	list, err := p.Experiments()
+func (p *File) WriteSimulations(dir string, v *Evaluation) error {
+	list, err := p.Instances()
 	if err != nil {
 		return err
 	}
-	if len(list) != len(v.Experiments) {
-		panic(fmt.Sprintf("model: WriteSimulations of %d experiments: want %d, those of the problem", len(v.Experiments), len(list)))
+	if len(list) != len(v.Instances) {
+		panic(fmt.Sprintf("model: WriteSimulations of %d experiments: want %d, those of the problem", len(v.Instances), len(list)))
 	}
 	for i, m := range p.Models {
 		values := make([]float64, len(m.Data))
@@ -95,7 +95,7 @@ func (p *Problem) WriteSimulations(dir string, v *Value) error {
 				continue
 			}
 			for n, r := range e.Rows {
-				values[r.Index] = v.Experiments[k].Simulated[n]
+				values[r.Index] = v.Instances[k].Simulated[n]
 			}
 		}
 		var data bytes.Buffer
@@ -110,7 +110,7 @@ func (p *Problem) WriteSimulations(dir string, v *Value) error {
 }
 
 // suffix tells the files of several models apart.
-func (p *Problem) suffix(i int) string {
+func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
 	}
@@ -195,7 +195,7 @@ func settingText(n *expr.Node) string {
 
 // tableParams says which parameters go into the parameter table: all but those
 // that a condition sets.
-func (p *Problem) tableParams() (map[string]bool, error) {
+func (p *File) tableParams() (map[string]bool, error) {
 	in := map[string]bool{}
 	for _, q := range p.Params {
 		in[q.ID] = true
@@ -223,7 +223,7 @@ func (p *Problem) tableParams() (map[string]bool, error) {
 
 // modelParams are the parameters that the model needs: those that its formulas
 // use or its conditions set.
-func (m *Model) modelParams(params []Param) (list []sbml.Parameter) {
+func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
 	bare.Observables, bare.Data = nil, nil
 	used := map[string]bool{}
@@ -246,7 +246,7 @@ func (m *Model) modelParams(params []Param) (list []sbml.Parameter) {
 	return list
 }
 
-func parameterRows(params []Param, in map[string]bool) []byte {
+func parameterRows(params []Parameter, in map[string]bool) []byte {
 	var b bytes.Buffer
 	t := petab.NewTable(&b)
 	t.Row("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",

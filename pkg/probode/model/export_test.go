@@ -30,7 +30,7 @@ func TestWritePEtab(t *testing.T) {
 			t.Errorf("%s: %v", w.file, q.Warnings)
 		}
 		sameExperiments(t, p, q)
-		params := map[string]Param{}
+		params := map[string]Parameter{}
 		for _, x := range p.Params {
 			x.Where = source.Where{}
 			params[x.ID] = x

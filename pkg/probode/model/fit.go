@@ -39,7 +39,7 @@ type FitSettings struct {
 type Optimum struct {
 	Start         int // the number of the search, from 0
 	LogLikelihood float64
-	Error         float64   // as in Value
+	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
 
 	// Left is the rise in log-likelihood that the expansion at Theta still promises.
@@ -76,7 +76,7 @@ type Optimum struct {
 // that for Err.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
-func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
+func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	switch {
 	case s.Starts < 1:
 		return nil, fmt.Errorf("%d starts: want at least 1", s.Starts)
@@ -89,7 +89,7 @@ func (p *Problem) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	if s.Tolerance.Relative == 0 && s.Tolerance.Absolute == nil {
 		s.Tolerance.Relative = 1e-5
 	}
-	rough, err := p.Likelihood(LikelihoodSettings{Tolerance: s.Tolerance, Method: s.Method, Workers: 1})
+	rough, err := p.LogLikelihood(LikelihoodSettings{Tolerance: s.Tolerance, Method: s.Method, Workers: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ type box struct {
 	from, span float64
 }
 
-func newBox(q *Param) (box, error) {
+func newBox(q *Parameter) (box, error) {
 	b := box{scale: q.Scale, low: math.Inf(-1), high: math.Inf(1), start: q.Start}
 	if !math.IsNaN(q.Lower) {
 		b.low = q.Scale.Of(q.Lower)
@@ -219,7 +219,7 @@ func (b *box) draw(r *rand.Rand) float64 {
 // A search climbs the log-likelihood of all experiments.
 type search struct {
 	ctx         context.Context
-	fine        *Likelihood
+	fine        *LogLikelihood
 	posterior   bayes.Posterior // with flat priors on the scales of the parameters
 	partOf      []*part         // of fine, by experiment of posterior
 	settings    LikelihoodSettings
@@ -231,10 +231,10 @@ type search struct {
 	failed      error // the last
 }
 
-func newSearch(ctx context.Context, p *Problem, boxes []box, theta []float64, s FitSettings) (*search, error) {
+func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s FitSettings) (*search, error) {
 	f := &search{ctx: ctx, boxes: boxes, theta: theta, set: s, settings: LikelihoodSettings{Tolerance: s.Tolerance}}
 	var err error
-	if f.fine, err = p.Likelihood(LikelihoodSettings{Workers: 1}); err != nil {
+	if f.fine, err = p.LogLikelihood(LikelihoodSettings{Workers: 1}); err != nil {
 		return nil, err
 	}
 	for _, q := range f.fine.parts {
@@ -443,7 +443,7 @@ func (f *search) refine(c *shape.Climb) error {
 	}
 	mesh := byProblem{}
 	for i, q := range f.partOf {
-		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Experiments[slices.Index(f.fine.parts, q)].Tolerance}
+		mesh[f.posterior.Experiments[i].Problem] = steps{Tolerance: v.Instances[slices.Index(f.fine.parts, q)].Tolerance}
 	}
 	if !f.solved(mesh, c.X) {
 		return f.failed

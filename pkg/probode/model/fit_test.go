@@ -14,13 +14,13 @@ import (
 
 // level is a constant state with normal errors: the likelihood is largest at
 // the mean and the standard deviation of the data.
-func level() *Problem {
+func level() *File {
 	m := &Model{Equations: equations.Equations{Name: "level", States: []equations.State{{ID: "x", Init: expr.Sym("mu"), Rate: expr.Num(0)}}},
 		Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Sym("s"), Scale: Lin, Distribution: Normal}}}
 	for i, y := range []float64{2.1, 1.7, 2.9, 2.4, 1.9} {
-		m.Data = append(m.Data, Measurement{Observable: "y", Time: float64(i), Value: y})
+		m.Data = append(m.Data, Observation{Observable: "y", Time: float64(i), Value: y})
 	}
-	return &Problem{Name: "level", Models: []*Model{m}, Params: []Param{
+	return &File{Name: "level", Models: []*Model{m}, Params: []Parameter{
 		{ID: "mu", Nominal: 1, Scale: Lin, Lower: -10, Upper: 10, Estimate: true},
 		{ID: "s", Nominal: 1, Scale: Log10, Lower: 1e-3, Upper: 1e3, Estimate: true}}}
 }

@@ -14,7 +14,7 @@ import (
 
 // line is the straight line a + bt with Laplace errors of scale s, for data that
 // are given with the multiple of s that their own scale is.
-func line(t, y, scale []float64, slope bool) *Problem {
+func line(t, y, scale []float64, slope bool) *File {
 	rate := expr.Num(0)
 	if slope {
 		rate = expr.Sym("b")
@@ -24,13 +24,13 @@ func line(t, y, scale []float64, slope bool) *Problem {
 		id := "y" + string(rune('a'+i))
 		m.Observables = append(m.Observables, Observable{ID: id, Formula: expr.Sym("x"),
 			Noise: expr.Call("times", expr.Num(scale[i]), expr.Sym("s")), Scale: Lin, Distribution: Laplace})
-		m.Data = append(m.Data, Measurement{Observable: id, Time: t[i], Value: y[i]})
+		m.Data = append(m.Data, Observation{Observable: id, Time: t[i], Value: y[i]})
 	}
-	p := &Problem{Name: "line", Models: []*Model{m}, Params: []Param{
+	p := &File{Name: "line", Models: []*Model{m}, Params: []Parameter{
 		{ID: "a", Nominal: 1, Scale: Lin, Lower: -20, Upper: 20, Estimate: true},
 		{ID: "s", Nominal: 1, Scale: Log10, Lower: 1e-4, Upper: 1e4, Estimate: true}}}
 	if slope {
-		p.Params = append(p.Params, Param{ID: "b", Nominal: 0, Scale: Lin, Lower: -20, Upper: 20, Estimate: true})
+		p.Params = append(p.Params, Parameter{ID: "b", Nominal: 0, Scale: Lin, Lower: -20, Upper: 20, Estimate: true})
 	}
 	return p
 }
@@ -104,10 +104,10 @@ func TestFitKinks(t *testing.T) {
 			Observables: []Observable{
 				{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal},
 				{ID: "z", Formula: expr.Sym("x"), Noise: expr.Num(math.Abs(s)), Scale: Lin, Distribution: Laplace}},
-			Data: []Measurement{{Observable: "y", Time: 0, Value: 0}, {Observable: "z", Time: 1, Value: 3}}}
-		p := &Problem{Name: "level", Models: []*Model{m}, Params: []Param{{ID: "mu", Nominal: 1, Scale: Lin, Lower: -10, Upper: 10, Estimate: true}}}
+			Data: []Observation{{Observable: "y", Time: 0, Value: 0}, {Observable: "z", Time: 1, Value: 3}}}
+		p := &File{Name: "level", Models: []*Model{m}, Params: []Parameter{{ID: "mu", Nominal: 1, Scale: Lin, Lower: -10, Upper: 10, Estimate: true}}}
 		if s < 0 {
-			m.Data = append(m.Data, Measurement{Observable: "z", Time: 2, Value: 3})
+			m.Data = append(m.Data, Observation{Observable: "z", Time: 2, Value: 3})
 		}
 		if s == -4 {
 			p.Params[0].Lower = 2.5 // 0.5 without it

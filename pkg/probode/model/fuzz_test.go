@@ -12,7 +12,7 @@ import (
 
 // loads loads and looks at what comes of it: a problem that can be written out,
 // or an error of one line that names the file.
-func loads(t *testing.T, files map[string]string, main string) *Problem {
+func loads(t *testing.T, files map[string]string, main string) *File {
 	fsys := fstest.MapFS{}
 	for name, text := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
@@ -25,7 +25,7 @@ func loads(t *testing.T, files map[string]string, main string) *Problem {
 		}
 		return nil
 	}
-	if _, err := p.Experiments(); err != nil {
+	if _, err := p.Instances(); err != nil {
 		t.Fatalf("loads, and cannot be written out: %v", err)
 	}
 	return p

@@ -24,7 +24,7 @@ import (
 // It is an error if the names are not Go's, if a parameter that is used has no
 // nominal value, and after preequilibration, for which Start would need a
 // solver.
-func (p *Problem) Go(e *Experiment, pkg, name string) ([]byte, error) {
+func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// What the file itself uses cannot be the name of its function.
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
@@ -59,8 +59,8 @@ func (p *Problem) Go(e *Experiment, pkg, name string) ([]byte, error) {
 
 // A generator writes Go until something fails.
 type generator struct {
-	p   *Problem
-	e   *Experiment
+	p   *File
+	e   *Instance
 	q   *probode.Problem
 	err error
 }

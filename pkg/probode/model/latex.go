@@ -68,7 +68,7 @@ func (m *Model) LaTeX() string {
 }
 
 // latexOf are the distributions of an observable with its formula and its numbers.
-var latexOf = map[Distribution]string{
+var latexOf = map[NoiseDistribution]string{
 	Normal:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	Laplace:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
 	Student:          `%[1]s &\sim \mathrm{t}_{%[3]s}\left(%[2]s,\; \left[%[4]s\right]^2\right)`,

@@ -81,11 +81,11 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	return a.Bind(ctx, s, p, at, times)
 }
 
-// A Likelihood computes the log-likelihood of the data of a problem, with all
+// A LogLikelihood computes the log-likelihood of the data of a problem, with all
 // constants and without priors, and its gradient: it is a bayes.Density of each
 // experiment. It serves one goroutine.
-type Likelihood struct {
-	p     *Problem
+type LogLikelihood struct {
+	p     *File
 	set   LikelihoodSettings
 	free  []int     // components of Params that are estimated
 	fixed []float64 // the θ whose components that are not estimated parts are made for
@@ -102,8 +102,8 @@ type part struct {
 	densities map[float64]*bayes.Density // by relative tolerance
 }
 
-// A Value is a log-likelihood at a θ.
-type Value struct {
+// An Evaluation is a log-likelihood at a θ.
+type Evaluation struct {
 	LogLikelihood float64
 
 	// Error estimates the error that solving the equations has left in
@@ -113,23 +113,23 @@ type Value struct {
 
 	// Gradient are the derivatives for the linear values of all parameters
 	// that are estimated, and ScaleGradient those for their values on the
-	// scale of the parameter, both in the order of Likelihood.Estimated; nil
+	// scale of the parameter, both in the order of LogLikelihood.Estimated; nil
 	// unless asked for.
 	Gradient, ScaleGradient []float64
 
-	// Experiments are in the order of Problem.Experiments.
-	Experiments []ExperimentValue
+	// Experiments are in the order of File.Experiments.
+	Instances []InstanceValue
 }
 
-// An ExperimentValue is what one experiment adds to a log-likelihood.
-type ExperimentValue struct {
+// An InstanceValue is what one experiment adds to a log-likelihood.
+type InstanceValue struct {
 	Model, Condition, Preequilibration string
 	LogLikelihood                      float64
 	Tolerance                          probode.Tolerance // of the last run
-	Error                              float64           // as in Value
+	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated are the formulas of the rows, in the order of Experiment.Rows, and Noise
+	// Simulated are the formulas of the rows, in the order of Instance.Rows, and Noise
 	// the standard deviations or scales of their distributions.
 	Simulated, Noise []float64
 
@@ -144,9 +144,9 @@ type ObservableValue struct {
 	LogLikelihood float64
 }
 
-// Likelihood returns the log-likelihood of the data of p. It is an error if p
+// LogLikelihood returns the log-likelihood of the data of p. It is an error if p
 // has none.
-func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
+func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	switch {
 	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
 		return nil, fmt.Errorf("the relative tolerance is %g: want a number in [1e-15, 1), or 0", s.Tolerance.Relative)
@@ -162,8 +162,8 @@ func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 	if s.Method == nil {
 		s.Method = methods.Radau{}
 	}
-	l := &Likelihood{p: p, set: s, free: p.estimated()}
-	list, err := p.Experiments()
+	l := &LogLikelihood{p: p, set: s, free: p.estimated()}
+	list, err := p.Instances()
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +194,8 @@ func (p *Problem) Likelihood(s LikelihoodSettings) (*Likelihood, error) {
 
 // Estimated returns the parameters that are estimated, to which gradients
 // belong.
-func (l *Likelihood) Estimated() []Param {
-	list := make([]Param, len(l.free))
+func (l *LogLikelihood) Estimated() []Parameter {
+	list := make([]Parameter, len(l.free))
 	for i, j := range l.free {
 		list[i] = l.p.Params[j]
 	}
@@ -204,7 +204,7 @@ func (l *Likelihood) Estimated() []Param {
 
 // Nominal returns the nominal values of all parameters: what At takes. NaN
 // stands for a parameter that has none.
-func (l *Likelihood) Nominal() []float64 {
+func (l *LogLikelihood) Nominal() []float64 {
 	theta := make([]float64, len(l.p.Params))
 	for i, q := range l.p.Params {
 		theta[i] = q.Nominal
@@ -213,7 +213,7 @@ func (l *Likelihood) Nominal() []float64 {
 }
 
 // At returns the log-likelihood at the values of all parameters, which are
-// linear and in the order of Problem.Params, with its gradient if that is asked
+// linear and in the order of File.Params, with its gradient if that is asked
 // for.
 //
 // The gradient is that of the numerical solution on a grid that stays, so its
@@ -223,7 +223,7 @@ func (l *Likelihood) Nominal() []float64 {
 //
 // The error is an *ImpossibleError where the model gives a measurement no
 // density, and that of the solver where it fails.
-func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*Value, error) {
+func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(l.p.Params))
 	}
@@ -234,10 +234,10 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 	if err := l.fix(theta); err != nil {
 		return nil, err
 	}
-	v := &Value{Experiments: make([]ExperimentValue, len(l.parts))}
+	v := &Evaluation{Instances: make([]InstanceValue, len(l.parts))}
 	if _, err := pieces.Each(ctx, l.set.Workers, len(l.parts), l.set.Progress, func() func(int) error {
 		return func(i int) (err error) {
-			v.Experiments[i], err = l.experiment(ctx, l.parts[i], theta, gradient)
+			v.Instances[i], err = l.experiment(ctx, l.parts[i], theta, gradient)
 			return err
 		}
 	}); err != nil {
@@ -247,8 +247,8 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 		v.Gradient = make([]float64, len(l.free))
 		v.ScaleGradient = make([]float64, len(l.free))
 	}
-	for i := range v.Experiments {
-		e := &v.Experiments[i]
+	for i := range v.Instances {
+		e := &v.Instances[i]
 		v.LogLikelihood += e.LogLikelihood
 		v.Error += e.Error
 		for k, g := range e.gradient {
@@ -262,7 +262,7 @@ func (l *Likelihood) At(ctx context.Context, theta []float64, gradient bool) (*V
 }
 
 // fix makes the parts for the values of the parameters that are not estimated.
-func (l *Likelihood) fix(theta []float64) error {
+func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
 		same = same && (q.Estimate || theta[i] == l.fixed[i])
@@ -309,13 +309,13 @@ func (f flat) Quantile(p float64) float64 {
 }
 
 // given reports whether the tolerance or the step is the caller's.
-func (l *Likelihood) given() bool {
+func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
 // experiment returns what a part adds, at the tolerance that was asked for or
 // at those that it takes.
-func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (ExperimentValue, error) {
+func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-7, 16
 		least         = 1e-14
@@ -355,7 +355,7 @@ func (l *Likelihood) experiment(ctx context.Context, q *part, theta []float64, g
 }
 
 // density returns the density of a part, whose first solve is at free.
-func (l *Likelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
+func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
 	}
@@ -367,8 +367,8 @@ func (l *Likelihood) density(ctx context.Context, q *part, relative float64, fre
 }
 
 // value returns what a part adds at a tolerance, that of the settings if relative is zero.
-func (l *Likelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v ExperimentValue, err error) {
-	v = ExperimentValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
+func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
+	v = InstanceValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
 	if relative > 0 {
 		v.Tolerance.Relative = relative
@@ -421,7 +421,7 @@ func (l *Likelihood) value(ctx context.Context, q *part, relative float64, theta
 	return v, nil
 }
 
-func (v *ExperimentValue) add(observable string, density float64) {
+func (v *InstanceValue) add(observable string, density float64) {
 	v.LogLikelihood += density
 	for i := range v.Observables {
 		if o := &v.Observables[i]; o.Observable == observable {

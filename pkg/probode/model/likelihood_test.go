@@ -29,7 +29,7 @@ func twinOf(file string) twin {
 }
 
 // setAt are the values of parameters at a condition.
-func setAt(t testing.TB, p *Problem, condition string) map[string]float64 {
+func setAt(t testing.TB, p *File, condition string) map[string]float64 {
 	at := nominalValues(p)
 	for _, s := range p.Models[0].condition(condition).Set {
 		at[s.ID] = value(t, s.Value, at)
@@ -37,7 +37,7 @@ func setAt(t testing.TB, p *Problem, condition string) map[string]float64 {
 	return at
 }
 
-// The right-hand side of a Problem is that of the twin, the Jacobians are those
+// The right-hand side of a File is that of the twin, the Jacobians are those
 // of the right-hand side, and nothing is allocated.
 func TestODE(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
@@ -130,7 +130,7 @@ var twinStates = map[string][]string{"lynx.yaml": {"hares", "lynxes"}, "influenz
 
 // byHand is the log-likelihood of a twin: its equations by another solver, the
 // doses, the switch and the densities written out.
-func byHand(t *testing.T, p *Problem, w twin) float64 {
+func byHand(t *testing.T, p *File, w twin) float64 {
 	normal := func(r, s float64) float64 { return -0.5*r*r/(s*s) - math.Log(s*math.Sqrt(2*math.Pi)) }
 	sum := 0.
 	m := p.Models[0]
@@ -191,7 +191,7 @@ func byHand(t *testing.T, p *Problem, w twin) float64 {
 func TestLikelihood(t *testing.T) {
 	for _, file := range modelFiles {
 		p := load(t, file)
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestLikelihood(t *testing.T) {
 			t.Errorf("%s: error %g", file, v.Error)
 		}
 		sum, points := 0., 0
-		for _, e := range v.Experiments {
+		for _, e := range v.Instances {
 			for _, o := range e.Observables {
 				sum += o.LogLikelihood
 				points += o.Points
@@ -221,9 +221,9 @@ func TestLikelihood(t *testing.T) {
 // Neither the number of workers nor asking for the gradient changes a value.
 func TestWorkers(t *testing.T) {
 	p := load(t, "pk.yaml")
-	var first *Value
+	var first *Evaluation
 	for _, workers := range []int{1, 2, 7} {
-		l, err := p.Likelihood(LikelihoodSettings{Workers: workers})
+		l, err := p.LogLikelihood(LikelihoodSettings{Workers: workers})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,9 +242,9 @@ func TestWorkers(t *testing.T) {
 
 // gradient compares the gradient with central differences of order four in the
 // values on the scales of parameters, of step h[id] or 10⁻³.
-func gradient(t *testing.T, p *Problem, theta []float64, h map[string]float64) *Value {
+func gradient(t *testing.T, p *File, theta []float64, h map[string]float64) *Evaluation {
 	t.Helper()
-	l, err := p.Likelihood(LikelihoodSettings{Tolerance: probode.Tolerance{Relative: 1e-9}})
+	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: probode.Tolerance{Relative: 1e-9}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func gradient(t *testing.T, p *Problem, theta []float64, h map[string]float64) *
 		top = max(top, math.Abs(g))
 	}
 	for i, q := range l.Estimated() {
-		j := slices.IndexFunc(p.Params, func(o Param) bool { return o.ID == q.ID })
+		j := slices.IndexFunc(p.Params, func(o Parameter) bool { return o.ID == q.ID })
 		step := 1e-3
 		if h[q.ID] != 0 {
 			step = h[q.ID]
@@ -303,7 +303,7 @@ func TestGradient(t *testing.T) {
 }
 
 // decay is a dose of size 10 into x′ = −k x at a time τ, measured at 1, 3 and 7.
-func decay(t *testing.T) *Problem {
+func decay(t *testing.T) *File {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
 		if err != nil {
@@ -314,9 +314,9 @@ func decay(t *testing.T) *Problem {
 	m := &Model{Equations: equations.Equations{Name: "decay", States: []equations.State{{ID: "x", Init: n("x0"), Rate: n("-k*x")}}, Events: []equations.Event{{ID: "dose", Time: n("2*tau"), Jumps: []equations.Jump{{State: "x", Value: n("x + 10*x0")}}}}},
 		Observables: []Observable{{ID: "y", Formula: n("x"), Noise: n("s"), Scale: Lin, Distribution: Normal}}}
 	for _, row := range [][2]float64{{1, 0.7}, {3, 9}, {7, 0.4}} {
-		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1]})
+		m.Data = append(m.Data, Observation{Observable: "y", Time: row[0], Value: row[1]})
 	}
-	return &Problem{Name: "decay", Models: []*Model{m}, Params: []Param{
+	return &File{Name: "decay", Models: []*Model{m}, Params: []Parameter{
 		{ID: "k", Nominal: 0.5, Scale: Log, Estimate: true}, {ID: "x0", Nominal: 1.2, Scale: Lin, Estimate: true},
 		{ID: "tau", Nominal: 0.8, Scale: Log10, Estimate: true}, {ID: "s", Nominal: 0.3, Scale: Log10, Estimate: true}}}
 }
@@ -352,7 +352,7 @@ func TestMovingDose(t *testing.T) {
 func TestMeasuredAtADose(t *testing.T) {
 	p := decay(t)
 	p.Models[0].Data[0].Time = 2 * 0.8
-	l, err := p.Likelihood(LikelihoodSettings{})
+	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestMeasuredAtADose(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := 1.2*math.Exp(-0.5*1.6) + 12
-	if got := v.Experiments[0].Simulated[0]; math.Abs(got-want) > 1e-8 {
+	if got := v.Instances[0].Simulated[0]; math.Abs(got-want) > 1e-8 {
 		t.Errorf("%v at the dose: want %v", got, want)
 	}
 	later := l.Nominal()
@@ -379,7 +379,7 @@ func TestMeasuredAtADose(t *testing.T) {
 
 // resting is production and decay with preequilibration, and data until the steady
 // state.
-func resting(t *testing.T) *Problem {
+func resting(t *testing.T) *File {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
 		if err != nil {
@@ -391,9 +391,9 @@ func resting(t *testing.T) *Problem {
 		Observables: []Observable{{ID: "y", Formula: n("z"), Noise: n("0.1"), Scale: Lin, Distribution: Normal}},
 		Conditions:  []Condition{{ID: "before", Set: []Setting{{"u", n("a")}}}, {ID: "after", Set: []Setting{{"u", n("b")}}}}}
 	for _, row := range [][2]float64{{0, 5}, {1, 4}, {20, 3}, {math.Inf(1), 1}} {
-		m.Data = append(m.Data, Measurement{Observable: "y", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
+		m.Data = append(m.Data, Observation{Observable: "y", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
 	}
-	return &Problem{Name: "steady", Models: []*Model{m}, Params: []Param{{ID: "a", Nominal: 0.6, Scale: Lin, Estimate: true},
+	return &File{Name: "steady", Models: []*Model{m}, Params: []Parameter{{ID: "a", Nominal: 0.6, Scale: Lin, Estimate: true},
 		{ID: "b", Nominal: 0.2, Scale: Lin, Estimate: true}, {ID: "k", Nominal: 0.1, Scale: Lin, Estimate: true}}}
 }
 
@@ -416,7 +416,7 @@ func TestPreequilibration(t *testing.T) {
 				x -= -k * (a - b) / k * math.Exp(-k*row.Time) / (1e4 - k)
 			}
 		}
-		if got := v.Experiments[0].Simulated[i]; math.Abs(got-x) > 1e-7 {
+		if got := v.Instances[0].Simulated[i]; math.Abs(got-x) > 1e-7 {
 			t.Errorf("at %v: %v, want %v", row.Time, got, x)
 		}
 	}
@@ -431,7 +431,7 @@ func TestPreequilibration(t *testing.T) {
 		t.Errorf("starts at %v: want 6", x0)
 	}
 	// Without decay there is no steady state, and that is said.
-	l, err := p.Likelihood(LikelihoodSettings{})
+	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -445,7 +445,7 @@ func TestPreequilibration(t *testing.T) {
 func TestImpossible(t *testing.T) {
 	ctx := context.Background()
 	p := decay(t)
-	l, err := p.Likelihood(LikelihoodSettings{})
+	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,7 @@ func TestImpossible(t *testing.T) {
 		t.Errorf("negative noise: %v", err)
 	}
 	p.Models[0].Observables[0].Scale = Log10
-	if l, err = p.Likelihood(LikelihoodSettings{}); err != nil {
+	if l, err = p.LogLikelihood(LikelihoodSettings{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.At(ctx, []float64{0.5, -1, 1, 0.3}, false); !errors.As(err, &is) {
@@ -472,12 +472,12 @@ func TestImpossible(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 	for _, s := range []LikelihoodSettings{{Tolerance: probode.Tolerance{Relative: 2}}, {Tolerance: probode.Tolerance{Relative: -1}}, {Workers: -1}} {
-		if _, err := p.Likelihood(s); err == nil {
+		if _, err := p.LogLikelihood(s); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
 	}
 	p.Models[0].Data = nil
-	if _, err := p.Likelihood(LikelihoodSettings{}); err == nil {
+	if _, err := p.LogLikelihood(LikelihoodSettings{}); err == nil {
 		t.Error("no data, and no error")
 	}
 }
@@ -495,7 +495,7 @@ func TestBand(t *testing.T) {
 		}
 		m.States = append(m.States, s)
 	}
-	p := &Problem{Name: "chain", Models: []*Model{m}, Params: []Param{{ID: "k", Nominal: 0.7}}}
+	p := &File{Name: "chain", Models: []*Model{m}, Params: []Parameter{{ID: "k", Nominal: 0.7}}}
 	q, err := p.ODEs()
 	if err != nil {
 		t.Fatal(err)
@@ -544,9 +544,9 @@ func TestOddEquations(t *testing.T) {
 		}
 		m := &Model{Equations: equations.Equations{Name: "odd", States: []equations.State{{ID: "x", Init: initial, Rate: rate}}},
 			Observables: []Observable{{ID: "y", Formula: expr.Sym("x"), Noise: expr.Num(1), Scale: Lin, Distribution: Normal}},
-			Data:        []Measurement{{Observable: "y", Time: 5}}}
-		p := &Problem{Name: "odd", Models: []*Model{m}, Params: []Param{{ID: "k", Nominal: 1, Scale: Lin, Estimate: true}}}
-		l, err := p.Likelihood(LikelihoodSettings{})
+			Data:        []Observation{{Observable: "y", Time: 5}}}
+		p := &File{Name: "odd", Models: []*Model{m}, Params: []Parameter{{ID: "k", Nominal: 1, Scale: Lin, Estimate: true}}}
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -562,8 +562,8 @@ func TestOddEquations(t *testing.T) {
 			if !(v.Error < 1e-7) {
 				t.Errorf("%s: error %g", c.rate, v.Error)
 			}
-		case math.Abs(v.Experiments[0].Simulated[0]-c.want) > 1e-7:
-			t.Errorf("%s: %v, want %v", c.rate, v.Experiments[0].Simulated[0], c.want)
+		case math.Abs(v.Instances[0].Simulated[0]-c.want) > 1e-7:
+			t.Errorf("%s: %v, want %v", c.rate, v.Instances[0].Simulated[0], c.want)
 		}
 	}
 }

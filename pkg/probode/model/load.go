@@ -14,23 +14,23 @@ import (
 // Load reads a problem from a YAML file, ours or PEtab's, told apart by what is
 // in it, with all files that it names. Whatever it asks for and cannot be had
 // is refused here: a problem that loads has everything written out by
-// [Problem.Experiments] without an error.
+// [File.Instances] without an error.
 //
 // The error is an [*source.Error] with file and line.
-func Load(name string) (*Problem, error) {
+func Load(name string) (*File, error) {
 	dir, base := filepath.Split(name)
 	return (&files{source.Dir(dir)}).load(filepath.ToSlash(base))
 }
 
 // LoadFS reads a problem from a file system, such as one that is embedded.
-func LoadFS(fsys fs.FS, name string) (*Problem, error) {
+func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }
 
 // files reads a problem from files.
 type files struct{ *source.Files }
 
-func (f *files) load(name string) (p *Problem, err error) {
+func (f *files) load(name string) (p *File, err error) {
 	defer source.Catch(&err)
 	s := f.Read(name, source.MaxYAML)
 	y := s.YAML()
@@ -46,7 +46,7 @@ func (f *files) load(name string) (p *Problem, err error) {
 		s.Failf(y.Line, "neither odes (a model file) nor problems (PEtab) in it: it has %s", strings.Join(y.Keys, ", "))
 	}
 	p.check()
-	if _, err := p.Experiments(); err != nil {
+	if _, err := p.Instances(); err != nil {
 		return nil, err
 	}
 	p.Warnings, p.Files = f.Warnings, f.Opened

@@ -25,10 +25,10 @@ type Loss struct {
 }
 
 // Losses sets settings of the solver against the right log-likelihood, all of
-// them at θ, which is as in Likelihood.At. The error is that of the right one, or
+// them at θ, which is as in LogLikelihood.At. The error is that of the right one, or
 // of ctx.
-func (p *Problem) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Value, []Loss, error) {
-	l, err := p.Likelihood(LikelihoodSettings{})
+func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
+	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -39,7 +39,7 @@ func (p *Problem) Losses(ctx context.Context, theta []float64, settings []Likeli
 	out := make([]Loss, len(settings))
 	for i, s := range settings {
 		to := &out[i]
-		if l, to.Err = p.Likelihood(s); to.Err != nil {
+		if l, to.Err = p.LogLikelihood(s); to.Err != nil {
 			return nil, nil, to.Err
 		}
 		begin := time.Now()
@@ -54,7 +54,7 @@ func (p *Problem) Losses(ctx context.Context, theta []float64, settings []Likeli
 		}
 		to.LogLikelihood, to.Loss = v.LogLikelihood, v.LogLikelihood-right.LogLikelihood
 		for j, q := range l.parts {
-			a, b := &v.Experiments[j], &right.Experiments[j]
+			a, b := &v.Instances[j], &right.Instances[j]
 			for k := range q.e.Rows {
 				on := q.e.Rows[k].Scale
 				z := (on.Of(a.Simulated[k]) - on.Of(b.Simulated[k])) / b.Noise[k]

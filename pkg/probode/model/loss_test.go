@@ -63,7 +63,7 @@ func TestMaxStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Events, m.States[0].Rate = nil, rate
-	m.Data = append(m.Data[:0], Measurement{Observable: "y", Time: 10, Value: 0.2})
+	m.Data = append(m.Data[:0], Observation{Observable: "y", Time: 10, Value: 0.2})
 	theta, err := p.nominal()
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestMaxStep(t *testing.T) {
 	}
 	k, x0 := theta[0], theta[1]
 	pulse := 100 * 0.02 * math.Sqrt(math.Pi) * math.Exp(-(10-7.7)*k+(0.02*k/2)*(0.02*k/2))
-	if got, want := right.Experiments[0].Simulated[0], x0*math.Exp(-10*k)+pulse; math.Abs(got-want) > 1e-8*want {
+	if got, want := right.Instances[0].Simulated[0], x0*math.Exp(-10*k)+pulse; math.Abs(got-want) > 1e-8*want {
 		t.Errorf("x(10) = %v: want %v", got, want)
 	}
 	// Steps of .078 and .05 see it; what is left is what the tolerance allows.

@@ -309,7 +309,7 @@ func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.No
 }
 
 // placeholdersFit stops unless a row gives just what the formulas ask for.
-func (l *lowering) placeholdersFit(d *Measurement, o *Observable, by map[string]*expr.Node) {
+func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
 		if isPlaceholder(name, o.ID) {
@@ -337,7 +337,7 @@ func (l *lowering) autonomous(condition string) {
 }
 
 // timeless stops at an observable of the steady state that depends on time.
-func (l *lowering) timeless(r Row, d *Measurement) {
+func (l *lowering) timeless(r Row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
 			d.Where.Failf("%s is measured at time inf, yet its formula depends on the time", r.Observable)

@@ -6,11 +6,11 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Problem is what a model file holds: parameters, and one or several models
+// A File is what a model file holds: parameters, and one or several models
 // with their data, which share them.
-type Problem struct {
+type File struct {
 	Name     string
-	Params   []Param
+	Params   []Parameter
 	Models   []*Model
 	Warnings []string // what was odd in the files and changes no likelihood
 	Files    []string // those that were read, if from a folder on disk
@@ -28,14 +28,14 @@ type Model struct {
 
 	Observables []Observable
 	Conditions  []Condition
-	Data        []Measurement
+	Data        []Observation
 
 	timeName string // what the model file calls the time
 }
 
-// A Param is a parameter of the problem: what may be estimated, and what else
+// A Parameter is a parameter of the problem: what may be estimated, and what else
 // the parameter table names. All values are linear, whatever Scale is.
-type Param struct {
+type Parameter struct {
 	ID, Name     string
 	Nominal      float64 // NaN if the file gives none
 	Lower, Upper float64 // NaN if the file gives none
@@ -59,13 +59,13 @@ const (
 type Observable struct {
 	ID, Name string
 	Formula  *expr.Node
-	Noise    *expr.Node // see Distribution; nil for Poisson
-	Freedom  *expr.Node // see Distribution; nil for all but Student
+	Noise    *expr.Node // see NoiseDistribution; nil for Poisson
+	Freedom  *expr.Node // see NoiseDistribution; nil for all but Student
 
 	// The measurement, transformed to Scale, is distributed around the
 	// transformed formula.
 	Scale        Scale // Lin for counts
-	Distribution Distribution
+	Distribution NoiseDistribution
 	Where        source.Where
 }
 
@@ -82,8 +82,8 @@ type Setting struct {
 	Value *expr.Node
 }
 
-// A Measurement is a row of data.
-type Measurement struct {
+// An Observation is a row of data.
+type Observation struct {
 	Observable                  string
 	Condition, Preequilibration string  // the latter may be empty
 	Time                        float64 // +Inf: at the steady state

@@ -10,7 +10,7 @@ import (
 )
 
 // load reads a file of testdata.
-func load(t testing.TB, name string) *Problem {
+func load(t testing.TB, name string) *File {
 	t.Helper()
 	p, err := Load("testdata/" + name)
 	if err != nil {
@@ -19,9 +19,9 @@ func load(t testing.TB, name string) *Problem {
 	return p
 }
 
-func experiments(t testing.TB, p *Problem) []*Experiment {
+func experiments(t testing.TB, p *File) []*Instance {
 	t.Helper()
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func experiments(t testing.TB, p *Problem) []*Experiment {
 }
 
 // nominalValues are the values of the parameters at which formulas are compared.
-func nominalValues(p *Problem) map[string]float64 {
+func nominalValues(p *File) map[string]float64 {
 	v := map[string]float64{}
 	for _, q := range p.Params {
 		v[q.ID] = q.Nominal
@@ -209,7 +209,7 @@ func TestSwitches(t *testing.T) {
 }
 
 // sameExperiments compares what two problems come to, at random states.
-func sameExperiments(t *testing.T, a, b *Problem) {
+func sameExperiments(t *testing.T, a, b *File) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(2, 2))
 	ea, eb := experiments(t, a), experiments(t, b)

@@ -16,10 +16,10 @@ import (
 
 // modelFile reads our own format: the words of yaml2sbml with name, data and
 // events added. The page MODELFILE.md beside this file describes it.
-func (f *files) modelFile(s *source.File, y *source.Node) *Problem {
+func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
-	p := &Problem{Name: y.Word("name")}
+	p := &File{Name: y.Word("name")}
 	if p.Name == "" {
 		p.Name = strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))
 	}
@@ -155,11 +155,11 @@ func (r *modelReader) functions(list []*source.Node) {
 
 // parameter reads a parameter. It is estimated if the file says so or, where it
 // says nothing, if it has bounds or a prior.
-func (r *modelReader) parameter(n *source.Node) Param {
+func (r *modelReader) parameter(n *source.Node) Parameter {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
 	nan := math.NaN()
-	p := Param{ID: r.name(n, "parameterId"), Name: n.Word("parameterName"), Where: r.At(n.Line),
+	p := Parameter{ID: r.name(n, "parameterId"), Name: n.Word("parameterName"), Where: r.At(n.Line),
 		Nominal: n.Number("nominalValue", nan), Lower: n.Number("lowerBound", nan), Upper: n.Number("upperBound", nan),
 		Scale: readScale(r.File, n.LineOf("parameterScale"), "parameterScale", n.Word("parameterScale"))}
 	p.Prior = readPrior(r.File, n.Line, n.Word("objectivePriorType"), n.Word("objectivePriorParameters"), &p, false)
@@ -247,7 +247,7 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 
 // checkNames stops at an ID that means two things, and at an event that sets
 // what is no state.
-func (r *modelReader) checkNames(p *Problem, m *Model) {
+func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {
 		if at, twice := seen[id]; twice {

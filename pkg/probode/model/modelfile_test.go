@@ -176,13 +176,13 @@ observables:
 data: d.csv
 `, start, start+1.5, start+1, start+2, start), "d.csv": fmt.Sprintf("year,y,z\n%v,3.1,\n%v,2.2,\n%v,1.9,\n", start, start+1, start+2)}
 	}
-	var values []*Value
+	var values []*Evaluation
 	for _, start := range []float64{0, later} {
 		p, err := loadMap(t, files(start), "m.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ data: d.csv
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ data: d.csv
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := v.Experiments[0].Simulated[0]; math.Abs(got-(1/0.7+0.7)) > 1e-8 {
+		if got := v.Instances[0].Simulated[0]; math.Abs(got-(1/0.7+0.7)) > 1e-8 {
 			t.Errorf("start %d: steady state %v: want %v", i, got, 1/0.7+0.7)
 		}
 	}
@@ -261,7 +261,7 @@ func TestModelFileBayes(t *testing.T) {
 			t.Errorf("%s: %v", c.noise, err)
 			continue
 		}
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // parameters of their own, so that it has several formulas, all but the first
 // have _2, _3, … behind. Without data they are the formulas of the model, but
 // for those that want parameters from a row.
-func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
+func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}
 	add := func(id string, n *expr.Node) {
@@ -47,13 +47,13 @@ func (p *Problem) Observables(e *Experiment) (names []string, at func(dst []floa
 
 // unmeasured adds the formulas of the observables of a model without data, by
 // writing out a row for each.
-func (p *Problem) unmeasured(e *Experiment, add func(id string, n *expr.Node)) (err error) {
+func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.Model
 	m.Data = nil
 	for _, o := range m.Observables {
 		if !slices.ContainsFunc(o.symbols(), func(s string) bool { return isPlaceholder(s, o.ID) }) {
-			m.Data = append(m.Data, Measurement{Observable: o.ID, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, Where: o.Where})
+			m.Data = append(m.Data, Observation{Observable: o.ID, Condition: e.Condition, Time: math.SmallestNonzeroFloat64, Value: 1, Where: o.Where})
 		}
 	}
 	if len(m.Data) == 0 {

@@ -28,7 +28,7 @@ import (
 //
 // After preequilibration Start solves for the steady state, which allocates and
 // takes as long as a solve; where there is none x₀ is NaN, which solvers report.
-func (p *Problem) ODE(e *Experiment) (*probode.Problem, error) {
+func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func (p *Problem) ODE(e *Experiment) (*probode.Problem, error) {
 
 // ODEs returns the initial value problems of p.Experiments, in their order: see
 // ODE.
-func (p *Problem) ODEs() ([]*probode.Problem, error) {
-	list, err := p.Experiments()
+func (p *File) ODEs() ([]*probode.Problem, error) {
+	list, err := p.Instances()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (p *Problem) ODEs() ([]*probode.Problem, error) {
 	return out, nil
 }
 
-func (p *Problem) paramNames() []string {
+func (p *File) paramNames() []string {
 	names := make([]string, len(p.Params))
 	for i, q := range p.Params {
 		names[i] = q.ID
@@ -67,7 +67,7 @@ func (p *Problem) paramNames() []string {
 
 // nominal returns the nominal values of the parameters, 0 for one without that
 // nothing uses.
-func (p *Problem) nominal() ([]float64, error) {
+func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
 		theta[i] = q.Nominal
@@ -77,7 +77,7 @@ func (p *Problem) nominal() ([]float64, error) {
 
 // complete looks for parameters that are not finite: it is an error if one is
 // used, and of no matter otherwise.
-func (p *Problem) complete(theta []float64) error {
+func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
 		if v-v == 0 {
@@ -102,7 +102,7 @@ func (p *Problem) complete(theta []float64) error {
 
 // A compiled is an experiment as programs.
 type compiled struct {
-	e      *Experiment
+	e      *Instance
 	title  string
 	params []string // of the problem
 	moves  []int    // those on which states depend, by number
@@ -113,7 +113,7 @@ type compiled struct {
 }
 
 // compile returns the programs of an experiment.
-func (p *Problem) compile(e *Experiment) (*compiled, error) {
+func (p *File) compile(e *Instance) (*compiled, error) {
 	c := &compiled{e: e, params: p.paramNames(), title: e.Model.Name}
 	if c.title == "" {
 		c.title = p.Name
@@ -167,7 +167,7 @@ func uses(s *System, id string) bool {
 	return slices.ContainsFunc(s.Initial, in) || slices.ContainsFunc(s.Rates, in) || slices.ContainsFunc(s.Switches, in)
 }
 
-// system returns a system as a Problem over one unit of time. It begins with the steady
+// system returns a system as a File over one unit of time. It begins with the steady
 // state of c.pre, if there is one.
 func (c *compiled) system(s *System) (*probode.Problem, error) {
 	d, n, start := len(s.States), len(c.params), c.e.Model.Start

@@ -109,13 +109,13 @@ func TestWriteSimulations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &Value{}
+	v := &Evaluation{}
 	for _, e := range experiments(t, p) {
-		one := ExperimentValue{}
+		one := InstanceValue{}
 		for _, r := range e.Rows {
 			one.Simulated = append(one.Simulated, []float64{0.125, 1e-300}[r.Index])
 		}
-		v.Experiments = append(v.Experiments, one)
+		v.Instances = append(v.Instances, one)
 	}
 	dir := t.TempDir()
 	if err := p.WriteSimulations(dir, v); err != nil {

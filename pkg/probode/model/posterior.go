@@ -33,7 +33,7 @@ import (
 //
 // It is an error if a parameter has neither a prior nor bounds, and if one that is
 // used has no nominal value.
-func (p *Problem) Posterior() (*bayes.Posterior, error) {
+func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 		b.Params = append(b.Params, bayes.Param{Name: p.Params[i].ID, Prior: prior.plain()})
 		b.GridAt = append(b.GridAt, theta[i])
 	}
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (p *Problem) Posterior() (*bayes.Posterior, error) {
 }
 
 // estimated returns the numbers of the parameters that are estimated.
-func (p *Problem) estimated() (list []int) {
+func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
 			list = append(list, i)
@@ -86,7 +86,7 @@ func (p *Problem) estimated() (list []int) {
 // prior or beyond, where many a published optimum lies and a density on an
 // unbounded scale has no point, is moved inside by 10⁻⁹ of the width, on the scale
 // of the parameter if that can be.
-func (p *Problem) Point(theta []float64) ([]float64, error) {
+func (p *File) Point(theta []float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
 	}
@@ -141,7 +141,7 @@ type own struct {
 // For a likelihood the numbers of the distributions are columns also where they are
 // parameters, so that their values can be looked at, and the equations know of no parameter
 // that moves nothing in them.
-func (p *Problem) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
+func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are in the order of time.
 	rows := c.e.Rows
 	n := len(rows)
@@ -192,8 +192,8 @@ func (p *Problem) observed(c *compiled, theta []float64, free []int, likelihood 
 
 // A writer writes rows of an experiment as an experiment of package bayes.
 type writer struct {
-	p        *Problem
-	e        *Experiment
+	p        *File
+	e        *Instance
 	separate bool
 	known    map[string]*expr.Node // values of the parameters that are not estimated
 	params   []string              // those that are

@@ -31,7 +31,7 @@ func TestPosterior(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestPosterior(t *testing.T) {
 }
 
 // conditionsOf are the conditions that data name.
-func conditionsOf(p *Problem) map[string]bool {
+func conditionsOf(p *File) map[string]bool {
 	all := map[string]bool{}
 	for _, d := range p.Models[0].Data {
 		all[d.Condition] = true
@@ -71,7 +71,7 @@ func conditionsOf(p *Problem) map[string]bool {
 // that undo their distribution function.
 func TestScalePrior(t *testing.T) {
 	nan := math.NaN()
-	for _, q := range []Param{
+	for _, q := range []Parameter{
 		{Scale: Lin, Lower: -1, Upper: 3},
 		{Scale: Log, Lower: 0.1, Upper: 30},
 		{Scale: Log10, Lower: 1e-3, Upper: 1e3},
@@ -121,7 +121,7 @@ func TestScalePrior(t *testing.T) {
 			t.Errorf("%+v: a density behind the end %g", q, x)
 		}
 	}
-	for _, q := range []Param{
+	for _, q := range []Parameter{
 		{Scale: Lin, Lower: nan, Upper: 1}, {Scale: Log10, Lower: 0, Upper: 1},
 		{Scale: Lin, Lower: 3, Upper: 4, Prior: Prior{"uniform", 0, 2}},
 		{Scale: Log, Lower: nan, Upper: -1, Prior: Prior{"normal", 0, 1}},
@@ -202,7 +202,7 @@ func TestPosteriorColumns(t *testing.T) {
 		}
 		m.Observables = append(m.Observables, Observable{ID: "w", Formula: m.Observables[0].Formula, Noise: noise, Scale: scale, Distribution: Normal})
 		for _, row := range [][2]float64{{0, 5.2}, {1, 4.1}, {1, 4.2}, {20, 3.3}} {
-			m.Data = append(m.Data, Measurement{Observable: "w", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
+			m.Data = append(m.Data, Observation{Observable: "w", Time: row[0], Value: row[1], Condition: "after", Preequilibration: "before"})
 		}
 		for i := range p.Params {
 			p.Params[i].Lower, p.Params[i].Upper = 0.01, 10
@@ -221,7 +221,7 @@ func TestPosteriorColumns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := p.Likelihood(LikelihoodSettings{})
+		l, err := p.LogLikelihood(LikelihoodSettings{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := newScalePrior(&Param{ID: f.name, Prior: q, Scale: Lin, Lower: math.NaN(), Upper: math.NaN()})
+	d, err := newScalePrior(&Parameter{ID: f.name, Prior: q, Scale: Lin, Lower: math.NaN(), Upper: math.NaN()})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 }
 
 // prior reads the prior of a parameter; uniform ones default to the bounds.
-func readPrior(s *source.File, line int, typ, params string, p *Param, petab bool) Prior {
+func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab bool) Prior {
 	if typ == "" {
 		if params != "" {
 			s.Failf(line, "parameters of a prior %q without its type", params)
@@ -183,7 +183,7 @@ type scalePrior struct {
 	Min, Max float64 // ±Inf where it is not cut off; ≥ 0 for Log and Log10
 }
 
-func newScalePrior(q *Param) (scalePrior, error) {
+func newScalePrior(q *Parameter) (scalePrior, error) {
 	d := scalePrior{On: q.Scale, Min: q.Lower, Max: q.Upper}
 	if math.IsNaN(d.Min) {
 		d.Min = math.Inf(-1)

@@ -55,7 +55,7 @@ a	c0	c1	0.4	inf	2	sd
 }
 
 // loadMap loads from memory, after replacing pairs of strings in the files.
-func loadMap(t testing.TB, files map[string]string, main string, replace ...string) (*Problem, error) {
+func loadMap(t testing.TB, files map[string]string, main string, replace ...string) (*File, error) {
 	t.Helper()
 	fsys := fstest.MapFS{}
 	for name, text := range files {

@@ -37,7 +37,7 @@ func withMath(t testing.TB, sbml string) string {
 }
 
 // lowerSBML reads a model and writes it out under a condition.
-func lowerSBML(t testing.TB, text string, set map[string]string) (x *Experiment, err error) {
+func lowerSBML(t testing.TB, text string, set map[string]string) (x *Instance, err error) {
 	defer source.Catch(&err)
 	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, ".")
 	m := &Model{Equations: *sbml.Read(f, "m.xml")}
@@ -46,9 +46,9 @@ func lowerSBML(t testing.TB, text string, set map[string]string) (x *Experiment,
 		c.Set = append(c.Set, Setting{id, (&source.File{Name: "condition"}).NumberOrID(1, id, v)})
 	}
 	m.Conditions = []Condition{c}
-	p := &Problem{Models: []*Model{m}}
+	p := &File{Models: []*Model{m}}
 	p.check()
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		return nil, err
 	}

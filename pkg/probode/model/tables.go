@@ -15,8 +15,8 @@ import (
 )
 
 // petab reads a problem of PEtab 1 from its YAML file.
-func (f *files) petab(s *source.File, y *source.Node) *Problem {
-	p := &Problem{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
+func (f *files) petab(s *source.File, y *source.Node) *File {
+	p := &File{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
 	tables := petab.Read(s, y)
 	for _, t := range tables.Parameters {
 		p.Params = append(p.Params, parameterTable(t)...)
@@ -40,7 +40,7 @@ func (f *files) petab(s *source.File, y *source.Node) *Problem {
 }
 
 // notInBoth stops at a parameter that the parameter table and a condition give.
-func notInBoth(params []Param, conditions []Condition) {
+func notInBoth(params []Parameter, conditions []Condition) {
 	in := map[string]bool{}
 	for _, q := range params {
 		in[q.ID] = true
@@ -55,13 +55,13 @@ func notInBoth(params []Param, conditions []Condition) {
 }
 
 // parameterTable reads a table of parameters.
-func parameterTable(t *source.Table) []Param {
+func parameterTable(t *source.Table) []Parameter {
 	t.Need("parameterId", "parameterScale", "lowerBound", "upperBound", "estimate")
 	t.ExtraColumns("parameterId", "parameterName", "parameterScale", "lowerBound", "upperBound", "nominalValue", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters", "priorType", "priorParameters")
-	var list []Param
+	var list []Parameter
 	for _, r := range t.Rows {
-		p := Param{ID: r.Must("parameterId"), Name: r.Get("parameterName"), Where: t.At(r.Line),
+		p := Parameter{ID: r.Must("parameterId"), Name: r.Get("parameterName"), Where: t.At(r.Line),
 			Lower: r.NumberOr("lowerBound"), Upper: r.NumberOr("upperBound"), Nominal: r.NumberOr("nominalValue"),
 			Scale: readScale(t.File, r.Line, "parameterScale", r.Must("parameterScale"))}
 		switch e := r.Must("estimate"); e {
@@ -95,7 +95,7 @@ func readScale(s *source.File, line int, what, v string) Scale {
 }
 
 // checkParams stops at parameters that cannot be estimated or used.
-func (f *files) checkParams(list []Param) {
+func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
 		w := p.Where
@@ -170,7 +170,7 @@ func conditionTable(t *source.Table) []Condition {
 
 // measurementTable reads a table of measurements. Conditions are named in it
 // unless the problem has none.
-func measurementTable(t *source.Table, m *Model, conditions bool) []Measurement {
+func measurementTable(t *source.Table, m *Model, conditions bool) []Observation {
 	t.Need("observableId", "measurement", "time")
 	if conditions {
 		t.Need("simulationConditionId")
@@ -187,9 +187,9 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Measurement 
 	for i := range m.Observables {
 		byID[m.Observables[i].ID] = &m.Observables[i]
 	}
-	var list []Measurement
+	var list []Observation
 	for _, r := range t.Rows {
-		d := Measurement{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
+		d := Observation{Observable: r.Must("observableId"), Condition: r.Get("simulationConditionId"),
 			Preequilibration: r.Get("preequilibrationConditionId"), Dataset: r.Get("datasetId"), Replicate: r.Get("replicateId"),
 			Value: r.Number("measurement"), Where: t.At(r.Line)}
 		if conditions {
@@ -206,7 +206,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Measurement 
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
 			t.Failf(r.Line, "observableTransformation is %s here and %s in the table of observables", v, o.Scale)
 		}
-		if v := r.Get("noiseDistribution"); v != "" && Distribution(v) != o.Distribution {
+		if v := r.Get("noiseDistribution"); v != "" && NoiseDistribution(v) != o.Distribution {
 			t.Failf(r.Line, "noiseDistribution is %s here and %s in the table of observables", v, o.Distribution)
 		}
 		d.ObservableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))

@@ -12,7 +12,7 @@ import (
 
 // showModel shows a problem of package model: its equations, parameters and
 // measurements. JupyterLab typesets the equations with its own MathJax.
-func showModel(p *modelfile.Problem) {
+func showModel(p *modelfile.File) {
 	for _, m := range p.Models {
 		tex := m.LaTeX()
 		pause()

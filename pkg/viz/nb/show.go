@@ -50,7 +50,7 @@ func Show(values ...any) {
 			comparison(v)
 		case *assess.Report:
 			report(v)
-		case *modelfile.Problem:
+		case *modelfile.File:
 			showModel(v)
 		default:
 			panic(fmt.Sprintf("nb: a %T cannot be shown: want a figure, chains, a comparison, a report of assess or a problem of model", v))

@@ -78,7 +78,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // writeOptima writes the table of optima, and the parameters of the best one.
-func writeOptima(out io.Writer, p *modelfile.Problem, optima []modelfile.Optimum) {
+func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	const same, most = 0.01, 20
 	rows := [][]string{{"log-likelihood", "below the best", "searches", "left", "ended by"}}
 	failed, stopped, hidden := 0, 0, 0

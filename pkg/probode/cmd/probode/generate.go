@@ -66,8 +66,8 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 }
 
 // experimentOf returns the experiment of a condition, the first if it is "".
-func experimentOf(p *modelfile.Problem, condition string) (*modelfile.Experiment, error) {
-	list, err := p.Experiments()
+func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
+	list, err := p.Instances()
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) err
 }
 
 // likelihoodJSON is the result of likelihood.
-func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float64, v *modelfile.Value) any {
+func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float64, v *modelfile.Evaluation) any {
 	type observable struct {
 		Observable    string   `json:"observable"`
 		Points        int      `json:"points"`
@@ -72,7 +72,7 @@ func likelihoodJSON(p *modelfile.Problem, l *modelfile.Likelihood, theta []float
 			result.Gradient[q.ID], result.GradientScaled[q.ID] = number(v.Gradient[i]), number(v.ScaleGradient[i])
 		}
 	}
-	for _, e := range v.Experiments {
+	for _, e := range v.Instances {
 		c := condition{Model: e.Model, Condition: e.Condition, LogLikelihood: number(e.LogLikelihood), Observables: []observable{}}
 		if e.Preequilibration != "" {
 			c.Preequilibration = &e.Preequilibration

@@ -97,7 +97,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	}
 	show := display("experiments")
 	set.Progress = func(done, total int) { show(done, total, "") }
-	l, err := p.Likelihood(set)
+	l, err := p.LogLikelihood(set)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // export writes the problem as PEtab, with the simulations of v, completely or not at all.
-func export(dir string, p *modelfile.Problem, v *modelfile.Value) error {
+func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")
 	if err != nil {
@@ -143,13 +143,13 @@ func export(dir string, p *modelfile.Problem, v *modelfile.Value) error {
 }
 
 // writeLikelihood writes the tables for the terminal.
-func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value, set modelfile.LikelihoodSettings) {
+func writeLikelihood(out io.Writer, l *modelfile.LogLikelihood, v *modelfile.Evaluation, set modelfile.LikelihoodSettings) {
 	fmt.Fprintf(out, "log-likelihood %.10f", v.LogLikelihood)
 	switch {
 	case set.StepSize > 0:
 		fmt.Fprintf(out, ", at h ≤ %g", set.StepSize)
 	case math.IsNaN(v.Error):
-		fmt.Fprintf(out, ", at %v", v.Experiments[0].Tolerance)
+		fmt.Fprintf(out, ", at %v", v.Instances[0].Tolerance)
 	case v.Error <= 1e-7:
 		fmt.Fprintf(out, ", right to %.1g", max(v.Error, 1e-10))
 	default:
@@ -157,7 +157,7 @@ func writeLikelihood(out io.Writer, l *modelfile.Likelihood, v *modelfile.Value,
 	}
 	fmt.Fprint(out, "\n\n")
 	rows := [][]string{{"condition", "observable", "points", "log-likelihood"}}
-	for _, e := range v.Experiments {
+	for _, e := range v.Instances {
 		condition := text.Clip(conditionName(e.Condition, e.Preequilibration))
 		for _, o := range e.Observables {
 			rows = append(rows, []string{condition, text.Clip(o.Observable), strconv.Itoa(o.Points), fmt.Sprintf("%.10g", o.LogLikelihood)})
@@ -186,7 +186,7 @@ func conditionName(condition, pre string) string {
 
 // loadModel reads the file of -model and writes its warnings. It refuses outputs that are
 // files of the model.
-func loadModel(name string, outputs ...outFile) (*modelfile.Problem, error) {
+func loadModel(name string, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
 	}
@@ -211,7 +211,7 @@ func loadModel(name string, outputs ...outFile) (*modelfile.Problem, error) {
 }
 
 // valuesAt reads -at: the values of all parameters, linear.
-func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
+func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, index := make([]float64, len(p.Params)), map[string]int{}
 	for i, q := range p.Params {
 		theta[i], index[q.ID] = q.Nominal, i
@@ -244,7 +244,7 @@ func valuesAt(p *modelfile.Problem, at string) ([]float64, error) {
 }
 
 // some lists parameters, the estimated ones first, as many as fit on a line.
-func some(params []modelfile.Param) string {
+func some(params []modelfile.Parameter) string {
 	var names []string
 	for _, estimated := range []bool{true, false} {
 		for _, q := range params {

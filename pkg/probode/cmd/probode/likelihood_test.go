@@ -283,7 +283,7 @@ func TestPEtab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := p.Likelihood(modelfile.LikelihoodSettings{})
+	l, err := p.LogLikelihood(modelfile.LikelihoodSettings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -405,7 +405,7 @@ func TestLikelihoodPEtab(t *testing.T) {
 // A search that was stopped has not failed.
 func TestFitStopped(t *testing.T) {
 	var out bytes.Buffer
-	p := &modelfile.Problem{Params: []modelfile.Param{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
+	p := &modelfile.File{Params: []modelfile.Parameter{{ID: "k", Lower: 0, Upper: 1, Estimate: true}}}
 	writeOptima(&out, p, []modelfile.Optimum{{LogLikelihood: -1, Theta: []float64{0.5}, Reason: "optimum"},
 		{Err: errors.New("no start")}, {Err: context.Canceled}, {Err: context.Canceled}})
 	if got := out.String(); !strings.Contains(got, "\n1 of 4 searches failed; the first: no start\n2 of 4 searches were stopped before their end\n") {

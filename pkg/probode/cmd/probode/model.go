@@ -58,7 +58,7 @@ type model struct {
 	outputs   []outFile // outputs must not replace the files that are read
 	withSteps bool      // the command has a ladder of steps
 
-	loaded *modelfile.Problem // of -model
+	loaded *modelfile.File // of -model
 }
 
 // newModel defines the flags of a model and of its draws. After the flags are parsed, the

@@ -99,7 +99,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration) (row []st
 	if err != nil {
 		return refused(err)
 	}
-	list, err := p.Experiments()
+	list, err := p.Instances()
 	if err != nil {
 		return refused(err)
 	}
@@ -116,7 +116,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration) (row []st
 	for i, n := range []int{states, free, len(list), points} {
 		row[1+i] = strconv.Itoa(n)
 	}
-	l, err := p.Likelihood(modelfile.LikelihoodSettings{})
+	l, err := p.LogLikelihood(modelfile.LikelihoodSettings{})
 	if err != nil {
 		return refused(err)
 	}
