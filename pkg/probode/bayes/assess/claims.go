@@ -112,7 +112,7 @@ func (a *Report) claimEffects() {
 			}
 		}
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			m := c.Modes[c.Worst()]
+			m := c.Modes[c.Worst(a.Threshold)]
 			v := Undecided
 			if c.Certified(a.Threshold) {
 				v = Negligible

@@ -71,7 +71,7 @@ func (a *Report) jsonStep(i int) object {
 		needed = st.Deterministic.DrawsNeeded(a.Threshold)
 	}
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-		m := c.Modes[c.Worst()]
+		m := c.Modes[c.Worst(a.Threshold)]
 		certificate = object{"D", m.D, "bound", m.Bound, "shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "certified", c.Certified(a.Threshold)}
 	}
 	return object{"h", h, "tol", rtol, "atol", atol, "method", a.Method, "alpha", st.Alpha, "verdict", a.verdict(i).String(), "error", failure, "draws_needed", needed,

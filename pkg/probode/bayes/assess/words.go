@@ -165,7 +165,7 @@ func (a *Report) WithoutSampling() string {
 	var all []string
 	for _, st := range a.Steps {
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst()].D), st))
+			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst(a.Threshold)].D), st))
 		}
 	}
 	return fmt.Sprintf("Without sampling: %sD is %s.\n\nBy sampling: ", c.Answer(a.Threshold), strings.Join(all, ", "))

@@ -68,6 +68,14 @@ type AtMode struct {
 	// cause where the model does not explain the data. Otherwise it is zero.
 	Misfit float64
 
+	// Where is the point at which the densities differ most, if the setups differ by more
+	// than the linearisation says away from the mode; nil if they do not. Bound is then
+	// what that difference does, and Differ the difference between the log densities,
+	// both less those at the mode: coarse minus reference, −∞ where the setup fails, +∞
+	// where the reference does.
+	Where  []float64
+	Differ float64
+
 	// OwnD is the reference's own error: D between it and a solver with a tolerance a
 	// thousand times, or a step ten times, smaller, or many equal steps that see a pulse
 	// which the reference steps over. It is NaN if that could not be solved.
@@ -85,19 +93,58 @@ const (
 	// vanished is the distance in standard deviations from which a mode of the
 	// reference is not the mode at which the climb began.
 	vanished = 5
+	// noDifference is the D below which two setups differ by rounding only.
+	noDifference = 1e-12
+	// beyond is the factor by which a shift seen away from the mode must be above the
+	// bound to replace it, and noticed the least such shift.
+	beyond, noticed = 1.5, 0.01
 	// minor is the mass up to which a mode is ignored.
 	minor = 0.01
 )
 
-// Worst returns the index of the mode with the largest D; a mode at which nothing is
-// known comes before all others.
-func (c *Certificate) Worst() int {
+// why says why a mode is not certified.
+type why int
+
+// The reasons, the gravest first.
+const (
+	failed    why = iota // nothing is known there
+	unreached            // no mode was reached
+	inexact              // the reference is not accurate enough
+	nonlinear            // D is above ½
+	phantom              // it is no mode of the reference
+	different            // the setups differ away from the mode
+	above                // the bound is above the threshold
+	certified
+)
+
+// verdict returns why m is not certified for a threshold.
+func (m *AtMode) verdict(threshold float64) why {
+	switch {
+	case m.Err != "":
+		return failed
+	case !m.Found:
+		return unreached
+	case !(m.OwnD <= threshold/10):
+		return inexact
+	case !(m.D <= limitD):
+		return nonlinear
+	case !(m.Moved < vanished):
+		return phantom
+	case !(m.Bound < threshold) && m.Where != nil:
+		return different
+	case !(m.Bound < threshold):
+		return above
+	}
+	return certified
+}
+
+// Worst returns the index of the mode that decides for a threshold: the one that is not
+// certified for the gravest reason, and among equals the one with the largest bound.
+func (c *Certificate) Worst(threshold float64) int {
 	at := 0
-	for i, m := range c.Modes {
-		if m.D != m.D {
-			return i
-		}
-		if m.D > c.Modes[at].D {
+	for i := range c.Modes {
+		m, w := &c.Modes[i], &c.Modes[at]
+		if a, b := m.verdict(threshold), w.verdict(threshold); a < b || a == b && m.Bound > w.Bound {
 			at = i
 		}
 	}
@@ -109,21 +156,5 @@ func (c *Certificate) Worst() int {
 // most ½, the reference's own D is at most a tenth of the threshold, and the climb ended
 // at the mode where it began.
 func (c *Certificate) Certified(threshold float64) bool {
-	for _, m := range c.Modes {
-		if !(m.Err == "" && m.Found && m.D <= limitD && m.Bound < threshold && m.OwnD <= threshold/10 && m.Moved < vanished) {
-			return false
-		}
-	}
-	return len(c.Modes) > 0
-}
-
-// phantom returns the first starting point that is far from every mode of the
-// reference's posterior, nil if there is none.
-func (c *Certificate) phantom() *AtMode {
-	for i := range c.Modes {
-		if c.Modes[i].Moved >= vanished {
-			return &c.Modes[i]
-		}
-	}
-	return nil
+	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

@@ -150,7 +150,7 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 
 // fill computes what a Certificate says of x at m.
 func (c *Certifier) fill(m *anchor, x *evaluator, unknown bool) error {
-	expected, _, err := x.at(m.at.theta)
+	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,36 @@ func (c *Certifier) fill(m *anchor, x *evaluator, unknown bool) error {
 		m.Shift = append(m.Shift, shift[k])
 		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
+	if m.D < noDifference {
+		if err := c.suspect(m); err != nil {
+			return err
+		}
+	}
+	if m.Found && m.D <= limitD && m.Moved < vanished {
+		away, p := newLook(m.at, x, ll).away(c.assessed, 0)
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		if !(away <= beyond*m.Bound) && !(away < noticed) {
+			m.Bound, m.Where, m.Differ = away, p.theta, p.coarse-p.fine
+		}
+	}
 	return nil
 }
+
+// suspect looks more closely at a mode at which both setups expect exactly the same of
+// the data: they are exact, or have stepped over the same thing.
+func (c *Certifier) suspect(m *anchor) error {
+	m.OwnD = max(m.OwnD, c.unseen(m.at, ManySteps))
+	for _, o := range m.at.data {
+		if slices.ContainsFunc(o.Jacobian, func(v float64) bool { return v != 0 }) {
+			return nil
+		}
+	}
+	return errNoEffect
+}
+
+var errNoEffect = errors.New("certify: no parameter has an effect on what either solver expects of the data: a pulse of f may lie between their steps: declare it as an event")
 
 // unknown returns what is known of a mode at which nothing could be solved.
 func unknown() AtMode {

@@ -3,6 +3,7 @@ package certify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -15,6 +16,7 @@ type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
 	surface *bayes.Surface
+	seen    map[string]float64 // log likelihoods, by θ
 }
 
 // newEvaluator returns the evaluator of s; what s lacks is that of p. All of its solves
@@ -25,7 +27,7 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 		return nil, err
 	}
 	density.Bind(ctx)
-	x := &evaluator{ctx: ctx, density: density, surface: bayes.NewSurface(density)}
+	x := &evaluator{ctx: ctx, density: density, surface: bayes.NewSurface(density), seen: map[string]float64{}}
 	x.surface.Exact, x.surface.Draws = true, 2000
 	return x, nil
 }
@@ -46,6 +48,21 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 		}
 	}
 	return expected, ll, nil
+}
+
+// logLikelihood returns the log likelihood at theta, −∞ where the equations cannot be
+// solved. It solves for each theta once.
+func (x *evaluator) logLikelihood(theta []float64) float64 {
+	key := fmt.Sprint(theta)
+	if ll, ok := x.seen[key]; ok {
+		return ll
+	}
+	_, ll, err := x.at(theta)
+	if err != nil || math.IsNaN(ll) {
+		ll = math.Inf(-1)
+	}
+	x.seen[key] = ll
+	return ll
 }
 
 var errNotFinite = errors.New("certify: an expected value of the data is not finite")

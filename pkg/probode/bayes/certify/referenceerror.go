@@ -137,8 +137,7 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 }
 
 // ownError returns D between the reference and a finer Setup at a mode, or between it and
-// many steps, a quarter of those of Unseen, if it has stepped over something; NaN if no
-// finer solution exists.
+// many equal steps if it has stepped over something; NaN if no finer solution exists.
 func (c *Certifier) ownError(at *expansion) float64 {
 	x, err := newEvaluator(c.ctx, c.p, finer(c.reference))
 	if err != nil {
@@ -149,18 +148,30 @@ func (c *Certifier) ownError(at *expansion) float64 {
 		return math.NaN()
 	}
 	d, _ := at.shift(m)
+	steps := ManySteps / 4.
+	if d < noDifference {
+		steps = ManySteps // both may have stepped over the same thing
+	}
+	return max(d, c.unseen(at, steps))
+}
+
+// unseen returns D between an accurate reference and a number of equal steps at a mode if
+// it has stepped over something, else zero.
+func (c *Certifier) unseen(at *expansion, steps float64) float64 {
 	if _, ok := c.reference.Mesh.(reference.Accurate); !ok {
-		return d
+		return 0
 	}
 	expected := [][]float64{at.m, nil, nil}
 	var many *evaluator
-	for i, n := range []float64{ManySteps / 16, ManySteps / 4} {
-		if many, err = newEvaluator(c.ctx, c.p, equalSteps(c.p, n)); err != nil {
-			return d
+	for i, n := range []float64{steps / 4, steps} {
+		x, err := newEvaluator(c.ctx, c.p, equalSteps(c.p, n))
+		if err != nil {
+			return 0
 		}
-		if expected[2-i], _, err = many.at(at.theta); err != nil {
-			return d
+		if expected[2-i], _, err = x.at(at.theta); err != nil {
+			return 0
 		}
+		many = x
 	}
-	return max(d, steppedOver(many, expected, at.theta))
+	return steppedOver(many, expected, at.theta)
 }

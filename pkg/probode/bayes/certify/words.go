@@ -67,31 +67,34 @@ func (c *Certificate) Answer(threshold float64) string {
 	if len(c.Modes) == 0 {
 		return "Nothing is certified: no mode was looked at.\n"
 	}
-	m := c.Modes[c.Worst()]
-	switch {
-	case m.Err != "":
-		fmt.Fprintf(&b, "Nothing is certified of %v: %s.\n", c.Setup, m.Err)
-		return b.String()
-	case !m.Found:
-		fmt.Fprintf(&b, "Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
-		return b.String()
-	case c.Certified(threshold):
-		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g posterior sd (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
-	case !(m.OwnD <= threshold/10):
-		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: a finer one is needed, or events where f breaks.\n", c.Setup, c.Reference, m.OwnD, threshold)
-	case m.D > limitD:
-		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g, above %.1f, where the shift is not linear any more and the bound none.\n", c.Setup, m.D, limitD)
-	case c.phantom() != nil:
-		g := c.phantom()
-		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's: from there it is %.0f sd to one, at %s. At that one D is %.2g.\n", c.Setup, format4(g.From), g.Moved, format4(g.Theta), m.D)
-	default:
-		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g posterior sd (D = %.2g), above the threshold %.3g; to first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
+	m := &c.Modes[c.Worst(threshold)]
+	verdict := m.verdict(threshold)
+	switch verdict {
+	case failed:
+		return fmt.Sprintf("Nothing is certified of %v: %s.\n", c.Setup, m.Err)
+	case unreached:
+		return fmt.Sprintf("Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
+	case inexact:
+		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+	case nonlinear:
+		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
+	case phantom:
+		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+	case different:
+		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D says. At %s %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
+	case above:
+		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g sd of the Gaussian at the mode (D = %.2g), above the threshold %.3g. To first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
+	case certified:
+		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
+		if m.Where != nil {
+			fmt.Fprintf(&b, "The bound includes a difference away from the mode: at %s %s.\n", format4(m.Where), c.difference(m))
+		}
 	}
 	if m.D <= 2*limitD {
 		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
-		fmt.Fprintf(&b, "The data are farther from the model than their errors allow: what that makes of the solver's error adds %.2g sd to the bound.\n", m.Misfit)
+		fmt.Fprintf(&b, "The data are farther from the model than their errors allow. Because of that, the solver's error may move a parameter by %.2g sd more, which the bound includes.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
@@ -100,8 +103,25 @@ func (c *Certificate) Answer(threshold float64) string {
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
 	}
-	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; a posterior that is far from Gaussian; what both solvers miss, such as a pulse between their steps.\n", modes)
+	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; tails far from the lines and draws looked at; what both solvers miss, such as a pulse between their steps.\n", modes)
 	return b.String()
+}
+
+// difference says what differs at m.Where.
+func (c *Certificate) difference(m *AtMode) string {
+	by, than := math.Abs(m.Differ), "lower"
+	if m.Differ > 0 {
+		than = "higher"
+	}
+	switch {
+	case math.IsInf(m.Differ, -1):
+		return "the equations cannot be solved with " + c.Setup
+	case math.IsInf(m.Differ, 1):
+		return "the reference cannot solve the equations"
+	case by > 1000:
+		return fmt.Sprintf("the log likelihood with %s is %s by more than 1000", c.Setup, than)
+	}
+	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
 // sound reports whether something is known at each of the modes.
@@ -110,7 +130,7 @@ func (c *Certificate) sound() bool {
 }
 
 // largest names the largest shift at m.
-func (c *Certificate) largest(m AtMode) string {
+func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
 		if math.Abs(s) > math.Abs(m.Shift[at]) {
@@ -187,9 +207,9 @@ func CertificateTable(all []*Certificate) string {
 	// Answer says what is wrong with all of them.
 	wrong := map[string]bool{}
 	for _, c := range all {
-		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst()].Err] {
-			wrong[m[c.Worst()].Err] = true
-			table += m[c.Worst()].Err + "\n"
+		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {
+			wrong[m[c.Worst(1)].Err] = true
+			table += m[c.Worst(1)].Err + "\n"
 		}
 	}
 	return table

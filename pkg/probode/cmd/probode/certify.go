@@ -20,9 +20,10 @@ import (
 
 const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
 computes D, the difference between the predictions of the solver and of an accurate
-one, in units of the errors of observation, and the shift of each parameter in
-posterior standard deviations. If D is below ½, no parameter moves by more than D,
-to first order (by √2 D if the size of the errors is unknown). certify says nothing about
+one, in units of the errors of observation, and the shift of each parameter in standard
+deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
+moves by more than D, to first order (by √2 D if the size of the errors is
+unknown). certify compares the solvers away from the mode, too. It says nothing about
 widths, or about modes that it has not found; assess does.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
@@ -46,7 +47,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	ladder := flags.String("steps", "", "`list` of step sizes; none: the step of -step or of the case, and its half, quarter and eighth")
 	rtol := flags.String("rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
 	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
-	threshold := flags.Float64("threshold", 0.1, "largest shift, in posterior sd, that does not matter")
+	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")

@@ -1,0 +1,265 @@
+package certify
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// What the two setups do away from a mode. A Certificate is of first order: it takes the
+// difference between what the setups expect of the data for constant over the posterior.
+// A solver that is unstable at large rates cuts off a part of a posterior that reaches so
+// far, and nothing at the mode shows that.
+//
+// So both setups are evaluated along lines through the mode, one for each parameter, on
+// which the other parameters follow as in the Gaussian approximation, and along the
+// direction in which these lines differ most. On each line the means of both densities
+// are computed by quadrature. Draws of the prior find what lies on no line: each stands
+// for an equal share of the prior's mass. Together that takes at most 50 + 20 d solves for
+// d parameters, which are counted for both setups.
+//
+// Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior is
+// N(0, I): a few units reach through any prior, however heavy its tails.
+
+const (
+	fallen     = 8   // fall of the log density from the mode at which a line ends
+	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
+	onSide     = 5   // points on each side of a line
+	priorDraws = 20
+	outermost  = 6 // largest |z|
+)
+
+// A look compares two setups away from a mode.
+type look struct {
+	fine, coarse *evaluator
+	at           *expansion
+	params       []bayes.Param
+
+	z    []float64     // scores of the mode
+	cov  *mat.SymDense // of the scores, in the Gaussian approximation
+	free []bool        // coordinates that stay on the unconstrained scale
+
+	fineTop, coarseTop float64 // log densities of the scores at the mode
+}
+
+// newLook returns the look at the setup coarse from the mode l; ll is the log likelihood
+// by coarse there.
+func newLook(l *expansion, coarse *evaluator, ll float64) *look {
+	n := len(l.X)
+	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
+		z: make([]float64, n), cov: mat.NewSymDense(n, nil), free: make([]bool, n)}
+	scale := make([]float64, n) // dz/du
+	for i, q := range k.params {
+		k.z[i] = score(q.Prior, l.theta[i])
+		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
+		// Where the data contradict the prior there are no scores.
+		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
+			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
+		}
+	}
+	for i := range n {
+		for j := range i + 1 {
+			k.cov.SetSym(i, j, l.cov.At(i, j)*scale[i]*scale[j])
+		}
+	}
+	_, prior := k.place(k.z)
+	k.fineTop = prior + l.Value - l.x.density.Constrain(make([]float64, n), l.X)
+	k.coarseTop = prior + ll
+	return k
+}
+
+// score returns the normal score of x, by bisection.
+func score(d bayes.Distribution, x float64) float64 {
+	low, high := -8., 8.
+	for range 60 {
+		if mid := (low + high) / 2; quantile(d, mid) < x {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return (low + high) / 2
+}
+
+// quantile is the inverse of score.
+func quantile(d bayes.Distribution, z float64) float64 { return d.Quantile(distuv.UnitNormal.CDF(z)) }
+
+// place returns the parameters at the scores z, and the log density of the prior there.
+func (k *look) place(z []float64) (theta []float64, prior float64) {
+	theta, slopes := make([]float64, len(z)), make([]float64, len(z))
+	u := slices.Clone(k.at.X)
+	for i, free := range k.free {
+		if free {
+			u[i] = z[i]
+		}
+	}
+	k.fine.density.Constrain(theta, u)
+	k.fine.density.Slopes(slopes, u)
+	for i, q := range k.params {
+		if k.free[i] {
+			prior += q.Prior.LogProb(theta[i]) + math.Log(math.Abs(slopes[i]))
+			continue
+		}
+		theta[i] = quantile(q.Prior, z[i])
+		prior += distuv.UnitNormal.LogProb(z[i])
+	}
+	return theta, prior
+}
+
+// probe solves by both setups at t standard deviations along a direction. Where neither
+// succeeds, nothing is known: the density counts as by the Gaussian approximation, and as
+// zero by the setup in question.
+func (k *look) probe(direction []float64, t float64) probe {
+	z := slices.Clone(k.z)
+	floats.AddScaled(z, t, direction)
+	theta, prior := k.place(z)
+	p := probe{t: t, theta: theta, fine: prior + k.fine.logLikelihood(theta) - k.fineTop, coarse: prior + k.coarse.logLikelihood(theta) - k.coarseTop}
+	if math.IsInf(p.fine, -1) && math.IsInf(p.coarse, -1) && !math.IsInf(prior, -1) {
+		p.fine = -t * t / 2
+	}
+	return p
+}
+
+// side goes along a direction until neither density counts, and then back to where the
+// setups begin to differ.
+func (k *look) side(direction []float64, sign float64) line {
+	most := math.Inf(1)
+	for i, v := range direction {
+		if v *= sign; !k.free[i] && v != 0 {
+			most = min(most, (math.Copysign(outermost, v)-k.z[i])/v)
+		}
+	}
+	var out line
+	for t := firstStep; len(out) < onSide; t *= 2 {
+		p := k.probe(direction, sign*min(t, most))
+		if out = append(out, p); !p.counts() || t >= most {
+			break
+		}
+	}
+	for len(out) < onSide {
+		i := slices.IndexFunc(out, probe.differs)
+		inner := probe{}
+		if i > 0 {
+			inner = out[i-1]
+		}
+		if i < 0 || !inner.counts() {
+			break
+		}
+		out = slices.Insert(out, i, k.probe(direction, (inner.t+out[i].t)/2))
+	}
+	return out
+}
+
+// along returns the line on which parameter i moves by standard deviations and the others
+// follow, and its direction. towards is the largest effect on it, negative if that is on
+// the side of smaller values.
+func (k *look) along(i int) (l line, direction []float64, towards float64) {
+	direction = mat.Row(nil, i, k.cov)
+	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
+	low, high := k.side(direction, -1), k.side(direction, 1)
+	if towards = high.worst().effect(); low.worst().effect() > towards {
+		towards = -low.worst().effect()
+	}
+	l = slices.Concat(low, line{{theta: k.at.theta}}, high)
+	l.sort()
+	return l, direction, towards
+}
+
+// diagonal returns the line in the direction C w, of which only one side is evaluated, and
+// the other taken for Gaussian; nil if w is zero.
+func (k *look) diagonal(w []float64) line {
+	v := mat.NewVecDense(len(w), nil)
+	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
+	direction := v.RawVector().Data
+	length := math.Sqrt(floats.Dot(direction, w))
+	if !(length > 0) {
+		return nil
+	}
+	floats.Scale(1/length, direction)
+	l := append(k.side(direction, 1), probe{theta: k.at.theta})
+	for t := firstStep; t < 4; t *= 2 {
+		l = append(l, probe{t: -t, fine: -t * t / 2, coarse: -t * t / 2})
+	}
+	l.sort()
+	return l
+}
+
+// away returns the largest shift of one of the given parameters, in standard deviations,
+// that the lines and the draws show, and the point at which the densities differ most.
+func (k *look) away(params []int, seed uint64) (shift float64, where probe) {
+	note := func(by float64, l line) {
+		if !(by <= shift) {
+			shift, where = by, l.worst()
+		}
+	}
+	unit := func(t float64) float64 { return t }
+	towards := make([]float64, len(k.z))
+	for _, i := range params {
+		l, direction, effect := k.along(i)
+		towards[i] = effect / math.Sqrt(k.cov.At(i, i))
+		note(l.shift(unit, 1), l)
+		if k.free[i] {
+			continue
+		}
+		// The mean on the natural scale lies farther out if the tail is heavy.
+		note(l.shift(func(t float64) float64 { return quantile(k.params[i].Prior, k.z[i]+t*direction[i]) }, math.Inf(1)), l)
+	}
+	if len(params) > 1 {
+		if l := k.diagonal(towards); l != nil {
+			note(l.shift(unit, 1), l)
+		}
+	}
+	note(k.draws(params, seed))
+	return shift, where
+}
+
+// draws returns the largest shift that a stratified sample of the prior shows beside the
+// mode, which counts with the mass of its Gaussian approximation.
+func (k *look) draws(params []int, seed uint64) (shift float64, all line) {
+	d := len(k.z)
+	var chol mat.Cholesky
+	if !chol.Factorize(k.at.cov) {
+		return math.NaN(), line{{theta: k.at.theta}}
+	}
+	mass := k.at.Value + float64(d)/2*math.Log(2*math.Pi) + chol.LogDet()/2 + math.Log(priorDraws)
+	rng := probode.Stream(seed, 0x61776179)
+	all = make(line, priorDraws)
+	for i := range all {
+		all[i].theta = make([]float64, d)
+	}
+	for j, q := range k.params {
+		for i, stratum := range rng.Perm(priorDraws) {
+			all[i].theta[j] = q.Prior.Quantile((float64(stratum) + rng.Float64()) / priorDraws)
+		}
+	}
+	for i := range all {
+		p := &all[i]
+		p.fine = min(k.fine.logLikelihood(p.theta)-mass, 300)
+		p.coarse = min(k.coarse.logLikelihood(p.theta)-mass-(k.coarseTop-k.fineTop), 300)
+	}
+	u := make([][]float64, priorDraws)
+	for i, p := range all {
+		if u[i] = make([]float64, d); k.fine.density.Unconstrain(u[i], p.theta) != nil {
+			copy(u[i], k.at.X) // on the edge of the support
+		}
+	}
+	for _, i := range params {
+		var fine, coarse float64 // means
+		fines, coarses := 1., 1. // masses
+		for n, p := range all {
+			far := (u[n][i] - k.at.X[i]) / k.at.sd[i]
+			fines, fine = fines+math.Exp(p.fine), fine+far*math.Exp(p.fine)
+			coarses, coarse = coarses+math.Exp(p.coarse), coarse+far*math.Exp(p.coarse)
+		}
+		if by := math.Abs(coarse/coarses - fine/fines); !(by <= shift) {
+			shift = by
+		}
+	}
+	return shift, all
+}

@@ -1,0 +1,78 @@
+package certify
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A probe is a point on a line through a mode, t standard deviations from it, with the
+// log densities by both setups less those at the mode: −∞ where the equations cannot be
+// solved.
+type probe struct {
+	t            float64
+	theta        []float64
+	fine, coarse float64
+}
+
+// counts reports whether the density counts by either setup.
+func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
+
+// differs reports whether the setups differ in more than a small correction.
+func (p probe) differs() bool { return !(math.Abs(p.coarse-p.fine) < 1) }
+
+// effect returns the difference of the densities; that at the mode is 1.
+func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
+
+// A line holds the points of a line through a mode, the mode among them.
+type line []probe
+
+// sort brings the points into the order of t.
+func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
+
+// worst returns the point with the largest effect.
+func (l line) worst() probe {
+	return slices.MaxFunc(l, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
+}
+
+// densities returns both densities at t between the points a and b. The log density is
+// interpolated in t², as a Gaussian has it, and the difference of the log densities in t.
+// If one of the points cannot be solved, the density is zero between them.
+func densities(a, b probe, t float64) (fine, coarse float64) {
+	between := func(from, to, share float64) float64 {
+		if math.IsInf(from, 0) || math.IsInf(to, 0) {
+			return math.Inf(-1)
+		}
+		return from + (to-from)*share
+	}
+	linear, square := (t-a.t)/(b.t-a.t), (t*t-a.t*a.t)/(b.t*b.t-a.t*a.t)
+	f, c := between(a.fine, b.fine, square), between(a.coarse, b.coarse, square)
+	if !math.IsInf(f, 0) && !math.IsInf(c, 0) {
+		c = f + between(a.coarse-a.fine, b.coarse-b.fine, linear)
+	}
+	return math.Exp(f), math.Exp(c)
+}
+
+// shift returns by how many standard deviations the means of a function of t differ
+// between the densities, in the standard deviation by the reference, or in most if that
+// is smaller.
+func (l line) shift(of func(t float64) float64, most float64) float64 {
+	const n = 40 // nodes of the midpoint rule between two points
+	var fine, coarse [3]float64
+	for i, b := range l[1:] {
+		a := l[i]
+		dt := (b.t - a.t) / n
+		for j := range n {
+			t := a.t + (float64(j)+0.5)*dt
+			f, c := densities(a, b, t)
+			v := of(t)
+			for k, power := range [3]float64{1, v, v * v} {
+				fine[k] += dt * f * power
+				coarse[k] += dt * c * power
+			}
+		}
+	}
+	mean := fine[1] / fine[0]
+	sd := math.Sqrt(max(0, fine[2]/fine[0]-mean*mean))
+	return math.Abs(coarse[1]/coarse[0]-mean) / min(most, sd)
+}

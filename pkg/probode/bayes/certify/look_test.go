@@ -1,0 +1,80 @@
+package certify
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// The look away from a mode takes at most 50 + 20 d solves by both setups together.
+func TestLookIsCheap(t *testing.T) {
+	for _, d := range []int{1, 2, 3, 6} {
+		problem := &probode.Problem{Name: "rates", X0: make([]float64, d), Theta: make([]float64, d), Span: [2]float64{0, 4},
+			F: func(f []float64, _ float64, x, th []float64) {
+				for k, v := range th {
+					f[k] = -v * x[k]
+				}
+			}}
+		p := &bayes.Posterior{
+			Model: bayes.Model{Experiments: []bayes.Experiment{{Problem: problem,
+				Data:   &bayes.Data{T: []float64{2, 4}, Y: [][]float64{make([]float64, d), make([]float64, d)}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.2)}}}}},
+			Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.5)},
+		}
+		for k := range d {
+			problem.X0[k], problem.Theta[k] = 1, 1
+			p.Params = append(p.Params, bayes.Param{Name: problem.ParamName(k), Prior: distuv.LogNormal{Sigma: 1}})
+		}
+		c, err := New(context.Background(), p, probode.Setup{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.AddMode(problem.Theta)
+		x, err := newEvaluator(context.Background(), p, p.Setup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := c.first()
+		_, ll, err := x.at(at.theta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		newLook(at, x, ll).away(c.assessed, 0)
+		if n := len(x.seen) + len(c.fine.seen); n > 50+20*d || n < 2*priorDraws {
+			t.Errorf("%d parameters: %d solves: want at most %d", d, n, 50+20*d)
+		}
+	}
+}
+
+// Of two Gaussians along a line the shift is the difference of their means, and what
+// cannot be solved is taken for zero.
+func TestLineShift(t *testing.T) {
+	gaussian := func(moved, cut float64) (l line) {
+		for t := -6.; t <= 6; t += 1.5 {
+			p := probe{t: t, fine: -t * t / 2, coarse: -(t-moved)*(t-moved)/2 + moved*moved/2}
+			if t > cut {
+				p.coarse = math.Inf(-1)
+			}
+			l = append(l, p)
+		}
+		return l
+	}
+	unit := func(t float64) float64 { return t }
+	for _, moved := range []float64{0, 1e-6, 0.1, -0.3} {
+		if got := gaussian(moved, 9).shift(unit, 1); math.Abs(got-math.Abs(moved)) > 0.02*math.Abs(moved) {
+			t.Errorf("moved by %g: %g", moved, got)
+		}
+	}
+	// The mean of a standard normal below zero is −√(2/π).
+	if got, want := gaussian(0, 0).shift(unit, 1), math.Sqrt(2/math.Pi); math.Abs(got-want) > 0.01 {
+		t.Errorf("cut at zero: %g: want %g", got, want)
+	}
+	if got := (line{{t: -1}, {t: 1, fine: math.Inf(-1), coarse: math.Inf(-1)}}).shift(unit, 1); !math.IsNaN(got) {
+		t.Errorf("nothing can be solved: %g: want NaN", got)
+	}
+}
