@@ -4,36 +4,35 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A cell holds the contribution of one value of the data, whose n locations begin at
-// at: the score, which is the derivative of the log probability with respect to these
-// locations, and Fisher's information, n×n.
-type cell struct {
-	at, n       int
-	score, info []float64
-	closed      Informer // nil if the information has to be estimated
+// A Cell holds the contribution of one value of the data to the derivatives of the log
+// density. Its locations (see Part.Locations) begin at At. The contribution of a missing
+// value is zero.
+type Cell struct {
+	At          int
+	Columns     []int     // whose expected value each location is, −1 if it is a parameter
+	Score       []float64 // derivatives of the log probability with respect to the locations
+	Information []float64 // Fisher's information on the locations, a matrix
 
-	certain bool // the value has probability 1 and no information, for example a count of 0 if 0 is expected
+	// Certain values have probability 1 and no information, for example a count of 0 if 0 is
+	// expected.
+	Certain bool
 
-	// The term −|u + slope·dm| of the log density, which has a kink and is not part of the
-	// score.
-	bent     bool
-	u, slope float64
+	// If Kinked, the log probability has the term −|U + Slope·dm|, where dm is the change of
+	// the expected value. This term is not part of Score.
+	Kinked   bool
+	U, Slope float64
+
+	closed Informer // nil if the information has to be estimated
 }
 
-// cells returns the cells of an experiment.
-func (r *Part) cells() []cell {
-	var out []cell
+// Cells returns a cell for each value of the data, by row and column, for Score to fill.
+func (r *Part) Cells() []Cell {
+	var out []Cell
 	at := 0
 	closed := make([]Informer, len(r.errors))
-	n := make([]int, len(r.errors))
+	columns := make([][]int, len(r.errors))
 	for k, l := range r.errors {
 		if by, ok := l.Likelihood.(Informer); ok {
 			// If the description belongs to an embedded likelihood, so does the information,
@@ -42,47 +41,74 @@ func (r *Part) cells() []cell {
 				closed[k] = by
 			}
 		}
-		n[k] = 1
+		columns[k] = []int{k}
 		for i := range l.own {
 			if l.open(i) {
-				n[k]++
+				columns[k] = append(columns[k], l.column[i])
 			}
 		}
 	}
 	for range r.x.Data.T {
 		for k := range r.errors {
-			out = append(out, cell{at: at, n: n[k], score: make([]float64, n[k]), info: make([]float64, n[k]*n[k]), closed: closed[k]})
-			at += n[k]
+			n := len(columns[k])
+			out = append(out, Cell{At: at, Columns: columns[k], Score: make([]float64, n), Information: make([]float64, n*n), closed: closed[k]})
+			at += n
 		}
 	}
 	return out
 }
 
-// information sets score and information of the cells of a part. If the information has
-// no closed form, it is the mean of the squared gradient over data drawn from the
-// distributions.
-func (s *Surface) information(p *part, r *Part, rng *rand.Rand) {
+// Locations appends to dst what the distribution of each value of the data depends on, as it
+// was evaluated last: the expected value, and the own numbers of the likelihood that are
+// parameters or are expected of another column.
+func (r *Part) Locations(dst []float64) []float64 {
+	c := len(r.errors)
+	for n := range r.x.Data.T {
+		for k, l := range r.errors {
+			dst = append(dst, r.fit[n*c+k])
+			own := l.at(r.fit[n*c:])
+			for i, v := range own {
+				if l.open(i) {
+					dst = append(dst, v)
+				}
+			}
+		}
+	}
+	return dst
+}
+
+// Depends reports whether the locations depend on parameter k, and if so whether the
+// equations have to be solved again for that. noisy says whether there is a ξ that α scales.
+func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
+	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
+	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
+	return solved || own || r.x.Observe != nil, solved
+}
+
+// Score fills the cells at the locations that were evaluated last. Information without a
+// closed form is the mean of the squared score over the given number of draws of the value.
+func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
 		for k, y := range row {
-			l, m, cell := &r.errors[k], r.fit[n*c+k], &p.cells[n*c+k]
-			clear(cell.score)
-			clear(cell.info)
-			if cell.bent, cell.certain = false, false; math.IsNaN(y) {
+			l, m, cell := &r.errors[k], r.fit[n*c+k], &cells[n*c+k]
+			clear(cell.Score)
+			clear(cell.Information)
+			if cell.Kinked, cell.Certain = false, false; math.IsNaN(y) {
 				continue
 			}
 			l.at(r.fit[n*c:])
-			if s.closed(cell, l, m) {
-				if !l.gradient(cell.score, y, m, 1/math.Sqrt(cell.info[0])) {
-					clear(cell.score)
+			if cell.inform(l, m) {
+				if !l.gradient(cell.Score, y, m, 1/math.Sqrt(cell.Information[0])) {
+					clear(cell.Score)
 				}
 			} else {
-				clear(cell.info)
-				if l.estimate(cell.score, cell.info, y, m, s.Draws, rng) == 0 {
-					cell.certain = l.LogProb(y, m, l.own) == 0
+				clear(cell.Information)
+				if l.estimate(cell.Score, cell.Information, y, m, draws, rng) == 0 {
+					cell.Certain = l.LogProb(y, m, l.own) == 0
 				}
 			}
-			cell.bend(l, y, m, 1/math.Sqrt(cell.info[0]))
+			cell.bend(l, y, m, 1/math.Sqrt(cell.Information[0]))
 		}
 	}
 }
@@ -118,37 +144,26 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return count
 }
 
-// closed writes the information on m and the unknown own numbers, if it has a closed
-// form.
-func (s *Surface) closed(c *cell, l *columnErrors, m float64) bool {
-	if c.closed == nil {
-		return false
-	}
+// inform writes the information on m and the own numbers that are unknown, if it has a
+// closed form.
+func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
-	if cap(s.full) < n*n {
-		s.full = make([]float64, n*n)
-	}
-	s.full = s.full[:n*n]
-	clear(s.full)
-	if !c.closed.Information(s.full, m, l.own) {
+	full := make([]float64, n*n)
+	if c.closed == nil || !c.closed.Information(full, m, l.own) {
 		return false
 	}
-	s.which = append(s.which[:0], 0)
+	which := []int{0}
 	for i := range l.own {
 		if l.open(i) {
-			s.which = append(s.which, 1+i)
+			which = append(which, 1+i)
 		}
 	}
-	for a, i := range s.which {
-		for b, j := range s.which {
-			v := s.full[i*n+j]
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return false
-			}
-			c.info[a*c.n+b] = v
+	for a, i := range which {
+		for b, j := range which {
+			c.Information[a*len(which)+b] = full[i*n+j]
 		}
 	}
-	return true
+	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // width returns the width of differences in m. If m is near zero, the width is small
@@ -206,8 +221,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 }
 
 // bend sets the kink of the cell, and removes its slope from the score.
-func (c *cell) bend(l *columnErrors, y, m, spread float64) {
-	c.bent = false
+func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {
 		return
@@ -222,143 +236,6 @@ func (c *cell) bend(l *columnErrors, y, m, spread float64) {
 	}
 	h := l.width(y, m, spread)
 	if s := (smooth(m+h) - smooth(m-h)) / (2 * h); !math.IsNaN(s) && !math.IsInf(s, 0) {
-		c.bent, c.u, c.slope, c.score[0] = true, weight*r, weight*slope, s
+		c.Kinked, c.U, c.Slope, c.Score[0] = true, weight*r, weight*slope, s
 	}
-}
-
-// bend sets the kinks at p. The curvature without the kinks is Fisher's information of
-// the priors and of all locations without kinks.
-func (s *Surface) bend(p *shape.Point, priors []float64) {
-	n := len(priors)
-	p.U, p.J, p.Curvature = nil, nil, nil
-	row := func(part *part, at int) []float64 {
-		out, w := make([]float64, n), len(part.cols)
-		for m, k := range part.cols {
-			out[k] = part.jac[at*w+m]
-		}
-		return out
-	}
-	for i := range s.parts {
-		part := &s.parts[i]
-		for _, c := range part.cells {
-			if !c.bent || len(part.cols) == 0 {
-				continue
-			}
-			j := row(part, c.at)
-			floats.Scale(c.slope, j)
-			p.U, p.J = append(p.U, c.u), append(p.J, j)
-		}
-	}
-	if p.U == nil {
-		return
-	}
-	p.Curvature = mat.NewSymDense(n, nil)
-	for i := range s.parts {
-		part := &s.parts[i]
-		for _, c := range part.cells {
-			for a := range c.n {
-				for b := range a + 1 {
-					v := c.info[a*c.n+b]
-					if v == 0 || c.bent && b == 0 || len(part.cols) == 0 {
-						continue
-					}
-					x := mat.NewVecDense(n, row(part, c.at+a))
-					if a == b {
-						p.Curvature.SymRankOne(p.Curvature, v, x)
-					} else {
-						p.Curvature.RankTwo(p.Curvature, v, x, mat.NewVecDense(n, row(part, c.at+b)))
-					}
-				}
-			}
-		}
-	}
-	for k, v := range priors {
-		p.Curvature.SetSym(k, k, p.Curvature.At(k, k)+v)
-	}
-}
-
-// A Datum is an expected value on which the distribution of an observation depends: the
-// value that is observed, or that of another column which is a number of its
-// likelihood. A missing value of the data has none.
-type Datum struct {
-	At          int       // in Density.Expected
-	Jacobian    []float64 // derivatives of the expected value in the coordinates
-	Score       float64   // derivative of the log probability; at a kink the mean of both sides
-	Information float64   // Fisher's information on the expected value
-	Certain     bool      // the observation has probability 1 here
-
-	// If Kinked, the log probability has the term −|U + Slope·dm|.
-	Kinked   bool
-	U, Slope float64
-}
-
-// Data returns the data at the last point of Expand, by experiment, row and column.
-func (s *Surface) Data() []Datum {
-	var out []Datum
-	for i := range s.parts {
-		out = s.data(out, i, s.parts[i].cells, s.parts[i].jac)
-	}
-	return out
-}
-
-// DataAt returns the data for the given expected values, without Jacobians, with the
-// own numbers of the likelihoods from theta.
-func (s *Surface) DataAt(expected, theta []float64) []Datum {
-	was := slices.Clone(s.e.fit)
-	defer copy(s.e.fit, was)
-	copy(s.e.fit, expected)
-	rng := probode.Stream(0x73636f7265)
-	var out []Datum
-	for i, r := range s.e.parts {
-		s.e.bind(r, theta)
-		p := part{cells: r.cells()}
-		s.information(&p, r, rng)
-		out = s.data(out, i, p.cells, nil)
-	}
-	return out
-}
-
-// data appends the data of part i to out; jac may be nil.
-func (s *Surface) data(out []Datum, i int, cells []cell, jac []float64) []Datum {
-	r, cols := s.e.parts[i], s.parts[i].cols
-	first := 0 // first expected value of the row
-	for _, before := range s.e.parts[:i] {
-		first += len(before.fit)
-	}
-	for n, row := range r.x.Data.Y {
-		for k, y := range row {
-			if math.IsNaN(y) {
-				continue
-			}
-			c := &cells[n*len(row)+k]
-			add := func(column, m int) {
-				o := Datum{At: first + column, Score: c.score[m], Information: c.info[m*c.n+m], Certain: c.certain}
-				if jac != nil {
-					o.Jacobian = make([]float64, len(s.Steps))
-					for j, to := range cols {
-						o.Jacobian[to] = jac[(c.at+m)*len(cols)+j]
-					}
-				}
-				if c.bent && m == 0 {
-					o.Kinked, o.U, o.Slope = true, c.u, c.slope
-					if c.u != 0 {
-						o.Score -= math.Copysign(1, c.u) * c.slope
-					}
-				}
-				out = append(out, o)
-			}
-			add(k, 0)
-			m := 1
-			for j, column := range r.errors[k].column {
-				if column >= 0 {
-					add(column, m)
-				}
-				if r.errors[k].open(j) {
-					m++
-				}
-			}
-		}
-		first += len(row)
-	}
-	return out
 }

@@ -239,6 +239,13 @@ func (e *Density) Unconstrain(u, theta []float64) error {
 	return nil
 }
 
+// PriorLogProb returns the log density of the prior of parameter k, at u on the
+// unconstrained scale.
+func (e *Density) PriorLogProb(k int, u float64) float64 {
+	theta, jacobian := e.transforms[k].to(u)
+	return jacobian + e.p.Params[k].Prior.LogProb(theta)
+}
+
 // PriorQuantile returns the quantile of probability prob of the prior of parameter k, on the
 // unconstrained scale.
 func (e *Density) PriorQuantile(k int, prob float64) float64 {

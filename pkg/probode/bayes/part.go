@@ -39,6 +39,13 @@ func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
 	return r.e.ll, r.e.err
 }
 
+// Observe is LogLikelihood of the states that were solved last: it does not solve again.
+func (r *Part) Observe(theta []float64) (float64, error) {
+	r.e.ll = math.Inf(-1)
+	r.e.again(r, theta, nil, false)
+	return r.e.ll, r.e.err
+}
+
 // Solve continues a path from one point of the grid to another: see probode.Solver.SolveFrom.
 func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {
 	solver := r.grid.Solver()

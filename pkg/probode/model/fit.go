@@ -226,7 +226,7 @@ type search struct {
 	boxes       []box
 	theta       []float64 // where parameters that are not estimated stay
 	set         FitSettings
-	surface     *bayes.Surface
+	surface     *shape.Surface
 	evaluations int
 	failed      error // the last
 }
@@ -275,7 +275,7 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 		return false
 	}
 	d.Bind(f.ctx)
-	f.surface = bayes.NewSurface(d)
+	f.surface = shape.NewSurface(d)
 	f.surface.Exact = true
 	return true
 }

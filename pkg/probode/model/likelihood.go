@@ -407,7 +407,7 @@ func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, th
 		v.add(row.Observable, row.Distribution.known(row.Scale).LogProb(row.Value, f, own))
 	}
 	if gradient && len(free) > 0 {
-		s := bayes.NewSurface(d)
+		s := shape.NewSurface(d)
 		s.Exact = true
 		near := shape.Point{X: slices.Clone(free)}
 		if !s.Expand(&near) {

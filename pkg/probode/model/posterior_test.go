@@ -234,7 +234,7 @@ func TestPosteriorColumns(t *testing.T) {
 			if err != nil || math.Abs(ll-v.LogLikelihood) > 2e-5 {
 				t.Errorf("%s: log-likelihood %.8f (%v): want %.8f", scale, ll, err, v.LogLikelihood)
 			}
-			surface, u := bayes.NewSurface(d), make([]float64, len(theta))
+			surface, u := shape.NewSurface(d), make([]float64, len(theta))
 			surface.Exact = true
 			if err := d.Unconstrain(u, theta); err != nil || !surface.Expand(&shape.Point{X: u}) {
 				t.Fatal("no expansion", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // The linear model is x′ = a + cos 3t, with the initial value b unknown, too: what
@@ -173,7 +174,7 @@ func TestInformation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		surface := bayes.NewSurface(e)
+		surface := shape.NewSurface(e)
 		surface.Draws = 2000
 		got := surface.DataAt([]float64{m}, []float64{0.5, 1})[0].Information
 		if _, ours := l.(foreign); ours {

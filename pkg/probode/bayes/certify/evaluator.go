@@ -9,13 +9,14 @@ import (
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // An evaluator solves a model by one Setup, without noise. It serves one goroutine.
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
-	surface *bayes.Surface
+	surface *shape.Surface
 	seen    map[string]float64 // log likelihoods, by θ
 }
 
@@ -27,7 +28,7 @@ func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*ev
 		return nil, err
 	}
 	density.Bind(ctx)
-	x := &evaluator{ctx: ctx, density: density, surface: bayes.NewSurface(density), seen: map[string]float64{}}
+	x := &evaluator{ctx: ctx, density: density, surface: shape.NewSurface(density), seen: map[string]float64{}}
 	x.surface.Exact, x.surface.Draws = true, 2000
 	return x, nil
 }

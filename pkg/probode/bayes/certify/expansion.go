@@ -19,7 +19,7 @@ import (
 type expansion struct {
 	shape.Point
 	x       *evaluator
-	data    []bayes.Datum
+	data    []shape.Datum
 	own     []int         // parameters of likelihoods
 	theta   []float64     // X on the natural scale
 	dtheta  []float64     // dθ/du, by parameter

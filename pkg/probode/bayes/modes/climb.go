@@ -13,7 +13,7 @@ import (
 // A climb is a search under way, with what the search for modes knows of it.
 type climb struct {
 	shape.Climb
-	s       *bayes.Surface
+	s       *shape.Surface
 	found   int   // searches that have come here
 	from    []int // of Settings.From
 	tested  int   // paths to ends that have been looked at
@@ -25,9 +25,9 @@ type climb struct {
 func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
 
 // with returns the scoring of c, which from now on works with e.
-func (c *climb) with(e *bayes.Density) *bayes.Surface {
+func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
-		c.s = bayes.NewSurface(e)
+		c.s = shape.NewSurface(e)
 		c.s.Forward, c.s.Draws = true, 48
 		c.Low, c.High = c.s.Low, c.s.High
 	}

@@ -29,7 +29,7 @@ import (
 // A gaussian is that approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
 // the rest of ξ zero.
 type gaussian struct {
-	blocks []bayes.Block
+	blocks []shape.Block
 	mean   []float64
 	u      blas64.Triangular // upper factor of the precision
 }
@@ -37,13 +37,13 @@ type gaussian struct {
 // findGaussian looks for the Gaussian approximation, from u for θ and v = 0. It returns nil where
 // there is none to be found, for the density is not smooth or does not
 // determine all parameters.
-func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []bayes.Block) *gaussian {
+func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
 	copy(x, u)
 	c := &shape.Climb{Point: shape.Point{X: x}}
 	c.Tolerance = 0.02 // the mode is 0.2 standard deviations away
 	ctx, hook := progress.Begin(ctx, "joint moves")
-	f := bayes.NewSurface(e, blocks...)
+	f := shape.NewSurface(e, blocks...)
 	f.Forward = true
 	c.Low, c.High = f.Low, f.High
 	if hook != nil {
@@ -148,7 +148,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func
 	// knows where to begin.
 	m, err := mode()
 	if err == nil && m.U != nil {
-		s.gaussian = findGaussian(ctx, e, m.U, e.Blocks(blocks))
+		s.gaussian = findGaussian(ctx, e, m.U, shape.Blocks(e, blocks))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
 // drift is x′ = θ, which with Gaussian errors has a Gaussian posterior of (θ, ξ),
@@ -45,7 +46,7 @@ func TestFindGaussian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := e.Blocks(8)
+	blocks := shape.Blocks(e, 8)
 	s := findGaussian(context.Background(), e, []float64{-3}, blocks)
 	if s == nil {
 		t.Fatal("no approximation")
@@ -105,7 +106,7 @@ func TestFindGaussian(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s = findGaussian(context.Background(), e, []float64{1, -1}, e.Blocks(8)); s == nil {
+	if s = findGaussian(context.Background(), e, []float64{1, -1}, shape.Blocks(e, 8)); s == nil {
 		t.Fatal("no approximation with σ unknown")
 	}
 	found.Reset()
@@ -134,7 +135,7 @@ func TestJointProposal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := e.Blocks(5)
+	blocks := shape.Blocks(e, 5)
 	u := make([]float64, 2)
 	if err := e.Unconstrain(u, []float64{0.5, 2}); err != nil {
 		t.Fatal(err)

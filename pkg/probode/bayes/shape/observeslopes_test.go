@@ -1,4 +1,4 @@
-package bayes
+package shape_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
@@ -20,25 +21,25 @@ func TestObserveSlopes(t *testing.T) {
 		dst[1] = 0.1 + 0.05*theta[1]*x[0]
 	}
 	nan := math.NaN()
-	p := &Posterior{
-		Model: Model{
-			Params: []Param{{Name: "k", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}, {Name: "scale", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
-			Experiments: []Experiment{{
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}, {Name: "scale", Prior: distuv.LogNormal{Mu: 0, Sigma: 1}}},
+			Experiments: []bayes.Experiment{{
 				Problem: &probode.Problem{F: func(f []float64, _ float64, x, theta []float64) { f[0] = -theta[0] * x[0] },
 					X0: []float64{2}, Span: [2]float64{0, 3}, Theta: []float64{0.7}, Params: []string{"k"}},
-				Data:    &Data{T: []float64{0, 1, 2, 3}, Y: [][]float64{{4.1, nan}, {2.1, nan}, {2.3, nan}, {3.2, nan}}, Names: []string{"y", "sd"}},
+				Data:    &bayes.Data{T: []float64{0, 1, 2, 3}, Y: [][]float64{{4.1, nan}, {2.1, nan}, {2.3, nan}, {3.2, nan}}, Names: []string{"y", "sd"}},
 				Observe: observe,
-				Errors:  []Likelihood{Gaussian{Sigma: Unknown("sd")}, Gaussian{Sigma: Known(1)}},
+				Errors:  []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Unknown("sd")}, bayes.Gaussian{Sigma: bayes.Known(1)}},
 			}},
 		},
 		Setup: probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-8}}},
 	}
 	gradient := func() []float64 {
-		d, err := NewDensity(context.Background(), p)
+		d, err := bayes.NewDensity(context.Background(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := NewSurface(d)
+		s := shape.NewSurface(d)
 		s.Exact = true
 		u := []float64{math.Log(0.8), math.Log(1.1)}
 		point := &shape.Point{X: u}

@@ -1,4 +1,4 @@
-package bayes
+package shape
 
 import (
 	"math"
@@ -8,12 +8,12 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes/shape"
+	"github.com/probode/probode/pkg/probode/bayes"
 )
 
 // A Surface is the log posterior density of a Density as a function that can be
 // expanded about a point. All derivatives of a posterior are computed here. It is a
-// shape.Function of the unconstrained parameters.
+// Function of the unconstrained parameters.
 //
 // The distribution of each value of the data depends on its locations: the expected
 // value, and the unknown numbers of its likelihood. With the derivative J of the
@@ -53,16 +53,14 @@ type Surface struct {
 	// the data, if it has no closed form. NewSurface sets it to 256.
 	Draws int
 
-	e         *Density
+	e         *bayes.Density
 	blocks    []Block
 	theta, xi []float64
 	precision *mat.SymDense
 	gradient  *mat.VecDense
 	parts     []part
-	lent      *Density // the density whose derivatives stand in, nil if there is none
-	asked     bool     // lent has been determined
-	full      []float64
-	which     []int
+	lent      *bayes.Density // the density whose derivatives stand in, nil if there is none
+	asked     bool           // lent has been determined
 }
 
 // A part is one experiment in a Surface.
@@ -71,10 +69,10 @@ type part struct {
 	solved []bool // whether these occur in its equations
 	noise  int    // where its ξ begins
 
-	state []float64 // states at the point of the last locate
-	base  []float64 // locations
-	cells []cell    // of the data
-	jac   []float64 // derivatives of the locations with respect to cols, row by row; nil before they are computed
+	state []float64    // at the point of the last locate
+	base  []float64    // locations
+	cells []bayes.Cell // of the data
+	jac   []float64    // derivative of the locations in cols, row by row; nil before it was taken
 
 	before, was []float64 // base and jac at the point before
 }
@@ -82,14 +80,14 @@ type part struct {
 // NewSurface returns the surface of e, and uses e for its solves. With blocks its
 // coordinates are (θ, v), where v are the sums of ξ over the blocks, which are N(0, 1)
 // in the prior.
-func NewSurface(e *Density, blocks ...Block) *Surface {
-	d := len(e.p.Params)
+func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
+	d := e.Dim()
 	n := d + len(blocks)
 	s := &Surface{e: e, blocks: blocks, Draws: 256,
 		theta: make([]float64, d), Steps: make([]float64, n), Low: make([]float64, n), High: make([]float64, n),
 		precision: mat.NewSymDense(n, nil), gradient: mat.NewVecDense(n, nil)}
 	if len(blocks) > 0 {
-		s.xi = make([]float64, e.noise)
+		s.xi = make([]float64, e.NoiseLen())
 	}
 	for k := range s.Steps {
 		s.Steps[k] = 1e-3 // the width of N(0, 1) is 1
@@ -101,21 +99,20 @@ func NewSurface(e *Density, blocks ...Block) *Surface {
 		if !(s.Steps[k] > 0) || math.IsInf(s.Steps[k], 1) {
 			s.Steps[k] = 1e-5
 		}
-		if e.p.Params[k].Natural {
+		if p := e.Posterior().Params[k]; p.Natural {
 			// The bound itself is outside.
 			const inside = 1e-3
-			prior := e.p.Params[k].Prior
+			prior := p.Prior
 			s.Low[k], s.High[k] = prior.Quantile(0)+inside*s.Steps[k], prior.Quantile(1)-inside*s.Steps[k]
 		}
 	}
 	at := 0
-	for _, r := range e.parts {
-		p := part{noise: at, cells: r.cells()}
-		at += r.noise
+	for i := range e.Posterior().Experiments {
+		r := e.Part(i)
+		p := part{noise: at, cells: r.Cells()}
+		at += r.NoiseLen()
 		for k := range d {
-			solved := slices.Contains(r.param, k) || k == e.alpha && len(blocks) > 0
-			own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
-			if solved || own || r.x.Observe != nil {
+			if any, solved := r.Depends(k, len(blocks) > 0); any {
 				p.cols, p.solved = append(p.cols, k), append(p.solved, solved)
 			}
 		}
@@ -130,7 +127,7 @@ func NewSurface(e *Density, blocks ...Block) *Surface {
 }
 
 // Use makes s use e, another density of the same posterior, from now on.
-func (s *Surface) Use(e *Density) { s.e = e }
+func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
 // place sets θ and ξ to those of x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
@@ -159,27 +156,9 @@ func (s *Surface) Value(x []float64) float64 {
 	return lp + ll
 }
 
-// locations appends to dst the locations of each value of the data of r: the expected
-// value, and the own numbers that are unknown.
-func (r *Part) locations(dst []float64) []float64 {
-	c := len(r.errors)
-	for n := range r.x.Data.T {
-		for k, l := range r.errors {
-			dst = append(dst, r.fit[n*c+k])
-			own := l.at(r.fit[n*c:])
-			for i, v := range own {
-				if l.open(i) {
-					dst = append(dst, v)
-				}
-			}
-		}
-	}
-	return dst
-}
-
 // Expand computes the derivatives at p.X. If the density jumps because its steps are
 // chosen at every θ, the value is that with the steps at p.X.
-func (s *Surface) Expand(p *shape.Point) bool {
+func (s *Surface) Expand(p *Point) bool {
 	s.e.Constrain(s.theta, p.X[:len(s.theta)])
 	defer s.e.Hold(s.theta)()
 	if math.IsInf(s.Value(p.X), 0) {
@@ -198,11 +177,11 @@ func (s *Surface) Expand(p *shape.Point) bool {
 // data there.
 func (s *Surface) locate() {
 	rng := probode.Stream(0x73636f7265)
-	for i, r := range s.e.parts {
-		p := &s.parts[i]
-		p.state = append(p.state[:0], r.state...)
-		p.base = r.locations(p.base[:0])
-		s.information(p, r, rng)
+	for i := range s.parts {
+		p, r := &s.parts[i], s.e.Part(i)
+		p.state = append(p.state[:0], s.e.States(i)...)
+		p.base = r.Locations(p.base[:0])
+		r.Score(p.cells, s.Draws, rng)
 	}
 }
 
@@ -224,19 +203,26 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 				return dst, false
 			}
 			ok := true
-			for i, r := range s.e.parts {
-				p := &s.parts[i]
+			var ll float64
+			var err error
+			for i := range s.parts {
+				p, r := &s.parts[i], s.e.Part(i)
 				m, found := slices.BinarySearch(p.cols, k)
 				if !found || p.solved[m] && !all {
 					continue
 				}
-				var xi []float64
-				if s.xi != nil {
-					xi = s.xi[p.noise:]
+				if p.solved[m] {
+					var xi []float64
+					if s.xi != nil {
+						xi = s.xi[p.noise:]
+					}
+					ll, err = r.LogLikelihood(s.theta, xi)
+				} else {
+					ll, err = r.Observe(s.theta)
 				}
-				ok = s.e.again(r, s.theta, xi, p.solved[m]) && ok
-				dst = r.locations(dst)
-				copy(r.state, p.state)
+				ok = ok && err == nil && finite(ll)
+				dst = r.Locations(dst)
+				copy(s.e.States(i), p.state)
 			}
 			return dst, ok
 		}
@@ -274,14 +260,11 @@ func (s *Surface) differentiate(x []float64, all bool) bool {
 		}
 	}
 	s.place(x)
-	for _, r := range s.e.parts {
-		s.e.bind(r, s.theta)
-	}
 	return true
 }
 
 // Follow corrects the derivatives by the change of the locations since the last point.
-func (s *Surface) Follow(point *shape.Point, from []float64) bool {
+func (s *Surface) Follow(point *Point, from []float64) bool {
 	to := point.X
 	for i := range s.parts {
 		p := &s.parts[i]
@@ -322,7 +305,7 @@ func (s *Surface) Follow(point *shape.Point, from []float64) bool {
 
 // assemble computes the expansion at point from the derivatives of the locations, and
 // reports whether it is finite.
-func (s *Surface) assemble(point *shape.Point) bool {
+func (s *Surface) assemble(point *Point) bool {
 	x := point.X
 	s.gradient.Zero()
 	s.precision.Zero()
@@ -334,15 +317,15 @@ func (s *Surface) assemble(point *shape.Point) bool {
 		w := len(p.cols)
 		full, gradient, scaled := make([]float64, w*w), make([]float64, w), make([]float64, w)
 		for _, c := range p.cells {
-			for i := range c.n {
+			for i := range c.Score {
 				clear(scaled)
-				for j := range c.n {
-					if v := c.info[i*c.n+j]; v != 0 {
-						floats.AddScaled(scaled, v, p.jac[(c.at+j)*w:(c.at+j+1)*w])
+				for j := range c.Score {
+					if v := c.Information[i*len(c.Score)+j]; v != 0 {
+						floats.AddScaled(scaled, v, p.jac[(c.At+j)*w:(c.At+j+1)*w])
 					}
 				}
-				row := p.jac[(c.at+i)*w : (c.at+i+1)*w]
-				floats.AddScaled(gradient, c.score[i], row)
+				row := p.jac[(c.At+i)*w : (c.At+i+1)*w]
+				floats.AddScaled(gradient, c.Score[i], row)
 				for a, v := range row {
 					if v != 0 {
 						floats.AddScaled(full[a*w+a:(a+1)*w], v, scaled[a:])
@@ -368,8 +351,7 @@ func (s *Surface) assemble(point *shape.Point) bool {
 	for k := range d {
 		at, h := x[k], 100*s.Steps[k]
 		prior := func(u float64) float64 {
-			theta, jacobian := s.e.transforms[k].to(u)
-			return jacobian + s.e.p.Params[k].Prior.LogProb(theta)
+			return s.e.PriorLogProb(k, u)
 		}
 		up, here, down := prior(at+h), prior(at), prior(at-h)
 		if g, c := (up-down)/(2*h), (2*here-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
@@ -391,4 +373,8 @@ func (s *Surface) assemble(point *shape.Point) bool {
 	point.Information.CopySym(s.precision)
 	s.bend(point, priors)
 	return true
+}
+
+func finite(all ...float64) bool {
+	return !slices.ContainsFunc(all, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }

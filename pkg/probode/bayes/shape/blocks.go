@@ -1,6 +1,10 @@
-package bayes
+package shape
 
-import "math"
+import (
+	"math"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+)
 
 // A Block is one component of ξ over consecutive steps. The data determine how ξ
 // drifts, which its sums over blocks describe:
@@ -15,15 +19,16 @@ type Block struct {
 
 // Blocks returns count blocks of time for each experiment, or fewer if the experiment
 // has fewer steps that use ξ.
-func (e *Density) Blocks(count int) []Block {
+func Blocks(e *bayes.Density, count int) []Block {
 	var blocks []Block
 	at := 0
-	for _, r := range e.parts {
-		if r.grid == nil {
-			at += r.noise
+	for i := range e.Posterior().Experiments {
+		r := e.Part(i)
+		if r.Grid() == nil {
+			at += r.NoiseLen()
 			continue
 		}
-		solver := r.grid.Solver()
+		solver := r.Grid().Solver()
 		d := solver.Normals()
 		first := solver.Startup()
 		n := solver.Steps() - first
@@ -34,7 +39,7 @@ func (e *Density) Blocks(count int) []Block {
 				blocks = append(blocks, Block{at + from*d + k, at + to*d, d, 1 / math.Sqrt(float64(to-from))})
 			}
 		}
-		at += r.noise
+		at += r.NoiseLen()
 	}
 	return blocks
 }

@@ -1,4 +1,4 @@
-package bayes_test
+package shape_test
 
 import (
 	"context"
@@ -53,8 +53,8 @@ func TestDerivativesAlongThePath(t *testing.T) {
 			if err := e.Unconstrain(u, theta); err != nil {
 				t.Fatal(err)
 			}
-			s := bayes.NewSurface(e)
-			var both [2][]bayes.Datum
+			s := shape.NewSurface(e)
+			var both [2][]shape.Datum
 			for i := range both {
 				s.Exact = i == 0
 				at := shape.Point{X: u}

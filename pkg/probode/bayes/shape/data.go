@@ -1,0 +1,90 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+)
+
+// A Datum is an expected value on which the distribution of an observation depends: the
+// value that is observed, or that of another column which is a number of its
+// likelihood. A missing value of the data has none.
+type Datum struct {
+	At          int       // in Density.Expected
+	Jacobian    []float64 // derivatives of the expected value in the coordinates
+	Score       float64   // derivative of the log probability; at a kink the mean of both sides
+	Information float64   // Fisher's information on the expected value
+	Certain     bool      // the observation has probability 1 here
+
+	// If Kinked, the log probability has the term −|U + Slope·dm|.
+	Kinked   bool
+	U, Slope float64
+}
+
+// Data returns the data at the last point of Expand, by experiment, row and column.
+func (s *Surface) Data() []Datum {
+	var out []Datum
+	for i := range s.parts {
+		out = s.data(out, i, s.parts[i].cells, s.parts[i].jac)
+	}
+	return out
+}
+
+// DataAt returns the data for the given expected values, without Jacobians, with the
+// own numbers of the likelihoods from theta.
+func (s *Surface) DataAt(expected, theta []float64) []Datum {
+	fit := s.e.Expected()
+	was := slices.Clone(fit)
+	defer copy(fit, was)
+	copy(fit, expected)
+	rng := probode.Stream(0x73636f7265)
+	var out []Datum
+	for i := range s.parts {
+		r := s.e.Part(i)
+		r.Theta(theta) // sets the own numbers
+		cells := r.Cells()
+		r.Score(cells, s.Draws, rng)
+		out = s.data(out, i, cells, nil)
+	}
+	return out
+}
+
+// data appends the data of part i to out; jac may be nil.
+func (s *Surface) data(out []Datum, i int, cells []bayes.Cell, jac []float64) []Datum {
+	cols := s.parts[i].cols
+	first := 0 // first expected value of the row
+	for before := range i {
+		first += len(s.e.Part(before).Expected())
+	}
+	for n, row := range s.e.Posterior().Experiments[i].Data.Y {
+		for k, y := range row {
+			if math.IsNaN(y) {
+				continue
+			}
+			c := &cells[n*len(row)+k]
+			for m, column := range c.Columns {
+				if column < 0 {
+					continue
+				}
+				o := Datum{At: first + column, Score: c.Score[m], Information: c.Information[m*len(c.Score)+m], Certain: c.Certain}
+				if jac != nil {
+					o.Jacobian = make([]float64, len(s.Steps))
+					for j, to := range cols {
+						o.Jacobian[to] = jac[(c.At+m)*len(cols)+j]
+					}
+				}
+				if c.Kinked && m == 0 {
+					o.Kinked, o.U, o.Slope = true, c.U, c.Slope
+					if c.U != 0 {
+						o.Score -= math.Copysign(1, c.U) * c.Slope
+					}
+				}
+				out = append(out, o)
+			}
+		}
+		first += len(row)
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+const (
+	// lentTolerance is the tolerance of a method whose derivatives stand in for those of
+	// another, and lentSteps the largest number of its steps: a problem that needs more is
+	// stiff.
+	lentTolerance, lentSteps = 1e-6, 20000
+	// lentError is the largest D at which its predictions count as the same.
+	lentError = 0.01
+)
+
+// along sets the derivatives of the locations from those of the path, and reports
+// whether there are any. The density was last evaluated at x.
+func (s *Surface) along(x []float64) bool {
+	d := len(x)
+	if d != len(s.theta) {
+		return false // there are no derivatives with respect to ξ
+	}
+	s.place(x)
+	slopes, directions := make([]float64, d), make([]float64, d*d)
+	s.e.Slopes(slopes, x)
+	for k, v := range slopes {
+		directions[k*d+k] = v
+	}
+	all := s.e.Tangents(s.theta, directions)
+	if all == nil {
+		all = s.lend(directions)
+	}
+	if all == nil || slices.ContainsFunc(all, func(rows []float64) bool { return !finite(rows...) }) {
+		return false
+	}
+	for i, rows := range all {
+		p := &s.parts[i]
+		w := len(p.cols)
+		p.jac = make([]float64, len(p.base)*w)
+		for j := range p.base {
+			for m, k := range p.cols {
+				p.jac[j*w+m] = rows[j*d+k]
+			}
+		}
+	}
+	return true
+}
+
+// lend returns the derivatives of a method that stands in, if its predictions of the data
+// are the same.
+func (s *Surface) lend(directions []float64) [][]float64 {
+	if !s.asked {
+		s.asked = true
+		s.lent, _ = s.e.With(probode.Setup{Method: probode.RungeKutta{Tableau: probode.DormandPrince},
+			Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: lentTolerance}, MaxSteps: lentSteps}})
+	}
+	if s.lent == nil {
+		return nil
+	}
+	defer s.lent.Hold(s.theta)()
+	all := s.lent.Tangents(s.theta, directions)
+	if _, err := s.lent.LogLikelihood(s.theta, nil); all == nil || err != nil {
+		return nil
+	}
+	var sum float64
+	for _, o := range s.Data() {
+		delta := s.lent.Expected()[o.At] - s.e.Expected()[o.At]
+		sum += o.Information * delta * delta
+	}
+	if !(math.Sqrt(sum) < lentError) {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,170 @@
+package bayes
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Tangents returns, for each experiment, the derivatives of its locations (see
+// Part.Locations) at θ, without noise, along M directions in θ: dtheta is M×p, row-major, and
+//
+//	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
+//
+// They come from the derivatives of the path (see probode.Tangential), and from
+// Experiment.ObserveSlopes or central differences of Observe, good to about 10⁻⁷. The result
+// is nil where there are none: for an accurate solver, and for steps that are chosen again at
+// every θ and are not held.
+func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
+	for _, r := range e.parts {
+		if _, ok := r.now().(probode.Tangential); !ok {
+			return nil
+		}
+	}
+	m := len(dtheta) / len(theta)
+	expected := make([]float64, len(e.fit)*m)
+	if e.err = e.fault; e.err == nil {
+		e.tangents(expected, theta, dtheta, m)
+	}
+	if e.err != nil {
+		return nil
+	}
+	var out [][]float64
+	for _, r := range e.parts {
+		out = append(out, r.ofLocations(expected, dtheta, m))
+		expected = expected[len(r.fit)*m:]
+	}
+	return out
+}
+
+// ofLocations returns derivatives of locations, given those of expected values.
+func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
+	p := len(dtheta) / m
+	for range r.x.Data.T {
+		for k, l := range r.errors {
+			out = append(out, expected[k*m:(k+1)*m]...)
+			for n, of := range l.param {
+				switch column := l.column[n]; {
+				case of >= 0:
+					for i := range m {
+						out = append(out, dtheta[i*p+of])
+					}
+				case column >= 0:
+					out = append(out, expected[column*m:(column+1)*m]...)
+				}
+			}
+		}
+		expected = expected[len(r.errors)*m:]
+	}
+	return out
+}
+
+// tangents writes the derivatives of expected values, dst[i*m+k] that of value i in direction
+// k. It sets err, as evaluate does. A direction counts as much work as a solution; one in
+// which no element of the θ of a problem moves costs nothing there.
+func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
+	e.at = e.parts[0]
+	defer e.recovered(theta)
+	p := len(theta)
+	for _, r := range e.parts {
+		e.at = r
+		e.bind(r, theta)
+		q, d, c := len(r.theta), r.x.Problem.Dim(), len(r.errors)
+		var along []float64
+		var moved []int // the directions in which the θ of the problem moves
+		for n := range m {
+			row := make([]float64, q)
+			for k, i := range r.param {
+				if i >= 0 {
+					row[k] = dtheta[n*p+i]
+				}
+			}
+			if slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
+				along, moved = append(along, row...), append(moved, n)
+			}
+		}
+		path, states := r.now().(probode.Tangential), make([]float64, len(moved)*len(r.state))
+		err := path.Tangents(e.ctx, r.state, states, r.theta, along, nil)
+		e.work += (1 + len(moved)) * path.Work()
+		if e.err = e.note(err); e.err != nil {
+			return
+		}
+		still, slopes := make([]float64, d), make([]float64, c*(d+p))
+		for row := range r.x.Data.T {
+			x, moves := r.state[row*d:(row+1)*d], moved
+			if r.x.ObserveSlopes != nil {
+				clear(slopes)
+				r.x.ObserveSlopes(slopes, r.x.Data.T[row], x, theta)
+			}
+			for n := range m {
+				dx := still
+				if len(moves) > 0 && moves[0] == n {
+					k := len(moved) - len(moves)
+					dx, moves = states[k*len(r.state)+row*d:][:d], moves[1:]
+				}
+				to := dst[row*c*m+n:]
+				if r.x.ObserveSlopes == nil {
+					r.slope(to, m, row, x, dx, theta, dtheta[n*p:(n+1)*p])
+					continue
+				}
+				for k := range c {
+					from := slopes[k*(d+p):][:d+p]
+					to[k*m] = floats.Dot(from[:d], dx) + floats.Dot(from[d:], dtheta[n*p:(n+1)*p])
+				}
+			}
+		}
+		dst = dst[m*c*len(r.x.Data.T):]
+	}
+}
+
+// slope writes the derivatives of the expected values of a row along (dx, dtheta), with
+// the given stride.
+func (r *Part) slope(dst []float64, stride, row int, x, dx, theta, dtheta []float64) {
+	r.row0 = row
+	c := len(r.errors)
+	if r.x.Observe == nil {
+		for k, i := range r.pick {
+			dst[k*stride] = dx[i]
+		}
+		return
+	}
+	most := 0.0
+	reach := func(x, dx []float64) {
+		var size float64
+		for _, v := range x {
+			size = max(size, math.Abs(v))
+		}
+		for k, v := range dx {
+			if v != 0 {
+				most = max(most, math.Abs(v)/max(math.Abs(x[k]), 1e-3*size, 1e-300))
+			}
+		}
+	}
+	reach(x, dx)
+	reach(theta, dtheta)
+	if most == 0 {
+		for k := range c {
+			dst[k*stride] = 0
+		}
+		return
+	}
+	eps := 6e-6 / most // the cube root of the rounding error
+	var out [2][]float64
+	for side, sign := range [2]float64{1, -1} {
+		y, th := make([]float64, len(x)), make([]float64, len(theta))
+		for k := range x {
+			y[k] = x[k] + sign*eps*dx[k]
+		}
+		for k := range theta {
+			th[k] = theta[k] + sign*eps*dtheta[k]
+		}
+		out[side] = make([]float64, c)
+		r.x.Observe(out[side], r.x.Data.T[row], y, th)
+	}
+	for k := range c {
+		dst[k*stride] = (out[0][k] - out[1][k]) / (2 * eps)
+	}
+}
