@@ -21,17 +21,39 @@ func Of(v any) string {
 	return w.String()
 }
 
-// NonZero is Of without the fields of structs that are zero. So a new field does not
-// change the text of values in which it is zero.
+// Declared is Of without what is no declared value: fields that are functions or channels,
+// whose names another build may change, and fields with types of package sync, which hold
+// what a process has done so far. It tells two studies apart.
+func Declared(v any) string {
+	w := &writer{declared: true}
+	w.write(reflect.ValueOf(v), true, nil)
+	return w.String()
+}
+
+// NonZero is Declared without the fields of structs that are zero. So a new field
+// does not change the text of values in which it is zero.
 func NonZero(v any) string {
-	w := &writer{brief: true}
+	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
 type writer struct {
 	strings.Builder
-	brief bool // leave out fields that are zero
+	brief    bool // leave out fields that are zero
+	declared bool // leave out what is no declared value
+}
+
+// isDeclared reports whether a value of type t is one that somebody has declared.
+func isDeclared(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return false
+	}
+	return t.PkgPath() != "sync" && t.PkgPath() != "sync/atomic"
 }
 
 // write writes v, with its type if that is not clear from the context. above holds the
@@ -78,6 +100,9 @@ func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	case reflect.Struct:
 		var set []int
 		for i := range v.NumField() {
+			if b.declared && !isDeclared(v.Field(i).Type()) {
+				continue
+			}
 			if !b.brief || !v.Field(i).IsZero() {
 				set = append(set, i)
 			}
@@ -91,7 +116,7 @@ func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 	case reflect.Map:
 		var entries []string
 		for it := v.MapRange(); it.Next(); {
-			e := &writer{brief: b.brief}
+			e := &writer{brief: b.brief, declared: b.declared}
 			e.write(it.Key(), false, above)
 			e.WriteString(": ")
 			e.write(it.Value(), false, above)
@@ -115,7 +140,9 @@ func (b *writer) write(v reflect.Value, typed bool, above []uintptr) {
 		number(strconv.FormatUint(v.Uint(), 10))
 	case reflect.Func:
 		name := "nil"
-		if f := runtime.FuncForPC(v.Pointer()); f != nil {
+		if b.declared {
+			name = "func"
+		} else if f := runtime.FuncForPC(v.Pointer()); f != nil {
 			name = f.Name()
 		}
 		number(name)

@@ -2,7 +2,10 @@ package literal
 
 import (
 	"math"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -67,5 +70,41 @@ func TestOf(t *testing.T) {
 		if got := NonZero(c.v); got != c.want {
 			t.Errorf("%s, want %s", got, c.want)
 		}
+	}
+}
+
+// Declared values are the same whatever a process has done and however it was built: pools,
+// locks, functions and channels say nothing, in fields of any depth and behind interfaces.
+func TestDeclared(t *testing.T) {
+	type inner struct {
+		pool  sync.Pool
+		Scale float64
+	}
+	type outer struct {
+		Name  string
+		Of    any
+		once  sync.Once
+		mutex *sync.Mutex
+		done  atomic.Int64
+		calls []func()
+		ready chan int
+		In    *inner
+	}
+	a := &outer{Name: "a", Of: func() {}, In: &inner{Scale: 2}, mutex: new(sync.Mutex), calls: []func(){func() {}}, ready: make(chan int)}
+	const want = `&literal.outer{Name: "a", Of: func() (func), In: &{Scale: 2}}`
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	for _, n := range []int{1, 2, 8} {
+		runtime.GOMAXPROCS(n)
+		a.In.pool.Put(new(int))
+		a.once.Do(func() {})
+		a.done.Add(1)
+		a.Of = func() { a.done.Add(int64(n)) }
+		if got := Declared(a); strings.ReplaceAll(got, "func()(func)", "func() (func)") != want {
+			t.Errorf("%d processors: %s, want %s", n, got, want)
+		}
+	}
+	if got := NonZero(outer{Of: inner{}}); got != "literal.outer{Of: literal.inner{}}" {
+		t.Error(got)
 	}
 }

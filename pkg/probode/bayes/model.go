@@ -396,7 +396,7 @@ var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
 // valueText writes a prior or a likelihood as text.
 func valueText(v any) string {
-	return strings.ReplaceAll(strings.TrimPrefix(literal.Of(v), "distuv."), ", Src: nil", "")
+	return strings.ReplaceAll(strings.TrimPrefix(literal.Declared(v), "distuv."), ", Src: nil", "")
 }
 
 // Names returns the names of the parameters.
