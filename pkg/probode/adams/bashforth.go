@@ -90,7 +90,7 @@ func (a *bashforth) Run(z []float64, from, to int, theta, xi, scale []float64) (
 	}
 	for i := from; i < to; i++ {
 		x, next := row(z, i, d), row(z, i+1, d)
-		normals := row(xi, i, d)
+		normals := part(xi, i, d)
 		if a.starting(i) {
 			if err := a.Step(next, i, x, theta, normals, scale); err != nil {
 				return i, err

@@ -27,7 +27,7 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 	i, d := from, a.d
 	for ; i < to && a.starting(i); i++ {
 		next := row(z, i+1, d)
-		err := a.Step(next, i, row(z, i, d), theta, row(xi, i, d), scale)
+		err := a.Step(next, i, row(z, i, d), theta, part(xi, i, d), scale)
 		if err == nil {
 			err = diverged(next)
 		}
@@ -140,7 +140,7 @@ func (a *moulton) before(i, j, k int) float64 {
 // alone makes the single step i in the general way, if an inverse cannot be trusted.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
-	if err := a.Step(next, i, row(z, i, a.d), theta, row(xi, i, a.d), r.scale[:a.d]); err != nil {
+	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
 		return err
 	}
 	return diverged(next)

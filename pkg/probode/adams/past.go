@@ -173,12 +173,15 @@ func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 	}
 }
 
-// row returns row i of a path or of noise, nil if xi is.
-func row(z []float64, i, d int) []float64 {
-	if z == nil {
+// row returns row i of a path.
+func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
+
+// part returns row i of xi, nil if xi is.
+func part(xi []float64, i, d int) []float64 {
+	if xi == nil {
 		return nil
 	}
-	return z[i*d : (i+1)*d : (i+1)*d]
+	return row(xi, i, d)
 }
 
 // addScaled adds c·x to dst.

@@ -18,7 +18,8 @@ type table struct {
 	n       int       // number of past values
 	first   int       // 0 for an explicit and 1 for an implicit formula
 	uniform []float64 // the classical ones
-	rows    []float64 // those of each step, if any step differs from its neighbours
+	even    bool      // all steps have those
+	rows    []float64 // those of each step, if they differ and the grid does not grow
 	scratch []float64
 	nodes   []float64
 }
@@ -33,17 +34,21 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c.uniform = roundAll(adams(n+c.first, c.first))
 	c.scratch = make([]float64, len(c.uniform))
 	c.nodes = make([]float64, len(c.uniform))
-	if _, uniform := g.Uniform(); uniform || n+c.first <= 1 || g.Grows() {
+	if _, uniform := g.Uniform(); uniform || len(c.uniform) == 1 {
+		c.even = true
+		return c
+	}
+	if g.Grows() {
 		return c
 	}
 	segments := segments(g)
-	differ := false
+	c.even = true
 	for _, s := range segments {
 		for i := s.from; i < s.to; i++ {
-			differ = differ || !c.even(i, s.from)
+			c.even = c.even && c.evenAt(i, s.from)
 		}
 	}
-	if !differ {
+	if c.even {
 		return c
 	}
 	width := len(c.uniform)
@@ -76,9 +81,9 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// even reports whether step i and the earlier steps that it uses, back to grid point
+// evenAt reports whether step i and the earlier steps that it uses, back to grid point
 // first at most, are equal.
-func (c *table) even(i, first int) bool {
+func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
 		if math.Abs(c.g.Place(j+1)-c.g.Place(j)-h) > 1e-9*h {
@@ -90,20 +95,21 @@ func (c *table) even(i, first int) bool {
 
 // at returns the coefficients for step i.
 func (c *table) at(i int) []float64 {
-	switch width := len(c.uniform); {
-	case c.rows != nil:
-		return c.rows[i*width : (i+1)*width]
-	case width <= 1 || !c.g.Grows():
+	switch {
+	case c.even:
 		return c.uniform
+	case c.rows == nil: // the grid grows
+		return c.compute(i)
 	}
-	return c.compute(i)
+	width := len(c.uniform)
+	return c.rows[i*width : (i+1)*width]
 }
 
 // compute returns the coefficients for step i: ∫₀¹ ℓ_j(τ) dτ for the Lagrange
 // polynomials of the nodes τ_j = (t_j − tᵢ)/h, by Gauss's rule of three points, which
 // is exact for the polynomials here, of degree five at most.
 func (c *table) compute(i int) []float64 {
-	if c.even(i, 0) {
+	if c.evenAt(i, 0) {
 		return c.uniform
 	}
 	t, h := c.g.Place(i), c.g.Place(i+1)-c.g.Place(i)
