@@ -49,7 +49,7 @@ func computeFig1(ctx context.Context, s *study) error {
 	for i, at := range drawn.T {
 		departure := math.NaN()
 		if i < len(drawn.T)-1 {
-			departure = drawn.Departure(i)
+			departure = drawn.Departure[i]
 		}
 		for k := range drawn.Mean {
 			exact.add(at, e.Problem.StateName(k), drawn.Mean[k][i], drawn.SD[k][i], departure)

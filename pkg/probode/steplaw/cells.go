@@ -17,17 +17,14 @@ type division struct {
 	top        float64
 	nodes, wts []float64 // Gauss rule on (0, 1)
 	leaves     []cell
-	sums       []float64 // running sums of the masses of leaves
-	total, err float64
+	total      float64
 	zeta       []float64
 	marks      []mark
-	slack      float64
 }
 
 type cell struct {
 	lo, width [2]float64 // for d = 1 the second elements are 0 and 1
 	mass      float64    // ∫ over the cell, in ζ, of density / e^top
-	peak      float64    // largest value found, computed at the first draw from the cell
 }
 
 // A mark is a point that a coarse rule might miss: cells that contain it are divided
@@ -44,17 +41,17 @@ const (
 )
 
 func (s *Step) divided() (*division, error) {
-	if s.d > 2 {
-		return nil, fmt.Errorf("%s: quadrature for the distribution of a step with %d components: want 1 or 2; draw an ensemble of one step for more", title(s.Problem), s.d)
-	}
 	if s.cells != nil {
 		return s.cells, nil
 	}
-	if err := s.Normalizable(); err != nil {
+	if err := s.normalizable(); err != nil {
 		return nil, err
 	}
+	if s.d > 2 {
+		return nil, fmt.Errorf("%s: quadrature for the distribution of a step with %d components: want 1 or 2; draw an ensemble of one step for more", title(s.problem), s.d)
+	}
 	c := &division{s: s, lo: make([]float64, 2), hi: []float64{0, 1}, top: math.Inf(-1),
-		nodes: make([]float64, gaussPoints), wts: make([]float64, gaussPoints), zeta: make([]float64, s.d), slack: 1.25}
+		nodes: make([]float64, gaussPoints), wts: make([]float64, gaussPoints), zeta: make([]float64, s.d)}
 	quad.Legendre{}.FixedLocations(c.nodes, c.wts, 0, 1)
 	if err := c.findBox(); err != nil {
 		return nil, s.fail(err)
@@ -246,7 +243,6 @@ func (c *division) divide() error {
 				next = append(next, parts...)
 			} else {
 				c.leaves = append(c.leaves, parts...)
-				c.err += off
 			}
 			settled += sum - q.mass
 		}
@@ -259,12 +255,10 @@ func (c *division) divide() error {
 	c.total = 0
 	for _, q := range c.leaves {
 		c.total += q.mass
-		c.sums = append(c.sums, c.total)
 	}
 	if !(c.total > 0) || math.IsInf(c.total, 1) {
 		return fmt.Errorf("quadrature of the exact distribution gives an integral of %g: want a finite number > 0", c.total)
 	}
-	c.err /= c.total
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/probode/probode/pkg/internal/moments"
 	"github.com/probode/probode/pkg/internal/progress"
@@ -18,8 +19,6 @@ type Settings struct {
 	Mesh probode.Mesh
 	// Alpha > 0 is the noise scale, a multiplier of a variance.
 	Alpha float64
-	// Theta is the parameter value; nil means Problem.Theta.
-	Theta []float64
 	// Seed determines all random numbers.
 	Seed uint64
 	// KeepPaths asks for the paths themselves.
@@ -27,14 +26,19 @@ type Settings struct {
 	// Workers is the number of paths drawn at the same time; zero means the number of
 	// cores. It does not change the result.
 	Workers int
-	// Progress, if not nil, is called now and then with the number of paths
-	// done, never by two goroutines at once.
-	Progress func(done, total int)
 }
 
 // Draws describes the paths that Exact has drawn, and their steps.
 type Draws struct {
-	Report
+	// T is the grid. Step i leads from T[i] to T[i+1].
+	T []float64
+	// Departure[i] says how far step i is from its Gaussian approximation, in standard
+	// deviations of the latter: the largest |mean| and |sd − 1| of a component of the
+	// standardised noise ζ = L⁻¹(Z_{i+1} − μ), which would have mean 0 and sd 1 if the
+	// approximation were exact. They are taken over paths and over the states of the
+	// chain in the second half of the sweeps, and are accurate to about 1/√n for n paths.
+	// It is NaN for a step that no path made, as the first of a multistep method.
+	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
 	Mean, SD [][]float64
@@ -48,7 +52,7 @@ type Draws struct {
 	Failure   error
 }
 
-// Draw draws an ensemble of n paths of p.
+// Draw draws an ensemble of n paths of p at p.Theta.
 //
 // Paths that fail are left out and counted in the result. It is an error if all of them
 // fail. The error wraps ErrSingularH or ErrImproper if the exact distribution of a step
@@ -66,32 +70,25 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case !(s.Alpha > 0):
 		return nil, fmt.Errorf("%s: alpha is %g: want a number > 0, else there is no distribution", title(p), s.Alpha)
 	}
-	theta := s.Theta
-	if theta == nil {
-		theta = p.Theta
-	}
-	if len(theta) != len(p.Theta) {
-		return nil, fmt.Errorf("%s: %d parameters: want %d", title(p), len(theta), len(p.Theta))
-	}
 	const block = 16
 	blocks := (n + block - 1) / block
-	workers, err := m.drawers(ctx, p, theta, s, blocks)
+	workers, err := m.drawers(ctx, p, s, blocks)
 	if err != nil {
 		return nil, err
 	}
-	ctx, s.Progress = progress.Counts(ctx, s.Progress, "paths")
+	ctx, count := progress.Counts(ctx, nil, "paths")
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	for _, w := range workers {
 		defer w.solver.Bind(ctx)()
 	}
 	times, d := workers[0].solver.Times(), p.Dim()
-	e := &Draws{Report: *newReport(times, d)}
-	total := moments.NewVector(len(times) * d)
+	e := &Draws{T: slices.Clone(times)}
+	total, tally := moments.NewVector(len(times)*d), newTally(len(times)-1, d)
 	done := 0
 	var refused error
 	err = probode.Ordered(ctx, blocks, len(workers), func(w, b int) *drawn {
-		return workers[w].draw(ctx, theta, s, b*block, min(n, (b+1)*block))
+		return workers[w].draw(ctx, s, b*block, min(n, (b+1)*block))
 	}, func(r *drawn) {
 		if r == nil || refused != nil {
 			return
@@ -101,11 +98,12 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 		if e.Failed += r.failed; e.Failure == nil {
 			e.Failure = r.failure
 		}
-		if refused = e.Report.merge(r.report); refused != nil {
+		tally.merge(r.tally)
+		if refused = r.tally.refused; refused != nil {
 			end()
 		}
-		if done += r.moments.N + r.failed; s.Progress != nil {
-			s.Progress(done, n)
+		if done += r.moments.N + r.failed; count != nil {
+			count(done, n)
 		}
 	})
 	switch {
@@ -118,12 +116,20 @@ func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) 
 	case total.N+e.Failed < n:
 		return nil, context.Cause(ctx)
 	}
-	e.finish()
+	e.Departure = tally.departure()
 	e.N, e.Mean, e.SD = total.N, newSeries(d, len(times)), newSeries(d, len(times))
 	for i, sd := range total.SD() {
 		e.Mean[i%d][i/d], e.SD[i%d][i/d] = total.Mean[i], sd
 	}
 	return e, nil
+}
+
+func newSeries(d, n int) [][]float64 {
+	s := make([][]float64, d)
+	for k := range s {
+		s[k] = make([]float64, n)
+	}
+	return s
 }
 
 // A drawer draws the paths of one goroutine.
@@ -134,8 +140,8 @@ type drawer struct {
 }
 
 // drawers returns at most as many drawers as there are blocks of paths.
-func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64, s Settings, blocks int) ([]*drawer, error) {
-	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, theta, nil)
+func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, blocks int) ([]*drawer, error) {
+	g, err := probode.Setup{Method: m.Method, Mesh: s.Mesh}.Grid(ctx, p, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +151,11 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64,
 		return nil, err
 	}
 	// The exact distribution is defined for the noise of the method only.
-	if err := solver.SetScaling(probode.ScaleStep, theta); err != nil {
+	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}
 	z := make([]float64, solver.PathLen())
-	if err := solver.Solve(z, theta, nil); err != nil {
+	if err := solver.Solve(z, p.Theta, nil); err != nil {
 		return nil, fmt.Errorf("classical solution: %w", err)
 	}
 	workers := make([]*drawer, min(blocks, cmp.Or(s.Workers, runtime.GOMAXPROCS(0))))
@@ -164,17 +170,17 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, theta []float64,
 type drawn struct {
 	moments moments.Vector
 	paths   [][]float64
-	report  *Report
+	tally   *tally
 	failed  int
 	failure error // of the first path that failed
 }
 
 // draw draws the paths from, …, to−1. It returns nil where ctx has ended.
-func (w *drawer) draw(ctx context.Context, theta []float64, s Settings, from, to int) *drawn {
-	r := &drawn{moments: moments.NewVector(len(w.z)), report: newReport(w.solver.Times(), w.sampler.p.Dim())}
-	w.sampler.report = r.report
+func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
+	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
+	w.sampler.tally = r.tally
 	for path := from; path < to; path++ {
-		if err := w.path(theta, s.Seed, path); err != nil {
+		if err := w.path(s.Seed, path); err != nil {
 			if ctx.Err() != nil {
 				return nil // not a failure of the path
 			}
@@ -195,8 +201,8 @@ func (w *drawer) draw(ctx context.Context, theta []float64, s Settings, from, to
 }
 
 // path draws the path with the given number into z.
-func (w *drawer) path(theta []float64, seed uint64, path int) error {
+func (w *drawer) path(seed uint64, path int) error {
 	probode.DrawNoise(w.xi, seed, uint64(path))
 	w.sampler.begin(seed, uint64(path))
-	return w.solver.Solve(w.z, theta, w.xi)
+	return w.solver.Solve(w.z, w.sampler.p.Theta, w.xi)
 }

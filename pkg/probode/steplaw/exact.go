@@ -1,6 +1,7 @@
 package steplaw
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -18,12 +19,14 @@ import (
 //	ζ′ = √(1−β²) ζ + β η,   η ~ N(0, I),
 //
 // accepted with probability min(1, exp(Φ(ζ) − Φ(ζ′))), where Φ is the
-// difference between ½rᵀH⁻¹r and its value for the linearised r. The fields
-// Sweeps and Beta may be zero; Sweeps < 0 and a Beta outside [0, 1] panic.
+// difference between ½rᵀH⁻¹r and its value for the linearised r. The moves take turns:
+// β = 1, which draws independently if the distribution is close to Gaussian; a random
+// walk with steps of 1.5/√d in each component of ζ; β = 1/2; and a random walk with
+// steps of 4/√d.
 //
 // With many sweeps the distribution of the chain tends to the exact one; without any it
 // is Gaussian. With the defaults, backward Euler and α = 0.2, one-step draws of V in
-// the FitzHugh–Nagumo problem were compared with Step.Sample in 32 steps along a path.
+// the FitzHugh–Nagumo problem were compared with quadrature in 32 steps along a path.
 // At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte Carlo error
 // of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95. At h = 0.3 the
 // approximation is off by 0.18 in the median step, and the distribution functions agree
@@ -33,8 +36,8 @@ import (
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the
 // variance. The default number of sweeps misses most of it and understates the variance
-// by up to a half; 1600 sweeps find it. The Report shows only part of such failures. In
-// one and two dimensions, compare with a Step, which is independent.
+// by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
+// Moments of a Step, which are independent.
 //
 // The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
 // only if its density can be normalised; otherwise the error is ErrImproper. Its mean
@@ -52,11 +55,6 @@ type Exact struct {
 
 	// Sweeps is the number of moves in a step; zero means 100.
 	Sweeps int
-	// Beta is β, 0 < β ≤ 1, of all moves. Zero means a cycle of four moves: β = 1, which
-	// draws independently if the distribution is close to Gaussian; a random walk with
-	// steps of 1.5/√d in each component of ζ; β = 1/2; and a random walk with steps of
-	// 4/√d.
-	Beta float64
 }
 
 const defaultSweeps = 100
@@ -77,10 +75,7 @@ func (m *method) Noise(d int) probode.Noise { return m.Method.Noise(d) }
 
 func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, error) {
 	if m.Sweeps < 0 {
-		panic(fmt.Sprintf("steplaw: Exact with %d sweeps: want at least 1, or 0 for the default", m.Sweeps))
-	}
-	if !(m.Beta >= 0 && m.Beta <= 1) {
-		panic(fmt.Sprintf("steplaw: Exact with Beta %g: want one in (0, 1], or 0 for the default", m.Beta))
+		return nil, fmt.Errorf("the number of sweeps is %d: want at least 1, or 0 for the default", m.Sweeps)
 	}
 	inner, err := m.Method.Stepper(p, g)
 	if err != nil {
@@ -88,13 +83,7 @@ func (m *method) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	}
 	d := p.Dim()
 	x := &sampler{gaussian: inner.(gaussian), p: p, g: g, quiet: m.Noise(d).Quiet, target: newTarget(p),
-		sweeps: m.Sweeps, moves: defaultMoves(d), zeta: make([]float64, d), moved: make([]float64, d)}
-	if m.Sweeps == 0 {
-		x.sweeps = defaultSweeps
-	}
-	if m.Beta > 0 {
-		x.moves = []move{crankNicolson(m.Beta)}
-	}
+		sweeps: cmp.Or(m.Sweeps, defaultSweeps), moves: moves(d), zeta: make([]float64, d), moved: make([]float64, d)}
 	m.sampler = x
 	return x, nil
 }
@@ -108,7 +97,7 @@ type move struct {
 
 func crankNicolson(beta float64) move { return move{keep: math.Sqrt(1 - beta*beta), size: beta} }
 
-func defaultMoves(d int) []move {
+func moves(d int) []move {
 	walk := 1 / math.Sqrt(float64(d))
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
@@ -133,7 +122,7 @@ type sampler struct {
 	rng         *rand.Rand
 	path        uint64
 	zeta, moved []float64
-	report      *Report // of the block of paths that is drawn
+	tally       *tally // of the block of paths that is drawn
 }
 
 // exactKey separates the random stream of the chain from the streams of ξ, whose second
@@ -171,7 +160,6 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 	copy(x.zeta, xi)
 	phi := x.target.phi(x.zeta)
 	copy(next, x.target.z)
-	accepted, tried := 0, 0
 	for n := range x.sweeps {
 		m := x.moves[n%len(x.moves)]
 		for k, v := range x.zeta {
@@ -187,26 +175,19 @@ func (x *sampler) draw(next []float64, i int, xi []float64) error {
 			phi = to
 			x.zeta, x.moved = x.moved, x.zeta
 			copy(next, x.target.z)
-			if !m.walk {
-				accepted++
-			}
-		}
-		if !m.walk {
-			tried++
 		}
 		if n >= x.sweeps/2 {
-			x.report.add(i, x.zeta)
+			x.tally.add(i, x.zeta)
 		}
 	}
 	if math.IsInf(phi, 1) {
 		return probode.ErrDiverged
 	}
-	x.report.end(i, accepted, tried, xi, x.zeta)
 	return nil
 }
 
-// mostSearched bounds the number of steps that are searched, since each search costs up
-// to a few hundred steps of Newton's method.
+// mostSearched bounds the number of steps that are searched, since each search costs
+// some hundred evaluations of f.
 const mostSearched = 256
 
 // searches reports whether step i of path 0 is searched. All steps are, or mostSearched
@@ -221,20 +202,16 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// search looks in step i for problems that the chain cannot detect: several roots of r,
-// and a density that cannot be normalised, which is an error for the whole ensemble.
+// search looks whether the density of step i can be normalised, which the chain cannot
+// detect. If it cannot, that is an error of the whole ensemble.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newStep(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {
 		return err
 	}
-	if err := s.Normalizable(); err != nil {
-		x.report.refused = fmt.Errorf("step %d at t = %.6g: %w", i, s.T, err)
+	if err := s.normalizable(); err != nil {
+		x.tally.refused = fmt.Errorf("step %d at t = %.6g: %w", i, s.T, err)
 		return err
 	}
-	if len(s.Roots()) > 1 {
-		x.report.MultipleRoots = append(x.report.MultipleRoots, i)
-	}
-	x.report.Searched++
 	return nil
 }

@@ -20,20 +20,19 @@ import (
 // A Step has its own workspace and is not for use by two goroutines at the
 // same time.
 type Step struct {
-	Problem *probode.Problem
-	Method  probode.Method
-	Scale   []float64 // of the normals: √α h^{s+1/2} for a single noise scale
-	H       float64   // step size
-	Index   int       // i
-	T       float64   // tᵢ, the beginning of the step
-	Z       []float64
+	T float64   // tᵢ, the beginning of the step
+	Z []float64 // Zᵢ
 
 	// Mean and Cov are μ and LLᵀ, α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ for a single noise
 	// scale, of the Gaussian approximation [T18, §2.4].
 	Mean []float64
 	Cov  *mat.SymDense
 
+	problem  *probode.Problem
 	d        int
+	number   int     // i
+	h        float64 // step size
+	method   probode.Method
 	grid     string
 	inv      float64   // (h β₋₁)⁻¹
 	known    []float64 // the part of r that does not depend on z
@@ -59,8 +58,8 @@ type Step struct {
 // It is a *probode.SolveError if Γ is singular or Newton's method does not converge.
 // New panics if a length or i is wrong.
 //
-// A singular J is not an error here, since the Gaussian approximation exists;
-// Normalizable reports it.
+// A singular J is not an error here, since the Gaussian approximation exists; Moments
+// reports it.
 func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {
@@ -100,7 +99,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 		return nil, &probode.SolveError{Problem: title(p), Method: s.Method(), Grid: s.Grid().String(), Step: i,
 			T: s.Times()[i], H: s.Grid().H(i), X: slices.Clone(z[i*d : (i+1)*d]), Theta: slices.Clone(theta), Err: err}
 	}
-	step.Method = s.Method()
+	step.method = s.Method()
 	if step.singular != nil {
 		step.singular = step.fail(step.singular)
 	}
@@ -115,7 +114,7 @@ func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, 
 		return nil, err
 	}
 	d := p.Dim()
-	s := &Step{Problem: p, Scale: slices.Clone(scale), H: g.H(i), Index: i, T: g.Times()[i], Z: slices.Clone(x),
+	s := &Step{problem: p, h: g.H(i), number: i, T: g.Times()[i], Z: slices.Clone(x),
 		Cov: mat.NewSymDense(d, nil), d: d, grid: g.String(), inv: m.Inv, known: m.Known, forecast: m.Forecast,
 		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
 	s.scratch = probode.NewLU(s.moving)
@@ -147,10 +146,10 @@ func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
 // fail returns err with the step in which it occurred.
 func (s *Step) fail(err error) error {
-	if s.Method == nil { // the step belongs to a path, whose error says where
+	if s.method == nil { // the step belongs to a path, whose error says where
 		return err
 	}
-	return &probode.SolveError{Problem: title(s.Problem), Method: s.Method, Grid: s.grid, Step: s.Index, T: s.T, H: s.H,
+	return &probode.SolveError{Problem: title(s.problem), Method: s.method, Grid: s.grid, Step: s.number, T: s.T, H: s.h,
 		X: s.Z, Theta: s.target.theta, Err: err}
 }
 
