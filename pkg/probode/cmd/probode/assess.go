@@ -7,14 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/viz/plots"
@@ -44,9 +43,9 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
 	m.withSteps = true
-	ladder := flags.String("steps", "", "`list` of step sizes; none: -step, and its half, quarter and eighth")
-	rtol := flags.String("rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps, again for every θ")
-	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; none: -step, and its half, quarter and eighth")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps, again for every θ")
+	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
 	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
 	threshold := flags.Float64("threshold", 0.1, "largest bias, in posterior sd, and largest relative change of an sd that do not matter")
 	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; from 0.5 to below 1")
@@ -108,24 +107,20 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, "warning:", idle)
 		}
 	}
-	if *ladder != "" && (*rtol != "" || *atol != "") {
-		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
-	}
-	if s.Steps, err = parseSteps(*ladder); err != nil {
-		return err
-	}
-	if s.Tolerances, err = parseTolerances(*rtol, *atol); err != nil {
-		return err
-	}
-	if m.step != 0 && (*ladder != "" || *rtol != "" || *atol != "") {
-		return errors.New("-step and -steps, -rtol or -atol: want only one of them")
-	}
 	p, err := m.build()
 	if err != nil {
 		return err
 	}
-	if s.Steps == nil && s.Tolerances == nil && p.StepSize() == 0 {
-		return errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
+	setups, err := m.ladder(p.Setup)
+	if err != nil {
+		return err
+	}
+	for _, setup := range setups {
+		if mesh, controlled := setup.Mesh.(probode.Adaptive); controlled {
+			s.Tolerances = append(s.Tolerances, mesh.Tolerance)
+		} else {
+			s.Steps = append(s.Steps, setup.StepSize())
+		}
 	}
 	show := display("assessment")
 	at := ""
@@ -172,24 +167,6 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 
 // title returns the name under which the model was given.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }
-
-func parseSteps(text string) ([]float64, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var steps []float64
-	for _, one := range strings.Split(text, ",") {
-		h, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
-		switch {
-		case err != nil || !(h >= 1e-300) || math.IsInf(h, 1):
-			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", text, one)
-		case slices.Contains(steps, h):
-			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", text, one)
-		}
-		steps = append(steps, h)
-	}
-	return steps, nil
-}
 
 // parseBudget reads a number of draws, a time, or both.
 func parseBudget(text string) (draws int, within time.Duration, err error) {

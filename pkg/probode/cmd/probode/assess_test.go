@@ -59,8 +59,8 @@ func TestAssessErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{lotka(t, data, "-steps", "1,zero"), `-steps 1,zero: "zero"`},
-		{lotka(t, data, "-steps", "1,-1"), `-steps 1,-1: "-1"`},
+		{append(lotka(t, data)[:4], "-steps", "1,zero"), `-steps 1,zero: "zero"`},
+		{append(lotka(t, data)[:4], "-steps", "1,-1"), `-steps 1,-1: "-1"`},
 		{lotka(t, data, "-threshold", "0"), "-threshold 0"},
 		{lotka(t, data, "-confidence", "1"), "-confidence 1"},
 		{lotka(t, data, "-confidence", "0.3"), "-confidence 0.3"},
@@ -81,7 +81,7 @@ func TestAssessErrors(t *testing.T) {
 		{lotka(t, data, "-out", "nodir/a.html"), "-out nodir/a.html: there is no folder nodir"},
 		{lotka(t, data, "-out", strings.TrimSuffix(data, ".csv")+".html"), "data.csv: it is a file that is read"},
 		{lotka(t, data, "-workers", "-1"), "-workers -1"},
-		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps, -rtol or -atol: want only one of them"},
+		{lotka(t, data, "-steps", "1,0.5"), "-step and -steps: want only one of them"},
 		{lotka(t, data, "more"), `"more" is not a flag`},
 		{lotka(t, data)[:4], "-steps or -rtol: want a list"},
 	} {

@@ -44,9 +44,9 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	ladder := flags.String("steps", "", "`list` of step sizes; none: the step of -step or of the case, and its half, quarter and eighth")
-	rtol := flags.String("rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
-	atol := flags.String("atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; none: the step of -step or of the case, and its half, quarter and eighth")
+	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
+	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
@@ -65,10 +65,6 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*finest >= 1e-13 && *finest < 1e-2):
 		return fmt.Errorf("-reference %g: want a number from 1e-13 to 0.01", *finest)
-	case *ladder != "" && (*rtol != "" || *atol != ""):
-		return errors.New("-steps and -rtol or -atol: want only one of equal steps and error control")
-	case m.step != 0 && (*ladder != "" || *rtol != "" || *atol != ""):
-		return errors.New("-step and -steps, -rtol or -atol: want only one of them")
 	case *strict && !*enough:
 		return errors.New("-strict has no meaning without -enough")
 	}
@@ -88,7 +84,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	ctx = watch(ctx, false)
-	setups, err := certifySetups(p, *ladder, *rtol, *atol)
+	setups, err := m.ladder(p.Setup)
 	if err != nil {
 		return err
 	}
@@ -152,79 +148,6 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // lineWidth is half the width of the figure of -line, in posterior sd: about the length of
 // a move of a sampler.
 const lineWidth = 0.5
-
-// certifySetups returns the setups that the flags list.
-func certifySetups(p *bayes.Posterior, ladder, rtol, atol string) ([]probode.Setup, error) {
-	var out []probode.Setup
-	if rtol == "" && atol == "" {
-		steps, err := parseSteps(ladder)
-		if err != nil {
-			return nil, err
-		}
-		if steps == nil {
-			if p.StepSize() == 0 {
-				return nil, errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25")
-			}
-			steps = []float64{p.StepSize(), p.StepSize() / 2, p.StepSize() / 4, p.StepSize() / 8}
-		}
-		for _, h := range steps {
-			out = append(out, probode.Setup{Mesh: p.WithStepSize(h).Mesh})
-		}
-		return out, nil
-	}
-	tolerances, err := parseTolerances(rtol, atol)
-	for _, t := range tolerances {
-		out = append(out, probode.Setup{Mesh: probode.Adaptive{Tolerance: t}})
-	}
-	return out, err
-}
-
-// parseTolerances reads the lists of -rtol and -atol; nil if both are empty.
-func parseTolerances(rtol, atol string) ([]probode.Tolerance, error) {
-	var out []probode.Tolerance
-	read := func(name, text string) ([]float64, error) {
-		if text == "" {
-			return nil, nil
-		}
-		all, err := numbers(text)
-		for _, v := range all {
-			if !(v >= 1e-16 && v < 1) && name == "rtol" || !(v > 0) {
-				err = fmt.Errorf("%g: want numbers > 0, of -rtol from 1e-16 to 1", v)
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("-%s %s: %w", name, clip(text), err)
-		}
-		return all, nil
-	}
-	rel, err := read("rtol", rtol)
-	if err != nil {
-		return nil, err
-	}
-	abs, err := read("atol", atol)
-	if err != nil {
-		return nil, err
-	}
-	if rel != nil && len(abs) > 1 && len(abs) != len(rel) {
-		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", clip(atol), len(abs), len(rel))
-	}
-	for i := range max(len(rel), len(abs)) {
-		var t probode.Tolerance
-		if rel != nil {
-			t.Relative = rel[i]
-		}
-		if abs != nil {
-			t.Absolute = []float64{abs[min(i, len(abs)-1)]}
-		}
-		if slices.ContainsFunc(out, func(u probode.Tolerance) bool {
-			return u.Relative == t.Relative && slices.Equal(u.Absolute, t.Absolute)
-		}) {
-			return nil, fmt.Errorf("-rtol and -atol: %v is there twice: want each tolerance once", t)
-		}
-		out = append(out, t)
-	}
-	return out, nil
-}
 
 // at returns the point of -at, nil if text is empty.
 func (m *model) at(text string) ([][]float64, error) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -43,11 +43,12 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
-	rtol := flags.Float64("rtol", 0, "relative `tolerance` of the solver; 0: as small as an error of 1e-7 requires")
-	atol := flags.Float64("atol", 0, "absolute `tolerance`; 0: see probode solve -help")
-	longest := flags.Float64("max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
-	step := flags.Float64("step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
-	method := flags.String("method", "radau5", "`method`: "+methods.Help)
+	how := solving{flags: flags}
+	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; none: as small as an error of 1e-7 requires")
+	flags.StringVar(&how.atol, "atol", "", "absolute `tolerance`; none: see probode solve -help")
+	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
+	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
+	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
 	gradient := flags.Bool("gradient", false, "the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
 	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with a table of simulations")
@@ -77,23 +78,9 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set := modelfile.LikelihoodSettings{Tolerance: probode.Tolerance{Relative: *rtol}, MaxStep: *longest, StepSize: *step}
-	switch {
-	case given(flags, "rtol") && !(*rtol >= 1e-15 && *rtol < 1):
-		return fmt.Errorf("-rtol %g: want a number in [1e-15, 1)", *rtol)
-	case !(*longest >= 0):
-		return fmt.Errorf("-max-step %g: want a number ≥ 0, or inf", *longest)
-	case given(flags, "step") && !(*step > 0 && *step <= math.MaxFloat64):
-		return fmt.Errorf("-step %g: want a finite number > 0", *step)
-	case given(flags, "step") && (given(flags, "rtol") || given(flags, "atol") || given(flags, "max-step")):
-		return errors.New("-step and -rtol, -atol or -max-step: want only one of equal steps and error control")
-	case given(flags, "atol") && !(*atol > 0 && *atol <= math.MaxFloat64):
-		return fmt.Errorf("-atol %g: want a finite number > 0", *atol)
-	case given(flags, "atol"):
-		set.Tolerance.Absolute = []float64{*atol}
-	}
-	if set.Method, err = methods.Parse(*method); err != nil {
-		return fmt.Errorf("-method: %w", err)
+	set, err := likelihoodSettings(&how)
+	if err != nil {
+		return err
 	}
 	show := display("experiments")
 	set.Progress = func(done, total int) { show(done, total, "") }
@@ -106,11 +93,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := to.write(out, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(likelihoodJSON(p, l, theta, v))
-	}); err != nil {
+	if err := to.write(out, likelihoodJSON(p, l, theta, v).Write); err != nil {
 		return err
 	}
 	if *folder != "" {
@@ -120,6 +103,22 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	}
 	writeLikelihood(to.beside(out), l, v, set)
 	return nil
+}
+
+// likelihoodSettings reads the flags of the solver.
+func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err error) {
+	setups, err := how.setups(probode.Setup{Mesh: probode.Through(0)})
+	if err != nil {
+		return set, err
+	}
+	if len(setups) > 1 {
+		return set, errors.New("-rtol and -atol: want one number each")
+	}
+	set.Method, set.StepSize, set.MaxStep = setups[0].Method, setups[0].StepSize(), how.longest
+	if mesh, controlled := setups[0].Mesh.(probode.Adaptive); controlled {
+		set.Tolerance = mesh.Tolerance
+	}
+	return set, nil
 }
 
 // export writes the problem as PEtab, with the simulations of v, completely or not at all.
@@ -140,6 +139,38 @@ func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
 		return err
 	}
 	return os.Rename(tmp, dir)
+}
+
+// likelihoodJSON returns the results as docs/json.md describes them.
+func likelihoodJSON(p *modelfile.File, l *modelfile.LogLikelihood, theta []float64, v *modelfile.Evaluation) jsonfile.Object {
+	names := func(params []modelfile.Parameter) (names []string) {
+		for _, q := range params {
+			names = append(names, q.ID)
+		}
+		return names
+	}
+	var gradient, scaled any // null without -gradient
+	if v.Gradient != nil {
+		gradient, scaled = jsonfile.Named(names(l.Estimated()), v.Gradient), jsonfile.Named(names(l.Estimated()), v.ScaleGradient)
+	}
+	conditions := jsonfile.List(len(v.Instances), func(i int) jsonfile.Object {
+		e := v.Instances[i]
+		var before, rtol any
+		if e.Preequilibration != "" {
+			before = e.Preequilibration
+		}
+		if e.Tolerance.Relative > 0 {
+			rtol = e.Tolerance.Relative
+		}
+		return jsonfile.Object{"model", e.Model, "condition", e.Condition, "preequilibration", before,
+			"log_likelihood", e.LogLikelihood, "rtol", rtol,
+			"observables", jsonfile.List(len(e.Observables), func(k int) jsonfile.Object {
+				o := e.Observables[k]
+				return jsonfile.Object{"observable", o.Observable, "points", o.Points, "log_likelihood", o.LogLikelihood}
+			})}
+	})
+	return jsonfile.Object{"format", "probode likelihood", "version", 1, "log_likelihood", v.LogLikelihood, "error", v.Error,
+		"parameters", jsonfile.Named(names(p.Params), theta), "gradient", gradient, "gradient_on_scale", scaled, "conditions", conditions}
 }
 
 // writeLikelihood writes the tables for the terminal.

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -45,13 +43,10 @@ another table of data:
 
 // A model holds the flags of a command that describe a posterior.
 type model struct {
-	flags *flag.FlagSet
-
+	solving
 	preset, file  string // -case, -model
 	data, time    string
-	method, alpha string
-	noise         string
-	step          float64
+	alpha         string
 	seed          uint64
 	chains, draws int
 
@@ -74,7 +69,7 @@ func newModel(flags *flag.FlagSet) *model {
 
 // newExact defines the flags of a model for commands that do not draw.
 func newExact(flags *flag.FlagSet) *model {
-	m := &model{flags: flags, chains: 1}
+	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
 	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; none: the data of the case or the model file")
@@ -84,9 +79,6 @@ func newExact(flags *flag.FlagSet) *model {
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	return m
 }
-
-// set reports whether the flag was given.
-func (m *model) set(name string) bool { return given(m.flags, name) }
 
 // posterior returns the model of the flags. If requested, α is calibrated at the mode of the
 // deterministic posterior.
@@ -117,8 +109,6 @@ func (m *model) build() (*bayes.Posterior, error) {
 		return nil, err
 	}
 	switch {
-	case m.set("step") && !(m.step > 0 && m.step <= math.MaxFloat64):
-		return nil, fmt.Errorf("-step %g: want a finite number > 0", m.step)
 	case (m.preset == "") == (m.file == ""):
 		return nil, errors.New("-case or -model: want one of them: see -help")
 	case m.data == "" && m.time != "":
@@ -132,21 +122,18 @@ func (m *model) build() (*bayes.Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.set("method") {
-		if p.Method, err = methods.Parse(m.method); err != nil {
-			return nil, fmt.Errorf("-method: %w", err)
-		}
+	if p.Setup, err = m.by(p.Setup); err != nil {
+		return nil, err
 	}
-	if m.step > 0 {
-		p.Setup, p.GridAt = p.WithStepSize(m.step), nil
+	if m.set("step") {
+		setups, err := m.setups(p.Setup)
+		if err != nil {
+			return nil, err
+		}
+		p.Setup, p.GridAt = setups[0], nil
 	}
 	if m.set("alpha") {
 		if err := m.setAlpha(p); err != nil {
-			return nil, err
-		}
-	}
-	if m.noise != "" {
-		if p.Scaling, err = scalingNamed(m.noise); err != nil {
 			return nil, err
 		}
 	}
@@ -158,12 +145,9 @@ func (m *model) setAlpha(p *bayes.Posterior) error {
 		p.Alpha = 0
 		return nil
 	}
-	if v, err := strconv.ParseFloat(m.alpha, 64); err == nil {
-		if !(v >= 0) || math.IsInf(v, 1) {
-			return fmt.Errorf("-alpha %s: want a number ≥ 0, auto or a prior", m.alpha)
-		}
-		p.Alpha = v
-		return nil
+	if alpha, is, err := noiseScale(m.alpha); err != nil || is {
+		p.Alpha = alpha
+		return err
 	}
 	prior, err := modelfile.ParsePrior(m.alpha)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
@@ -301,20 +300,6 @@ func checkFolder(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// folders returns an error if an argument, the name of a directory, is empty, as from an
-// empty variable of a shell, or is a flag after the directories.
-func folders(flags *flag.FlagSet) error {
-	for _, dir := range flags.Args() {
-		switch {
-		case dir == "":
-			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
-		case strings.HasPrefix(dir, "-"):
-			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
-		}
-	}
-	return nil
-}
-
 // unfinished reports whether a chain in dir is not complete.
 func unfinished(dir string, s mcmc.Settings) bool {
 	only := s.Only
@@ -329,98 +314,4 @@ func unfinished(dir string, s mcmc.Settings) bool {
 		}
 	}
 	return false
-}
-
-const mergeHelp = `Collects in one directory the chains of a study that probode sample -chain has
-written to several directories:
-
-  probode merge runs/lynx runs/parts/*
-
-Files are copied as they are. merge refuses a study with a missing or unfinished chain,
-damaged files, and files of different studies.
-
-If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
-Every version of ArviZ opens it, and ArviZ 1.0 and later opens nothing else:
-
-  probode merge runs/lynx.zarr runs/lynx
-  post = arviz.from_zarr("runs/lynx.zarr")
-
-`
-
-// merge collects the chains of several directories.
-func merge(_ context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
-	if err := parse(flags, args, mergeHelp, out); err != nil {
-		return err
-	}
-	if err := folders(flags); err != nil {
-		return err
-	}
-	if flags.NArg() < 2 {
-		return errors.New("merge: want the new directory, and the directories with the chains")
-	}
-	dst, src := flags.Arg(0), flags.Args()[1:]
-	if filepath.Ext(dst) == ".zarr" {
-		if len(src) > 1 {
-			return fmt.Errorf("merge: %s of %d directories: want one directory; merge the others into it first", dst, len(src))
-		}
-		chains, err := store.Read(src[0])
-		if err == nil {
-			err = store.WriteZarr(dst, chains)
-		}
-		if err == nil {
-			fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
-		}
-		return err
-	}
-	if err := store.Merge(dst, src...); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
-	return nil
-}
-
-const summaryHelp = `Prints a summary of the draws in a directory: the settings of the run; means,
-standard deviations and quantiles with their diagnostics; and warnings, if there are
-any.
-
-  probode summary runs/lynx
-
-`
-
-// summary prints the table of the draws in a directory.
-func summary(_ context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("summary", flag.ContinueOnError)
-	table := flags.Bool("csv", false, "print only the table, with all digits, as comma-separated values")
-	if err := parse(flags, args, summaryHelp, out); err != nil {
-		return err
-	}
-	if err := folders(flags); err != nil {
-		return err
-	}
-	if flags.NArg() != 1 {
-		return errors.New("summary: want one directory")
-	}
-	chains, err := store.Read(flags.Arg(0))
-	if err != nil {
-		return err
-	}
-	if !*table {
-		for _, f := range chains.Meta {
-			fmt.Fprintf(out, "%s: %s\n", f.Key, f.Value)
-		}
-		_, err := fmt.Fprint(out, "\n", chains)
-		return err
-	}
-	w := csv.NewWriter(out)
-	w.Write([]string{"parameter", "mean", "sd", "q2.5", "q50", "q97.5", "mcse_mean", "ess_bulk", "ess_tail", "r_hat"})
-	for _, m := range chains.Summary() {
-		row := []string{text.Printable(m.Name)}
-		for _, v := range []float64{m.Mean, m.SD, m.Q025, m.Median, m.Q975, m.MCSE, m.BulkESS, m.TailESS, m.RHat} {
-			row = append(row, strconv.FormatFloat(v, 'g', -1, 64))
-		}
-		w.Write(row)
-	}
-	w.Flush()
-	return w.Error()
 }

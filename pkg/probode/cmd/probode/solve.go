@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/probode/problems"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -50,10 +53,11 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
 	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first")
+	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
-	flags.Float64Var(&s.rtol, "rtol", math.NaN(), "relative `tolerance`")
+	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
 	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`, one number, or a list with one for each component; none: -rtol/1000 times the largest size of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; none: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others have their nominal values")
@@ -70,12 +74,6 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
 	}
-	if given(flags, "step") && !(s.step > 0 && s.step <= math.MaxFloat64) {
-		return fmt.Errorf("-step %g: want a finite number > 0", s.step)
-	}
-	if given(flags, "rtol") && !(s.rtol >= 1e-15 && s.rtol < 1 || s.rtol == 0 && s.atol != "") {
-		return fmt.Errorf("-rtol %g: want a number in [1e-15, 1), or 0 with -atol", s.rtol)
-	}
 	s.outputs = []outFile{{"json", *machine}, {"out", *file}}
 	if *machine == "" && *file == "" {
 		s.outputs[1].path = "-"
@@ -88,7 +86,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	if s.model != "" && !given(flags, "method") {
+	if s.model != "" && !s.set("method") {
 		s.method = "radau5"
 	}
 	header, rows, err := s.table(watch(ctx, false))
@@ -115,14 +113,13 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 
 // A solution holds the flags of solve.
 type solution struct {
-	problem, method, linearize string
-	model, condition           string
-	outputs                    []outFile
-	step, rtol                 float64
-	atol, times, theta, span   string
-	paths                      int
-	alpha, noise               string
-	seed                       uint64
+	solving
+	problem, model, condition string
+	outputs                   []outFile
+	times, theta, span        string
+	paths                     int
+	alpha                     string
+	seed                      uint64
 
 	observed []string // of -model
 	observe  func(dst []float64, t float64, x, theta []float64)
@@ -163,25 +160,21 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 		rows, err = s.accurate(ctx, p, times)
 		return header, rows, err
 	}
-	m, err := s.methodOf()
+	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
+	setup, err := s.setup(p, sorted)
 	if err != nil {
 		return nil, nil, err
 	}
-	settings := probode.Settings{Seed: s.seed}
-	sorted := slices.Compact(slices.Sorted(slices.Values(times)))
-	if settings.Mesh, err = s.mesh(ctx, p, m, sorted); err != nil {
-		return nil, nil, err
-	}
-	settings.Times = sorted
+	settings := probode.Settings{Seed: s.seed, Mesh: setup.Mesh, Scaling: setup.Scaling, Times: sorted}
 	n := s.paths
 	if n == 0 {
 		n = 1 // whose paths are not shown
-	} else if err = s.noisy(ctx, p, m, &settings); err != nil {
+	} else if err = s.noisy(ctx, p, setup.Method, &settings); err != nil {
 		return nil, nil, err
 	} else {
 		settings.Quantiles = []float64{0.05, 0.5, 0.95}
 	}
-	e, err := probode.Integrate(ctx, p, m, n, settings)
+	e, err := probode.Integrate(ctx, p, setup.Method, n, settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -292,9 +285,6 @@ func (s *solution) named() (*probode.Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-model: %w", err)
 	}
-	if s.step == 0 && math.IsNaN(s.rtol) && s.atol == "" && s.method != "reference" {
-		s.rtol = 1e-6
-	}
 	return p, nil
 }
 
@@ -314,79 +304,84 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-func (s *solution) methodOf() (probode.Method, error) {
-	name := s.method
-	if s.linearize != "" {
-		if strings.Contains(name, ",") {
-			return nil, fmt.Errorf("-linearize %s: -method %s has one already", clip(s.linearize), clip(name))
-		}
-		name += "," + s.linearize
+// setup returns how p is solved. Times that are not on a grid of equal steps are added to it.
+func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
+	base := probode.Setup{Mesh: probode.Uniform(0)}
+	if s.model != "" {
+		base.Mesh = probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-6}}
 	}
-	m, err := methods.Parse(name)
+	s.components = p.Dim()
+	all, err := s.setups(base)
 	if err != nil {
-		return nil, fmt.Errorf("-method: %w", err)
+		return setup, err
 	}
-	return m, nil
-}
-
-// tolerance reads -rtol and -atol.
-func (s *solution) tolerance(p *probode.Problem) (tol probode.Tolerance, err error) {
-	if tol.Relative = s.rtol; math.IsNaN(s.rtol) {
-		tol.Relative = 0
+	setup = all[0]
+	h, equal := setup.Mesh.(probode.Uniform)
+	if !equal {
+		return setup, nil
 	}
-	if s.atol != "" {
-		tol.Absolute, err = numbers(s.atol)
-		if n := len(tol.Absolute); err != nil || n != 1 && n != p.Dim() {
-			return tol, fmt.Errorf("-atol %s: want a number, or %d", clip(s.atol), p.Dim())
-		}
-	}
-	return tol, nil
-}
-
-// mesh returns the mesh that the flags describe.
-func (s *solution) mesh(ctx context.Context, p *probode.Problem, m probode.Method, times []float64) (probode.Mesh, error) {
-	controlled := !math.IsNaN(s.rtol) || s.atol != ""
-	switch {
-	case s.step != 0 && controlled:
-		return nil, errors.New("-step and -rtol or -atol: want only one of equal steps and error control")
-	case controlled:
-		tol, err := s.tolerance(p)
-		return probode.Frozen{Tolerance: tol}, err
-	case s.step == 0:
-		return nil, errors.New("-step or -rtol: want the size of the steps, or a tolerance")
+	if h == 0 {
+		return setup, errors.New("-step or -rtol: want the size of the steps, or a tolerance")
 	}
 	g, err := probode.UniformGrid(p, nil, s.step)
 	if err == nil {
 		if _, err = g.Index(times); err == nil {
-			return g, nil
+			setup.Mesh = g
+			return setup, nil
 		}
 	}
-	if times == nil {
-		return nil, fmt.Errorf("-step: %w", err)
+	if times != nil {
+		g, err = probode.GridThrough(p, nil, times, s.step)
+		setup.Mesh = g
 	}
-	g, err = probode.GridThrough(p, nil, times, s.step)
 	if err != nil {
-		return nil, fmt.Errorf("-step: %w", err)
+		return setup, fmt.Errorf("-step: %w", err)
 	}
-	return g, nil
+	return setup, nil
+}
+
+// noisy sets the noise scale.
+func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Method, to *probode.Settings) error {
+	alpha, is, err := noiseScale(s.alpha)
+	switch {
+	case err == nil && !is && s.alpha != "auto":
+		return fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(s.alpha))
+	case err != nil || is:
+		to.Alpha = alpha
+		return err
+	}
+	if g, err := (probode.Setup{Method: m, Mesh: to.Mesh, Scaling: probode.ScaleLocal}).Grid(ctx, p, nil, to.Times); s.noise == "" && err == nil {
+		to.Mesh = g
+	}
+	cal, err := calibrate.Run(ctx, p, m, calibrate.Settings{Mesh: to.Mesh, Scaling: to.Scaling, Seed: s.seed})
+	if err != nil {
+		return fmt.Errorf("-alpha auto: %w", err)
+	}
+	for _, w := range cal.Warnings {
+		fmt.Fprintln(os.Stderr, "warning: -alpha auto:", w)
+	}
+	*to = cal.Settings(*to)
+	return nil
 }
 
 // accurate returns the rows of an accurate solution.
 func (s *solution) accurate(ctx context.Context, p *probode.Problem, times []float64) ([][]float64, error) {
 	switch {
-	case s.step != 0:
+	case s.set("step"):
 		return nil, errors.New("-step has no meaning with -method reference: -rtol and -atol bound its error")
 	case s.paths != 0:
 		return nil, errors.New("-paths has no meaning with -method reference, which has no noise")
 	case s.linearize != "":
 		return nil, errors.New("-linearize has no meaning with -method reference")
 	}
-	tol, err := s.tolerance(p)
-	if err != nil {
-		return nil, err
-	}
-	if math.IsNaN(s.rtol) && s.atol == "" {
-		tol.Relative = 1e-10
+	s.components = p.Dim()
+	tol := probode.Tolerance{Relative: 1e-10}
+	if s.set("rtol") || s.set("atol") {
+		all, err := s.tolerances()
+		if err != nil {
+			return nil, err
+		}
+		tol = all[0]
 	}
 	if times == nil {
 		const points = 200
@@ -414,4 +409,21 @@ func paramNames(p *probode.Problem) []string {
 		names = append(names, p.ParamName(k))
 	}
 	return names
+}
+
+// writeJSON writes the table of solve, as docs/json.md describes it. A number that is not
+// finite, such as the standard deviation of a single path, is null.
+func (s *solution) writeJSON(w io.Writer, header []string, rows [][]float64) error {
+	table := make([][]*float64, len(rows))
+	for i, row := range rows {
+		for _, v := range row {
+			cell := &v
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				cell = nil
+			}
+			table[i] = append(table[i], cell)
+		}
+	}
+	return json.NewEncoder(w).Encode(jsonfile.Object{"format", "probode solve", "version", 1,
+		"problem", s.problem, "method", s.method, "columns", header, "rows", table})
 }

@@ -140,7 +140,7 @@ func TestSolveFaults(t *testing.T) {
 		"-problem: want the name":                  nil,
 		`-problem: no problem "x"`:                 {"-problem", "x"},
 		"-step or -rtol: want":                     {"-problem", "fhn"},
-		"want only one of equal steps and":         {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
+		"-step and -rtol: want only one of them":   {"-problem", "fhn", "-step", "0.1", "-rtol", "1e-3"},
 		"-step: FitzHugh–Nagumo: step is 30: want": {"-problem", "fhn", "-step", "30"},
 		"-times: 21 is outside of the span":        {"-problem", "fhn", "-step", "0.1", "-times", "21"},
 		`-times 1,nan: "nan"`:                      {"-problem", "fhn", "-step", "0.1", "-times", "1,nan"},

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
+)
+
+const mergeHelp = `Collects in one directory the chains of a study that probode sample -chain has
+written to several directories:
+
+  probode merge runs/lynx runs/parts/*
+
+Files are copied as they are. merge refuses a study with a missing or unfinished chain,
+damaged files, and files of different studies.
+
+If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
+Every version of ArviZ opens it, and ArviZ 1.0 and later opens nothing else:
+
+  probode merge runs/lynx.zarr runs/lynx
+  post = arviz.from_zarr("runs/lynx.zarr")
+
+`
+
+// merge collects the chains of several directories.
+func merge(_ context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("merge", flag.ContinueOnError)
+	if err := parse(flags, args, mergeHelp, out); err != nil {
+		return err
+	}
+	if err := folders(flags); err != nil {
+		return err
+	}
+	if flags.NArg() < 2 {
+		return errors.New("merge: want the new directory, and the directories with the chains")
+	}
+	dst, src := flags.Arg(0), flags.Args()[1:]
+	if filepath.Ext(dst) == ".zarr" {
+		if len(src) > 1 {
+			return fmt.Errorf("merge: %s of %d directories: want one directory; merge the others into it first", dst, len(src))
+		}
+		chains, err := store.Read(src[0])
+		if err == nil {
+			err = store.WriteZarr(dst, chains)
+		}
+		if err == nil {
+			fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
+		}
+		return err
+	}
+	if err := store.Merge(dst, src...); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
+	return nil
+}
+
+// folders returns an error if an argument, the name of a directory, is empty, as from an
+// empty variable of a shell, or is a flag after the directories.
+func folders(flags *flag.FlagSet) error {
+	for _, dir := range flags.Args() {
+		switch {
+		case dir == "":
+			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
+		case strings.HasPrefix(dir, "-"):
+			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
+		}
+	}
+	return nil
+}

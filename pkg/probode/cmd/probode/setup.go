@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/methods"
+)
+
+// A solving holds the flags of a command that say how equations are solved. A command
+// defines those that it has, and setups reads them.
+type solving struct {
+	flags             *flag.FlagSet
+	method, linearize string
+	step, longest     float64 // -step, -max-step
+	steps, rtol, atol string  // lists
+	noise             string
+
+	components int  // if positive, -atol may have a number for each of so many components
+	frozen     bool // error control chooses the steps once, and not again for every θ
+}
+
+// set reports whether the flag was given.
+func (s *solving) set(name string) bool { return given(s.flags, name) }
+
+// by returns base with the method and the noise of the flags.
+func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
+	switch s.noise {
+	case "":
+	case "local":
+		base.Scaling = probode.ScaleLocal
+	case "method":
+		base.Scaling = probode.ScaleStep
+	default:
+		return base, fmt.Errorf("-noise %s: want local or method", clip(s.noise))
+	}
+	name := s.method
+	if s.linearize != "" {
+		if strings.Contains(name, ",") {
+			return base, fmt.Errorf("-linearize %s: -method %s has one already", clip(s.linearize), clip(name))
+		}
+		name += "," + s.linearize
+	}
+	if name != "" {
+		if base.Method, err = methods.Parse(name); err != nil {
+			return base, fmt.Errorf("-method: %w", err)
+		}
+	}
+	return base, nil
+}
+
+// stepped reports whether the flags have several step sizes, or tolerances.
+func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
+
+// setups returns base with the method, the noise and the steps of the flags: a setup for each
+// step size or tolerance, or one if the flags have none.
+func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
+	if base, err = s.by(base); err != nil {
+		return nil, err
+	}
+	var chosen []string
+	for _, name := range []string{"step", "steps", "rtol", "atol", "max-step"} {
+		if s.set(name) && !(name == "atol" && s.set("rtol")) && !(name == "max-step" && (s.set("rtol") || s.set("atol"))) {
+			chosen = append(chosen, "-"+name)
+		}
+	}
+	if len(chosen) > 1 {
+		return nil, fmt.Errorf("%s: want only one of them", strings.Join(chosen, " and "))
+	}
+	switch {
+	case s.set("step"):
+		if !(s.step > 0 && s.step <= math.MaxFloat64) {
+			return nil, fmt.Errorf("-step %g: want a finite number > 0", s.step)
+		}
+		return []probode.Setup{base.WithStepSize(s.step)}, nil
+	case s.set("steps"):
+		sizes, err := stepSizes(s.steps)
+		for _, h := range sizes {
+			all = append(all, base.WithStepSize(h))
+		}
+		return all, err
+	case s.set("max-step") && !(s.longest >= 0):
+		return nil, fmt.Errorf("-max-step %g: want a number ≥ 0, or inf", s.longest)
+	case len(chosen) == 0:
+		return []probode.Setup{base}, nil
+	}
+	tolerances, err := s.tolerances()
+	for _, t := range tolerances {
+		base.Mesh = probode.Adaptive{Tolerance: t, Max: s.longest}
+		if s.frozen {
+			base.Mesh = probode.Frozen{Tolerance: t, Max: s.longest}
+		}
+		all = append(all, base)
+	}
+	return all, err
+}
+
+// ladder returns the setups to compare. Without -steps, -rtol and -atol they are those with
+// the step size of base or of -step, and with its half, quarter and eighth.
+func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
+	all, err := s.setups(base)
+	if err != nil || s.stepped() {
+		return all, err
+	}
+	h := all[0].StepSize()
+	if h == 0 {
+		return nil, errors.New("-steps or -rtol: want a list of step sizes or of tolerances, such as 1,0.5,0.25,0.125")
+	}
+	for _, part := range []float64{2, 4, 8} {
+		all = append(all, all[0].WithStepSize(h/part))
+	}
+	return all, nil
+}
+
+// stepSizes reads -steps.
+func stepSizes(list string) ([]float64, error) {
+	var steps []float64
+	for _, one := range strings.Split(list, ",") {
+		h, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
+		switch {
+		case err != nil || !(h >= 1e-300) || math.IsInf(h, 1):
+			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", clip(list), clip(one))
+		case slices.Contains(steps, h):
+			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", clip(list), clip(one))
+		}
+		steps = append(steps, h)
+	}
+	return steps, nil
+}
+
+// tolerances reads -rtol and -atol: a tolerance for each number of -rtol.
+func (s *solving) tolerances() ([]probode.Tolerance, error) {
+	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
+		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")
+	})
+	if err != nil {
+		return nil, err
+	}
+	absolute, err := s.list("atol", s.atol, "want finite numbers > 0", func(v float64) bool { return v > 0 })
+	if err != nil {
+		return nil, err
+	}
+	n := max(len(relative), len(absolute))
+	switch {
+	case s.components > 0:
+		if len(relative) > 1 {
+			return nil, fmt.Errorf("-rtol %s: want one number", clip(s.rtol))
+		}
+		if len(absolute) > 1 && len(absolute) != s.components {
+			return nil, fmt.Errorf("-atol %s: want a number, or %d", clip(s.atol), s.components)
+		}
+		n = 1
+	case relative != nil && len(absolute) > 1 && len(absolute) != len(relative):
+		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", clip(s.atol), len(absolute), len(relative))
+	}
+	var out []probode.Tolerance
+	for i := range n {
+		t := probode.Tolerance{Absolute: absolute}
+		if relative != nil {
+			t.Relative = relative[i]
+		}
+		if s.components == 0 && absolute != nil {
+			t.Absolute = absolute[min(i, len(absolute)-1):][:1]
+		}
+		for _, u := range out {
+			if u.Relative == t.Relative && slices.Equal(u.Absolute, t.Absolute) {
+				return nil, fmt.Errorf("-rtol and -atol: %v is there twice: want each tolerance once", t)
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// list reads the list of a flag, nil if it was not given.
+func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
+	if !s.set(name) {
+		return nil, nil
+	}
+	all, err := numbers(value)
+	if err != nil || slices.ContainsFunc(all, func(v float64) bool { return !allowed(v) }) {
+		return nil, fmt.Errorf("-%s %s: %s", name, clip(value), want)
+	}
+	return all, nil
+}
+
+// noiseScale reads -alpha. It reports whether text is a number; otherwise it is auto, or the
+// prior of α.
+func noiseScale(text string) (alpha float64, is bool, err error) {
+	v, notNumber := strconv.ParseFloat(text, 64)
+	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {
+		return 0, true, fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(text))
+	}
+	return v, notNumber == nil, nil
+}
