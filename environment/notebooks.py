@@ -7,7 +7,8 @@ run executes notebooks/*.ipynb in place. A notebook with an error remains as it 
 
 check executes them without writing, and fails if a reader would meet a defect: an
 error, output on stderr, a figure without its static or interactive form, a cell or
-notebook that takes too long, a path of this machine, a notebook without outputs.
+notebook that takes too long, a path of this machine, a notebook without outputs, a
+solution of an exercise that fails.
 --twice NAME executes a notebook whose name begins with NAME a second time; it must give
 the same bytes.
 
@@ -34,6 +35,7 @@ NOTEBOOKS = ROOT / "notebooks"
 CELL_SECONDS = 10
 MEMO_SECONDS = 30  # the first time; reading back takes milliseconds
 NOTEBOOK_SECONDS = 60
+SOLUTION_SECONDS = 30
 GIVE_UP_SECONDS = 120
 NOTEBOOK_BYTES = 400_000
 METHODS = {"String", "Order", "Noise", "Stepper", "Start", "Step", "Own", "LogProb", "Rand"}  # names that interfaces require
@@ -42,6 +44,10 @@ CODE_LINES = 180  # without blank lines
 # The first line of the first code cell, for readers who open a notebook with another
 # GoNB. Its kernel does not know this checkout, and its error does not say what to do.
 ELSEWHERE = '// Not started by "make lab"? Run this in a cell first: !*go work init && go work use . "$GONB_DIR/.."'
+
+
+# The Go in the text of a notebook is the solution of an exercise.
+SOLUTION = re.compile(r"^```go\n(.*?)^```", re.S | re.M)
 
 
 def main():
@@ -102,13 +108,16 @@ def run(path, args):
 
 def check(path, args):
     committed = read(path)
-    notebook, seconds, findings = execute(path)
+    solutions = []
+    notebook, seconds, findings = execute(path, solutions)
     line = timing(seconds)
+    if solutions:
+        line += f", {len(solutions)} solutions {sum(solutions):.1f} s"
     if not findings:
         findings = inspect(notebook, seconds) + unexecuted(committed)
     if findings and all(re.search(r"\btakes \d", f) for f in findings):
         # The machine may be busy, so only a notebook that is too slow twice counts as too slow.
-        again, more, findings = execute(path)
+        again, more, findings = execute(path, [])
         line += ", again " + timing(more)
         findings = findings or inspect(again, [min(pair) for pair in zip(seconds, more)])
     if not findings and any(path.name.startswith(n) for n in args.twice):
@@ -129,8 +138,9 @@ def code(notebook):
     return enumerate((c for c in notebook.cells if c.cell_type == "code"), 1)
 
 
-def execute(path):
-    """Returns the executed notebook, the seconds of each code cell, and errors."""
+def execute(path, solutions=None):
+    """Returns the executed notebook, the seconds of each code cell, and errors. With a list
+    it executes the solutions of the exercises, too, and appends their seconds to the list."""
     notebook = read(path)
     seconds, errors = [], []
     with tempfile.TemporaryDirectory() as memos:
@@ -152,8 +162,33 @@ def execute(path):
                 seconds.append(time.monotonic() - begin)
                 if errors:
                     break
+            if solutions is not None and not errors:
+                errors = solve(client, notebook, solutions)
     normalise(notebook)
     return notebook, seconds, errors
+
+
+def solve(client, notebook, seconds):
+    """Executes the solutions of the exercises after the cells of the notebook, and returns
+    what a reader would object to."""
+    findings = []
+    text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    for number, source in enumerate(SOLUTION.findall(text), 1):
+        cell = nbformat.v4.new_code_cell(source)
+        notebook.cells.append(cell)
+        begin = time.monotonic()
+        try:
+            client.execute_cell(cell, len(notebook.cells) - 1)
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as e:
+            findings.append(f"solution {number} fails:\n{indent(failure(cell) or str(e))}")
+        else:
+            if failure(cell):
+                findings.append(f"solution {number} prints to stderr:\n{indent(failure(cell))}")
+        notebook.cells.pop()
+        seconds.append(time.monotonic() - begin)
+        if seconds[-1] > SOLUTION_SECONDS:
+            findings.append(f"solution {number} takes {seconds[-1]:.1f} s: want at most {SOLUTION_SECONDS}")
+    return findings
 
 
 def failure(cell):

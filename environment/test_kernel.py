@@ -35,8 +35,9 @@ class Kernel(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(suffix=" a folder"))
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def notebook(self, *cells):
+    def notebook(self, *cells, text=""):
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in (IMPORT, *cells)])
+        notebook.cells.append(nbformat.v4.new_markdown_cell(text))
         notebook.metadata.kernelspec = {"name": "gonb", "display_name": "Go (gonb)", "language": "go"}
         path = self.folder / "trial.ipynb"
         nbformat.write(notebook, path)
@@ -45,10 +46,10 @@ class Kernel(unittest.TestCase):
     def outputs(self, *cells):
         notebook, _, errors = notebooks.execute(self.notebook(*cells))
         self.assertEqual(errors, [])
-        return notebook.cells[-1].outputs
+        return notebook.cells[-2].outputs
 
-    def findings(self, *cells):
-        notebook, seconds, errors = notebooks.execute(self.notebook(*cells))
+    def findings(self, *cells, text=""):
+        notebook, seconds, errors = notebooks.execute(self.notebook(*cells, text=text), [])
         return "\n".join(errors or notebooks.inspect(notebook, seconds))
 
     def test_nothing_is_lost(self):
@@ -148,6 +149,11 @@ nb.Table([]string{"kept"}, []any{"yes"})""")
         self.assertEqual(self.findings(DRAW, '%%\nnb.Show(figure("a"))'), "")
         self.assertIn("cell 2 fails:\n        no convergence", self.findings('%%\nnb.Check(errors.New("no convergence"))'))
         self.assertIn("undefined: nosuch", self.findings("%%\nnosuch()"))
+        solution = "Exercise.\n\n```go\n%%%%\nfmt.Println(%s)\n```\n\n```sh\nls nosuch\n```\n"
+        self.assertEqual(self.findings(DRAW, '%%\nnb.Show(figure("a"))', text=solution % 'figure("a").Title'), "")
+        text = self.findings(DRAW, '%%\nnb.Show(figure("a"))', text=solution % "figure().Title" + solution % "1")
+        self.assertRegex(text, r"^solution 1 fails:\n[^$]*not enough arguments")
+        self.assertNotIn("solution 2", text)
         self.assertIn("cell 2 prints to stderr", self.findings('%%\nfmt.Fprintln(os.Stderr, "x")'))
         self.assertIn("calls nb.Show or nb.Table 2 times and has 1 outputs",
                       self.findings(DRAW, '%%\nif true {\n\tnb.Show(figure("a"))\n} else {\n\tnb.Show(figure("a"))\n}'))

@@ -1,14 +1,18 @@
 """Tests environment/lab with stand-ins for Go, Python and npm, so without a network: it
 gives signs of life while it sets up, it trusts only the notebooks of the last commit, and
-it builds gopls after JupyterLab has started.
+it builds gopls after JupyterLab has started. Tests the limits of the parts of make test,
+too.
 
     python3 environment/test_lab.py
 """
 
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -90,6 +94,41 @@ class Lab(unittest.TestCase):
         said, calls = self.lab()
         self.assertNotIn("trust 00_kept.ipynb", calls)
         self.assertIn("not a git checkout", said)
+
+
+class Limit(unittest.TestCase):
+    """environment/limit.py, with which make test runs its parts."""
+
+    def limited(self, minutes, command):
+        return subprocess.Popen([sys.executable, HERE / "limit.py", str(minutes), "sh", "-c", command],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def test_status(self):
+        for status in 0, 3:
+            process = self.limited(1, f"exit {status}")
+            process.communicate()
+            self.assertEqual(process.returncode, status)
+
+    def test_too_long(self):
+        # The output ends only when all processes that write to it have ended.
+        out, said = self.limited(0.02, "sleep 60 & echo begun; sleep 60").communicate(timeout=10)
+        self.assertEqual(out, "begun\n")
+        self.assertIn("limit of 0.02 minutes", said)
+
+    def test_interrupt(self):
+        process = self.limited(1, "echo begun; sleep 60 & sleep 60")
+        self.assertEqual(process.stdout.readline(), "begun\n")
+        process.terminate()
+        process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM)
+
+
+class Parts(unittest.TestCase):
+    def test_limits(self):
+        """Every part of make test has a limit."""
+        text = (HERE.parent / "Makefile").read_text()
+        parts, limits = (re.search(rf"^{name} = (.*)", text, re.M)[1].split() for name in ("ALL", "LIMITS"))
+        self.assertEqual([limit.split(":")[0] for limit in limits], parts)
 
 
 if __name__ == "__main__":
