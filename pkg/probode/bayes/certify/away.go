@@ -28,7 +28,6 @@ import (
 // N(0, I): a few units reach through any prior, however heavy its tails.
 
 const (
-	fallen     = 8   // fall of the log density from the mode at which a line ends
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
 	onSide     = 5   // points on each side of a line
 	priorDraws = 20

@@ -41,9 +41,6 @@ type Certificate struct {
 	// Modes are the modes of the reference's posterior that were checked.
 	Modes []AtMode
 
-	// Unknown says that numbers of the likelihood are parameters.
-	Unknown bool
-
 	Seconds float64
 }
 

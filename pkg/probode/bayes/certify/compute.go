@@ -1,7 +1,6 @@
 package certify
 
 import (
-	"context"
 	"errors"
 	"math"
 	"slices"
@@ -9,74 +8,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/reference"
 )
-
-// A Certifier holds the modes of a reference posterior, at which it compares setups
-// with the reference.
-type Certifier struct {
-	ctx       context.Context
-	p         *bayes.Posterior
-	reference probode.Setup
-	fine      *evaluator // by the reference
-	assessed  []int
-	noClimb   bool
-	modes     []anchor
-}
-
-// An anchor is a mode of the reference with the posterior expanded there; at is nil if
-// that failed.
-type anchor struct {
-	AtMode
-	at *expansion
-}
-
-// New returns a Certifier without modes. Its context is that of all later work. The zero
-// Setup stands for reference.Accurate.
-func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
-	if ctx == nil {
-		return nil, errors.New("certify: the context is nil")
-	}
-	if p == nil {
-		return nil, errors.New("certify: the Posterior is nil")
-	}
-	if by.Mesh == nil && by.Method == nil {
-		by.Mesh = reference.Accurate{}
-	}
-	fine, err := newEvaluator(ctx, p, by)
-	if err != nil {
-		return nil, err
-	}
-	c := &Certifier{ctx: ctx, p: p, reference: by, fine: fine}
-	for k, q := range p.Params {
-		if q.Name != p.AlphaParam {
-			c.assessed = append(c.assessed, k)
-		}
-	}
-	return c, nil
-}
-
-// AddMode climbs from theta to a mode of the reference's posterior and keeps it.
-func (c *Certifier) AddMode(theta []float64) { c.climb(theta) }
-
-// Mode returns the first mode that was reached, nil if none was.
-func (c *Certifier) Mode() []float64 {
-	if m := c.first(); m != nil {
-		return m.theta
-	}
-	return nil
-}
-
-// first returns the posterior at the first mode that was reached, nil if none was.
-func (c *Certifier) first() *expansion {
-	for _, m := range c.modes {
-		if m.at != nil && m.Found {
-			return m.at
-		}
-	}
-	return nil
-}
 
 // Compare compares a Setup with the reference at the modes, and at those to which climbs
 // from its own modes lead.
@@ -123,7 +55,6 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	for _, q := range c.p.Params {
 		out.Names = append(out.Names, q.Name)
 	}
-	out.Unknown = ownParams(c.p) != nil
 	return out
 }
 
@@ -136,7 +67,7 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	}
 	for _, m := range c.modes {
 		if m.at != nil {
-			if err := c.fill(&m, x, out.Unknown); err != nil {
+			if err := c.fill(&m, x); err != nil {
 				m.Err = strings.TrimPrefix(err.Error(), "certify: ")
 			}
 			if err := c.ctx.Err(); err != nil {
@@ -149,14 +80,14 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 }
 
 // fill computes what a Certificate says of x at m.
-func (c *Certifier) fill(m *anchor, x *evaluator, unknown bool) error {
+func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
 		return err
 	}
 	d, shift := m.at.shift(expected)
 	m.D, m.Bound, m.KL, m.TV = d, d*m.at.focus(c.assessed), d*d/2, math.Erf(d/(2*math.Sqrt2))
-	if unknown {
+	if m.at.own != nil {
 		m.Bound *= math.Sqrt2
 	}
 	if m.at.misfits() {
@@ -191,7 +122,7 @@ func (c *Certifier) fill(m *anchor, x *evaluator, unknown bool) error {
 // suspect looks more closely at a mode at which both setups expect exactly the same of
 // the data: they are exact, or have stepped over the same thing.
 func (c *Certifier) suspect(m *anchor) error {
-	m.OwnD = max(m.OwnD, c.unseen(m.at, ManySteps))
+	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {
 		if slices.ContainsFunc(o.Jacobian, func(v float64) bool { return v != 0 }) {
 			return nil
@@ -201,9 +132,3 @@ func (c *Certifier) suspect(m *anchor) error {
 }
 
 var errNoEffect = errors.New("certify: no parameter has an effect on what either solver expects of the data: a pulse of f may lie between their steps: declare it as an event")
-
-// unknown returns what is known of a mode at which nothing could be solved.
-func unknown() AtMode {
-	nan := math.NaN()
-	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
-}

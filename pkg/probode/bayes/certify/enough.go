@@ -25,10 +25,8 @@ type EnoughSettings struct {
 	// Strict requires D itself below the threshold, and not only the shifts.
 	Strict bool
 
-	// Draws are draws of all parameters from the posterior, at which the setting must be
-	// enough. Nil stands for Number draws from the Gaussian approximations at the modes
-	// of the reference's posterior; zero Number means 50.
-	Draws  [][]float64
+	// Number is the number of draws from the Gaussian approximations at the modes of the
+	// reference's posterior at which the setting must be enough; zero means 50.
 	Number int
 }
 
@@ -82,14 +80,9 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		if s.Modes, err = c.search(p.Setup, s.Seed); err != nil {
 			return nil, err
 		}
-		found, err := c.searchReference(s.Modes, s.Seed)
-		if err != nil {
-			return nil, err
-		}
-		s.Modes = append(s.Modes, found...)
 	}
-	if err := c.climbAll(s.Modes); err != nil {
-		return nil, err
+	for _, m := range s.Modes {
+		c.climb(m)
 	}
 	all, err := c.Enough(s, p.Setup)
 	if err != nil {
@@ -229,18 +222,6 @@ func (c *Certifier) points(s EnoughSettings) (points []point, lost int, err erro
 		l.cov, l.sd, l.own = best.at.cov, best.at.sd, nil
 		points = append(points, point{at: l, mode: best.mode})
 		return nil
-	}
-	for _, theta := range s.Draws {
-		u := make([]float64, len(theta))
-		if len(theta) != len(c.p.Params) || c.fine.density.Unconstrain(u, theta) != nil {
-			return nil, 0, fmt.Errorf("certify: draw %v: want %d numbers inside the support of the prior", format4(theta), len(c.p.Params))
-		}
-		if err := add(u); err != nil {
-			return nil, 0, err
-		}
-	}
-	if s.Draws != nil {
-		return points, lost, nil
 	}
 	rng := probode.Stream(s.Seed, 0x656e6f756768)
 	top := slices.Max(mass)

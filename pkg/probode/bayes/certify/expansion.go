@@ -26,10 +26,14 @@ type expansion struct {
 	m       []float64     // expected values
 	slope   *mat.VecDense // of the log density, kinks included
 	crossed *mat.SymDense // what is between own parameters and others in C⁻¹; nil if nothing is
-	saddle  bool          // with that between them the log density rises somewhere
 	chol    mat.Cholesky  // of C⁻¹
-	cov     *mat.SymDense // C
-	sd      []float64     // roots of its diagonal
+
+	// indefinite is C⁻¹ with what is between own parameters and others where that has no
+	// inverse, and is left out of C⁻¹; nil elsewhere.
+	indefinite *mat.SymDense
+
+	cov *mat.SymDense // C
+	sd  []float64     // roots of its diagonal
 
 	// curved are the curvatures of −log density in the expected values, by datum: the
 	// information, but for kinks.
@@ -82,7 +86,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 		return nil, errors.New("certify: the posterior has no Gaussian shape there: its precision is not positive definite")
 	}
 	if l.crossed == nil {
-		l.saddle = l.rises(x, both)
+		l.indefinite = both
 	}
 	l.cov = mat.NewSymDense(d, nil)
 	if err := l.chol.InverseTo(l.cov); err != nil {

@@ -6,6 +6,9 @@ import (
 	"slices"
 )
 
+// fallen is the fall of the log density from the mode at which a density counts no more.
+const fallen = 8
+
 // A probe is a point on a line through a mode, t standard deviations from it, with the
 // log densities by both setups less those at the mode: −∞ where the equations cannot be
 // solved.

@@ -1,6 +1,8 @@
 package certify
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/reference"
@@ -17,44 +20,113 @@ import (
 // Certificates are made at modes of the reference's posterior. A climb by the reference
 // starts from each mode that a search with either setup has found.
 
-// search returns the modes of the posterior by a Setup. One without a mesh stands for
-// steps of a size that most problems can be solved with.
+// A Certifier holds the modes of a reference posterior, at which it compares setups
+// with the reference.
+type Certifier struct {
+	ctx       context.Context
+	p         *bayes.Posterior
+	reference probode.Setup
+	fine      *evaluator // by the reference
+	assessed  []int
+	noClimb   bool
+	modes     []anchor
+
+	searched bool
+	found    [][]float64 // modes that a search by the reference has found
+}
+
+// An anchor is a mode of the reference with the posterior expanded there; at is nil if
+// that failed.
+type anchor struct {
+	AtMode
+	at *expansion
+}
+
+// New returns a Certifier without modes. Its context is that of all later work. The zero
+// Setup stands for reference.Accurate.
+func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
+	if ctx == nil {
+		return nil, errors.New("certify: the context is nil")
+	}
+	if p == nil {
+		return nil, errors.New("certify: the Posterior is nil")
+	}
+	if by.Mesh == nil && by.Method == nil {
+		by.Mesh = reference.Accurate{}
+	}
+	fine, err := newEvaluator(ctx, p, by)
+	if err != nil {
+		return nil, err
+	}
+	c := &Certifier{ctx: ctx, p: p, reference: by, fine: fine}
+	for k, q := range p.Params {
+		if q.Name != p.AlphaParam {
+			c.assessed = append(c.assessed, k)
+		}
+	}
+	return c, nil
+}
+
+// AddMode climbs from theta to a mode of the reference's posterior and keeps it.
+func (c *Certifier) AddMode(theta []float64) { c.climb(theta) }
+
+// Mode returns the first mode that was reached, nil if none was.
+func (c *Certifier) Mode() []float64 {
+	if m := c.first(); m != nil {
+		return m.theta
+	}
+	return nil
+}
+
+// first returns the posterior at the first mode that was reached, nil if none was.
+func (c *Certifier) first() *expansion {
+	for _, m := range c.modes {
+		if m.at != nil && m.Found {
+			return m.at
+		}
+	}
+	return nil
+}
+
+// search returns the modes of the posterior by a Setup and by the reference. A Setup
+// without a mesh stands for steps of a size that most problems can be solved with. If the
+// search by the Setup fails, the error says so, and the modes are those by the reference.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
 		shortest, _ := spans(c.p)
 		q.Mesh = probode.Uniform(shortest / 200)
 	}
-	found, err := modes.Find(c.ctx, q, modes.Settings{Seed: seed})
-	if err != nil {
+	found, failed := modes.Find(c.ctx, q, modes.Settings{Seed: seed})
+	var from [][]float64
+	if failed == nil {
+		from = heavy(found)
+		if len(from) == 0 {
+			from = [][]float64{found.Modes[0].Theta}
+		}
+	}
+	if _, ok := c.reference.Mesh.(reference.Accurate); ok && !c.searched {
+		// Few draws of the prior are enough beside the ends of the cheaper search.
+		by := modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4}
+		if found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), by); err == nil {
+			c.found = heavy(found)
+		}
+		c.searched = true
+	}
+	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}
-	var starts [][]float64
-	for k, m := range found.Modes {
-		if k == 0 || m.Mass > minor {
-			starts = append(starts, m.Theta)
-		}
-	}
-	return starts, nil
+	return append(from, c.found...), failed
 }
 
-// searchReference returns the modes by an accurate reference, searched for from few
-// draws of the prior and from the ends of the cheaper search; nil without one.
-func (c *Certifier) searchReference(from [][]float64, seed uint64) ([][]float64, error) {
-	if _, ok := c.reference.Mesh.(reference.Accurate); !ok {
-		return nil, nil
-	}
-	found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4})
-	if err != nil {
-		return nil, c.ctx.Err() // the modes by the Setup in question have to suffice
-	}
-	var starts [][]float64
-	for _, m := range found.Modes {
+// heavy returns the modes that are not minor.
+func heavy(all *bayes.Modes) (out [][]float64) {
+	for _, m := range all.Modes {
 		if m.Mass > minor {
-			starts = append(starts, m.Theta)
+			out = append(out, m.Theta)
 		}
 	}
-	return starts, nil
+	return out
 }
 
 // climb adds the mode of the reference to which a climb from the point leads, unless it
@@ -92,7 +164,7 @@ func (c *Certifier) climb(from []float64) {
 			return // a climb from afar is kept: its start is a phantom
 		}
 	}
-	m.OwnD = c.ownError(m.at)
+	m.OwnD = ownError(m.at)
 	c.modes = append(c.modes, m)
 }
 
@@ -124,7 +196,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 		}
 		l = to
 	}
-	return l, l.left() < 0.01 && !l.saddle, nil
+	return l, l.left() < 0.01 && !l.saddle(), nil
 }
 
 // left returns how far the expansion has the mode away, in standard deviations.
@@ -141,4 +213,10 @@ func (l *expansion) left() float64 {
 		return math.Inf(1)
 	}
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
+}
+
+// unknown returns what is known of a mode at which nothing could be solved.
+func unknown() AtMode {
+	nan := math.NaN()
+	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}
 }

@@ -99,20 +99,3 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 // profileWidth is the half width of a Profile in posterior sd, about as far as a sampler
 // moves in one step.
 const profileWidth = 0.5
-
-// Jaggedness returns how far the log likelihoods by solver i lie from a smooth curve:
-// the root mean square of their third differences over √20, the factor by which third
-// differences enlarge independent errors. For a smooth curve it falls like the third
-// power of the distance between the points.
-func (p *Profile) Jaggedness(i int) float64 {
-	y := p.LogLikelihood[i]
-	var sum float64
-	n := 0
-	for k := 3; k < len(y); k++ {
-		if d := y[k] - 3*y[k-1] + 3*y[k-2] - y[k-3]; !math.IsNaN(d) {
-			sum += d * d
-			n++
-		}
-	}
-	return math.Sqrt(sum / float64(n) / 20)
-}

@@ -138,8 +138,9 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 
 // ownError returns D between the reference and a finer Setup at a mode, or between it and
 // many equal steps if it has stepped over something; NaN if no finer solution exists.
-func (c *Certifier) ownError(at *expansion) float64 {
-	x, err := newEvaluator(c.ctx, c.p, finer(c.reference))
+func ownError(at *expansion) float64 {
+	p := at.x.density.Posterior()
+	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
 	if err != nil {
 		return math.NaN()
 	}
@@ -152,19 +153,20 @@ func (c *Certifier) ownError(at *expansion) float64 {
 	if d < noDifference {
 		steps = ManySteps // both may have stepped over the same thing
 	}
-	return max(d, c.unseen(at, steps))
+	return max(d, unseen(at, steps))
 }
 
 // unseen returns D between an accurate reference and a number of equal steps at a mode if
 // it has stepped over something, else zero.
-func (c *Certifier) unseen(at *expansion, steps float64) float64 {
-	if _, ok := c.reference.Mesh.(reference.Accurate); !ok {
+func unseen(at *expansion, steps float64) float64 {
+	p := at.x.density.Posterior()
+	if _, ok := p.Mesh.(reference.Accurate); !ok {
 		return 0
 	}
 	expected := [][]float64{at.m, nil, nil}
 	var many *evaluator
 	for i, n := range []float64{steps / 4, steps} {
-		x, err := newEvaluator(c.ctx, c.p, equalSteps(c.p, n))
+		x, err := newEvaluator(at.x.ctx, p, equalSteps(p, n))
 		if err != nil {
 			return 0
 		}

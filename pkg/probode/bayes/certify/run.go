@@ -48,9 +48,8 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 	if err != nil {
 		return nil, err
 	}
-	var found [][]float64 // by the reference
 	var out []*Certificate
-	searched, failures := false, 0
+	failures := 0
 	for i, coarse := range setups {
 		from := s.Modes
 		var failed error // of the Setup, at all points that were tried
@@ -58,20 +57,13 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 			if from, failed = c.search(coarse, s.Seed); failed != nil && (ctx.Err() != nil || len(setups) == 1) {
 				return nil, failed
 			}
-			if !searched {
-				searched = true
-				if found, err = c.searchReference(from, s.Seed); err != nil {
-					return nil, err
-				}
-			}
-			from = append(from, found...)
 		}
 		begin := time.Now() // of the certificate itself
 		if i == 0 || s.Modes == nil {
 			// A mode that only another setup's posterior has is no mode of this one's.
 			c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
-			if err := c.climbAll(from); err != nil {
-				return nil, err
+			for _, m := range from {
+				c.climb(m)
 			}
 		}
 		var one *Certificate
@@ -100,21 +92,14 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 // certifier returns the Certifier that the settings ask for.
 func (s Settings) certifier(ctx context.Context, p *bayes.Posterior) (*Certifier, error) {
 	c, err := New(ctx, p, s.Reference)
-	if err == nil {
-		c.noClimb = s.NoClimb
+	if err != nil {
+		return nil, err
 	}
-	return c, err
-}
-
-// climbAll climbs from points that a caller gave.
-func (c *Certifier) climbAll(from [][]float64) error {
-	for _, m := range from {
-		if len(m) != len(c.p.Params) {
-			return fmt.Errorf("certify: a mode has %d numbers: want %d, one for each parameter", len(m), len(c.p.Params))
+	c.noClimb = s.NoClimb
+	for _, m := range s.Modes {
+		if len(m) != len(p.Params) {
+			return nil, fmt.Errorf("certify: a mode has %d numbers: want %d, one for each parameter", len(m), len(p.Params))
 		}
 	}
-	for _, m := range from {
-		c.climb(m)
-	}
-	return nil
+	return c, nil
 }

@@ -1,8 +1,10 @@
 package certify
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -120,4 +122,26 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 		}
 	}
 	return shortest, longest
+}
+
+// describe returns a Setup in words. Steps that error control chooses again at every θ
+// are what a tolerance alone stands for.
+func describe(s probode.Setup) string {
+	var words []string
+	if s.Method != nil {
+		words = append(words, s.Method.String())
+	}
+	t, controlled := tolerance(s)
+	_, frozen := s.Mesh.(probode.Frozen)
+	switch {
+	case frozen:
+		words = append(words, t.String(), "frozen")
+	case controlled:
+		words = append(words, t.String())
+	case s.StepSize() > 0:
+		words = append(words, fmt.Sprintf("h = %.4g", s.StepSize()))
+	case s.Mesh != nil:
+		words = append(words, s.Mesh.String())
+	}
+	return strings.Join(words, ", ")
 }

@@ -42,7 +42,7 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	if err != nil {
 		return nil, false, err
 	}
-	if l.saddle {
+	if l.saddle() {
 		return l, false, nil
 	}
 	var full mat.SymDense
@@ -148,11 +148,15 @@ func (l *expansion) top(x *evaluator, known []int, precision *mat.SymDense) (boo
 	return true, nil
 }
 
-// rises reports whether the log density rises, in the mean of both sides, along the
-// direction in which the given precision, which is not positive definite, has it rise most
-// in the lengths of the information. It may have it wrong: not all that is between two
-// parameters of the likelihood is in it.
-func (l *expansion) rises(x *evaluator, both *mat.SymDense) bool {
+// saddle reports whether the log density rises, in the mean of both sides, along the
+// direction in which it should rise most by the indefinite precision, measured by the
+// information. That precision may be wrong: it leaves out a part of what is between two
+// parameters of the likelihood.
+func (l *expansion) saddle() bool {
+	both := l.indefinite
+	if both == nil {
+		return false
+	}
 	n := len(l.X)
 	var lower mat.TriDense
 	l.chol.LTo(&lower)
@@ -181,7 +185,7 @@ func (l *expansion) rises(x *evaluator, both *mat.SymDense) bool {
 		for k := range u {
 			u[k] = l.X[k] + side*way.AtVec(k)
 		}
-		value := x.surface.Value(u)
+		value := l.x.surface.Value(u)
 		if math.IsInf(value, 0) {
 			return false
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
-	"github.com/probode/probode/pkg/probode"
 )
 
 // What certificates say in words. All sentences are in this file.
@@ -25,7 +24,7 @@ func (c Certificates) String() string {
 				break
 			}
 		}
-		b.WriteString(c.All[at].Answer(c.Threshold) + "\n" + CertificateTable(c.All))
+		b.WriteString(c.All[at].Answer(c.Threshold) + "\n" + table(c.All))
 		fmt.Fprintf(&b, "reference: %v; modes:\n", c.All[0].Reference)
 		for i, m := range c.All[at].Modes {
 			if m.Moved < vanished {
@@ -143,7 +142,7 @@ func (c *Certificate) largest(m *AtMode) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
-// mostShifts is the number of parameters that a line of CertificateTable has room for.
+// mostShifts is the number of parameters that a line of table has room for.
 const mostShifts = 6
 
 // mostShifted returns the indices of the parameters that are shifted by most in any
@@ -170,9 +169,9 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// CertificateTable returns the numbers of several certificates of one model, a row
+// table returns the numbers of several certificates of one model, a row
 // each for every mode; of many parameters those that are shifted by most.
-func CertificateTable(all []*Certificate) string {
+func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
 	}
@@ -200,41 +199,19 @@ func CertificateTable(all []*Certificate) string {
 			head = ""
 		}
 	}
-	table := text.Table(rows, func(i int) bool { return i == 0 })
+	out := text.Table(rows, func(i int) bool { return i == 0 })
 	if n := len(all[0].Params) - len(index); n > 0 {
-		table += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
+		out += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
 	}
 	// Answer says what is wrong with all of them.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {
 			wrong[m[c.Worst(1)].Err] = true
-			table += m[c.Worst(1)].Err + "\n"
+			out += m[c.Worst(1)].Err + "\n"
 		}
 	}
-	return table
-}
-
-// describe returns a Setup in words. Steps that error control chooses again at every θ
-// are what a tolerance alone stands for.
-func describe(s probode.Setup) string {
-	var words []string
-	if s.Method != nil {
-		words = append(words, s.Method.String())
-	}
-	t, controlled := tolerance(s)
-	_, frozen := s.Mesh.(probode.Frozen)
-	switch {
-	case frozen:
-		words = append(words, t.String(), "frozen")
-	case controlled:
-		words = append(words, t.String())
-	case s.StepSize() > 0:
-		words = append(words, fmt.Sprintf("h = %.4g", s.StepSize()))
-	case s.Mesh != nil:
-		words = append(words, s.Mesh.String())
-	}
-	return strings.Join(words, ", ")
+	return out
 }
 
 func format4(x []float64) string {
