@@ -1,52 +1,35 @@
-// Package bayes infers the parameters of an ordinary differential equation
-// from data when the equation is solved numerically, with the error of the
-// solver as part of the model. With ξ the standard normals behind a numerical
-// path and Z(θ, ξ) that path, the joint distribution is
+// Package bayes describes the inference of the parameters of an ordinary differential
+// equation from data, with the error of the numerical solver as part of the model. With
+// ξ the standard normals of a numerical path and Z(θ, ξ) that path, the joint
+// distribution is
 //
 //	p(θ, ξ | Y) ∝ p(Y | Z(θ, ξ)) p(θ) p(ξ)   [T18, equation 11]
 //
-// whose marginal p(θ | Y) is the result of the inference.
+// and the result of the inference is its marginal p(θ | Y).
 //
-// # From an equation and data to an answer
+// A Posterior has a Model and a Setup. The Model holds the parameters with their priors,
+// and one or more Experiments: an equation, its data, the observed functions of the
+// state, and the distribution of the errors. The Setup says how the equations are
+// solved. NewDensity computes the density, CalibrateAlpha the noise scale of the solver,
+// Predict new data, and Simulate data for tests. The other steps of an inference are
+// packages of their own:
 //
-// A Posterior names the parameters with their priors, and holds one or more
-// Experiments: an equation, its data, what of the state is observed, and the
-// distribution of the errors. FindMode and CalibrateAlpha find the noise scale of the
-// solver where the posterior is; Sample draws by a Sampler; Predict tells what
-// new data would look like. Assess does all that over a ladder of step sizes
-// and says whether the solver's error matters. Stream is Sample for runs too
-// long for one sitting or one machine.
-//
-// # Which sampler
-//
-//	sampler               stationary distribution             solves a draw       use it
-//	DelayedAcceptance    p(θ | Y) of an accurate    1, and an accurate  by default, with Accurate; else where the fine step is expensive
-//	                     solver, p₀(θ | Y) of a     or fine one where
-//	                     finer step, or p(θ, ξ | Y) the first accepts
-//	Deterministic        p₀(θ | Y), ξ = 0           1                   where certify.Run says that the solver's error is negligible
-//	Reweighted           p₀(θ | Y) of an accurate   1, and an accurate  to check a coarse posterior; k̂ says whether it worked
-//	                     solver                     one for each kept
-//	PCNWithinGibbs       p(θ, ξ | Y)                2                   for the posterior of the paper
-//	PseudoMarginal       p(θ | Y)                   N                   the same, where θ and ξ are moved together badly
-//	ExpectedLikelihood   near p(θ | Y)              2 N                 to compare with Conrad et al.
-//	RedrawOnAccept       depends on the proposal    1 to 2              to reproduce the paper's Figure 2
-//
-// All but the last two are exact: their draws have the distribution stated, up to
-// Monte Carlo error, of the weights of Reweighted too. Compare runs several on one
-// model.
+//	bayes/modes    searches for the modes of a posterior
+//	bayes/sample   draws from it by one of several samplers
+//	bayes/certify  bounds the effect of the solver's error, without sampling
+//	bayes/assess   says whether the solver's error matters, and what to do
+//	bayes/sbc      tests a sampler
+//	bayes/cases    has complete models with data
 //
 // # What noise in the model is for
 //
-// p(θ, ξ | Y) is the paper's answer to a solver that cannot be had more accurate: it
-// is wider where the solver knows less, and says so of the path too. It does not
-// undo an error that keeps its sign, and widens what it does not move: over the
-// cases of the command, at steps where the error matters, the bias of the worst
-// parameter stays what it is or grows in seven of eight (docs/why-noise-does-not-help.md).
-// Where a smaller step, another method or an accurate second look can be paid for,
-// each of them is nearer to the posterior of the exact solution and most are
-// cheaper; package assess measures which, for the model at hand. So the default is
-// DelayedAcceptance with Accurate, which is right whatever the step, and costs an
-// accurate solve for about every second draw.
+// p(θ, ξ | Y) is the answer of the paper to a solver that cannot be made more accurate:
+// it is wider where the solver is less certain, also about the path. It does not remove
+// an error that always has the same sign: in seven of the eight cases of the command, at
+// steps at which the error matters, the bias of the worst parameter stays or grows
+// (docs/why-noise-does-not-help.md). A smaller step, another method, or an accurate
+// solver that checks the draws comes closer to the posterior of the exact solution, and
+// usually costs less. Package assess measures which is best for a model.
 //
 // # References
 //

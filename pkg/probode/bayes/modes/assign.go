@@ -12,7 +12,7 @@ import (
 )
 
 // Shares returns the share of the draws that belongs to each of the modes of m:
-// see Assign. It is an error if the chains are of another model.
+// see Assign. It is an error if the chains belong to another model.
 func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64, error) {
 	all, err := Assign(p, m, chains)
 	if err != nil {
@@ -33,10 +33,9 @@ func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64,
 	return out, nil
 }
 
-// Assign returns, by chain and draw, the mode of m that a draw belongs to: the one
-// with the largest Gaussian density there, its mass included; −1 where a draw is
-// outside of the supports of the priors. It is an error if the chains are of another
-// model.
+// Assign returns, by chain and draw, the mode of m to which a draw belongs: the one
+// with the largest mass times Gaussian density there. It is −1 for a draw outside the
+// supports of the priors. It is an error if the chains belong to another model.
 func Assign(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([][]int, error) {
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// Calibrate returns p with its Alpha known, as calibrated at the mode of the
-// deterministic posterior, and with its Modes, which are looked for if p has none.
-// For noise by local errors, which p.Scaling asks for, GridAt is there too if p has
-// equal steps and no GridAt.
+// Calibrate returns p with an Alpha that is calibrated at the mode of the deterministic
+// posterior, and with its Modes, which it searches for if p has none. For noise by
+// local errors (p.Scaling), it also sets GridAt to the mode if p has equal steps and no
+// GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.NoiseScale, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

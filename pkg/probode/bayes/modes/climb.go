@@ -10,21 +10,22 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A climb is a search under way, with what the search for modes knows of it.
+// A climb is a running search, with the information that the search for modes needs
+// about it.
 type climb struct {
 	shape.Climb
 	s       *shape.Surface
-	found   int   // searches that have come here
+	found   int   // searches that have ended here
 	from    []int // of Settings.From
-	tested  int   // paths to ends that have been looked at
-	scanned bool  // along the coordinates
-	apart   bool  // it has been parted from all others that are
+	tested  int   // number of ends to which a path has been checked
+	scanned bool  // the coordinates through it have been scanned
+	apart   bool  // it is known to be distinct from all others marked so
 }
 
 // at returns a climb that begins at u.
 func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
 
-// with returns the scoring of c, which from now on works with e.
+// with makes the surface of c use e, and returns it.
 func (c *climb) with(e *bayes.Density) *shape.Surface {
 	if c.s == nil {
 		c.s = shape.NewSurface(e)
@@ -35,16 +36,16 @@ func (c *climb) with(e *bayes.Density) *shape.Surface {
 	return c.s
 }
 
-// absorb counts what came to o for c.
+// absorb adds the counts of o to those of c.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
 	o.s, o.Information = nil, nil
 }
 
-// hopeless reports whether a climb is so far below the highest, and so slow, that it would
-// take very many steps more to come to where an end counts: a hundred steps if it has
-// already made many, and more if it has made few.
+// hopeless reports whether a climb is so far below the highest, and so slow, that it
+// would need very many more steps to reach a height at which an end counts: a hundred
+// steps if it has already made many, and more if it has made few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -61,7 +62,7 @@ func (c *climb) hopeless(highest float64) bool {
 	return c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish goes on to the top, with central differences.
+// polish climbs to the top with central differences.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -70,27 +71,27 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// What a search costs is bounded by shares of the solves of a run with the default
-// settings, with what it takes to make modes of the ends counted in.
+// The cost of a search is limited to shares of the solves of a run with the default
+// settings, including the cost of turning the ends into modes.
 const (
-	sharePlanned = 0.165 // beyond which no search begins,
-	shareMore    = 0.15  // nor one beyond those planned;
-	shareMost    = 0.18  // and here those that are under way are given up
+	sharePlanned = 0.165 // no search begins beyond this share,
+	shareMore    = 0.15  // and no additional search beyond this one;
+	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// climb takes searches uphill, and returns their ends and how many there were. They
-// go in groups, and the later ones are spared most of the way. After each group some
-// begin at summits on the lines through the highest end. With as many ends as w of n
-// searches have found, as many as
+// climb runs the searches, and returns their ends and the number of searches. They run
+// in groups, and later ones can stop early. After each group some searches begin at
+// summits on the coordinate lines through the highest end. If n searches have found w
+// ends,
 //
 //	w (n − 1)/(n − w − 2)
 //
-// are to be expected in all [Boender & Rinnooy Kan 1987]; if that is half of one more
-// than w, other searches follow, from points that are left.
+// ends are expected in all [Boender & Rinnooy Kan 1987]. If that exceeds w by at least
+// one half, more searches follow from the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// room returns how many searches there is work for, up to a share of a run.
+	// room returns the number of searches that fit in a share of the work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -136,9 +137,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// left returns how many solves are left of a share of a run, when modes have been made
-// of the ends: a polish and a Hessian each for those that may count, and looking at
-// whether they are distinct.
+// left returns the number of solves that remain of a share of a run after the ends have
+// been turned into modes: a polish and a Hessian for each end that may count, and the
+// checks whether they are distinct.
 func (q *search) left(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
@@ -157,13 +158,13 @@ func (q *search) left(share float64, ends []*climb) float64 {
 	return out
 }
 
-// take returns the first n, or all, and the rest.
+// take returns the first n climbs, or all if there are fewer, and the rest.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// spread returns n, or all, from all over the climbs, and the rest.
+// spread returns n evenly spaced climbs, or all if there are fewer, and the rest.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -176,9 +177,9 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 	return some, rest
 }
 
-// ascend takes searches uphill, beside ends that are known. A round is some steps of
-// each; between rounds those that have come together go on as one, and those stop
-// whose way leads to a known end, or that would take too long.
+// ascend runs searches, given the known ends. A round makes some steps of each search.
+// Between rounds, searches that have met continue as one, and those stop that lead to a
+// known end or would take too long.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)
@@ -233,12 +234,12 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 	return ends, nil
 }
 
-// near reports whether two searches are together in the metric of both.
+// near reports whether two searches are close to each other in the metric of both.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// unite drops of the searches each that is near a higher one.
+// unite removes each search that is near a higher one.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -252,9 +253,9 @@ func unite(climbs []*climb) []*climb {
 	return out
 }
 
-// lead returns the searches that do not lead to a known end. One does whose next step,
-// without damping, would end much nearer to it than it began, if the density rises
-// along the straight way there.
+// lead returns the searches that do not lead to a known end. A search leads to an end
+// if its next step, without damping, would bring it much nearer to the end, and the
+// density rises along the straight line to it.
 func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
 	const tests, points, contraction = 3, 5, 0.4
 	to := make([]*climb, len(active))

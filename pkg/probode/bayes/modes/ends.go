@@ -13,16 +13,16 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A found mode knows which of Settings.From ended there.
+// A found is a mode with the elements of Settings.From whose searches ended there.
 type found struct {
 	*bayes.Mode
 	from []int
 }
 
-// finish makes modes of the ends.
+// finish turns the ends into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
-	// What is far below the highest end holds nothing unless it is wider by as
-	// much, which the metric tells well enough.
+	// An end far below the highest one has no mass, unless it is wider by the same factor;
+	// the metric is accurate enough to decide that.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -75,7 +75,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
 	return modes, nil
 }
 
-// hold has all evaluators on the grids that error control finds at theta.
+// hold holds all densities on the grids that error control chooses at theta.
 func (q *search) hold(theta []float64) (release func()) {
 	var free []func()
 	for _, e := range q.all {
@@ -88,12 +88,12 @@ func (q *search) hold(theta []float64) (release func()) {
 	}
 }
 
-// distinct unites the ends between which there is no barrier: along a straight line,
-// or a bent one, the density falls by less than e^−½ below the lower of both.
+// distinct unites ends without a barrier between them: along a straight or a bent line,
+// the density does not fall below e^−½ times the lower of the two.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
-	group := make([]int, len(climbs)) // of each, an index of out
+	group := make([]int, len(climbs)) // the index in out for each climb
 	for n, c := range climbs {
 		open := make([]bool, len(out))
 		err := q.each(ctx, len(out), nil, func(e *bayes.Density, i int) error {
@@ -130,8 +130,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// nearest returns which of the climbs is nearest to c in its metric, −1 in one
-// dimension, where there is no way around a barrier, and without a metric.
+// nearest returns the index of the climb that is nearest to c in its metric. It is −1
+// in one dimension, where no path leads around a barrier, and without a metric.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -150,7 +150,7 @@ func nearest(climbs []*climb, c *climb) int {
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
-	// From the middle outwards: that is where a barrier shows.
+	// Go from the middle outwards, because a barrier is most likely there.
 	for m := range points {
 		at := (points + 1) / 2
 		if m%2 == 0 {
@@ -169,9 +169,9 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// bent reports whether the log density stays above low along a path from a to b that
-// leads through the highest point near the middle of the plane between them, and in
-// the same way, so many times more, through such points between these.
+// bent reports whether the log density stays above low along a path from a to b through
+// the highest point near the middle of the plane between them. The two parts of the
+// path are bent in the same way, times levels deep.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	c := &climb{Climb: at(slices.Clone(a), 0)}
 	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1

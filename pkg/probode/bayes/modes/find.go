@@ -1,3 +1,5 @@
+// Package modes searches for the modes of a posterior without noise, and assigns draws to
+// them.
 package modes
 
 import (
@@ -13,30 +15,29 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/pieces"
 )
 
-// The search for modes: among draws of the prior some are taken to begin at, the
-// highest and others. A few of them go uphill first; the others stop where what they
-// see of the density, and the path there, lead to an end that is known. Others begin
-// at summits on the lines through the highest end. While many of the ends are new, more
-// searches are made; and the ends that no barrier separates are one mode.
+// The search for modes begins at some draws of the prior, the highest and others. A few
+// searches climb first. The later ones stop when the density along their way shows that
+// they lead to a known end. Other searches begin at summits on the coordinate lines
+// through the highest end. More searches follow as long as many of the ends are new.
+// Ends that no barrier separates are one mode.
 
-// Settings say how modes are looked for. The zero value is ready for use.
+// Settings says how to search for modes. The zero value is ready for use.
 type Settings struct {
 	Seed uint64 // of the draws of the prior
 
-	// From are points to begin at beside draws of the prior, such as the modes
-	// for another step.
+	// From holds further starts, such as the modes for another step.
 	From [][]float64
 
-	// Workers is the number of goroutines; zero means the number of cores. It
-	// changes no bit of the result.
+	// Workers is the number of goroutines; zero means the number of cores. It does not
+	// change the result.
 	Workers int
 
-	// Points is the number of draws of the prior to look at, zero for 400 and
-	// negative for none, spread evenly over the prior of each parameter. Starts is
-	// the number of these to search from. Zero means 24, more in few dimensions, and
-	// up to four times as many if the ends of the first ones tell that there are
-	// others, and as the highest end is found, from where the density rises again
-	// along a coordinate; but none begins beyond a sixth of the solves of a run with
+	// Points is the number of draws of the prior at which the density is evaluated, spread
+	// evenly over the prior of each parameter: zero means 400, a negative number none.
+	// Starts is the number of these from which searches begin. Zero means 24, more in few
+	// dimensions, and up to four times as many if the first ends suggest that there are
+	// others. Further searches begin where the density rises again along a coordinate
+	// through the highest end. No search begins after a sixth of the solves of a run with
 	// the default settings, 4 (2000 + 250 d).
 	Points, Starts int
 }
@@ -44,22 +45,22 @@ type Settings struct {
 const (
 	modePoints = 400
 	modeStarts = 24
-	// together is the distance, in standard deviations, at which two searches
-	// are taken to be on the same way.
+	// together is the distance, in standard deviations, below which two searches count as
+	// one.
 	together = 0.5
-	// barrier is how far the log density has to fall between two modes.
+	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
-	// lowest is how far below the highest mass one may be.
+	// lowest is the largest difference between the log mass of a mode and the highest one.
 	lowest = 14
 )
 
-// Find looks for the modes of the posterior without noise. It is an error,
-// which says what is wrong at the first draw, if the density is positive at none of
-// the draws of the prior and the points of s.From. Find panics if a point
-// does not have a number for each parameter.
+// Find searches for the modes of the posterior without noise. It is an error if the
+// density is zero at all draws of the prior and all points of s.From; the error gives
+// the reason at the first draw. Find panics if a point does not have one number for
+// each parameter.
 //
-// A likelihood can have other modes elsewhere; nobody can promise that there are
-// none. bayes.Modes.Once tells how much the search may have missed.
+// The posterior may have other modes elsewhere. Missed of the result says how much the
+// search may have missed.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	if ctx == nil {
@@ -67,7 +68,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	ctx, hook := progress.Begin(ctx, "modes")
 	if hook != nil {
-		defer hook(1, 1, "") // whatever happens, it is over then
+		defer hook(1, 1, "") // also after an error
 	}
 	q := &search{p: p, s: s, hook: hook}
 	var err error
@@ -122,7 +123,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			}
 			why = fmt.Errorf("at the first, %s: %w", p.Format(failed), why)
 		}
-		return nil, fmt.Errorf("modes: at none of %d draws of the prior has the posterior a positive density: %w", q.tried, why)
+		return nil, fmt.Errorf("modes: the posterior density is zero at all of %d draws of the prior: %w", q.tried, why)
 	}
 	out := &bayes.Modes{Tried: q.tried, Solved: solved}
 	ends, searches, err := q.climb(ctx, from, climbs, left)
@@ -151,21 +152,21 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	return out, nil
 }
 
-// A search is Find at work.
+// A search is the state of Find.
 type search struct {
 	p     *bayes.Posterior
 	s     Settings
 	hook  progress.Hook
 	tried int            // draws of the prior
-	free  bool           // to decide how many searches are made
-	bound *bayes.Density // which each worker clones
+	free  bool           // the search chooses the number of starts
+	bound *bayes.Density // each worker has a clone of it
 
 	mu        sync.Mutex
 	all, idle []*bayes.Density
 	release   []func()
 }
 
-// take returns a density that nobody uses.
+// take returns a density that is not in use.
 func (q *search) take(ctx context.Context) (*bayes.Density, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,8 +186,8 @@ func (q *search) close() {
 	}
 }
 
-// work returns the steps that solvers have taken, in units of those of one solution
-// of all the equations.
+// work returns the steps of the solvers, divided by the steps of one solution of all
+// equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -195,7 +196,7 @@ func (q *search) work() float64 {
 	return float64(steps) / float64(q.all[0].Steps())
 }
 
-// each does n pieces of work, each worker with a density of its own.
+// each calls do n times in parallel; each worker has its own density.
 func (q *search) each(ctx context.Context, n int, tell func(done, total int), do func(e *bayes.Density, i int) error) error {
 	var mu sync.Mutex
 	var taken []*bayes.Density
@@ -218,7 +219,7 @@ func (q *search) each(ctx context.Context, n int, tell func(done, total int), do
 	return err
 }
 
-// values returns the log density at each of the points, −∞ where there is none.
+// values returns the log density at each of the points, −∞ if it cannot be computed.
 func (q *search) values(ctx context.Context, points [][]float64) ([]float64, error) {
 	const piece = 8
 	out := make([]float64, len(points))
@@ -235,8 +236,8 @@ func (q *search) values(ctx context.Context, points [][]float64) ([]float64, err
 	return out, err
 }
 
-// tell returns the hook of one of the three parts of a search, nil if nobody wants to
-// know.
+// tell returns the progress hook of one of the three parts of a search, nil if there is
+// none.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil
@@ -246,7 +247,7 @@ func (q *search) tell(part int, doing string) func(done, total int) {
 	}
 }
 
-// ended returns why work with e has to stop: the context has ended, or a
+// ended returns the reason why the search must stop: the context has ended, or a
 // function of the model has panicked.
 func ended(ctx context.Context, e *bayes.Density) error {
 	if err := ctx.Err(); err != nil {

@@ -11,16 +11,17 @@ import (
 
 // Two modes often differ in few parameters: two initial values that a fast transient
 // brings to the same orbit, two frequencies with the same values at the times of the
-// data. Draws of the prior rarely find the second one if its basin is small, but it shows
-// in the density along a coordinate through the first.
+// data. Draws of the prior rarely find the second mode if its basin is small, but the
+// density along a coordinate through the first shows it.
 
-// scanned are the quantiles of the prior that are looked at: most in the middle, for
-// uniform priors, and two far out, where those with tails have room.
+// scanned are the quantiles of the prior at which the density is evaluated: most in the
+// middle, for uniform priors, and two far out, for priors with tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan looks along each coordinate through the highest end, once, and returns at most
-// most searches from the highest summits that a valley parts from it. A summit that is
-// not above the highest of the draws of the prior is no better place than these.
+// scan evaluates the density along each coordinate through the highest end, once for
+// each end. It returns at most most searches, from the highest summits that a valley
+// separates from the end. A summit that is not above the highest draw of the prior is
+// not a better start than these draws.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -50,7 +51,7 @@ func (q *search) scan(ctx context.Context, ends []*climb, above float64, most in
 	return climbs, err
 }
 
-// A summit is one of the density along a coordinate.
+// A summit is a local maximum of the density along a coordinate.
 type summit struct {
 	u         []float64
 	f         float64
@@ -58,7 +59,7 @@ type summit struct {
 	low, high float64 // its neighbours there
 }
 
-// sharpen goes uphill by golden sections of both sides.
+// sharpen improves the summit by golden sections on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)
@@ -109,7 +110,7 @@ func (q *search) along(ctx context.Context, end *climb) ([]*summit, error) {
 		line = append(line, end)
 		slices.SortStableFunc(line, func(a, b *climb) int { return cmp.Compare(a.X[k], b.X[k]) })
 		here := slices.Index(line, end)
-		// From the end outwards, on both sides.
+		// Go outwards from the end, on both sides.
 		for _, way := range [2]int{-1, 1} {
 			low := end.Value
 			for i := here + way; i >= 0 && i <= n; i += way {

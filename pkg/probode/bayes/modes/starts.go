@@ -11,9 +11,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// points evaluates the density at draws of the prior, and returns those where it
-// is positive, the highest first, and the first θ that is no good. Where the equations
-// can be solved at few of them there are more draws, up to four times as many.
+// points evaluates the density at draws of the prior. It returns those with a positive
+// density, the highest first, and the first θ at which it failed. If the equations can
+// be solved at few of them, it takes more draws, up to four times as many.
 func (q *search) points(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -40,7 +40,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		thetas[i] = make([]float64, d)
 	}
 	for k := range d {
-		// One from each of as many parts of the prior of the same mass.
+		// Each draw comes from one of as many parts of the prior with the same mass.
 		for i, part := range rng.Perm(len(thetas)) {
 			at := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
@@ -74,10 +74,10 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// starts takes where to begin: a third are the summits among the points, those
-// higher than their nearest neighbours [Törn & Viitanen 1992]; a third the highest
-// of the others; and a third from all over the rest, for a mode that is narrow has
-// no high point among few draws. It returns the points that are left, too.
+// starts chooses the starts. A third are summits among the points, which are higher
+// than their nearest neighbours [Törn & Viitanen 1992]; a third are the highest of the
+// others; and a third are spread over the rest, because a narrow mode may have no high
+// point among few draws. It also returns the remaining points.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -111,7 +111,7 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Some of each kind come first, for the work may be bounded.
+	// Some of each kind come first, because the work is limited.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {
@@ -122,8 +122,9 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 	return mixed, left
 }
 
-// summits returns which of the points, the highest first, are higher than the
-// nearest of the others, in units of the quartiles of the priors.
+// summits returns the indices of the points that are higher than their nearest
+// neighbours, with distances in units of the quartiles of the priors. The points are
+// sorted, the highest first.
 func (q *search) summits(points []*climb) []int {
 	const neighbours = 6
 	scale := make([]float64, len(q.p.Params))

@@ -12,32 +12,32 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A Measurement is what one sampler made of a posterior.
+// A Measurement holds the draws of one sampler from a posterior, and their cost.
 type Measurement struct {
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
-	// Solves is the work of a draw: the steps that solvers took for it, in
-	// units of those of one solve of all experiments with Posterior.StepSize.
-	// The solves for weights are not among them.
+	// Solves is the work for a draw: the steps of the solvers, divided by the steps of one
+	// solution of all experiments by the posterior's Setup. It does not include the solves
+	// for weights.
 	Solves float64
 
 	// ESS is the smallest bulk effective sample size of all parameters, of
 	// all chains together, and Tail the smallest tail effective sample size.
 	ESS, Tail float64
 
-	// Work is that of the whole run, in the same units, but for that of the search
-	// for modes, which is Prepared.
+	// Work is the work of the whole run in the same units, without the search for modes.
+	// Prepared is the work of that search.
 	Work, Prepared float64
 
-	// Seconds is the time that all of it took with the workers at hand:
-	// Preparation, in which modes and starts are found, burn-in, and the draws.
-	// Modes that the Posterior came with count with the time that the search for
-	// them took. Drawing is the part that more draws would take in proportion.
-	// Times are all here that is not the same the next time.
+	// Seconds is the time of the whole run with the available workers: preparation, which
+	// finds modes and starts, burn-in, and draws. If the Posterior already had its Modes,
+	// the time of their search counts, too. Preparation is the first part of it, and
+	// Drawing the part that is proportional to the number of draws. Only the times differ
+	// when the run is repeated.
 	Seconds, Preparation, Drawing float64
 
-	job *job // that made it, for More
+	job *job // the job that made it, for More
 }
 
 // Rate returns the number of effective draws per second, preparation and burn-in
@@ -47,10 +47,9 @@ func (r Measurement) Rate() float64 { return r.ESS / r.Seconds }
 // A Comparison holds the results of several samplers.
 type Comparison []Measurement
 
-// Compare draws from p by each of the samplers in turn, with the same settings:
-// the same seed, and so the same starts and the same random numbers for the
-// proposals of θ. How much work each is for a draw, and how much a draw is
-// worth, stand in the results.
+// Compare draws from p by each of the samplers in turn, with the same settings: the
+// same seed, and so the same starts and the same random numbers for the proposals of θ.
+// The results contain the work for a draw, and how much a draw is worth.
 //
 // The samplers need not have the same distribution; each documents its own. The error
 // names the sampler in which it occurred, and the results of those before it are
@@ -62,14 +61,13 @@ func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc
 		if err != nil {
 			return out, fmt.Errorf("%v: %w", sampler, err)
 		}
-		r.job = nil // nobody goes on with it: let go of its memory
+		r.job = nil // nobody continues this run, so release its memory
 		out = append(out, r)
 	}
 	return out, nil
 }
 
-// Measure draws from p by the sampler, as Sample does, and takes down what it
-// costs.
+// Measure draws from p by the sampler, like Run, and records the cost.
 func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (Measurement, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -78,9 +76,9 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	return job.measure(ctx, sampler, 0)
 }
 
-// More goes on with the same chains until each has the given number of draws, and
-// returns all of it: the draws that there were come first. The numbers are those of
-// one run of that length; r is as it was, and is not gone on with again.
+// More continues the same chains until each has the given number of draws, and returns
+// all draws, the earlier ones first. The numbers are those of one run of that length. r
+// does not change; do not call its More again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
 		return r, errors.New("sample: Measurement.More: this result is not of Measure")
@@ -88,7 +86,8 @@ func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	return r.job.measure(ctx, r.Sampler, draws)
 }
 
-// measure runs the job, or goes on to the given number of draws if that is positive.
+// measure runs the job, or continues it to the given number of draws if that is
+// positive.
 func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measurement, error) {
 	chains, err := job.run(ctx, draws)
 	if err != nil {
@@ -114,7 +113,8 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 	return r, nil
 }
 
-// String returns the costs as a table for a terminal, and k̂ of weights below.
+// String returns the costs as a table for a terminal, followed by k̂ if there are
+// weights.
 func (c Comparison) String() string {
 	rows := [][]string{{"", "solves/draw", "ESS", "ESS/1000", "ESS/1000", "ESS/s"}, {"", "", "", "draws", "solves", ""}}
 	for _, r := range c {

@@ -10,55 +10,56 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// DelayedAcceptance moves θ by Metropolis in two stages, each with a Setup of its own:
-// the second, which counts, is solved only for moves that the first, cheaper one has let
-// pass [Christen & Fox 2005]. What the first stage expects of the data at θ′ is its
-// solution there, corrected by its error at the present θ,
+// DelayedAcceptance moves θ by Metropolis in two stages, each with its own Setup. The
+// second stage determines the distribution. It is solved only for moves that the first,
+// cheaper stage has accepted [Christen & Fox 2005]. The prediction of the first stage
+// at θ′ is its solution there, corrected by its error at the present θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
-// where m̃ and m are what the first and the second setup expect. With p* the
-// posterior density that this gives, and p*′ the one that is corrected at θ′,
+// where m̃ and m are the predictions of the first and the second setup. With p* the
+// resulting posterior density, and p*′ the density that is corrected at θ′ instead,
 //
 //	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
 //	                               a(θ′, θ) = min(1, p*′(θ) q(θ′|θ) / p(θ′) q(θ|θ′)),
 //
-// so that it does not matter how large the error of the first stage is, but only how
-// it changes from θ to θ′.
+// So the size of the error of the first stage does not matter, only its change from θ
+// to θ′.
 //
-// Stationary distribution: p₀(θ | Y) of the second setup, exactly, whatever the first
-// one; with Noise p(θ, ξ | Y), where θ is moved with ξ fixed and ξ by pCN as in
-// PCNWithinGibbs. But a chain does not enter a region where the first stage fails.
+// Stationary distribution: exactly p₀(θ | Y) of the second setup, for any first setup.
+// With Noise it is p(θ, ξ | Y); θ is then moved with ξ fixed, and ξ by pCN as in
+// PCNWithinGibbs. However, a chain does not enter a region in which the first stage
+// fails.
 //
-// Cost: a solve of the first stage for each draw, and one of the second for the moves
-// that pass. It accepts less often than Deterministic does, by the share of moves that
-// the two stages judge differently; where the error of the first stage varies much over
-// the posterior, a chain stays for long times at rare θ, and R̂ is large: then take a
-// smaller step for the first stage. Chains.Notes say how many solves it has spared:
-// many where few moves are accepted, as of a random walk in many dimensions or in a
-// curved posterior; at most half where half of the moves are accepted, as with the rule
-// that needs no tuning in a nearly Gaussian posterior, and then Deterministic is as
-// good. With Noise each move of ξ needs a solve of the second stage.
+// Cost: one solve of the first stage for each draw, and one of the second stage for
+// each move that the first accepts. It accepts fewer moves than Deterministic, because
+// the two stages judge some moves differently. If the error of the first stage varies
+// much over the posterior, a chain may stay at a rare θ for a long time, and R̂ is
+// large; then use a smaller step for the first stage. Chains.Notes say how many solves
+// of the second stage were saved: many if few moves are accepted, as for a random walk
+// in many dimensions or in a curved posterior; at most half if half of the moves are
+// accepted, as with the default proposals in a nearly Gaussian posterior. In the last
+// case Deterministic is as good. With Noise each move of ξ needs a solve of the second
+// stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage; its Method and Mesh, where they are
-	// nil, are those of the posterior. The zero value is the posterior's setup with
-	// steps of twice the size, or the setup itself if Second is given.
+	// First is the setup of the first stage. If its Method or Mesh is nil, it is that of
+	// the posterior. The zero value stands for the posterior's setup with steps of twice
+	// the size, or for the posterior's setup itself if Second is given.
 	First probode.Setup
 
-	// Second is the setup of the second stage, such as that of reference.Accurate;
-	// the zero value is the posterior's. With Second the chains start at the modes of
-	// its posterior, and Noise has no meaning.
+	// Second is the setup of the second stage, such as that of reference.Accurate; the
+	// zero value stands for that of the posterior. With Second the chains start at the
+	// modes of the posterior of Second, and Noise has no meaning.
 	Second probode.Setup
 
-	// Noise has the sampler move ξ, too.
+	// Noise makes the sampler move ξ, too.
 	Noise bool
 
-	// Beta is that of PCNWithinGibbs. It has no meaning without Noise.
+	// Beta is the same as in PCNWithinGibbs. It has no meaning without Noise.
 	Beta float64
 
-	// Proposal makes the moves of θ; nil stands for a rule that needs no
-	// tuning.
+	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.
 	Proposal mcmc.Rule
 }
 
@@ -133,7 +134,7 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// with returns the density of a stage, which Check has made.
+// with returns the density of a stage, which Check has made before.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -149,7 +150,7 @@ type delayed struct {
 	coarse    *bayes.Density
 	fitCoarse []float64 // m̃ at the position
 	fitRight  []float64 // m*
-	spared    int       // moves that the first stage has turned down
+	spared    int       // moves that the first stage has rejected
 }
 
 func newDelayed(s *state, xi *pcn, coarse *bayes.Density) *delayed {
@@ -173,7 +174,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse makes the last solution of the first stage that of the position.
+// keepCoarse stores the last solution of the first stage as that of the position.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -185,15 +186,16 @@ func (k *delayed) Step(rng *rand.Rand) {
 	}
 }
 
-// moveTheta is that of state in two stages. The second decides by what is
-// otherwise for ξ, so that rng is used up as by other samplers.
+// moveTheta does the move of state in two stages. The second stage takes its random
+// number from the stream for ξ, so that rng is used in the same way as by other
+// samplers.
 func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// Where a move does not come to the second stage, the proposal learns of
-	// zero, and else of the probability there: in the mean that is the
-	// probability of acceptance.
+	// If a move does not reach the second stage, the proposal is told the probability
+	// zero, otherwise that of the second stage. The mean of these is the probability of
+	// acceptance.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -225,8 +227,9 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// right returns the log likelihood at theta by the solution of the first stage there, put
-// right by a fine and a coarse one elsewhere. −Inf stands for NaN.
+// right returns the log likelihood at theta by the solution of the first stage there,
+// corrected by the difference of a fine and a coarse solution elsewhere. It returns
+// −Inf for NaN.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])
@@ -249,6 +252,6 @@ func (k *delayed) State(a *mcmc.Archive) {
 }
 
 func (k *delayed) Tuned() (what, value string) {
-	return "share of fine solves for moves of θ that the coarse stage spared",
+	return "share of fine solves for moves of θ that the coarse stage saved",
 		fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
 }

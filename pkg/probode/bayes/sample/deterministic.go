@@ -10,7 +10,7 @@ import (
 // Deterministic is Metropolis on θ with the classical solution, ξ = 0.
 //
 // Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
-// ignored. Cost: one solve a draw. Use it for comparison, and where the step is
+// ignored. Cost: one solve for each draw. Use it for comparison, and if the step is
 // known to be small enough.
 type Deterministic struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no

@@ -11,40 +11,40 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// An estimator estimates the likelihood p(Y | θ) without bias, and leaves in
-// the fit of its evaluator what a path of the distribution p(Z | θ, Y), which one chosen
-// by weight has in the limit of many, expects of the data.
+// An estimator estimates the likelihood p(Y | θ) without bias. It chooses one path in
+// proportion to its weight, whose distribution tends to p(Z | θ, Y) with the number of
+// paths, and leaves its expected values of the data in the density.
 type estimator struct {
 	*state
 	particles  int
 	filter     bool
 	correlated bool
-	aux        []float64 // normals to use, if correlated
-	xi         []float64 // of one path, if not
+	aux        []float64 // the normals to use, if correlated
+	xi         []float64 // the normals of one path, if not
 	logw       []float64 // log weights
-	chosen     []float64 // fit
+	chosen     []float64 // the fit of the chosen path
 
-	// Of the filter alone.
+	// The following are used by the filter only.
 	swarms []swarm // by experiment
 	weight []float64
 	order  []int
 }
 
-// A swarm is a particle filter at work in one experiment.
+// A swarm is the particle filter of one experiment.
 type swarm struct {
 	data    *bayes.Data
 	d       int // dimension of the state
 	stages  []stage
-	rows    int // of the past of a path that its continuation needs
+	rows    int // rows of the past of a path that its continuation needs
 	z, next [][]float64
-	// What the method remembers of each path.
+	// The memory of the method for each path.
 	memory, nextMemory [][]float64
 	fit                [][]float64
-	ancestor           [][]int // by stage, of the particles of the next one
+	ancestor           [][]int // by stage, the ancestors of the particles of the next stage
 }
 
-// A stage of a filter takes the particles to a grid point and weighs them by
-// the data of which all is known there.
+// A stage of a filter advances the particles to a grid point and weighs them by the
+// data that can be computed from there.
 type stage struct {
 	to   int   // grid point
 	data []int // rows
@@ -65,7 +65,7 @@ func newEstimator(s *state, filter bool) *estimator {
 			rows[n] = n
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
-		// Interpolation goes back by as many grid points as the order.
+		// Interpolation uses as many earlier grid points as the order.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
 		for _, n := range rows {
 			to := at.Last(n)
@@ -81,7 +81,7 @@ func newEstimator(s *state, filter bool) *estimator {
 	return m
 }
 
-// resize makes room for the given number of particles.
+// resize allocates memory for the given number of particles.
 func (m *estimator) resize(particles int) {
 	m.particles = particles
 	m.logw = make([]float64, particles)
@@ -111,8 +111,8 @@ func (m *estimator) resize(particles int) {
 	}
 }
 
-// errNoPath is returned where no path could be continued.
-var errNoPath = errors.New("sample: the equations could be solved for no ξ of those drawn")
+// errNoPath is returned if no path could be continued.
+var errNoPath = errors.New("sample: the equations could not be solved for any of the drawn ξ")
 
 // logLikelihood returns log p̂(Y | θ).
 func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
@@ -134,8 +134,8 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// mean estimates the likelihood of experiment i by a mean over whole paths. It returns
-// the part of u that it has not used, as filtered does.
+// mean estimates the likelihood of experiment i by a mean over whole paths. Like
+// filtered, it returns the part of u that it has not used.
 func (m *estimator) mean(i int, theta, u []float64) (float64, []float64, error) {
 	r := m.e.Part(i)
 	n := r.NoiseLen()
@@ -241,8 +241,8 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 				w.ancestor[g][j] = j
 			}
 		}
-		// Resampling costs variance where the weights are nearly equal. But
-		// to resample or not is a jump, which correlation had better not see.
+		// Resampling adds variance if the weights are nearly equal. But a condition for it
+		// would be a jump as a function of θ and U, so correlated estimates always resample.
 		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}
@@ -279,11 +279,11 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	return sum, u, nil
 }
 
-// resample replaces the particles after stage g by as many of equal weight,
-// systematically: particle j descends from that at which the cumulative weight
-// passes (v + j)/N. Correlated ones are first put in the order of their first
-// component, so that with a slightly different θ or U a particle descends from
-// one in nearly the same place.
+// resample replaces the particles after stage g by the same number of particles of
+// equal weight, systematically: particle j descends from the particle at which the
+// cumulative weight passes (v + j)/N. If correlated, the particles are first sorted by
+// their first component, so that for a slightly different θ or U a particle descends
+// from one at nearly the same place.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {
@@ -295,7 +295,7 @@ func (m *estimator) resample(w *swarm, g int, v float64) {
 	first := max(0, to+1-w.rows) * d
 	at, cumulative := 0, m.weight[m.order[0]]
 	n := float64(m.particles)
-	// Rounding must not hand the end to a particle of weight zero.
+	// Rounding must not select a particle of weight zero at the end.
 	end := len(m.order) - 1
 	for m.weight[m.order[end]] == 0 {
 		end--

@@ -9,24 +9,23 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// ExpectedLikelihood is Monte Carlo within Metropolis: the likelihood of which
-// ξ has been integrated out is estimated by a mean over Paths paths, in each
-// iteration again both for the present θ and for the proposed one [Conrad et al.
-// 2017; O'Neill et al. 2000],
+// ExpectedLikelihood is Monte Carlo within Metropolis: in each iteration it estimates
+// the likelihood, with ξ integrated out, by a mean over Paths new paths, both at the
+// present θ and at the proposed one [Conrad et al. 2017; O'Neill et al. 2000],
 //
 //	L̂(θ) = (1/M) Σ_{m=1}^M p(Y | Z(θ, ξ⁽ᵐ⁾)),   ξ⁽ᵐ⁾ ~ p(ξ),
 //	accepted with  min(1, L̂(θ′) p(θ′) q(θ|θ′) / L̂(θ) p(θ) q(θ′|θ)).
 //
-// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal and
-// is as a rule wider. It is a noisy Metropolis chain, whose distribution tends to
-// p(θ | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one,
-// and is far away where that variance is large; Medina-Aguayo et al. (2016)
-// give conditions under which there is a stationary distribution at all. Unlike
-// PseudoMarginal, it cannot be caught by an estimate that is too high.
+// Stationary distribution: an approximation of p(θ | Y) that depends on the proposal
+// and is usually wider. This is a noisy Metropolis chain. Its distribution tends to p(θ
+// | Y) as M → ∞, at a rate of 1/M once the variance of log L̂ is below one, and is far
+// from it if that variance is large. Medina-Aguayo et al. (2016) give conditions under
+// which a stationary distribution exists. Unlike PseudoMarginal, it does not get stuck
+// at an estimate that is too high.
 //
-// Cost: 2M solves and 2M·N·d normals a draw, twice that of PseudoMarginal with
-// as many paths, which has no such error. Use it to reproduce results obtained
-// in this way.
+// Cost: 2M solves and 2M·N·d normals for each draw. That is twice the cost of
+// PseudoMarginal with the same number of paths, which has no such error. Use it to
+// reproduce results that were obtained in this way.
 type ExpectedLikelihood struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -67,7 +66,7 @@ type expected struct{ *state }
 func (k *expected) Step(rng *rand.Rand) {
 	ll, err := k.like(k.theta, nil)
 	if err != nil || math.IsNaN(ll) {
-		ll = math.Inf(-1) // then any move is accepted that can be evaluated
+		ll = math.Inf(-1) // then every move that can be evaluated is accepted
 	}
 	if k.ll = ll; !math.IsInf(ll, -1) {
 		k.keepFit()

@@ -63,7 +63,7 @@ func TestFrozenGridThatDoesNotServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(c.Notes, func(s string) bool {
-		return strings.HasPrefix(s, "warning: the grid of experiment 1, frozen at one θ, does not serve")
+		return strings.HasPrefix(s, "warning: the grid of experiment 1, frozen at one θ, is too coarse")
 	}) {
 		t.Errorf("no warning among %q", c.Notes)
 	}
@@ -90,7 +90,7 @@ func TestRandomStepsUnderJointMoves(t *testing.T) {
 	if z := (a.SD - b.SD) / math.Hypot(a.MCSESD, b.MCSESD); math.Abs(z) > 4 {
 		t.Errorf("sds %g and %g, %.1f standard errors apart", a.SD, b.SD, z)
 	}
-	if !strings.Contains(strings.Join(c[0].Chains.Notes, "\n"), "θ and ξ are moved at once too") {
+	if !strings.Contains(strings.Join(c[0].Chains.Notes, "\n"), "there are also joint moves of θ and ξ") {
 		t.Errorf("no joint moves: %q", c[0].Chains.Notes)
 	}
 }

@@ -20,22 +20,22 @@ import (
 // A job is a posterior with a sampler, ready to run.
 type job struct {
 	p         *bayes.Posterior
-	bound     *bayes.Density // which each chain clones
+	bound     *bayes.Density // each chain has a clone of it
 	sampler   Sampler        // as given
-	prepared  Sampler        // that makes the kernels
+	prepared  Sampler        // makes the kernels
 	settings  mcmc.Settings
 	rule      mcmc.Rule
 	notes     []string
 	kernels   []*guard
 	densities []*bayes.Density
 	full      int          // steps of one solution of all the equations
-	modes     *bayes.Modes // nil if they were not looked for
+	modes     *bayes.Modes // nil if no search was made
 	running   *mcmc.Running
 
-	late context.Context // that solves are bound to
+	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// Times that it took.
+	// The times of the parts of the run.
 	preparing, drawing, finishing time.Duration
 }
 
@@ -59,7 +59,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	if s.BurnIn == 0 {
 		s.BurnIn = 1000 + 250*len(p.Params)
 	}
-	if s.Start == nil { // the chains begin about the modes
+	if s.Start == nil { // the chains begin around the modes
 		s.Start = func(int, *rand.Rand) []float64 { return nil }
 		_, err = s.WithDefaults()
 		s.Start = nil
@@ -103,18 +103,18 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// They were found before, and have cost what they have cost.
+		// The modes were found before; the time of that search counts.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
 }
 
-// grace is the time that an iteration has to come to its end when the context
-// has ended. Within it most do; the others are broken off and do not count.
+// grace is the time that an iteration has to finish after the context has ended. Most
+// finish within it; the others are stopped and do not count.
 const grace = 100 * time.Millisecond
 
-// guarded returns the context in which chains run, which ends with ctx, or when
-// something panics; and prepares the one that paths are bound to.
+// guarded returns the context of the chains, which ends with ctx or after a panic. It
+// also prepares the context of the paths.
 func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	ctx, j.stop = context.WithCancelCause(ctx)
 	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -138,7 +138,7 @@ func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// fault returns what has panicked.
+// fault returns the panic of a kernel as an error, nil if there was none.
 func (j *job) fault() error {
 	for _, k := range j.kernels {
 		if err := k.Err(); err != nil {
@@ -148,7 +148,7 @@ func (j *job) fault() error {
 	return nil
 }
 
-// run draws, or goes on to the given number of draws of each chain if that is
+// run draws, or continues to the given number of draws of each chain if that is
 // positive.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
@@ -192,9 +192,9 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// visits looks whether the modes that hold more than leastMass are among the draws,
-// and in about the share that their Gaussian approximations give them. Noise may
-// move or fill modes, so that of draws with noise only missing ones are told.
+// visits reports modes with more than leastMass in which there are no draws, or far
+// more or fewer than their Gaussian approximations predict. Noise may move or fill
+// modes, so for draws with noise it reports only modes without draws.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -213,17 +213,17 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 		case shares[k] == 0:
 			notes = append(notes, fmt.Sprintf("warning: no draw is in the mode at %s, which holds %.3g of the mass by its Gaussian approximation", j.p.Format(m.Theta), m.Mass))
 		case (odds < 1./3 || odds > 3) && j.sampler.Target().Distribution == Classical:
-			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass by its Gaussian approximation: see by R̂ which is wrong", shares[k], j.p.Format(m.Theta), m.Mass))
+			notes = append(notes, fmt.Sprintf("warning: %.3g of the draws are in the mode at %s, which holds %.3g of the mass by its Gaussian approximation: R̂ shows whether the draws can be trusted", shares[k], j.p.Format(m.Theta), m.Mass))
 		}
 	}
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// mostStrain is the multiple of its tolerance that the local error on a frozen
-// grid may have at a draw.
+// mostStrain is the largest local error at a draw on a frozen grid, in units of its
+// tolerance, that gives no warning.
 const mostStrain = 10
 
-// strain looks whether grids that were frozen at one θ serve at the draws.
+// strain checks whether grids that were frozen at one θ are fine enough at the draws.
 func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error) {
 	const draws = 40
 	e := j.bound.Clone()
@@ -253,7 +253,7 @@ func (j *job) strain(ctx context.Context, chains *mcmc.Chains) ([]string, error)
 			}
 		}
 		if over > 0 {
-			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, does not serve at %d of %d draws looked at: the local error there is more than %d times its tolerance", r.Title(), over, tried, mostStrain)
+			note := fmt.Sprintf("warning: the grid of %s, frozen at one θ, is too coarse at %d of %d draws that were checked: the local error there is more than %d times its tolerance", r.Title(), over, tried, mostStrain)
 			if at != nil {
 				note += fmt.Sprintf(", up to %.3g times at %s", worst, j.p.Format(at))
 			}
@@ -271,13 +271,13 @@ func (j *job) kernel(int) mcmc.Kernel {
 	}
 	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, stop: j.stop}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
-		panic(fmt.Sprintf("sample: the kernel of %v is no mcmc.Generator: want one that writes what bayes.Density.Generate does", j.sampler))
+		panic(fmt.Sprintf("sample: the kernel of %v is not a mcmc.Generator: want one that writes the quantities of bayes.Density.Generate", j.sampler))
 	}
 	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
 	return k
 }
 
-// tuned returns what the kernels found out, such as β.
+// tuned returns the values that the kernels have tuned, such as β.
 func (j *job) tuned() []string {
 	var all []string
 	what := ""
@@ -292,10 +292,9 @@ func (j *job) tuned() []string {
 	return []string{what + ", by chain: " + strings.Join(all, ", ")}
 }
 
-// solves returns the steps that the solvers of all chains took, in units of
-// those of one solution of all the equations. The counts of a kernel will not
-// do: some samplers solve for pieces of a path, or with other steps, or not at all
-// where a prior forbids.
+// solves returns the steps of the solvers of all chains, divided by the steps of one
+// solution of all equations. The counts of a kernel are not enough: some samplers solve
+// pieces of a path, or with other steps, or not at all if the prior is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
@@ -304,22 +303,22 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// A guard is a kernel that does not take the process down when a function of the
-// model, or the kernel, panics, nor let an iteration count that was broken off.
+// A guard is a kernel that recovers panics of the functions of the model and of the
+// kernel, and does not count an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel
 	d    *bayes.Density
 	stop context.CancelCauseFunc // nil in tests
 
-	fault error // what panicked in the kernel
+	fault error // a panic in the kernel
 }
 
 var _ mcmc.Interruptible = (*guard)(nil)
 
-// Err returns what has panicked: a function of the model, or the kernel.
+// Err returns the panic of a function of the model, or of the kernel, as an error.
 func (k *guard) Err() error { return cmp.Or(k.d.Err(), k.fault) }
 
-// recovered keeps what panicked, and stops all chains.
+// recovered records a panic, and stops all chains.
 func (k *guard) recovered() {
 	if v := recover(); v != nil && k.Err() == nil {
 		k.fault = fmt.Errorf("sample: the sampler: %w", &probode.PanicError{Value: v, Stack: debug.Stack()})
@@ -340,16 +339,16 @@ func (k *guard) Step(rng *rand.Rand) {
 	k.Kernel.Step(rng)
 }
 
-// Interrupted reports whether an iteration was broken off.
+// Interrupted reports whether an iteration was stopped.
 func (k *guard) Interrupted() bool { return k.d.Interrupted() || k.Err() != nil }
 
-// Generate writes what the kernel tells of its position.
+// Generate writes the quantities of the kernel at its position.
 func (k *guard) Generate(dst []float64) {
 	defer k.recovered()
 	k.Kernel.(mcmc.Generator).Generate(dst)
 }
 
-// tuned returns what the kernel tuned.
+// tuned returns the value that the kernel has tuned, and its name.
 func (k *guard) tuned() (what, value string) {
 	if l, ok := k.Kernel.(Tuned); ok {
 		return l.Tuned()

@@ -15,27 +15,27 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// Where the noise of the solver is large, θ and ξ depend on each other so
-// strongly that moving one with the other fixed gets nowhere. What the data can
-// tell of ξ is how it drifts: its sums over stretches of time,
+// If the noise of the solver is large, θ and ξ depend on each other so strongly that
+// moves of one with the other fixed are very slow. The data determine how ξ drifts,
+// which its sums over intervals of time describe:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
-// one of each component for each block b of n_b steps, which are independent
-// N(0, 1) before there are data. The posterior of (θ, v) is close to a Gaussian
-// that Fisher's scoring finds with some hundreds of solves, and proposals from
-// it are nearly independent draws.
+// There is one sum for each component and each block b of n_b steps. In the prior the
+// sums are independent N(0, 1). The posterior of (θ, v) is close to a Gaussian that
+// Fisher's scoring finds with some hundreds of solves, and proposals from it are nearly
+// independent draws.
 
-// A gaussian is that approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
-// the rest of ξ zero.
+// A gaussian is this approximation, N(m, (UᵀU)⁻¹), of θ on the unconstrained scale and
+// v, with the rest of ξ zero.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
 	u      blas64.Triangular // upper factor of the precision
 }
 
-// findGaussian looks for the Gaussian approximation, from u for θ and v = 0. It returns nil where
-// there is none to be found, for the density is not smooth or does not
+// findGaussian searches for the Gaussian approximation, starting at u for θ and v = 0.
+// It returns nil if there is none, because the density is not smooth or does not
 // determine all parameters.
 func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []shape.Block) *gaussian {
 	x := make([]float64, len(u)+len(blocks))
@@ -68,16 +68,15 @@ func findGaussian(ctx context.Context, e *bayes.Density, u []float64, blocks []s
 	return &gaussian{blocks, x, chol.RawU().(*mat.TriDense).RawTriangular()}
 }
 
-// A both proposes moves of θ and ξ at once.
+// A both proposes joint moves of θ and ξ.
 type both interface {
-	// propose writes the move from (u, xi) to (uNew, next) and returns
-	// log q of the way back less log q of the way there, with the log ratio
-	// of the priors of ξ.
+	// propose writes the move from (u, xi) to (uNew, next). It returns log q of the
+	// reverse move minus log q of the move, plus the log ratio of the priors of ξ.
 	propose(uNew, u, next, xi []float64, b float64, c chance, rng *rand.Rand) float64
 }
 
-// A joint is the both of one chain. On x = (θ, v) it is
-// autoregressive about the approximation,
+// A joint makes the joint moves of one chain. On x = (θ, v) it is autoregressive about
+// the approximation,
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
@@ -125,7 +124,7 @@ func (j *joint) propose(uNew, u, next, xi []float64, b float64, c chance, rng *r
 	return logq
 }
 
-// Prepare looks for the Gaussian approximation that joint moves need.
+// Prepare searches for the Gaussian approximation that joint moves need.
 func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
 	e, p := d.Clone(), d.Posterior()
 	defer e.Bind(ctx)()
@@ -138,14 +137,14 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func
 			}
 		}
 		if blocks = min(64/max(1, n), 40); n == 0 || blocks < 4 {
-			blocks = 0 // the search would cost more than it gains
+			blocks = 0 // the search would cost more than it saves
 		}
 	}
 	if blocks <= 0 {
 		return s, nil, nil
 	}
-	// An error other than the end of ctx is no reason to stop here: the caller
-	// knows where to begin.
+	// An error other than the end of ctx does not stop the run, because the caller may
+	// have given the starts.
 	m, err := mode()
 	if err == nil && m.U != nil {
 		s.gaussian = findGaussian(ctx, e, m.U, shape.Blocks(e, blocks))
@@ -157,9 +156,9 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func
 		return nil, nil, err
 	}
 	if s.gaussian == nil {
-		return s, []string{"θ and ξ are not moved at once: no Gaussian approximation of their posterior was found"}, nil
+		return s, []string{"there are no joint moves of θ and ξ: no Gaussian approximation of their posterior was found"}, nil
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("θ and ξ are moved at once too, by a Gaussian approximation around %s with %d numbers for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("there are also joint moves of θ and ξ, by a Gaussian approximation around %s with %d numbers for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
 }

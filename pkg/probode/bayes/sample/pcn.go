@@ -18,41 +18,39 @@ import (
 // the second being preconditioned Crank–Nicolson, which is reversible for
 // p(ξ) = N(0, I) whatever the number of steps [Cotter et al. 2013].
 //
-// These alone are slow where the noise of the solver is large, for then the
-// data tell θ only together with ξ. In every second iteration a joint move
-// stands in the place of that of ξ. It sees ξ through v, its sums over blocks of
-// time, scaled to be N(0, I), and is a Crank–Nicolson move too, about a Gaussian
-// approximation N(m, C) of the posterior of θ, on the unconstrained scale, and v,
+// If the noise of the solver is large, these two moves alone are slow, because the data
+// determine θ only together with ξ. In every second iteration a joint move replaces the
+// move of ξ. It describes ξ by v, its sums over blocks of time, scaled to be N(0, I) in
+// the prior. It is also a Crank–Nicolson move, about a Gaussian approximation N(m, C)
+// of the posterior of θ, on the unconstrained scale, and v,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  in all that v leaves open,
 //
-// accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is
-// found by Fisher scoring from the mode of the deterministic posterior, before
-// the chains begin, with little more than d + blocks solves; d counts θ. Where it is
-// poor the move does little, and no harm.
+// accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is found by
+// Fisher's scoring from the mode of the deterministic posterior before the chains
+// begin. That takes little more than d + blocks solves, where d is the number of
+// parameters. If the approximation is poor, the move is rarely accepted, but does no
+// harm.
 //
-// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals a draw, about
-// 2.5 deterministic draws. The zero value is ready for use; it is the default
-// of this package.
+// Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals for each draw,
+// about 2.5 times a deterministic draw. The zero value is ready for use.
 type PCNWithinGibbs struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Beta is the step β of the move of ξ, in (0, 1]. Zero asks for one that
-	// is found during burn-in, so that a quarter of the moves is accepted,
-	// and then kept.
+	// Beta is the step β of the move of ξ, in (0, 1]. With zero it is tuned during burn-in
+	// such that a quarter of the moves is accepted, and then kept.
 	Beta float64
 
 	// Moves is the number of moves of ξ in an iteration; zero means 1.
 	Moves int
 
-	// Blocks is the number of stretches of time in which a joint move sees
-	// ξ. Zero has as many as make 64 numbers of all components and
-	// experiments together, at most 40, and none if that is less than 4; a
-	// negative number means no joint moves. What a larger number finds of
-	// the posterior of ξ counts where the noise is large.
+	// Blocks is the number of intervals of time by which a joint move describes ξ. Zero
+	// means at most 40, such that there are 64 numbers for all components and experiments
+	// together, and no joint moves if that gives fewer than 4. A negative number means no
+	// joint moves. A larger number is useful if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
@@ -101,7 +99,7 @@ type pcn struct {
 
 	joint both // moves of θ and ξ at once; may be nil
 	b     tuned
-	turn  int // 1 if the next move of ξ is such a one
+	turn  int // 1 if the next move of ξ is a joint one
 }
 
 func (k *pcn) Step(rng *rand.Rand) {
@@ -125,7 +123,7 @@ func (k *pcn) moveXi() {
 	k.left--
 }
 
-// crank moves ξ with θ fixed.
+// crank makes a pCN move of ξ with θ fixed.
 func (k *pcn) crank() {
 	k.chance.perturb(k.next, k.xi, k.beta.step, k.latent)
 	ll, err := k.e.LogLikelihood(k.theta, k.next)
@@ -158,8 +156,8 @@ func (k *pcn) moveBoth() {
 	}
 }
 
-// A tuned step learns, by Robbins and Monro on its logarithm, to have a quarter
-// of the moves accepted.
+// A tuned step adapts its logarithm by the method of Robbins and Monro until a quarter
+// of the moves is accepted.
 type tuned struct {
 	step  float64 // in (0, 1]
 	fixed bool
@@ -193,7 +191,7 @@ func (k *pcn) State(a *mcmc.Archive) {
 
 func (k *pcn) Tuned() (what, value string) {
 	if k.joint != nil {
-		return "steps β of the moves of ξ and b of those with θ", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
+		return "steps β of the moves of ξ and b of the joint moves", fmt.Sprintf("%.2g and %.2g", k.beta.step, k.b.step)
 	}
 	return "step β of the moves of ξ", fmt.Sprintf("%.2g", k.beta.step)
 }

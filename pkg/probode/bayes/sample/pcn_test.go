@@ -23,7 +23,7 @@ func TestJointMoves(t *testing.T) {
 			agree(t, s.String(), c, mean, sd)
 		}
 		ess[blocks] = c.Summary()[0].BulkESS
-		found := strings.Contains(strings.Join(c.Notes, "\n"), "θ and ξ are moved at once too")
+		found := strings.Contains(strings.Join(c.Notes, "\n"), "there are also joint moves of θ and ξ")
 		if found != (blocks >= 0) {
 			t.Errorf("Blocks = %d: notes %q", blocks, c.Notes)
 		}

@@ -123,7 +123,7 @@ func TestPredictMissing(t *testing.T) {
 	other := decayPosterior(decayAlpha, y)
 	other.Params[0].Name = "rate"
 	other.Experiments[0].Params = []string{"rate"}
-	if _, err := bayes.Predict(other, chains, 1); err == nil || !strings.Contains(err.Error(), "of another model") {
+	if _, err := bayes.Predict(other, chains, 1); err == nil || !strings.Contains(err.Error(), "to another model") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,62 +10,60 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal moves θ alone, by Metropolis with an unbiased estimate in the
-// place of the likelihood of which ξ has been integrated out,
+// PseudoMarginal moves θ alone by Metropolis. Instead of the likelihood with ξ
+// integrated out it uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
 //	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
 //
-// p̂(Y | θ) being kept until the next move is accepted [Beaumont 2003, Andrieu &
-// Roberts 2009]. The estimate is that of a bootstrap particle filter, which
-// takes paths from datum to datum and resamples them there [Gordon, Salmond &
-// Smith 1993, Andrieu, Doucet & Holenstein 2010], or a mean over whole paths.
-// With several experiments it is the product of theirs. A path that cannot be
-// continued has weight zero; θ fails only where all of them do.
+// and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
+// 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
+// datum to datum and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
+// Doucet & Holenstein 2010], or it is a mean over whole paths. With several experiments
+// it is the product of their estimates. A path that cannot be continued has weight
+// zero; a θ fails only if all paths fail.
 //
-// Stationary distribution: p(θ | Y), exactly, for any number of paths; y_hat and log_lik
-// are those of one path Z, chosen in proportion to its weight, so that
-// predictions have the distribution p(Z | θ, Y) too. lp__ holds log p̂.
+// Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
+// belong to one path Z, chosen in proportion to its weight, so that predictions have
+// the distribution p(Z | θ, Y). lp__ holds log p̂.
 //
-// Cost: Particles solves and as many times N·d normals a draw. It is the check
-// on PCNWithinGibbs that shares nothing with it, and an alternative where the
-// noise of the solver is large against that of the data and the joint moves of
-// that sampler do not help. Where the variance of log p̂ is very different at
-// different θ, as with σ unknown and small, a chain is caught now and then by an
-// estimate that is far too high: see that R̂ is small, or raise Particles.
+// Cost: for each draw Particles solves and Particles·N·d normals. It is an independent
+// check of PCNWithinGibbs, and an alternative to it if the noise of the solver is large
+// compared with that of the data and joint moves do not help. If the variance of log p̂
+// differs much between different θ, for example because σ is unknown and small, a chain
+// sometimes gets stuck at an estimate that is far too high. Check that R̂ is small, or
+// increase Particles.
 //
-// Stats.Latent counts pieces of paths: those solved, as Accepted, and those
-// that failed.
+// Stats.Latent counts pieces of paths: the solved ones as Accepted, and the failed ones
+// as Failed.
 type PseudoMarginal struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
 
-	// Particles is the number of paths. Zero has each chain find it in the
-	// first half of the burn-in, so that the variance of log p̂ is about 1.5,
-	// and then keep it: of 1 to 3, where the least work is done for an
-	// effective draw [Doucet et al. 2015], the lower half, since that
-	// variance is larger elsewhere.
+	// Particles is the number of paths. With zero, each chain chooses it in the first half
+	// of the burn-in such that the variance of log p̂ is about 1.5, and then keeps it. An
+	// effective draw needs the least work if the variance is 1 to 3 [Doucet et al. 2015];
+	// the value is in the lower half, because the variance is larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If it is positive, the normals U behind
-	// the estimate are not drawn again for θ′ but moved,
+	// Correlation is ρ in [0, 1). If it is positive, the normals U of the estimate are not
+	// drawn again for θ′ but moved,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
-	// so that the errors of both estimates nearly cancel, and fewer paths
-	// will do [Deligiannidis, Doucet & Pitt 2018]; the number that is found
-	// for Particles = 0 is then that at which half the mean square of the
-	// change of log p̂ is 1.5. The nearer ρ is to one, the more slowly U
-	// itself moves: 0.8 to 0.9 served best on FitzHugh–Nagumo, and 0.99
-	// needs few paths but long chains. Chains hold U, Particles·N·d numbers,
-	// and sort the particles before they resample them.
+	// so that the errors of both estimates nearly cancel and fewer paths are enough
+	// [Deligiannidis, Doucet & Pitt 2018]. With Particles = 0 their number is then chosen
+	// such that half the mean square of the change of log p̂ is 1.5. The nearer ρ is to
+	// one, the more slowly U moves: 0.8 to 0.9 was best on FitzHugh–Nagumo, and 0.99 needs
+	// few paths but long chains. Chains store U, Particles·N·d numbers, and sort the
+	// particles before resampling.
 	Correlation float64
 
-	// Importance has whole paths drawn from p(ξ), and the mean of their
-	// likelihoods taken, in place of the particle filter. The number of
-	// paths that this needs grows exponentially with the data, that of the
-	// filter linearly; but it is a smooth function of θ and U.
+	// Importance uses the mean of the likelihoods of whole paths, drawn from p(ξ), instead
+	// of the particle filter. The number of paths that it needs grows exponentially with
+	// the data, while that of the filter grows linearly. But the mean is a smooth function
+	// of θ and U.
 	Importance bool
 }
 
@@ -97,8 +95,8 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	return nil
 }
 
-// A chain that is to find the number of particles begins with firstParticles,
-// and asks for wantedVariance in log p̂, seen in pairs of estimates.
+// A chain that chooses the number of particles begins with firstParticles. Its target
+// is wantedVariance of log p̂, estimated from pairs of estimates.
 const (
 	fewestParticles = 8
 	firstParticles  = 32
@@ -129,12 +127,12 @@ func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcm
 type pseudoMarginal struct {
 	*state
 	*estimator
-	fixed bool // the number of particles is the caller's
+	fixed bool // the caller has set the number of particles
 	move  float64
-	kept  []float64 // U of the position; aux of the estimator is U′
+	kept  []float64 // U of the position; U′ is aux of the estimator
 
-	// While the number of particles may change: iterations so far, and the
-	// absolute differences of pairs of log p̂.
+	// These are used while the number of particles may change: the iterations so far, and
+	// the absolute differences of pairs of log p̂.
 	n, count int
 	pairs    [pairs]float64
 }
@@ -156,7 +154,7 @@ func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// drawU draws U again; the next estimate is that at the position.
+// drawU draws U again; the next estimate is the one at the position.
 func (k *pseudoMarginal) drawU() {
 	if k.correlated {
 		k.chance.draw(k.kept, k.latent)
@@ -172,8 +170,8 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 		k.aux, k.kept = k.kept, k.aux
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
-		// In the second and again in the third and fourth eighth of the
-		// burn-in; the first belongs to the way to the posterior.
+		// Tune in the second eighth of the burn-in, and again in the third and fourth; in the
+		// first the chain is still on its way to the posterior.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -184,7 +182,7 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 	}
 }
 
-// compare takes down the difference of two estimates at the position.
+// compare records the difference of two estimates at the position.
 func (k *pseudoMarginal) compare() {
 	var ll [2]float64
 	for i := range ll {
@@ -206,27 +204,27 @@ func (k *pseudoMarginal) compare() {
 	}
 }
 
-// tune sets the number of particles by what has been taken down of the variance
-// of log p̂, which falls with their number, and estimates the likelihood at the
-// position once more.
+// tune sets the number of particles from the recorded differences, since the variance
+// of log p̂ falls with their number, and estimates the likelihood at the position
+// again.
 func (k *pseudoMarginal) tune() {
-	want := float64(2 * k.particles) // where nothing can be said
+	want := float64(2 * k.particles) // if the differences show nothing
 	if seen := k.pairs[:k.count]; len(seen) > pairs/2 {
-		// Of d ~ N(0, 2v) the absolute value is below 1.645 √(2v) nine times
-		// in ten. The variance of d itself would rest on the one or two
-		// estimates that are far too low, which do little harm, and its
-		// median miss the θ at which a chain is caught.
+		// If d ~ N(0, 2v), |d| is below 1.645 √(2v) nine times in ten. The sample variance of
+		// d would depend on one or two estimates that are far too low, which do little harm,
+		// and the median would miss the θ at which a chain gets stuck.
 		slices.Sort(seen)
 		sd := seen[len(seen)*9/10] / 1.645
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	// Few particles vary by more than in proportion, and many by less.
+	// With few particles the variance changes more than in inverse proportion to their
+	// number, and with many less.
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))
-	// A chain may be at a point that looked better than it is, where an
-	// estimate with other particles is zero. It may then move anywhere.
+	// The chain may be at a point whose estimate was too high, and the new estimate may be
+	// zero. Then it can move anywhere.
 	k.begin()
 	ll, err := k.like(k.theta, nil)
 	if err != nil || math.IsNaN(ll) {
@@ -238,7 +236,7 @@ func (k *pseudoMarginal) tune() {
 	}
 }
 
-// resize makes room for another number of particles.
+// resize allocates memory for another number of particles.
 func (k *pseudoMarginal) resize(particles int) {
 	k.estimator.resize(particles)
 	if k.correlated {

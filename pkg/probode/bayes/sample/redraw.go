@@ -8,17 +8,16 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// RedrawOnAccept is the sampler of the paper's appendix, to the letter: θ is
-// moved by Metropolis with ξ fixed, and whenever a move is accepted ξ is drawn
-// again from p(ξ) without an accept/reject step of its own; on rejection it is
-// kept.
+// RedrawOnAccept is exactly the sampler of the paper's appendix. It moves θ by
+// Metropolis with ξ fixed. When a move is accepted, it draws a new ξ from p(ξ) without
+// an accept/reject step; after a rejection it keeps ξ.
 //
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
-// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of
-// θ at the times of acceptance. It depends on the proposal q, and is neither
-// p(θ, ξ | Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with it.
-// Cost: one solve a draw, and another one with the normals for each accepted
-// move. Use it to reproduce the paper, and PCNWithinGibbs for inference.
+// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of θ
+// at the times of acceptance. It depends on the proposal q, and is neither p(θ, ξ | Y)
+// nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with the results. Cost: one
+// solve for each draw, and for each accepted move another solve and new normals. Use it
+// to reproduce the paper, and PCNWithinGibbs for inference.
 type RedrawOnAccept struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -48,8 +47,8 @@ func (k *redraw) Step(rng *rand.Rand) {
 	k.stats.Latent.Proposed++
 	ll, err := k.e.LogLikelihood(k.theta, k.xi)
 	if err != nil || math.IsNaN(ll) {
-		// φ[k+1,k+1] is zero and the next move that can be evaluated is
-		// accepted, as the algorithm has it.
+		// φ[k+1,k+1] is zero, and the next move that can be evaluated is accepted, as in the
+		// algorithm.
 		k.stats.Latent.Failed++
 		k.ll = math.Inf(-1)
 		return

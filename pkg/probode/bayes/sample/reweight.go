@@ -16,34 +16,33 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Reweight has draws that Sample made of p with a coarse solver stand for the
-// posterior of an accurate one, by importance weights
+// Reweight gives draws that Run made from p with a coarse solver importance weights, so
+// that they represent the posterior of an accurate solver,
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
-// whose largest are replaced by quantiles of a fitted Pareto distribution
-// [Vehtari et al. 2024]. The shape k̂ of that distribution says whether the two
-// posteriors are near enough, with what the weighted draws are worth: the chains'
-// Weights and Warnings tell, and the remedy is a smaller step for the draws. The
-// equations are solved again once for each θ, on all cores, and not for each iteration
-// of a chain: that is what is saved.
+// The largest weights are replaced by quantiles of a fitted Pareto distribution
+// [Vehtari et al. 2024]. The shape k̂ of this distribution, and the number of effective
+// draws that the weighted draws are worth, say whether the two posteriors are close
+// enough: see Warnings of the chains. If not, use a smaller step for the draws. The
+// equations are solved accurately only once for each θ that is kept, on all cores, and
+// not in each iteration of a chain.
 //
-// It serves draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ | Y); those
-// with ξ have weights that scatter more. RedrawOnAccept and ExpectedLikelihood are
-// not among them.
+// Reweight works for draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ |
+// Y); with ξ the weights scatter more. It does not work for RedrawOnAccept and
+// ExpectedLikelihood.
 //
-// The result shares the draws with chains and has LogWeights, KHat, and the
-// quantities of the accurate solution. A θ at which that cannot be computed has
-// weight zero, and a note says how many there are. Summaries, Predict and
-// LogPredictive know of weights.
+// The result shares the draws with chains and has LogWeights, KHat, and the quantities
+// of the accurate solution. If a θ has no accurate solution, its weight is zero, and a
+// note says how many there are. Summaries, Predict and LogPredictive use the weights.
 //
 // accurate is the setup of the accurate solver, see Posterior.SolvedBy; the zero value
 // is that of reference.Accurate. workers is the number of goroutines, 0 for the number
-// of cores; it changes no bit of the result.
+// of cores; it does not change the result.
 //
-// It is an error if chains are not of p, have weights already, or if no draw
-// can be solved for. If ctx ends first, the result holds the draws of each chain
-// that have been weighed by then, and the error is ctx.Err().
+// It is an error if chains do not belong to p, if they already have weights, or if
+// there is no accurate solution at any draw. If ctx ends first, the result holds the
+// draws of each chain that have weights by then, and the error is ctx.Err().
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
@@ -54,14 +53,15 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		return nil, err
 	}
 	if chains.LogWeights != nil {
-		return nil, errors.New("sample: the chains have weights already: reweight the draws that they were made of")
+		return nil, errors.New("sample: the chains have weights already: want the draws without weights")
 	}
 	if err := bound.Check(chains); err != nil {
 		return nil, err
 	}
 	lik := 1 + len(bound.Expected()) // of the first log probability of a value
 
-	// A chain stays where it is after a rejection: solve once for each stay.
+	// A chain stays at its position after a rejection, so one solve is enough for each
+	// stay.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {
@@ -120,8 +120,8 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 		}
 	})
 	if err != nil {
-		// Stays in the order of their beginning: what lies before the first
-		// that is missing is complete.
+		// The stays are sorted by their beginning; all draws before the first missing stay
+		// are complete.
 		n := stays[done].from
 		out.Draws = slices.Clone(out.Draws)
 		for c := range out.Draws {
@@ -158,22 +158,22 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.
 //
-// Stationary distribution: p₀(θ | Y) of the accurate solver, as far as k̂ says that the
-// weights can be trusted. Cost: that of Sampler, and one accurate solve for each
-// new θ among the draws that are kept, on all cores. Use it where the accurate
-// solver is too slow for a whole chain and the coarse one nearly good enough; it
-// tells, too, whether that was so. Modes of the accurate posterior that the draws have
-// not come near are looked for, from 60 draws of the prior, and named in a note.
+// Stationary distribution: p₀(θ | Y) of the accurate solver, if k̂ says that the
+// weights can be trusted. Cost: the cost of Sampler, and one accurate solve for each
+// different θ among the kept draws, on all cores. Use it if the accurate solver is too
+// slow for a whole chain and the coarse one is nearly good enough; k̂ says whether it
+// was. A short search from 60 draws of the prior looks for modes of the accurate
+// posterior that no draw is near, and a note names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
 
-	// Accurate solves for the weights; its Method and Mesh, where they are nil, are
-	// those of the posterior. The zero value is the setup of reference.Accurate.
+	// Accurate is the setup of the solves for the weights. If its Method or Mesh is nil,
+	// it is that of the posterior. The zero value stands for reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve for the weights; zero means the
-	// number of cores. It changes no bit of the result.
+	// number of cores. It does not change the result.
 	Workers int
 }
 
@@ -205,7 +205,7 @@ func (s Reweighted) sampler() Sampler {
 	return s.Sampler
 }
 
-// Check reports a sampler whose draws weights cannot be given to.
+// Check returns an error if the draws of the sampler cannot be weighted.
 func (s Reweighted) Check(d *bayes.Density) error {
 	if t := s.sampler().Target(); !t.Reweightable {
 		return fmt.Errorf("sample: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.sampler(), t.Distribution)
@@ -219,7 +219,7 @@ func (s Reweighted) Check(d *bayes.Density) error {
 	return s.sampler().Check(d)
 }
 
-// Kernel returns that of the sampler that makes the draws.
+// Kernel returns the kernel of the sampler that makes the draws.
 func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	return s.sampler().Kernel(e, rule, burnIn)
 }
@@ -235,8 +235,9 @@ func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, mode func() (
 	return s, notes, err
 }
 
-// Finish reweights the draws, and says which modes of the accurate posterior, of those
-// that a short search finds, none of the draws have come near: k̂ knows nothing of them.
+// Finish reweights the draws. A short search looks for modes of the accurate posterior,
+// and a note names those with far too few draws, because k̂ does not detect missed
+// modes.
 func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error) {
 	out, err := Reweight(ctx, p, chains, s.Accurate, s.Workers)
 	if err != nil {
@@ -247,7 +248,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: whether weights miss a mode is not known: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes that the weighted draws miss failed: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)
@@ -256,7 +257,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, with %.2g of the mass by its Gaussian approximation, and %.2g of the draws are near it: weights do not bring back what the coarse solver has lost, whatever k̂ is; a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, with %.2g of the mass by its Gaussian approximation, and %.2g of the draws are near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

@@ -293,8 +293,8 @@ func TestReadCSV(t *testing.T) {
 	}
 	// The same numbers are no evidence for a second time, and times are none.
 	for want, columns := range map[string][]string{
-		`column "y" is wanted twice`:                 {"y", "z", "y"},
-		`column "t" is that of the times`:            {"y", "t"},
+		`column "y" is named twice`:                  {"y", "z", "y"},
+		`column "t" holds the times`:                 {"y", "t"},
 		`column "none" has no number in it: leave i`: {"y", "none"},
 	} {
 		if _, err := bayes.ReadCSV(strings.NewReader("t,y,z,none\n1,2,3,\n2,,NaN,NA\n"), "t", columns...); err == nil || !strings.Contains(err.Error(), want) {

@@ -10,40 +10,39 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A Sampler is a way to draw θ, with or without ξ. Whatever implements it, in
-// this package or outside of it, goes through Run, Store, Compare, and the
-// checks and judgements of package assess. The optional abilities Proposer,
-// Preparer and Finisher, and Tuned of its kernels, are used where present.
+// A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
+// from outside, works with Run, Store, Compare, and the checks and judgements of
+// package assess. Proposer, Preparer and Finisher are optional abilities, and Tuned is
+// one of its kernels.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
 
-	// Target says which distribution the draws have.
+	// Target describes the distribution of the draws.
 	Target() Target
 
-	// Check reports a setting that cannot be, or why d cannot be served.
+	// Check returns an error if a setting is not allowed, or if the sampler cannot be used
+	// for d.
 	Check(d *bayes.Density) error
 
-	// Kernel returns the kernel of one chain, which owns d: nothing else uses
-	// it. rule makes proposals of θ on the unconstrained scale that need no
-	// tuning; what a kernel tunes, it tunes in the first burnIn iterations.
+	// Kernel returns the kernel of one chain, which owns d: nothing else uses it. rule
+	// makes proposals of θ on the unconstrained scale and needs no tuning. A kernel may
+	// tune itself in the first burnIn iterations only.
 	//
-	// Starts come and Position answers on the natural scale, in the order of
-	// Posterior.Params. The kernel has to be a mcmc.Generator, too, which
-	// writes what Density.Generate does.
+	// Init and Position use the natural scale, in the order of Posterior.Params. The
+	// kernel must also be a mcmc.Generator that writes the quantities of Density.Generate.
 	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
 }
 
-// A Target says which distribution the draws of a sampler have.
+// A Target describes the distribution of the draws of a sampler.
 type Target struct {
 	Distribution TargetDistribution
 
-	// Reweightable says that importance weights can take the draws to another
-	// solver: that each comes with the log likelihood of the path that belongs
-	// to it, as a draw of p(θ, Z | Y).
+	// Reweightable says that the draws can be reweighted to another solver: each comes
+	// with the log likelihood of its path, as a draw of p(θ, Z | Y).
 	Reweightable bool
 
-	// Setup is that of the Accurate distribution.
+	// Setup is the setup of the Accurate distribution.
 	Setup probode.Setup
 }
 
@@ -51,13 +50,13 @@ type Target struct {
 type TargetDistribution int
 
 const (
-	// NoTarget: none that can be named, or one that depends on the proposal.
+	// NoTarget says that the distribution is unknown or depends on the proposal.
 	NoTarget TargetDistribution = iota
 	// Joint is p(θ, ξ | Y): the error of the solver is part of the model.
 	Joint
 	// Marginal is p(θ | Y) = ∫ p(θ, ξ | Y) dξ, drawn without moving ξ.
 	Marginal
-	// Classical is p₀(θ | Y): the classical solution, ξ = 0, is taken for exact.
+	// Classical is p₀(θ | Y): the classical solution, ξ = 0, is taken as exact.
 	Classical
 	// Accurate is p(θ | Y) of an accurate solver.
 	Accurate
@@ -77,69 +76,65 @@ func (t TargetDistribution) String() string {
 	return "none that can be named"
 }
 
-// Noisy reports whether the solver's noise is part of the model behind the
-// target.
+// Noisy reports whether the solver's noise is part of the model of the target.
 func (t Target) Noisy() bool {
 	return t.Distribution != Classical && t.Distribution != Accurate
 }
 
-// A Proposer is a Sampler whose user may have chosen the proposals of θ. If they
-// have, no mode is looked for to guess the shape of the posterior.
+// A Proposer is a Sampler whose user may choose the proposals of θ. In that case no
+// search for modes is made to guess the shape of the posterior.
 type Proposer interface {
 	Sampler
-	// Proposals returns the user's rule, nil for that of this package.
+	// Proposals returns the user's rule; nil stands for the rule of this package.
 	Proposals() mcmc.Rule
 }
 
-// A Preparer is a Sampler that has something to find out once for all chains.
+// A Preparer is a Sampler with a computation that is done once for all chains.
 type Preparer interface {
 	Sampler
-	// Prepare returns the sampler whose kernels are to run, and notes for the
-	// user. d is the density that the kernels get clones of; mode looks for the mode
-	// of the deterministic posterior, or returns the one that is known.
+	// Prepare returns the sampler whose kernels will run, and notes for the user. d is the
+	// density of which the kernels get clones. mode searches for the mode of the
+	// deterministic posterior, or returns the known one.
 	Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error)
 }
 
-// A Finisher is a Sampler that has something to do when all chains are there.
+// A Finisher is a Sampler that processes the chains after they are complete.
 type Finisher interface {
 	Sampler
-	// Finish returns what stands for the chains that the kernels made.
+	// Finish returns the chains that replace those of the kernels.
 	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 
-// Tuned is a kernel that has something to tell of what it tuned.
+// Tuned is a kernel that reports a value that it has tuned.
 type Tuned interface {
 	mcmc.Kernel
-	// Tuned returns what was tuned, in words that go with a list of chains, and
-	// the value that this chain found.
+	// Tuned returns a name of the tuned quantity, which is followed by the values of all
+	// chains in a note, and the value of this chain.
 	Tuned() (what, value string)
 }
 
-// Run draws from p by the sampler. Parameters are moved on an unconstrained
-// scale, where proposals learn the shape of the posterior during burn-in and
-// are then left as they are; see Param.Natural for the exception. Draws are on
-// the natural scale, in the order of p.Params. Beside each draw stand in
-// Chains.Generated the quantities
+// Run draws from p by the sampler. Parameters are moved on an unconstrained scale,
+// except those with Param.Natural. The proposals learn the shape of the posterior
+// during burn-in and do not change afterwards. Draws are on the natural scale, in the
+// order of p.Params. For each draw Chains.Generated holds the quantities
 //
 //	lp__         log posterior density on the unconstrained scale, up to a constant
 //	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
 //	log_lik.1, … its log probability, of those values that are not missing
 //
-// A nil s.Start has the chains begin around the mode of the deterministic
-// posterior, or at draws of the prior where no mode is found: Chains.Notes say
-// which. To have them begin at draws of the prior anyway, see DrawPrior. A zero
-// s.BurnIn means 1000 iterations and 250 more for each parameter. Names are those
-// of p. A move to a θ at which the ODE cannot be solved is rejected and counted as
-// failed.
+// If s.Start is nil, the chains begin around the modes of the deterministic posterior,
+// or at draws of the prior if no mode is found; Chains.Notes say which. To begin at
+// draws of the prior in any case, use DrawPrior. A zero s.BurnIn means 1000 iterations
+// plus 250 for each parameter. Names are those of p. A move to a θ at which the
+// equations cannot be solved is rejected and counted as failed.
 //
-// The same seed gives different samplers the same starts and, for each chain,
-// the same random numbers for the proposals of θ and their acceptance, and
-// others for ξ.
+// With the same seed, different samplers have the same starts and, for each chain, the
+// same random numbers for the proposals of θ and their acceptance. The random numbers
+// for ξ are separate.
 //
-// The error says what is wrong with p, that no chain could begin, that ctx
-// ended, or that a function of the model or the sampler panicked; in the last two
-// cases the chains hold the draws made before. A path that takes long is broken
-// off when ctx ends. See mcmc.Run.
+// It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a
+// function of the model or the sampler panics. In the last two cases the chains hold
+// the earlier draws. When ctx ends, a solve that takes long is stopped. See mcmc.Run.
 func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -148,7 +143,7 @@ func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settin
 	return job.run(ctx, 0)
 }
 
-// chosen returns the user's rule, or that of this package if there is none.
+// chosen returns the rule of the user, or the rule of this package if there is none.
 func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	if users != nil {
 		return users
@@ -156,20 +151,19 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	return ours
 }
 
-// noisy reports that a sampler that moves ξ has none to move.
+// noisy returns an error if a sampler that moves ξ has no noise to move.
 func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {
 	case p.AlphaParam == "" && p.Alpha == 0:
-		return fmt.Errorf("sample: %v: Alpha is 0, so that there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
+		return fmt.Errorf("sample: %v: Alpha is 0, so there is no noise to move: calibrate it (CalibrateAlpha), or use Deterministic", s)
 	case d.NoiseLen() == 0:
-		return fmt.Errorf("sample: %v: %v has no noise: want steps that stay, such as probode.Frozen, or Deterministic", s, p.Mesh)
+		return fmt.Errorf("sample: %v: %v has no noise: want steps that do not depend on θ, such as probode.Frozen, or Deterministic", s, p.Mesh)
 	}
 	return nil
 }
 
-// orReference returns the setup of an accurate solution, that of reference.Accurate where
-// none is given.
+// orReference returns s, or the setup of reference.Accurate if s is zero.
 func orReference(s probode.Setup) probode.Setup {
 	if s.Mesh == nil && s.Method == nil {
 		s.Mesh = reference.Accurate{}

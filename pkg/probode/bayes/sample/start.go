@@ -14,12 +14,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// leastMass is the least share of the mass at which a mode counts.
+// leastMass is the smallest share of the mass for which a mode counts.
 const leastMass = 0.01
 
-// heavy returns the modes that hold more than leastMass, at least one. Where the
-// Gaussian approximation of the highest is none there is no mass to go by, and it
-// is alone.
+// heavy returns the modes with more than leastMass, at least one. If the highest mode
+// has no Gaussian approximation, there are no masses, and heavy returns this mode only.
 func heavy(m *bayes.Modes) []*bayes.Mode {
 	if best := m.Highest(); best.Cov == nil {
 		return []*bayes.Mode{best}
@@ -33,7 +32,7 @@ func heavy(m *bayes.Modes) []*bayes.Mode {
 	return out
 }
 
-// describe says where chains start.
+// describe says where the chains start.
 func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	all := heavy(m)
 	if len(all) == 1 {
@@ -46,8 +45,8 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(all), strings.Join(each, "; "), m.Missed())
 }
 
-// begin finds where the chains start, and a first guess at the shape of the
-// posterior for the proposal of this package.
+// begin determines the starts of the chains, and a first guess of the shape of the
+// posterior for the proposals of this package.
 func (j *job) begin(ctx context.Context, starts bool) error {
 	p := j.p
 	found, err := p.Modes, error(nil)
@@ -58,10 +57,10 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		if ctx.Err() != nil || starts {
 			return err
 		}
-		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may do better
+		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the starts of the caller may work
 	}
-	// Chains of an accurate posterior start at its found; those that a Finisher weighs
-	// are made by the Setup of p.
+	// Chains of an accurate posterior start at its modes. If a Finisher weighs them, they
+	// belong to the Setup of p.
 	if _, weighs := j.sampler.(Finisher); j.sampler.Target().Distribution == Accurate && !weighs {
 		if found, err = refined(ctx, p, found, j.sampler.Target().Setup, j.settings); err != nil {
 			return err
@@ -100,13 +99,13 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		total = 4
 	}
 	j.settings.Start = func(chain int, rng *rand.Rand) []float64 {
-		// Run asks for another start where the kernel cannot begin. The first
-		// words of the stream are the same for every sampler.
+		// Run asks for another start if the kernel cannot begin. The first random numbers are
+		// the same for every sampler.
 		d := len(p.Params)
 		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		normals(z, rng)
-		// Chains stand in proportion to the masses: chain i in the mode at which
-		// the cumulative mass passes (i + ½)/n.
+		// Chains are distributed in proportion to the masses: chain i starts in the mode at
+		// which the cumulative mass passes (i + ½)/n.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(total) {
 			at++
@@ -127,9 +126,9 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 	return nil
 }
 
-// refined returns the modes by an accurate setup, looked for from those of p's own,
-// which may have missed some or have some of its own, and from a few draws of the
-// prior; the same modes if there are none.
+// refined returns the modes of the posterior with an accurate setup. The search begins
+// at the given modes, of which some may be missing or phantoms, and at a few draws of
+// the prior. It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

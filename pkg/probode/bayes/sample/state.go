@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of
-// θ that the samplers share. It is a mcmc.Kernel but for Step.
+// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of θ that
+// the samplers share. It is a mcmc.Kernel except for Step.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -21,27 +21,26 @@ type state struct {
 	uNew         []float64
 	thetaNew     []float64
 	xi           []float64 // nil for ξ = 0
-	fit          []float64 // what is expected of the data here
+	fit          []float64 // expected values of the data at the position
 	logPrior, ll float64   // of u; of the data
 	stats        mcmc.Stats
 
-	// What moves ξ has random numbers of its own, so that samplers that move
-	// it in different ways see the same ones for θ.
+	// Moves of ξ have their own random numbers, so that samplers that move ξ in different
+	// ways use the same ones for θ.
 	source rand.PCG
 	latent *rand.Rand
 
 	chance chance
-	begin  func()                                     // draws at Init what the kernel holds beside ξ; may be nil
-	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of what ξ is not in
+	begin  func()                                     // draws other latent variables of the kernel at Init; may be nil
+	like   func(theta, xi []float64) (float64, error) // log p(Y | θ, ξ), or an estimate of log p(Y | θ)
 }
 
-// A chance makes the random decisions of the kernels, those of the proposals
-// apart. Tests put one in its place that takes all branches, and so find the
-// probabilities with which a kernel goes from one state to another.
+// A chance makes the random decisions of the kernels, except those of the proposals.
+// Tests replace it by one that takes all branches, to compute the probabilities of the
+// moves of a kernel.
 type chance interface {
-	// accept decides on a move, which is made with probability min(1, eʳ),
-	// r = logRatio, and not made if r is NaN. It always uses the same part
-	// of the stream.
+	// accept decides on a move. The probability of acceptance is min(1, eʳ), r = logRatio,
+	// and zero if r is NaN. It always uses the same number of random numbers.
 	accept(logRatio float64, rng *rand.Rand) bool
 
 	// draw draws ξ from p(ξ).
@@ -51,7 +50,7 @@ type chance interface {
 	perturb(dst, xi []float64, beta float64, rng *rand.Rand)
 }
 
-// random is the chance of all but tests.
+// random is the chance that is used outside tests.
 type random struct{}
 
 func (random) accept(logRatio float64, rng *rand.Rand) bool {
@@ -107,7 +106,7 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit makes the fit of the last evaluation that of the position.
+// keepFit stores the fit of the last evaluation as that of the position.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
@@ -119,10 +118,9 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 	return accepted
 }
 
-// decide moves the chain to the proposed uNew, or leaves it where it is, counts
-// that among moves, and returns the probability of the move. The likelihood
-// there is that with xi, and logq is what the log ratio of the posterior
-// densities of u lacks.
+// decide moves the chain to the proposed uNew or leaves it at its position, counts the
+// move in moves, and returns its probability. The likelihood at uNew is computed with
+// xi, and logq is added to the log ratio of the posterior densities of u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -142,13 +140,13 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo is place, for a move of θ.
+// moveTo calls place after a move of θ.
 func (s *state) moveTo(logPrior, ll float64) {
 	s.stats.Accepted++
 	s.place(logPrior, ll)
 }
 
-// place makes the proposed θ, at which the evaluator was last, the position.
+// place makes the proposed θ, at which the density was last evaluated, the position.
 func (s *state) place(logPrior, ll float64) {
 	s.u, s.uNew = s.uNew, s.u
 	s.theta, s.thetaNew = s.thetaNew, s.theta
@@ -162,12 +160,12 @@ func (s *state) Position() []float64 { return s.theta }
 // Stats returns the counts since Init.
 func (s *state) Stats() mcmc.Stats { return s.stats }
 
-// Generate writes the quantities that Sample lists.
+// Generate writes the quantities that Run lists.
 func (s *state) Generate(dst []float64) {
 	s.e.Generate(dst, s.logPrior+s.ll, s.theta, s.fit)
 }
 
-// State takes down or gives back the chain.
+// State writes or reads the chain.
 func (s *state) State(a *mcmc.Archive) {
 	a.Floats(s.u)
 	a.Floats(s.theta)

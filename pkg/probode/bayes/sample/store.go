@@ -15,31 +15,30 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
-// Store draws as Run does, the same draws to the last bit, and writes them to
-// files in dir: see store.Run for the files, how a run that was stopped or killed is
-// resumed by the same call, how a finished one is extended by a call that asks for
-// more draws, and how one study is split over many machines. store.Read gives the
-// draws back, in the form in which Predict and LogPredictive take them.
+// Store makes the same draws as Run, bit for bit, and writes them to files in dir. See
+// store.Run for the files, and for how to resume a run that was stopped or killed,
+// extend a finished one, and split a study over many machines. store.Read reads the
+// draws back, in the form that Predict and LogPredictive take.
 //
-// The files say what was drawn: method, step, α, priors, equations, likelihoods
-// and data, the sampler with its settings, where the chains began; and log_density,
-// a hash of what the model says at some points, which tells apart what words do
-// not, such as two Problem.F. A model or sampler that differs in any of this from
-// that of the files in dir is refused. A chain that is resumed, moreover, must have
-// the log density that it had when its state was saved, bit for bit, and its last
-// iterations, made again, must lead to the same draw. What follows these fields in
-// o.Meta is written below them.
+// The files describe the run: method, step, α, priors, equations, likelihoods and data,
+// the sampler with its settings, and the starts of the chains. They also contain
+// log_density, a hash of densities of the model at some points, which detects
+// differences that the description does not show, such as another Problem.F. Store
+// returns an error if the model or the sampler differs in any of this from the files in
+// dir. When a chain is resumed, its log density must be the same, bit for bit, as when
+// its state was saved, and its last iterations, repeated, must lead to the same draw.
+// The fields of o.Meta follow this description in the files.
 //
-// All chains of a study have to be drawn on processors of one kind. Where one
-// computes exp or a fused product in another way than the next, the numbers
-// differ in their last digits, and with them log_density; the error says so.
+// All chains of a study must be drawn on processors of one kind. If processors compute
+// exp or a fused product in different ways, the numbers differ in their last digits,
+// and so does log_density; the error says so.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
 		return err
 	}
 	if _, ok := sampler.(Finisher); ok {
-		return fmt.Errorf("sample: %v: works on all chains when they are there, which a run to files does not hold: Store the draws, and do the rest with what store.Read gives", sampler)
+		return fmt.Errorf("sample: %v: processes all chains in memory, which a run to files does not have: want its Sampler in Store, and the rest after store.Read", sampler)
 	}
 	mark, err := newProbe(p)
 	if err != nil {
@@ -54,7 +53,7 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	err = store.Run(inner, func(chain int) mcmc.Kernel {
 		probe, err := newProbe(p)
 		if err != nil {
-			panic("sample: " + err.Error()) // it was made before
+			panic("sample: " + err.Error()) // it was made before, without an error
 		}
 		return &streamed{guard: job.kernel(chain).(*guard), probe: probe}
 	}, dir, job.settings, o)
@@ -67,8 +66,8 @@ func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string,
 	return err
 }
 
-// fields returns what a file says of the run. ArviZ makes attributes of the values
-// that have no blanks; notes are sentences.
+// fields returns the description of the run in a file. ArviZ reads values without
+// blanks as attributes; notes are sentences.
 func (j *job) fields(hash string) []mcmc.Field {
 	words := strings.NewReplacer("bayes.", "", "sample.", "", "mcmc.", "", ", ", ",", ": ", ":", " ~ ", "~", " ", "_", "\n", "_")
 	var out []mcmc.Field
@@ -80,7 +79,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	for _, d := range j.p.Describe() {
 		key, value := d[0], d[1]
 		if name, ok := strings.CutPrefix(key, "prior "); ok {
-			priors++ // names are any text, keys are not
+			priors++ // names can be any text, but keys cannot
 			key, value = fmt.Sprintf("prior_%d", priors), name+" ~ "+value
 		}
 		add(strings.ReplaceAll(key, " ", "_"), value)
@@ -92,8 +91,7 @@ func (j *job) fields(hash string) []mcmc.Field {
 	return out
 }
 
-// A probe evaluates the model at given θ, for ξ = 0 and for one ξ that is always
-// the same.
+// A probe evaluates the model at given θ, for ξ = 0 and for one fixed ξ.
 type probe struct {
 	e         *bayes.Density
 	u, theta  []float64
@@ -101,7 +99,7 @@ type probe struct {
 	densities [2]float64
 }
 
-// probePoints is the number of draws of the prior that tell two models apart.
+// probePoints is the number of draws of the prior at which two models are compared.
 const probePoints = 8
 
 func newProbe(p *bayes.Posterior) (*probe, error) {
@@ -114,8 +112,8 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 	return q, nil
 }
 
-// at computes the two log densities at theta. Where the equations cannot be
-// solved, and where theta is outside of the support, they are −∞.
+// at computes the two log densities at theta. They are −∞ if the equations cannot be
+// solved or theta is outside the support.
 func (q *probe) at(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {
@@ -129,8 +127,8 @@ func (q *probe) at(theta []float64) {
 	}
 }
 
-// hash returns the hash of the densities at some draws of the prior and of what
-// is expected of the data there.
+// hash returns a hash of the densities at some draws of the prior and of the expected
+// values of the data there.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
@@ -143,7 +141,7 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed is a kernel that can say what its model gives at its position.
+// A streamed is a kernel that can evaluate its model at its position.
 type streamed struct {
 	*guard
 	*probe
@@ -151,14 +149,14 @@ type streamed struct {
 
 var _ store.Evaluator = (*streamed)(nil)
 
-// Evaluate returns the log densities at the position, without noise and with that
+// Evaluate returns the log densities at the position, without noise and with the noise
 // of the probe.
 func (k *streamed) Evaluate() []float64 {
 	k.probe.at(k.Position())
 	return slices.Clone(k.densities[:])
 }
 
-// Notes returns what the kernel has tuned.
+// Notes returns the values that the kernel has tuned.
 func (k *streamed) Notes() []string {
 	if what, value := k.guard.tuned(); what != "" {
 		return []string{what + ": " + value}

@@ -4,14 +4,14 @@ import (
 	"math"
 )
 
-// Histogram returns how many data sets have each of the L+1 ranks of quantity k,
-// and simultaneous bands: all counts lie between lo and hi with the given
-// probability, or a little more since counts are whole numbers, if the ranks are
-// uniform. A hump in the middle says that draws scatter too widely, high ends
-// that they scatter too little, and a slope that they lie to one side.
+// Histogram returns how many data sets have each of the L+1 ranks of quantity k, and
+// simultaneous bands: all counts lie between lo and hi with the given probability, or a
+// little more since counts are whole numbers, if the ranks are uniform. A hump in the
+// middle means that the draws scatter too widely, high ends that they scatter too
+// little, and a slope that they are biased.
 //
-// The bands are pointwise binomial bands of equal tails, as wide as it takes; the
-// joint probability is computed exactly.
+// The bands are pointwise binomial bands with equal tails, wide enough for the joint
+// probability, which is computed exactly.
 func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int) {
 	counts = make([]int, r.Draws+1)
 	for _, rank := range r.Ranks[k] {
@@ -32,14 +32,14 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1),
 //
-// all of which lie between lo and hi with the given probability, or a little
-// more since ranks are whole numbers, if the ranks are uniform. It sees slight
-// but lasting deviations sooner than a histogram does. An arch says that draws
-// lie too high, a slope that rises in the middle that they scatter too widely,
-// one that falls there that they scatter too little.
+// all of which lie between lo and hi with the given probability, or a little more since
+// ranks are whole numbers, if the ranks are uniform. It shows small systematic
+// deviations better than a histogram. An arch means that the draws are too high, a
+// curve that rises in the middle that they scatter too widely, and one that falls in
+// the middle that they scatter too little.
 //
-// The bands are those of Säilynoja, Bürkner & Vehtari (2022), found as those of
-// Histogram are.
+// The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
+// Histogram.
 func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
@@ -54,8 +54,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest level of pointwise bands at which all hold at once
-// with the given probability.
+// widest returns the largest level of pointwise bands that hold simultaneously with the
+// given probability.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -68,11 +68,10 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the probability with which ranks of a correct sampler would deviate
-// from the uniform distribution at least as much as those of quantity k do, at the point
-// where that is least likely. It is exact for independent draws. A P below
-// 10⁻⁴ or so says that the sampler is wrong, or that its draws depend too much on
-// each other.
+// P returns the probability with which ranks of a correct sampler would deviate from
+// the uniform distribution at least as much as those of quantity k do, at the point
+// where that is least likely. It is exact for independent draws. A P below about 10⁻⁴
+// means that the sampler is wrong, or that its draws are too strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
@@ -85,7 +84,7 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// What is as unlikely as this is to lie outside, in spite of rounding.
+	// Points that are equally unlikely must lie outside, in spite of rounding.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
@@ -129,16 +128,16 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// joint returns the probability that, when each of n falls into one of bins with
-// the same probability, the number in bins 0 to i lies within the bounds given
-// that c are in those before i, for each i.
+// joint returns a probability: each of n items falls into one of bins with the same
+// probability, and for each i the number of items in bins 0 to i must lie within
+// bounds(i, c), where c items are in the bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)
 	p[0] = 1
 	for i := range bins - 1 {
 		clear(next)
-		// Of those not counted yet, one in bins−i is in this bin.
+		// An item that is not counted yet is in this bin with probability 1/(bins−i).
 		step := 1 / float64(bins-i)
 		logp, logq := math.Log(step), math.Log1p(-step)
 		for c, pc := range p {
@@ -152,7 +151,7 @@ func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 		}
 		p, next = next, p
 	}
-	var sum float64 // all the rest is in the last bin
+	var sum float64 // all others are in the last bin
 	for c, pc := range p {
 		if lo, hi := bounds(bins-1, c); lo <= n && n <= hi {
 			sum += pc

@@ -46,7 +46,7 @@ type Settings struct {
 	Seed uint64
 
 	// Workers is the number of data sets in progress at the same time. Zero means the
-	// number of cores. It changes no bit of the result.
+	// number of cores. It does not change the result.
 	Workers int
 
 	// Progress, if not nil, is called now and then with the number of data
@@ -54,7 +54,7 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// An Result holds the ranks that simulation-based calibration found.
+// A Result holds the ranks of simulation-based calibration.
 type Result struct {
 	Sampler sample.Sampler
 
@@ -76,18 +76,18 @@ type Result struct {
 
 // Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each
 // data set it draws θ from the priors of p and data from the model, with the times and
-// missing values of the data of p, lets the sampler draw from the posterior, and ranks
-// θ among those draws.
+// missing values of the data of p, draws from the posterior by the sampler, and ranks θ
+// among those draws.
 //
 // The data come from the distribution whose posterior the sampler claims to draw from:
 // with the noise of the solver; for Deterministic and DelayedAcceptance without Noise
-// by the classical solution; and for Reweighted by the accurate solution, where draws
-// are resampled in proportion to their weights.
+// by the classical solution; and for Reweighted by the accurate solution; its draws are
+// resampled in proportion to their weights.
 //
-// Each data set has one chain, which starts at the θ behind the data: the question is
-// whether a chain stays in the right distribution, not whether it finds it. Each data
-// set has random numbers of its own, so that the result does not depend on the number
-// of workers, and the first n data sets do not depend on how many follow.
+// Each data set has one chain, which starts at the θ that generated the data: the test
+// is whether a chain stays in the right distribution, not whether it finds it. Each
+// data set has random numbers of its own, so that the result does not depend on the
+// number of workers, and the first n data sets do not depend on how many follow.
 //
 // If ctx ends first, the result holds the data sets done by then, and the error
 // is ctx.Err().
@@ -145,7 +145,7 @@ type set struct {
 	short   bool
 }
 
-// redraws is how many draws of θ may fail in a row.
+// redraws is the number of draws of θ that may fail in a row.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
@@ -170,7 +170,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			return fmt.Errorf("sbc: no data from %d draws of the prior; the last error: %w", redraws, err)
 		}
 	}
-	const least = 100 // draws before the effective sample size is looked at
+	const least = 100 // draws before the effective sample size is computed
 	chains, err := sample.Run(ctx, q, sampler, mcmc.Settings{
 		Chains: 1, Draws: max(least, 2*s.Ranks), MinESS: s.Independent * float64(s.Ranks), BurnIn: s.BurnIn,
 		Seed: rng.Uint64(), Workers: 1,

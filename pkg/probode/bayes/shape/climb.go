@@ -8,35 +8,35 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A Climb goes uphill by Fisher's scoring with the damping of Levenberg and Marquardt.
-// Derivatives are taken where it begins, and again where a step has not risen as they
-// promised; in between each step corrects them.
+// A Climb maximises a Function by Fisher's scoring with the damping of Levenberg and
+// Marquardt. It computes derivatives at its beginning, and again when a step rises less
+// than they predict. Otherwise it only corrects them after each step.
 //
-// Where the log density has kinks, a step goes to the top of an expansion that keeps them.
-// Modes usually lie at kinks, as a median is one of the data, and no gradient is zero there:
-// such an expansion promises nothing more at a mode all the same.
+// If the log density has kinks, a step leads to the maximum of an expansion that
+// contains the kinks. Modes usually lie at kinks, as a median lies at a data point. The
+// gradient is not zero there, but the expansion predicts no further rise at a mode.
 type Climb struct {
 	Point
 
-	Low, High []float64 // walls of the coordinates, ±∞ for none; nil if there are none at all
-	Normal    []float64 // of length 1, of the plane that the climb stays in; nil for none
+	Low, High []float64 // bounds of the coordinates, ±∞ for none; nil if there are none at all
+	Normal    []float64 // unit normal of the plane in which the climb stays; nil for none
 
-	// Tolerance is the rise at which the climb ends once an expansion promises no more;
-	// zero means 10⁻³, and then by derivatives that were taken at the end itself.
+	// Tolerance ends the climb when an expansion predicts a rise of no more than this.
+	// Zero means 10⁻³, and then the derivatives must have been computed at the end itself.
 	Tolerance float64
 
-	Known  bool // the expansion is that at X
+	Known  bool // the expansion belongs to X
 	Done   bool
-	Failed bool    // no derivatives could be taken
-	Gain   float64 // twice the rise that the last step promised
+	Failed bool    // there are no derivatives
+	Gain   float64 // twice the rise that was predicted for the last step
 	Steps  int
 
-	fresh   bool // the derivatives were taken at X
+	fresh   bool // the derivatives were computed at X
 	damping float64
 }
 
-// expand takes the derivatives at X. Where that is impossible at the beginning, a simplex
-// looks for a place where it is not.
+// expand computes the derivatives at X. If that is impossible at the beginning, a
+// simplex search looks for a place where it is possible.
 func (c *Climb) expand(f Function, first bool) bool {
 	ok := f.Expand(&c.Point)
 	if !ok && first {
@@ -50,8 +50,8 @@ func (c *Climb) expand(f Function, first bool) bool {
 	return ok
 }
 
-// Newton returns the step to the top of the damped expansion and twice the rise that the
-// expansion promises, and reports whether there is such a step.
+// Newton returns the step to the maximum of the damped expansion and twice the rise
+// that the expansion predicts, and reports whether there is such a step.
 func (c *Climb) Newton(damping float64) (step *mat.VecDense, gain float64, ok bool) {
 	n := len(c.X)
 	if c.U != nil {
@@ -74,7 +74,8 @@ func (c *Climb) Newton(damping float64) (step *mat.VecDense, gain float64, ok bo
 		gradient.AddScaledVec(gradient, -mat.Dot(normal, c.Gradient), normal)
 		damped.SymRankOne(damped, 1e4*mat.Trace(damped), normal)
 	}
-	// A coordinate at a wall stays if uphill is beyond the wall [Bertsekas 1982].
+	// A coordinate at a bound does not move if the density rises towards the outside
+	// [Bertsekas 1982].
 	for k := range c.Low {
 		if g := gradient.AtVec(k); c.X[k] <= c.Low[k] && g < 0 || c.X[k] >= c.High[k] && g > 0 {
 			for i := range n {
@@ -92,8 +93,8 @@ func (c *Climb) Newton(damping float64) (step *mat.VecDense, gain float64, ok bo
 	return step, mat.Dot(step, c.Gradient), true
 }
 
-// Step makes one step, as far uphill as it gets. The first step of a climb may begin with a
-// simplex.
+// Step makes one step uphill. The first step of a climb may begin with a simplex
+// search.
 func (c *Climb) Step(f Function, first bool) {
 	if !c.Known && !c.expand(f, first) {
 		return
@@ -133,7 +134,7 @@ func (c *Climb) Step(f Function, first bool) {
 			return
 		}
 		if !c.fresh {
-			// It may be the derivatives.
+			// The derivatives may be too old.
 			if !c.expand(f, false) {
 				return
 			}
@@ -145,28 +146,28 @@ func (c *Climb) Step(f Function, first bool) {
 		c.damping = max(1e-3, 8*c.damping)
 		rejected = true
 	}
-	c.Done = true // as good as rounding and differences allow
+	c.Done = true // the best that rounding and differences allow
 }
 
-// move goes to a point that is higher, where f was evaluated last. rejected tells that
-// other steps from here were too long.
+// move moves to a higher point, at which f was last evaluated. rejected says that
+// longer steps from here failed.
 func (c *Climb) move(f Function, to []float64, value float64, rejected bool) {
 	rose := value - c.Value
 	before := slices.Clone(c.X)
 	copy(c.X, to)
 	c.Value = value
-	// Derivatives that promised much more than this are no good.
+	// Derivatives that predicted a much larger rise are no longer valid.
 	c.Known = (c.fresh || rose >= 0.1*c.Gain) && f.Follow(&c.Point, before)
 	switch {
 	case !(rose > 0.25*c.Gain):
 		c.damping = max(1e-3, 2*c.damping)
-	case !rejected: // a damping that was just too little is not made less
+	case !rejected: // keep the damping if a smaller one has just failed
 		c.damping /= 8
 	}
 	c.fresh = false
 }
 
-// Polish goes on to the top, with new derivatives at every step.
+// Polish climbs to the top with new derivatives at every step.
 func (c *Climb) Polish(f Function) {
 	trial := make([]float64, len(c.X))
 	for round := 0; round < 4 || c.U != nil && round < 40; round++ {
@@ -195,7 +196,7 @@ func (c *Climb) Polish(f Function) {
 	}
 }
 
-// simplex goes uphill by the method of Nelder and Mead.
+// simplex climbs by the method of Nelder and Mead.
 func (c *Climb) simplex(f Function) {
 	problem := optimize.Problem{Func: func(x []float64) float64 {
 		if value := f.Value(x); !math.IsInf(value, 0) {

@@ -8,22 +8,23 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// slack is the least useful damping where the density has kinks. Few kinks leave directions
-// without any curvature, and steps of more than ten standard deviations do not pay.
+// slack is the smallest useful damping if the density has kinks. With few kinks some
+// directions have no curvature, and steps of more than ten standard deviations are not
+// useful.
 const slack = 1e-2
 
-// sharpest is the last width of the hyperbolas that stand for the absolute values; the
-// minimum is found to that much for each kink it lies at.
+// sharpest is the last width of the hyperbolas that replace the absolute values. The
+// minimum is accurate to this value for each kink at which it lies.
 const sharpest = 1e-10
 
-// bentStep returns the step d to the top of the expansion with its kinks, with damping times the
-// diagonal of Information added to the curvature, within the walls, and the rise that the
-// expansion promises. ok is false if a number is not finite.
+// bentStep returns the step d to the maximum of the expansion with its kinks, within
+// the bounds, and the rise that the expansion predicts. damping times the diagonal of
+// Information is added to the curvature. ok is false if a number is not finite.
 //
-// The absolute values |r| become √(r² + ε²), and Newton's method follows the top as ε
-// shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as unknowns beside
-// d, which converges where the top lies at kinks and Newton's method for d alone does not
-// [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
+// The absolute values |r| become √(r² + ε²), and Newton's method follows the maximum as
+// ε shrinks. Each iteration linearises λ √(r² + ε²) = r with the slopes λ as further
+// unknowns. This converges if the maximum lies at kinks, where Newton's method for d
+// alone does not [Chan, Golub & Mulet (1999), SIAM J. Sci. Comput. 20, 1964].
 func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gain float64, ok bool) {
 	n := len(p.X)
 	h := mat.NewSymDense(n, nil)
@@ -34,7 +35,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	down := mat.NewVecDense(n, nil)
 	down.ScaleVec(-1, p.Gradient)
 	us, js := p.walls(down, h, low, high)
-	// value returns the expansion of −log density at d, and leaves the arguments of the
+	// value returns the expansion of −log density at d, and stores the arguments of the
 	// absolute values in r.
 	value := func(d []float64, epsilon float64, r []float64) (f float64) {
 		x := mat.NewVecDense(n, d)
@@ -70,9 +71,10 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 				normal.SymRankOne(normal, (1-lambda[i]*r[i]/width)/width, row)
 			}
 			if !chol.Factorize(normal) {
-				break // as sharp as the arithmetic allows
+				break // the limit of the arithmetic
 			}
-			// Kinks make the condition bad by design: a warning of it is no failure.
+			// Kinks make the matrix ill-conditioned by design, so a warning about that is not a
+			// failure.
 			_ = chol.SolveVecTo(step, slope)
 			falls := mat.Dot(step, slope)
 			if !(falls > 0.1*epsilon) {
@@ -87,7 +89,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 					break
 				}
 			}
-			// The slopes stay between −1 and 1.
+			// The slopes must stay between −1 and 1.
 			room, dlambda := 1.0, make([]float64, len(r))
 			for i, row := range js {
 				width := math.Hypot(r[i], epsilon)
@@ -109,8 +111,9 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 	return d, gain, !math.IsNaN(gain) && !math.IsInf(gain, 0)
 }
 
-// walls returns the kinks, and adds one for each finite wall, a penalty that is steeper than
-// the density can be: K max(0, t) = K|t|/2 + Kt/2, where t is how far a coordinate is beyond.
+// walls returns the kinks, and adds one for each finite bound: a penalty that is
+// steeper than the density, K max(0, t) = K|t|/2 + Kt/2, where t is the distance beyond
+// the bound.
 func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) (us []float64, js []*mat.VecDense) {
 	n := len(p.X)
 	steepest := make([]float64, n)
@@ -137,8 +140,8 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// within returns p on the plane through its point with the given normal of length 1: flat
-// across the plane, and with a curvature that keeps steps in it.
+// within returns p restricted to the plane through its point with the given unit
+// normal: it has no slope across the plane, and a curvature that keeps steps in it.
 func (p *Point) within(normal []float64) *Point {
 	n := mat.NewVecDense(len(normal), normal)
 	flat := func(v *mat.VecDense) *mat.VecDense {

@@ -7,27 +7,29 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The second derivatives at a mode are taken by differences whose steps are laplaceStep
-// standard deviations of the posterior itself, along its own axes. On a ridge the
-// curvatures differ by many powers of ten, and no other steps do: the error of a difference
-// is relative to the largest curvature that its points feel, and must be small against the
-// smallest. The error is O(laplaceStep²) times what makes the density other than Gaussian,
-// and the rounding of the log density over laplaceStep², about 1e-14·|f|/1e-4.
+// The second derivatives at a mode are computed by differences with steps of
+// laplaceStep standard deviations of the posterior itself, along its principal axes. On
+// a ridge the curvatures differ by many powers of ten, and other steps do not work: the
+// error of a difference is relative to the largest curvature along it, and must be
+// small compared with the smallest curvature. The error is O(laplaceStep²) times the
+// deviation of the density from a Gaussian, plus the rounding error of the log density
+// divided by laplaceStep², about 1e-14·|f|/1e-4.
 const laplaceStep = 0.01
 
-// flat is the standard deviation beyond which a direction counts as one without curvature,
-// on the unconstrained scale.
+// flat is the standard deviation, on the unconstrained scale, above which a direction
+// counts as one without curvature.
 const flat = 10
 
-// Laplace returns the covariance of the Gaussian approximation at the mode p.X: the inverse
-// of the second derivatives of −log density there, nil if they are not positive definite.
-// shape is that covariance, or the nearest proper one: its axes have a length of at most
-// flat where there is no curvature, and the same length where the curvature has the wrong
-// sign. Both are nil if the density is not finite around the mode.
+// Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
+// inverse of the second derivatives of −log density there, nil if they are not positive
+// definite. shape is this covariance, or the nearest proper one: axes without curvature
+// have length flat, and for a curvature of the wrong sign its absolute value is used.
+// Both are nil if the density is not finite around the mode.
 //
-// values evaluates the log density at many points at once, −∞ where there is none. Where the
-// density has kinks it has no second derivatives, and Fisher's information takes their
-// place: over a standard deviation many kinks together are the curvature that it expects.
+// values evaluates the log density at many points at once, −∞ if it cannot be computed.
+// If the density has kinks it has no second derivatives, and Fisher's information
+// replaces them: over a standard deviation, many kinks together act like this
+// curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
 		cov, shape = laplace(func(points [][]float64) []float64 {
@@ -47,7 +49,7 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 		}
 		for k, f := range out {
 			if out[k] = -f; math.IsInf(f, 0) {
-				out[k] = 1e300 // a wall
+				out[k] = 1e300 // outside the support
 			}
 		}
 		return out
@@ -55,11 +57,12 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 	return cov, shape, err
 }
 
-// laplace is Laplace with f = −log density.
+// laplace does the work of Laplace for f = −log density.
 //
-// The axes, the columns of w, are not known beforehand. They begin as those of the metric,
-// a first guess at the second derivatives, or else as multiples of the unit vectors, and are
-// replaced by the principal axes of what is found, until in their coordinates f is ½|z|².
+// The axes, the columns of w, are not known at first. They begin as those of the
+// metric, a first guess of the second derivatives, or as multiples of the unit vectors
+// without one. They are replaced by the principal axes of the result, until f is ½|z|²
+// in their coordinates.
 func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]
@@ -81,7 +84,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 		values := f(points)
 		for i, v := range values {
 			if !(math.Abs(v) < 1e200) {
-				values[i] = math.NaN() // over an edge
+				values[i] = math.NaN() // outside the support
 			}
 		}
 		out := make([]float64, len(sums))
@@ -90,9 +93,9 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 		}
 		return out
 	}
-	// fits tells that an axis with this second derivative has the right length,
-	// and by how much it should be longer. Far off the right length a parabola
-	// says little, so that it is approached in bounded strides.
+	// fits reports whether an axis with this second derivative has the right length, and
+	// returns the factor by which it should be longer. Far from the right length a
+	// parabola is inaccurate, so the factor is bounded.
 	fits := func(v float64) (ok bool, by float64) {
 		v = math.Abs(v)
 		return v > 0.5 && v < 2, 1 / math.Sqrt(min(max(v, 0.01), 1e4))
@@ -116,7 +119,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 			w.Set(k, k, min(by*w.At(k, k), flat))
 		}
 	}
-	var axes *mat.Dense // along which the Hessian is diagonal, with these values
+	var axes *mat.Dense // the axes along which the Hessian is diagonal, with these values
 	var values []float64
 	for range 20 {
 		hess := mat.NewSymDense(d, nil)
@@ -180,7 +183,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(shape) {
-		return nil, nil // too thin for the arithmetic
+		return nil, nil // too narrow for the arithmetic
 	}
 	if proper {
 		return shape, shape
@@ -188,8 +191,8 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	return nil, shape
 }
 
-// axesOf sets the columns of w to the axes of the covariance with the inverse
-// metric, and reports whether it has a proper one.
+// axesOf sets the columns of w to the axes of the covariance whose inverse is metric,
+// and reports whether that is possible.
 func axesOf(w *mat.Dense, metric *mat.SymDense) bool {
 	var eigen mat.EigenSym
 	if !eigen.Factorize(metric, true) {

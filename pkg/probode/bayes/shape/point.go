@@ -1,5 +1,5 @@
-// Package shape is about a log density near a point: its expansion, the climb to a mode,
-// and the Gaussian approximation there.
+// Package shape describes a log density near a point: its expansion, the climb to a
+// mode, and the Gaussian approximation there.
 package shape
 
 import (
@@ -8,26 +8,27 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Point is a log density near X, to first order with what is known beforehand of its
-// second. Without kinks it is
+// A Point is the expansion of a log density about X, to first order, with Fisher's
+// information in place of the second order. Without kinks it is
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Information d.
 //
-// Where the log density has kinks, as with Laplace errors, Gradient leaves them out, and
-// they stand beside it as they are:
+// If the log density has kinks, as with Laplace errors, Gradient does not include them,
+// and they are separate terms:
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Curvature d − Σᵢ (|U[i] + J[i]·d| − |U[i]|).
 type Point struct {
 	X           []float64
 	Value       float64       // log density
 	Gradient    *mat.VecDense // without kinks
-	Information *mat.SymDense // Fisher's, kinks included, with the curvature of the priors
-	U           []float64     // kinks; nil without any
+	Information *mat.SymDense // Fisher's information, kinks included, plus the curvature of the priors
+	U           []float64     // kinks; nil if there are none
 	J           [][]float64   // their derivatives, a row for each
-	Curvature   *mat.SymDense // the part of Information that is not at kinks; nil without kinks
+	Curvature   *mat.SymDense // the part of Information without kinks; nil if there are none
 }
 
-// Slope returns the gradient with that of the kinks, at a kink the mean of both sides.
+// Slope returns the gradient including the kinks; at a kink it is the mean of both
+// sides.
 func (p *Point) Slope() *mat.VecDense {
 	out := mat.VecDenseCopyOf(p.Gradient)
 	for i, u := range p.U {
@@ -43,15 +44,16 @@ type Function interface {
 	// Value returns the log density at x, −∞ where it cannot be computed.
 	Value(x []float64) float64
 
-	// Expand sets the expansion at p.X, and reports whether it could.
+	// Expand computes the expansion at p.X, and reports success.
 	Expand(p *Point) bool
 
-	// Follow sets the expansion at p.X, where Value was asked for last, from that at the
-	// point before, without new derivatives where it can; it reports whether it could.
+	// Follow computes the expansion at p.X, at which Value was called last, from that at
+	// the point before, if possible without new derivatives. It reports success.
 	Follow(p *Point, before []float64) bool
 }
 
-// Distance returns √((a−b)ᵀ M (a−b)): with M an information, in standard deviations.
+// Distance returns √((a−b)ᵀ M (a−b)): if M is an information, the distance is in
+// standard deviations.
 func Distance(a, b []float64, m mat.Symmetric) float64 {
 	diff := mat.NewVecDense(len(a), nil)
 	for k := range a {
@@ -60,8 +62,8 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// clipped returns v, or the wall of coordinate k if v is beyond it. A point that is beyond
-// already need not come back.
+// clipped returns v, or the bound of coordinate k if v is beyond it. A point that is
+// already beyond the bound need not return.
 func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
 	if low == nil {
 		return v

@@ -1,0 +1,20 @@
+// Package sample draws from posteriors of package bayes.
+//
+// Run draws into memory and Store to files; Compare runs several samplers on one model,
+// and Reweight moves the draws of a coarse solver to the posterior of an accurate one.
+//
+//	sampler              stationary distribution     solves for each draw    when to use it
+//	DelayedAcceptance    p₀(θ | Y) of an accurate    1, and an accurate one  by default, with reference.Accurate; or with
+//	                     solver or a finer step, or  if the first stage      a finer step, if that is expensive
+//	                     p(θ, ξ | Y)                 accepts
+//	Deterministic        p₀(θ | Y), ξ = 0            1                       if the solver's error is negligible
+//	Reweighted           p₀(θ | Y) of an accurate    1, and an accurate one  to check a coarse posterior; k̂ says whether
+//	                     solver                      for each kept draw      it worked
+//	PCNWithinGibbs       p(θ, ξ | Y)                 2                       for the posterior of the paper
+//	PseudoMarginal       p(θ | Y)                    N                       for the same, if joint moves of θ and ξ fail
+//	ExpectedLikelihood   near p(θ | Y)               2 N                     to compare with Conrad et al.
+//	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
+//
+// All but the last two are exact: up to Monte Carlo error, their draws have the stated
+// distribution. For Reweighted that includes the error of the weights.
+package sample
