@@ -16,21 +16,21 @@ import (
 // sizes, but not large ones.
 const fallback = 64 << 30
 
-// Limit returns the number of bytes that this process can have: the memory of the
+// limit returns the number of bytes that this process can have: the memory of the
 // machine or of its control group, or GOMEMLIMIT if that is less.
-var Limit = sync.OnceValue(func() float64 {
-	limit := float64(fallback)
+var limit = sync.OnceValue(func() float64 {
+	least := float64(fallback)
 	if v, ok := field("/proc/meminfo", "MemTotal:"); ok {
-		limit = v * 1024
+		least = v * 1024
 	}
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if b, err := os.ReadFile(name); err == nil {
 			if v, err := strconv.ParseFloat(strings.TrimSpace(string(b)), 64); err == nil {
-				limit = min(limit, v)
+				least = min(least, v)
 			}
 		}
 	}
-	return min(limit, float64(debug.SetMemoryLimit(-1)))
+	return min(least, float64(debug.SetMemoryLimit(-1)))
 })
 
 // field returns the number behind a name at the beginning of a line.
@@ -57,8 +57,8 @@ func Check(what string, factors ...int) error {
 	for _, f := range factors {
 		bytes *= float64(f)
 	}
-	if limit := Limit(); !(bytes <= limit) {
-		return fmt.Errorf("%s would take %s of memory: there are %s", what, size(bytes), size(limit))
+	if most := limit(); !(bytes <= most) {
+		return fmt.Errorf("%s would take %s of memory: there are %s", what, size(bytes), size(most))
 	}
 	return nil
 }

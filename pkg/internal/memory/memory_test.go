@@ -16,7 +16,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("factors %v: error %v: want a refusal", factors, err)
 		}
 	}
-	if l := Limit(); !(l > 1e6) || l > 1e17 {
+	if l := limit(); !(l > 1e6) || l > 1e17 {
 		t.Errorf("limit is %g bytes: not the memory of a machine", l)
 	}
 	if got := size(2.5e9); got != "2.5 GB" {

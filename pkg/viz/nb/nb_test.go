@@ -292,7 +292,7 @@ func TestCSV(t *testing.T) {
 	if err := os.WriteFile(file, []byte("m,h,e\nAB1,0.1,2\nAB1,0.2,4\nAM0,0.1,NaN\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	c := ReadCSV(file)
+	c := OpenCSV(file)
 	if got := c.Where("m", "AB1", "h", "0.2").Floats("e"); !slices.Equal(got, []float64{4}) {
 		t.Errorf("where: %v", got)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -20,22 +19,14 @@ func Truth(p *probode.Problem, dt float64) *reference.Solution {
 	return Must(reference.Solve(Context(), p, times, reference.Settings{}))
 }
 
-// Data reads the named columns of a CSV file with a header, and the time, for a
-// model: [bayes.ReadCSV]. An error ends the cell.
-func Data(file, time string, columns ...string) *bayes.Data {
-	f := Must(os.Open(file))
-	defer f.Close()
-	return Must(bayes.ReadCSV(f, time, columns...))
-}
-
 // CSV is a table with a header.
 type CSV struct {
 	Header []string
 	Rows   [][]string
 }
 
-// ReadCSV reads a table. An error ends the cell.
-func ReadCSV(file string) CSV {
+// OpenCSV reads a table. An error ends the cell.
+func OpenCSV(file string) CSV {
 	f := Must(os.Open(file))
 	defer f.Close()
 	rows := Must(csv.NewReader(f).ReadAll())

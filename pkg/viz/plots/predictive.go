@@ -29,15 +29,15 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 			viz.Line{Name: "median", X: q.T, Y: q.Quantiles(k, 0.5), Color: viz.Blue, Dash: viz.Dashed},
 		}}
 		if data != nil {
-			p.Layers = append(p.Layers, Data(data).Panels[k].Layers...)
+			p.Layers = append(p.Layers, Observations(data).Panels[k].Layers...)
 		}
 		f.Panels = append(f.Panels, p)
 	}
 	return f
 }
 
-// Data draws the data of one experiment, a panel for each column.
-func Data(data *bayes.Data) viz.Figure {
+// Observations draws the data of one experiment, a panel for each column.
+func Observations(data *bayes.Data) viz.Figure {
 	if len(data.Y) == 0 {
 		panic("plots: data without rows")
 	}

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TailIndex returns the shape k̂ of the heavier of the two tails of the draws. It fits a
+// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. It fits a
 // generalised Pareto distribution to the excesses of the ⌈min(S/5, 3 √(S/r))⌉ largest,
 // or smallest, of S draws, with r the effective sample size divided by S [Vehtari et al.
 // 2024]. Moments of orders up to 1/k exist: a mean requires k < 1, and a standard
@@ -16,7 +16,7 @@ import (
 //
 // It is NaN for fewer than four draws per chain or 25 in all, and for draws that are not
 // finite or all equal.
-func TailIndex(x [][]float64) float64 {
+func tailIndex(x [][]float64) float64 {
 	all := slices.Concat(x...)
 	if !usable(x) || len(all) < 25 {
 		return math.NaN()
@@ -67,7 +67,7 @@ func excess(sorted []float64, m int) []float64 {
 const heavy = 0.35
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and standard
-// deviations do not describe them, or do not exist. The test is that TailIndex exceeds
+// deviations do not describe them, or do not exist. The test is that tailIndex exceeds
 // 0.35 by more than chance would explain in one case of twenty,
 //
 //	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
@@ -77,7 +77,7 @@ const heavy = 0.35
 // Student's with two degrees of freedom, whose variance just fails to exist, has
 // .47 ± .12, and more draws are needed to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
-	khat = TailIndex(x)
+	khat = tailIndex(x)
 	n := 0.0
 	for _, c := range x {
 		n += float64(len(c))

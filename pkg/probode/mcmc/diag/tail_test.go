@@ -82,9 +82,9 @@ func TestHeavyTails(t *testing.T) {
 // k̂ does not depend on unit or origin, and is that of the heavier tail.
 func TestTailIndex(t *testing.T) {
 	x := turned(of(math.Exp), 500, 0, 1)
-	want := TailIndex(x)
+	want := tailIndex(x)
 	for _, unit := range []float64{-1, 1e-200, 1e200, 8} {
-		if got := TailIndex(transform(x, func(v float64) float64 { return v * unit })); math.Abs(got-want) > 1e-9 {
+		if got := tailIndex(transform(x, func(v float64) float64 { return v * unit })); math.Abs(got-want) > 1e-9 {
 			t.Errorf("k̂ is %g in the unit %g, %g before", got, unit, want)
 		}
 	}
