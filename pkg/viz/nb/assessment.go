@@ -13,10 +13,10 @@ import (
 // report shows a report without its times, so that the output is the same when the cell
 // runs again.
 func report(a *assess.Report) {
-	words(a.WithoutSampling()+a.Answer(), a.Warnings)
+	words(a.Answer(), a.Warnings())
 	graphic(plots.Assessment(a))
 	for _, t := range a.Tables() {
-		if t.Name != "bias" && t.Name != "accurate" && t.Name != "alpha" {
+		if t.Name != "median" && t.Name != "accurate" && t.Name != "alpha" {
 			continue
 		}
 		var rows [][]any

@@ -1,6 +1,7 @@
 package nb
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,12 +15,17 @@ import (
 	"sync"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/internal/literal"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/mcmc"
-	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/methods"
 	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
@@ -319,47 +325,50 @@ func TestMemoFigure(t *testing.T) {
 }
 
 // assessment is one of a parameter at a step, without a probabilistic run.
-func assessment(m probode.Method) *assess.Report {
-	inf := &assess.Inference{
-		Sampler: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: math.NaN()}},
-		Effects: []assess.Effect{{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}},
+// An outside is a method that no package knows.
+type outside struct{ probode.RungeKutta }
+
+func (outside) String() string { return "outside" }
+
+// assessed assesses an exponential decay.
+func assessed(m probode.Method) *assess.Report {
+	p := &bayes.Posterior{
+		Model: bayes.Model{
+			Params: []bayes.Param{{Name: "k", Prior: distuv.LogNormal{Sigma: 0.5}}},
+			Experiments: []bayes.Experiment{{
+				Problem: &probode.Problem{Name: "decay", Params: []string{"k"}, X0: []float64{1}, Theta: []float64{1}, Span: [2]float64{0, 1},
+					F: func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] }},
+				Data:   &bayes.Data{T: []float64{0.5, 1}, Y: [][]float64{{0.6}, {0.4}}},
+				Errors: []bayes.Likelihood{bayes.Gaussian{Sigma: bayes.Known(0.1)}},
+			}},
+		},
+		Setup: probode.Setup{Method: m},
 	}
-	return &assess.Report{
-		Model: "decay", Method: m.String(), Threshold: 0.1, KHat: 0.2,
-		Params:   []assess.Parameter{{Name: "k", Mean: 1, SD: 2}},
-		Steps:    []assess.Step{{StepSize: 0.1, Order: math.NaN(), AlphaStar: 2, AlphaAt: []float64{1, 2.5, 3}, Deterministic: inf}},
-		Warnings: []string{"a warning"},
-	}
+	return Must(assess.Run(context.Background(), p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 100, Sampler: sample.Deterministic{},
+		Chains: mcmc.Settings{Draws: 100, BurnIn: 100, Chains: 2}, Calibrate: calibrate.Settings{Paths: 40}}))
 }
 
-// An assessment comes back as it was: in words, in numbers, as a figure.
+// An assessment comes back as it was, in words, in numbers and as a figure, whatever its
+// method is: one of this module or one from outside.
 func TestMemoAssessment(t *testing.T) {
 	t.Setenv("PROBODE_MEMO", t.TempDir())
-	var last *assess.Report
-	for _, m := range []probode.Method{
-		adams.Bashforth{}, adams.Moulton{Steps: 2, Linearize: adams.Newton},
-		probode.RungeKutta{}, probode.RungeKutta{Tableau: probode.DormandPrince},
-	} {
-		want, computed := assessment(m), 0
+	for _, m := range []probode.Method{adams.Moulton{Steps: 2}, methods.Radau{}, outside{}} {
+		want, computed := assessed(m), 0
+		var got *assess.Report
 		for range 2 {
-			got := Memo("assessment", m, func() (*assess.Report, error) { computed++; return want, nil })
-			if got.String() != want.String() {
-				t.Errorf("%v: got\n%v\nwant\n%v", m, got, want)
-			}
-			if is, was := literal.Of(got), literal.Of(want); is != was {
-				t.Errorf("%v: got\n%s\nwant\n%s", m, is, was)
-			}
-			last = got
+			got = Memo("assessment", m, func() (*assess.Report, error) { computed++; return want, nil })
 		}
-		if computed != 1 {
-			t.Errorf("%v: computed %d times", m, computed)
+		if computed != 1 || got.String() != want.String() {
+			t.Errorf("%v: computed %d times, got\n%v\nwant\n%v", m, computed, got, want)
 		}
-	}
-	// One figure is enough: drawing is slow, and equal values make equal figures.
-	a, err := viz.HTML(plots.Assessment(last))
-	b, _ := viz.HTML(plots.Assessment(assessment(probode.RungeKutta{Tableau: probode.DormandPrince})))
-	if err != nil || a != b {
-		t.Errorf("the figure differs: %v", err)
+		if is, was := literal.Of(got), literal.Of(want); is != was {
+			t.Errorf("%v: got\n%s\nwant\n%s", m, is, was)
+		}
+		a, err := viz.HTML(plots.Assessment(got))
+		b, _ := viz.HTML(plots.Assessment(want))
+		if err != nil || a != b {
+			t.Errorf("%v: the figure differs: %v", m, err)
+		}
 	}
 }
 

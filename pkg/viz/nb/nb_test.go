@@ -24,9 +24,10 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
 	"github.com/probode/probode/pkg/internal/progress"
-	"github.com/probode/probode/pkg/probode/adams"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 	modelfile "github.com/probode/probode/pkg/probode/model"
 	"github.com/probode/probode/pkg/viz"
 )
@@ -70,7 +71,7 @@ var cells = map[string]func(){
 		early(3, 10, "R̂ <1.02>")
 		Check(nil)
 	},
-	"assessment": func() { Show(assessment(adams.Bashforth{})) },
+	"assessment": func() { Show(assessment()) },
 	"interrupt": func() {
 		Context() // from here on an interrupt ends the work and not the process
 		_, hook := progress.Begin(Context(), "steps")
@@ -218,6 +219,25 @@ func equal(t *testing.T, got []string, want ...string) {
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("shown: %q, want %q", got, want)
 	}
+}
+
+// assessment is one of a parameter at a step, without a probabilistic run.
+func assessment() *assess.Report {
+	nan := math.NaN()
+	inf := &assess.Inference{
+		Sampler: "deterministic", Summary: diag.Summary{{Name: "k", Mean: 1, SD: 2, RHat: nan}}, Verdict: assess.Matters,
+		Effects: []assess.Effect{{Median: assess.Shift{Bias: -0.3, BiasSE: 0.01, Ratio: 1, RatioSE: 0.01, Verdict: assess.Matters}, Verdict: assess.Matters}},
+	}
+	a := &assess.Report{
+		Model: "decay", Method: "AB1", Threshold: 0.1, Unseen: nan,
+		Params: []assess.AccurateMarginal{{Name: "k", Median: assess.CenterSpread{Center: 1, Spread: 2}, HeavyTails: true}},
+		Steps:  []assess.Rung{{StepSize: 0.1, Deterministic: inf}},
+		Claims: []assess.Claim{{Kind: "something", Sentence: "a warning"}, {Kind: "α*", Step: "h = 0.1", Value: 2}},
+	}
+	for _, v := range []float64{1, 2.5, 3} {
+		a.Claims = append(a.Claims, assess.Claim{Kind: "α* at a draw", Step: "h = 0.1", Value: v})
+	}
+	return a
 }
 
 // The words come first, then the figure and the tables.

@@ -32,25 +32,22 @@ func Assessment(a *assess.Report) viz.Figure {
 		marker viz.Marker
 		dash   viz.Dash
 		shift  float64 // of the points along the axis, so that they do not cover each other
-		of     func(assess.Step) *assess.Inference
+		of     func(assess.Rung) *assess.Inference
 	}{
-		{"deterministic: solver trusted", viz.Blue, viz.Disc, viz.Solid, 1 / 1.05, func(st assess.Step) *assess.Inference { return st.Deterministic }},
-		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Step) *assess.Inference { return st.Probabilistic }},
+		{"deterministic: solver trusted", viz.Blue, viz.Disc, viz.Solid, 1 / 1.05, func(st assess.Rung) *assess.Inference { return st.Deterministic }},
+		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Rung) *assess.Inference { return st.Probabilistic }},
 	}
 
-	bias := viz.Panel{Title: "bias (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias| / accurate sd", Log: true}}
-	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "sd / accurate sd", Log: true}}
+	bias := viz.Panel{Title: "bias (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias of the median| / accurate half interval", Log: true}}
+	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "interval / accurate interval", Log: true}}
 	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {
 		panels[j] = viz.Panel{Title: q.Name, X: x}
-		accurate := "accurate, mean ± sd"
-		if q.Quantiles {
-			accurate = "accurate, median and central 68 %"
-		}
-		if !math.IsNaN(q.Mean) {
+		if m := q.Median; !math.IsNaN(m.Center) {
+			low, high := m.Center-m.Spread, m.Center+m.Spread
 			panels[j].Layers = append(panels[j].Layers,
-				viz.Band{Name: accurate, X: []float64{lo, hi}, Lo: []float64{q.Mean - q.SD, q.Mean - q.SD}, Hi: []float64{q.Mean + q.SD, q.Mean + q.SD}, Color: viz.Grey},
-				viz.Guide{At: q.Mean, Horizontal: true, Color: viz.Grey})
+				viz.Band{Name: "accurate, median and central 68 %", X: []float64{lo, hi}, Lo: []float64{low, low}, Hi: []float64{high, high}, Color: viz.Grey},
+				viz.Guide{At: m.Center, Horizontal: true, Color: viz.Grey})
 		}
 	}
 	for _, r := range runs {
@@ -71,7 +68,7 @@ func Assessment(a *assess.Report) viz.Figure {
 			s := b
 			p := viz.Points{Name: r.name, Color: r.color, Marker: r.marker, Size: 5}
 			for i, inf := range infs {
-				e := inf.Effects[j]
+				e := inf.Effects[j].Median
 				size := math.Abs(e.Bias)
 				worst[i] = math.Max(worst[i], size)
 				if j == 0 || math.Abs(math.Log(e.Ratio)) > math.Abs(math.Log(widest[i])) {
@@ -83,10 +80,7 @@ func Assessment(a *assess.Report) viz.Figure {
 					to = &unsure
 				}
 				to.X, to.Y = append(to.X, steps[i]), append(to.Y, size)
-				if inf.Estimates != nil {
-					m := inf.Estimates[j]
-					p.X, p.Y, p.Err = append(p.X, steps[i]*r.shift), append(p.Y, m.Center), append(p.Err, m.Spread)
-				}
+				p.X, p.Y, p.Err = append(p.X, steps[i]*r.shift), append(p.Y, e.Center), append(p.Err, e.Spread)
 			}
 			bias.Layers, ratio.Layers = append(bias.Layers, b), append(ratio.Layers, s)
 			panels[j].Layers = append(panels[j].Layers, p)

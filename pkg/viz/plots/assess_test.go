@@ -14,6 +14,10 @@ import (
 // assessment is one of two steps and two parameters, of which the second step was
 // interrupted before its probabilistic run.
 func assessment() *assess.Report {
+	effect := func(center, bias, ratio float64) assess.Effect {
+		s := assess.Shift{CenterSpread: assess.CenterSpread{Center: center, Spread: ratio}, Bias: bias, BiasSE: 0.02, Ratio: ratio, RatioSE: 0.01}
+		return assess.Effect{Median: s, Mean: s}
+	}
 	inference := func(scheme string, bias float64) *assess.Inference {
 		return &assess.Inference{
 			Sampler: scheme,
@@ -22,14 +26,13 @@ func assessment() *assess.Report {
 				{Name: "theta1", Mean: 1 + bias, SD: 1.1},
 				{Name: "theta2", Mean: 2 - bias, SD: 0.9},
 			},
-			Estimates: []assess.Estimate{{Center: 1 + bias, Spread: 1.1}, {Center: 2 - bias, Spread: 0.9}},
-			Effects:   []assess.Effect{{Bias: bias, BiasSE: 0.02, Ratio: 1.1, RatioSE: 0.01}, {Bias: -bias, BiasSE: 0.02, Ratio: 0.9, RatioSE: 0.01}},
+			Effects: []assess.Effect{effect(1+bias, bias, 1.1), effect(2-bias, -bias, 0.9)},
 		}
 	}
 	return &assess.Report{
 		Model: "decay", Method: "AB1", Threshold: 0.1,
-		Params: []assess.Parameter{{Name: "theta1", Mean: 1, SD: 1}, {Name: "theta2", Mean: 2, SD: 1}},
-		Steps: []assess.Step{
+		Params: []assess.AccurateMarginal{{Name: "theta1", Median: assess.CenterSpread{Center: 1, Spread: 1}}, {Name: "theta2", Median: assess.CenterSpread{Center: 2, Spread: 1}}},
+		Steps: []assess.Rung{
 			{StepSize: 0.2, Deterministic: inference("deterministic", 0.3)},
 			{StepSize: 0.1, Deterministic: inference("deterministic", 0.03), Probabilistic: inference("pcn", 0.5)},
 		},
@@ -75,7 +78,7 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 	a := assessment()
 	nan := math.NaN()
 	for i := range a.Params {
-		a.Params[i].Mean, a.Params[i].SD = nan, nan
+		a.Params[i].Median = assess.CenterSpread{Center: nan, Spread: nan}
 	}
 	for _, st := range a.Steps {
 		for _, inf := range []*assess.Inference{st.Deterministic, st.Probabilistic} {
@@ -83,7 +86,7 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 				continue
 			}
 			for j := range inf.Effects {
-				inf.Effects[j] = assess.Effect{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+				inf.Effects[j] = assess.Effect{Median: assess.Shift{Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}}
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func AssessmentHTML(a *assess.Report, title string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<h1>Does the error of %s matter for the posterior of %s?</h1>\n", html.EscapeString(a.Method), html.EscapeString(title))
 	// The first line of each part is the answer.
-	for _, part := range strings.Split(strings.TrimSpace(a.WithoutSampling()+a.Answer()+"\n"+a.Advice()), "\n\n") {
+	for _, part := range strings.Split(strings.TrimSpace(a.Answer()+"\n"+a.Advice()), "\n\n") {
 		class := " class=answer"
 		for _, line := range strings.Split(part, "\n") {
 			fmt.Fprintf(&b, "<p%s>%s</p>\n", class, html.EscapeString(line))
@@ -34,9 +34,9 @@ func AssessmentHTML(a *assess.Report, title string) (string, error) {
 		}
 		b.WriteString(along)
 	}
-	if a.Warnings != nil {
+	if warnings := a.Warnings(); warnings != nil {
 		b.WriteString("<h2>Warnings</h2>\n<ul>\n")
-		for _, w := range a.Warnings {
+		for _, w := range warnings {
 			fmt.Fprintf(&b, "<li>%s</li>\n", html.EscapeString(w))
 		}
 		b.WriteString("</ul>\n")

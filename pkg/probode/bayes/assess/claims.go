@@ -1,188 +1,236 @@
 package assess
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode"
-	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Claim is a row of the verdict: a number, its error, and the limit with which it was
-// compared.
-type Claim struct {
-	Kind      string // what the number is, such as "bias", "k̂" or "R̂"
-	Step      string // the setting of the step; empty if the row is about the assessment
-	Run       string // the sampler; empty if the row is about no run
-	Parameter string // empty if the row is about no single parameter
-	Mode      int    // the mode of Report.ReferenceModes within which; −1 for the whole posterior
+// rows are the claims of a report as they are made.
+type rows []Claim
 
-	Value, SE, Limit float64 // NaN where there is no such number
-	Verdict          Verdict // Negligible within the limit, Matters beyond it
-
-	// Sentence says what the number means and what to do about it; empty if the tables
-	// show it.
-	Sentence string
+// number adds a number that is compared with nothing.
+func (r *rows) number(kind, step, run string, value, se float64) {
+	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// evidence is what the claims rest on beside the report's numbers.
-type evidence struct {
-	p        *bayes.Posterior
-	source   *Inference // the run whose weighted draws stand for the reference; nil without one
-	sourceBy string     // its method and setting
-	assessed []int
+// warn adds a finding that is no number.
+func (r *rows) warn(kind, step, sentence string) {
+	nan := math.NaN()
+	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-const (
-	// alphaSteps and alphaTheta are the factors by which α* may differ between neighbouring
-	// steps, and between the mode and draws of the posterior. The noise grows with the
-	// root of α.
-	alphaSteps, alphaTheta = 2, 4
-	// wellMixed is the R̂ above which, and fewEach the effective draws of each chain below
-	// which, a run gets a warning.
-	wellMixed, fewEach = 1.01, 100
-	// mostFailing is the share of failed solves above which a run gets a warning.
-	mostFailing = 0.01
-	// roughPath is the relative error of a path above which its order means nothing.
-	roughPath = 0.1
-)
+// limit adds a number with its limit; the sentence is for a number that is beyond it.
+func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
+	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
+	if within {
+		c.Verdict, sentence = Negligible, ""
+	}
+	r.check(c, sentence)
+}
 
-// claim makes the rows of the verdict, and the warnings that follow from them.
-func (a *Report) claim(ev evidence) {
-	a.Claims, a.Warnings = nil, nil
-	a.claimEffects()
-	a.claimReference(ev)
-	a.claimModes(ev)
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		if st.Err != "" {
-			a.add(Claim{Kind: "failure", Step: st.String(), Sentence: sayFailure(st)})
-		}
+// check adds a row about the whole posterior.
+func (r *rows) check(c Claim, sentence string) {
+	c.Mode, c.Sentence = -1, sentence
+	*r = append(*r, c)
+}
+
+// claims makes the rows of the verdict.
+func (a *assessment) claims(j *judge) []Claim {
+	r := &rows{}
+	r.limit("interim analyses", "", "", float64(a.looked), float64(a.out.Looks), true, "")
+	a.claimEffects(r)
+	a.claimReference(r, j)
+	for i := range a.out.Steps {
+		a.claimModes(r, j, i)
 	}
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		for _, inf := range st.runs() {
-			a.claimChains(inf, st.String(), inf.Sampler+", "+st.String())
+	if n := len(weighty(a.out.ReferenceModes)); n > 1 && a.y != nil {
+		worst := 0.0
+		for _, m := range a.y.summed.Summary {
+			worst = math.Max(worst, m.RHat)
 		}
+		r.limit("R̂ between modes", "", "", worst, mixed, worst <= mixed, fmt.Sprintf(saidStuck, n))
 	}
-	a.claimSource(ev)
-	a.claimOrder(ev.p)
-	a.claimAlpha(ev.p)
-	a.claimSigma(ev.p)
-	var off []*Step
-	for i := range a.Steps {
-		if st := &a.Steps[i]; !st.Exact {
-			off = append(off, st)
+	for i := range a.out.Steps {
+		a.claimStep(r, i)
+	}
+	a.claimSource(r)
+	a.claimOrder(r)
+	a.claimAlpha(r)
+	a.claimSigma(r)
+	var off []string
+	for _, l := range a.ladder {
+		if !l.exact {
+			off = append(off, fmt.Sprintf("%.4g", l.StepSize))
 		}
 	}
 	if off != nil {
-		a.add(Claim{Kind: "observations between grid points", Sentence: sayBetween(off, a.Order)})
+		r.warn("observations between grid points", "", fmt.Sprintf(saidBetween, strings.Join(off, ", "), a.out.Order+2, a.out.Order+2, a.out.Order))
 	}
+	return *r
 }
 
-// add keeps a row and, if it has a sentence, the warning.
-func (a *Report) add(c Claim) {
-	c.Mode = -1
-	if c.Value == 0 && c.Limit == 0 {
-		c.Value, c.Limit = math.NaN(), math.NaN()
-	}
-	c.SE = math.NaN()
-	if c.Verdict == Undecided {
-		c.Verdict = Matters
-	}
-	a.Claims = append(a.Claims, c)
-	if c.Sentence != "" {
-		a.Warnings = append(a.Warnings, c.Sentence)
-	}
-}
-
-// claimEffects has two rows for each effect: its bias and its ratio of sds.
-func (a *Report) claimEffects() {
-	for i := range a.Steps {
-		st := &a.Steps[i]
+// claimEffects has four rows for each effect: two of median and central interval, two of
+// mean and standard deviation; and one for each certificate.
+func (a *assessment) claimEffects(r *rows) {
+	limit := a.out.Threshold
+	for i := range a.out.Steps {
+		st := &a.out.Steps[i]
 		for _, inf := range st.runs() {
 			for j, whole := range inf.Effects {
 				for part, e := range append([]Effect{whole}, whole.Within...) {
-					c := Claim{Kind: "bias", Step: st.String(), Run: inf.Sampler, Parameter: a.Params[j].Name, Mode: part - 1,
-						Value: e.Bias, SE: e.BiasSE, Limit: a.Threshold, Verdict: e.Verdict}
-					r := c
-					r.Kind, r.Value, r.SE, r.Limit = "sd ratio", e.Ratio, e.RatioSE, 1+a.Threshold
-					a.Claims = append(a.Claims, c, r)
+					for _, s := range []struct {
+						bias, ratio string
+						Shift
+					}{{"median bias", "interval ratio", e.Median}, {"bias", "sd ratio", e.Mean}} {
+						c := Claim{Kind: s.bias, Step: st.String(), Run: inf.Sampler, Parameter: a.out.Params[j].Name, Mode: part - 1,
+							Value: s.Bias, SE: s.BiasSE, Limit: limit, Verdict: s.Verdict}
+						d := c
+						d.Kind, d.Value, d.SE, d.Limit = s.ratio, s.Ratio, s.RatioSE, 1+limit
+						*r = append(*r, c, d)
+					}
 				}
 			}
 		}
 		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			m := c.Modes[c.Worst(a.Threshold)]
-			v := Undecided
-			if c.Certified(a.Threshold) {
-				v = Negligible
+			row := Claim{Kind: "certificate", Step: st.String(), Value: c.Modes[c.Worst(limit)].Bound, SE: math.NaN(), Limit: limit}
+			sentence := ""
+			if c.Certified(limit) {
+				if sentence = a.against(i); sentence == "" {
+					row.Verdict = Negligible
+				} else {
+					sentence = fmt.Sprintf(saidWithdrawn, st, sentence)
+				}
 			}
-			a.Claims = append(a.Claims, Claim{Kind: "certificate", Step: st.String(), Mode: -1, Value: m.Bound, SE: math.NaN(), Limit: a.Threshold, Verdict: v})
+			r.check(row, sentence)
 		}
 	}
 }
 
-// claimReference says why the accurate posterior is not known, or not trusted, and which
-// parameters are judged by quantiles.
-func (a *Report) claimReference(ev evidence) {
+// against says what else is known that contradicts a certificate of step i; "" if nothing
+// does. A certificate looks at modes, and an assessment at more.
+func (a *assessment) against(i int) string {
+	st := &a.out.Steps[i]
+	for _, m := range st.Modes {
+		if m.Phantom || m.Missed {
+			return fmt.Sprintf(saidOtherMode, a.out.at(m.Theta), map[bool]string{true: "only the posterior at this step has", false: "only the reference posterior has"}[m.Phantom])
+		}
+	}
+	moments := func(e Effect) bool { return e.Mean.Verdict == Matters }
+	switch d := st.Deterministic; {
+	case a.own.points > 0 && !a.own.enough(a.out.Threshold):
+		return sayDistrust(a.own, a.out.Threshold)
+	case a.y != nil && !a.y.whole():
+		return fmt.Sprintf(saidMissedPart, a.y.missed)
+	case d != nil && (d.Verdict == Matters || slices.ContainsFunc(d.Effects, moments)):
+		return saidSampled
+	}
+	return ""
+}
+
+// claimReference says whether the accurate posterior is known and can be trusted, and
+// which parameters have tails too heavy for a mean.
+func (a *assessment) claimReference(r *rows, j *judge) {
+	y := a.y
+	if y == nil {
+		r.warn("reference", "", saidNoReference)
+		return
+	}
+	r.limit("k̂", "", "", y.khat, y.limit, y.khat <= y.limit, fmt.Sprintf(saidKHat, y.khat, y.by, y.limit))
+	r.limit("effective weighted draws", "", "", y.worth, fewest, y.worth >= fewest || !(y.khat <= y.limit), fmt.Sprintf(saidWorth, y.by, fewest))
+	if o := a.own; o.unseen == 0 {
+		r.limit("missed part", "", "", y.missed, mostMissed, y.whole(), "no verdict: "+fmt.Sprintf(saidMissedPart, y.missed))
+	}
+	distrust := ""
+	if ok := a.own.enough(a.out.Threshold); !ok {
+		distrust = "no verdict: " + sayDistrust(a.own, a.out.Threshold)
+	}
+	r.limit("reference error", "", "", a.own.d, a.out.Threshold/10, distrust == "", distrust)
+	r.limit("pulse beside the reference", "", "", a.own.unseen, a.out.Threshold/10, true, "")
+	r.number("reference points", "", "", float64(a.own.points), math.NaN())
+	r.number("reference failures", "", "", a.own.failed, math.NaN())
+	r.number("reference seconds", "", "", a.own.seconds+a.weighing, math.NaN())
+	r.number("unseen mass", "", "", a.out.Unseen, math.NaN())
+	for k, q := range a.out.Params {
+		if q.HeavyTails {
+			r.check(Claim{Kind: "tail index", Parameter: q.Name, Value: y.tails[k], SE: math.NaN(), Limit: 0.5, Verdict: Matters}, fmt.Sprintf(saidHeavy, q.Name, y.tails[k]))
+		}
+	}
+}
+
+// claimModes says which modes of step i are phantoms, which are missed, in which the draws
+// are too few, and what the search for modes may have missed.
+func (a *assessment) claimModes(r *rows, j *judge, i int) {
+	st, f := &a.out.Steps[i], &a.modes.steps[i]
+	for _, m := range st.Modes {
+		at, said := where(a.out.Names, m.Theta, st.Modes), ""
+		for _, one := range []struct {
+			is         bool
+			kind, said string
+		}{{m.Phantom, "phantom mode", saidPhantom}, {m.Missed, "missed mode", saidMissed}} {
+			if one.is {
+				if said = ""; max(m.Mass, m.Gaussian) >= rightMass {
+					said = fmt.Sprintf(one.said, st, at, m.Mass)
+				}
+				r.check(Claim{Kind: one.kind, Step: st.String(), Value: m.Mass, SE: math.NaN(), Limit: minor, Verdict: verdictOnModes([]ModeShare{m})}, said)
+			}
+		}
+		if wrong := sayWrongShare(m); wrong != "" {
+			r.limit("share of a mode", st.String(), "", m.Visited, m.Gaussian, false, st.String()+": the mode at "+at+" "+wrong)
+		}
+	}
+	if d := a.runs[i]; d != nil && j.allowed {
+		for k, q := range a.out.Params {
+			if u := j.unvisited(d, j.y, k); u.size > unvisitedSize && !q.HeavyTails {
+				r.check(Claim{Kind: "mode without draws", Step: st.String(), Parameter: q.Name, Value: u.size, SE: math.NaN(), Limit: unvisitedSize},
+					fmt.Sprintf(saidUnvisited, st, q.Name, u.size, a.out.at(u.theta), u.mass))
+			}
+		}
+	}
+	if f.modes != nil && f.modes.Doubtful() {
+		r.warn("search for modes", st.String(), fmt.Sprintf(saidSearch, st, st.Unsearched))
+	}
+}
+
+// claimStep has the numbers of step i and of its runs, and says what is wrong with these.
+func (a *assessment) claimStep(r *rows, i int) {
+	st, step := &a.out.Steps[i], a.out.Steps[i].String()
 	switch {
-	case a.ReferenceBy == "":
-		a.add(Claim{Kind: "reference", Sentence: sayNoReference()})
-	case !(a.KHat <= a.khatLimit()):
-		a.add(Claim{Kind: "k̂", Value: a.KHat, Limit: a.khatLimit(), Sentence: sayKHat(a)})
-	case !a.known():
-		a.add(Claim{Kind: "effective weighted draws", Value: a.Worth, Limit: fewest, Sentence: sayWorth(a)})
+	case st.Err != "" && st.Deterministic != nil:
+		r.warn("failure", step, step+": "+st.Err)
+	case st.Err != "":
+		r.warn("failure", step, "nothing is known at "+step+": "+st.Err)
 	}
-	if !a.trusted() {
-		a.add(Claim{Kind: "reference error", Value: a.Reference.D, Limit: a.Threshold / 10, Sentence: "no verdict: " + sayDistrust(a.Reference, a.Threshold)})
+	if a.paths != nil {
+		r.number("path error", step, "", a.paths[i], math.NaN())
 	}
-	for _, q := range a.Params {
-		if q.Quantiles {
-			a.add(Claim{Kind: "tail index", Parameter: q.Name, Value: q.TailIndex, Limit: 0.5, Sentence: sayHeavy(q)})
-		}
+	if s := a.scales[i]; s.alpha > 0 {
+		r.number("α", step, "", s.alpha, math.NaN())
 	}
-}
-
-// claimModes says which modes are phantoms, which are missed, in which the draws are too
-// few, and what the search for modes may have missed.
-func (a *Report) claimModes(ev evidence) {
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		for _, m := range st.Modes {
-			at := where(a.Names, m.Theta, st.Modes)
-			if m.Phantom {
-				a.add(Claim{Kind: "phantom mode", Step: st.String(), Value: m.Mass, Limit: minor, Sentence: sayPhantom(st, at, m)})
-			}
-			if wrong := sayWrongShare(m); wrong != "" {
-				a.add(Claim{Kind: "share of a mode", Step: st.String(), Value: m.Visited, Limit: m.Gaussian, Sentence: st.String() + ": the mode at " + at + " " + wrong})
-			}
-		}
-		for _, m := range st.Missing {
-			at := where(a.Names, m.Theta, append(st.Modes[:len(st.Modes):len(st.Modes)], m))
-			a.add(Claim{Kind: "missed mode", Step: st.String(), Value: m.Mass, Limit: minor, Sentence: sayMissed(st, at, m)})
-		}
-		for _, u := range st.Unvisited {
-			a.add(Claim{Kind: "mode without draws", Step: st.String(), Parameter: u.Parameter, Value: u.Size, Limit: unvisitedSize, Sentence: "no verdict at " + st.String() + ": " + a.sayUnvisited(u)})
-		}
-		if st.Doubtful {
-			a.add(Claim{Kind: "search for modes", Step: st.String(), Sentence: st.String() + ": there may be other modes: " + st.Unsearched})
+	if s := a.scales[i]; s.star != nil {
+		r.number("α*", step, "", s.star.Alpha, s.star.SE)
+		for _, v := range s.at {
+			r.number("α* at a draw", step, "", v, math.NaN())
 		}
 	}
-	if n := len(weighty(a.ReferenceModes)); n > 1 && ev.source != nil {
-		worst := 0.0
-		for _, m := range ev.source.Summary {
-			worst = math.Max(worst, m.RHat)
-		}
-		if !(worst <= mixed) {
-			a.add(Claim{Kind: "R̂", Value: worst, Limit: mixed, Sentence: sayStuck(n)})
-		}
+	if d := a.runs[i]; d != nil {
+		r.limit("k̂", step, "", d.khat, d.limit, true, "")
+		r.number("draws needed", step, "", d.summed.needed(a.out.Threshold), math.NaN())
+		a.claimChains(r, d, step, d.summed.Sampler+", "+step)
+	}
+	if d := a.noisy[i]; d != nil {
+		a.claimChains(r, d, step, d.summed.Sampler+", "+step)
 	}
 }
 
 // claimChains says what is wrong with the chains of a run.
-func (a *Report) claimChains(inf *Inference, step, where string) {
+func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	var rhat, few []string
 	worst, least := 0.0, math.Inf(1)
+	inf := d.summed
 	for _, m := range inf.Summary {
 		if !(m.RHat <= wellMixed) {
 			rhat = append(rhat, m.Name)
@@ -190,124 +238,122 @@ func (a *Report) claimChains(inf *Inference, step, where string) {
 		}
 		if ess := math.Min(m.BulkESS, m.TailESS); !(ess >= float64(fewEach*inf.Chains)) {
 			few = append(few, m.Name)
-			least = math.Min(least, ess)
+			least = math.Min(least, ess/float64(inf.Chains))
 		}
 	}
-	switch {
-	case few != nil:
-		a.add(Claim{Kind: "effective draws", Step: step, Run: inf.Sampler, Value: least, Limit: float64(fewEach * inf.Chains), Sentence: sayFew(where, least, few, worst, rhat)})
-	case rhat != nil:
-		a.add(Claim{Kind: "R̂", Step: step, Run: inf.Sampler, Value: worst, Limit: wellMixed, Sentence: sayMixing(where, worst, rhat)})
+	also := ""
+	if rhat != nil {
+		also = fmt.Sprintf(saidAlso, worst)
 	}
-	if inf.Failed > mostFailing {
-		a.add(Claim{Kind: "failed solves", Step: step, Run: inf.Sampler, Value: inf.Failed, Limit: mostFailing, Sentence: sayFailing(where, inf.Failed)})
+	if few != nil {
+		r.limit("effective draws", step, inf.Sampler, least*float64(inf.Chains), float64(fewEach*inf.Chains), false, fmt.Sprintf(saidFew, where, least, fewEach, also, strings.Join(few, ", ")))
+	} else if rhat != nil {
+		r.limit("R̂", step, inf.Sampler, worst, wellMixed, false, fmt.Sprintf(saidMixing, where, worst, strings.Join(rhat, ", ")))
 	}
+	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
 // claimSource says what is wrong with the chains that stand for the accurate posterior,
 // and which parameters have no verdict for that.
-func (a *Report) claimSource(ev evidence) {
-	if ev.source == nil {
+func (a *assessment) claimSource(r *rows) {
+	if a.y == nil {
 		return
 	}
-	if ev.source != a.Steps[len(a.Steps)-1].Deterministic {
-		a.claimChains(ev.source, "", "the chains behind the accurate posterior, "+ev.sourceBy)
+	if !slices.Contains(a.runs, a.y.draws) {
+		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains behind the accurate posterior, %v with %s", a.y.p.Method, setting(a.y.p)))
 	}
 	var unsound []string
-	for _, k := range ev.assessed {
-		if m := ev.source.Summary[k]; !sound(m) {
+	for _, k := range a.assessed {
+		if m := a.y.summed.Summary[k]; !sound(m) {
 			unsound = append(unsound, m.Name)
 		}
 	}
 	if unsound != nil {
-		a.add(Claim{Kind: "chains of the accurate posterior", Sentence: sayUnsound(unsound)})
+		r.warn("chains of the accurate posterior", "", fmt.Sprintf(saidUnsound, strings.Join(unsound, ", "), mixed, fewest))
 	}
 }
 
-// claimOrder says that the errors do not fall with the order of the method.
-func (a *Report) claimOrder(p *bayes.Posterior) {
-	if a.controlled() {
+// claimOrder has the observed orders of the path, and says where they are lower than that
+// of the method.
+func (a *assessment) claimOrder(r *rows) {
+	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order
 	}
-	want, remedy := nominal(p.Method)
-	// Between the two smallest steps whose errors are both well above the accurate
-	// solution's own.
-	for i := len(a.Steps) - 2; i >= 0; i-- {
-		c, f := &a.Steps[i], &a.Steps[i+1]
-		if math.IsNaN(c.Order) || f.Error < 1e-8 {
-			continue
-		}
-		switch {
-		case c.Error > roughPath:
-			a.add(Claim{Kind: "path error", Step: c.String(), Value: c.Error, Limit: roughPath, Sentence: sayRough(c)})
-		case c.Order < float64(want)-0.5:
-			if want == p.Method.Order() {
-				remedy = ""
-			}
-			a.add(Claim{Kind: "order", Step: c.String(), Value: c.Order, Limit: float64(want), Sentence: sayOrder(c, f, a.Method, want, remedy)})
-		}
-		break
+	want, remedy := nominal(a.p.Method)
+	if want == a.p.Method.Order() || remedy == "" {
+		remedy = saidOrderRemedy
 	}
-	if order, se, i := a.ShiftOrder(); !math.IsNaN(order) && order+decisive*se < float64(want)-0.5 {
-		a.add(Claim{Kind: "order of the shift", Step: a.Steps[i].String(), Value: order, Limit: float64(want), Sentence: sayShiftOrder(&a.Steps[i], &a.Steps[i+1], order, se, a.Method, want)})
+	judged := false // between the two smallest steps whose errors are both well above rounding
+	for i := a.finest() - 1; i >= 0; i-- {
+		c, f := &a.ladder[i], &a.ladder[i+1]
+		order := math.Log(a.paths[i]/a.paths[i+1]) / math.Log(c.StepSize/f.StepSize)
+		row, sentence := Claim{Kind: "order", Step: c.String(), Value: order, SE: math.NaN(), Limit: float64(want), Verdict: Negligible}, ""
+		if !judged && !math.IsNaN(order) && !(a.paths[i+1] < smallestPath) {
+			judged = true
+			switch {
+			case a.paths[i] > roughPath:
+				row.Verdict, sentence = Undecided, fmt.Sprintf(saidRough, c, 100*a.paths[i])
+			case order < float64(want)-0.5:
+				row.Verdict, sentence = Matters, fmt.Sprintf(saidOrder, c, f.StepSize, order, a.out.Method, want, remedy)
+			}
+		}
+		r.check(row, sentence)
 	}
 }
 
 // claimAlpha says where one noise scale does not serve all steps and all θ.
-func (a *Report) claimAlpha(p *bayes.Posterior) {
-	for i := range a.Steps {
-		if st := &a.Steps[i]; st.AlphaWarnings != nil {
-			a.add(Claim{Kind: "calibration", Step: st.String(), Sentence: sayCalibration(st)})
-		}
-	}
+func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
-	for i := 0; i < len(a.Steps)-1 && !a.controlled(); i++ { // noise does not scale with a tolerance
-		c, f := &a.Steps[i], &a.Steps[i+1]
-		se := math.Hypot(c.AlphaSE/c.AlphaStar, f.AlphaSE/f.AlphaStar)
-		if r := ratio(c.AlphaStar, f.AlphaStar); r > alphaSteps*math.Exp(decisive*nanOr(se, 0)) {
-			a.add(Claim{Kind: "α over steps", Step: c.String(), Value: r, Limit: alphaSteps, Sentence: sayAlphaSteps(c, f)})
+	for i, s := range a.scales {
+		if s.star == nil {
+			continue
 		}
-	}
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		worst, at := 1.0, math.NaN()
-		for _, v := range st.AlphaAt {
-			if r := ratio(v, st.AlphaStar); r > worst {
-				worst, at = r, v
+		l, star := &a.ladder[i], s.star.Alpha
+		if s.warnings != nil {
+			r.warn("calibration", l.String(), fmt.Sprintf(saidCalibration, star, l, strings.Join(s.warnings, "; ")))
+		}
+		if i < a.finest() && a.scales[i+1].star != nil && !a.out.controlled() { // noise does not scale with a tolerance
+			f := a.scales[i+1].star
+			se := math.Hypot(s.star.SE/star, f.SE/f.Alpha)
+			n := ratio(star, f.Alpha)
+			r.limit("α over steps", l.String(), "", n, alphaSteps, !(n > alphaSteps*math.Exp(decisive*nanOr(se, 0))), fmt.Sprintf(saidAlphaSteps, star, l, f.Alpha, &a.ladder[i+1], alphaSteps))
+		}
+		worst, at := 1.0, star
+		for _, v := range s.at {
+			if n := ratio(v, star); n > worst {
+				worst, at = n, v
 			}
 		}
-		if worst > alphaTheta {
-			a.add(Claim{Kind: "α over θ", Step: st.String(), Value: worst, Limit: alphaTheta, Sentence: sayAlphaTheta(st, at)})
-		}
-		if r := ratio(st.Alpha, st.AlphaStar); p.AlphaParam == "" && p.Alpha > 0 && r > alphaTheta {
-			a.add(Claim{Kind: "given α", Step: st.String(), Value: r, Limit: alphaTheta, Sentence: sayAlphaGiven(st)})
+		r.limit("α over θ", l.String(), "", worst, alphaTheta, worst <= alphaTheta, fmt.Sprintf(saidAlphaTheta, l, star, at, alphaTheta))
+		if a.p.Alpha > 0 {
+			n := ratio(s.alpha, star)
+			r.limit("given α", l.String(), "", n, alphaTheta, !(n > alphaTheta), fmt.Sprintf(saidAlphaGiven, s.alpha, l, star))
 		}
 	}
 }
 
 // claimSigma says which unknown sizes of the data's errors absorb the solver's error.
-func (a *Report) claimSigma(p *bayes.Posterior) {
-	var names []string
-	var at []*Step
-	spreads := p.Spreads()
-	for j, q := range a.Params {
+func (a *assessment) claimSigma(r *rows) {
+	var names, taken []string
+	spreads := a.p.Spreads()
+	for j, q := range a.out.Params {
 		sign, ok := spreads[q.Name]
 		if !ok {
 			continue
 		}
-		i := slices.IndexFunc(a.Steps, func(st Step) bool {
-			if st.Deterministic == nil || st.Deterministic.Effects[j].Verdict != Matters {
-				return false
+		for i, d := range a.runs {
+			if d == nil {
+				continue
 			}
-			e := st.Deterministic.Effects[j]
-			return sign*e.Bias > a.Threshold+decisive*e.BiasSE
-		})
-		if i >= 0 {
-			names, at = append(names, q.Name), append(at, &a.Steps[i])
+			if e := d.summed.Effects[j]; e.Verdict == Matters && sign*e.Median.Bias > a.out.Threshold+decisive*e.Median.BiasSE {
+				names = append(names, q.Name)
+				taken = append(taken, fmt.Sprintf(saidTaken, q.Name, e.Median.Center, &a.ladder[i], q.Median.Center))
+				break
+			}
 		}
 	}
 	if names != nil {
-		a.add(Claim{Kind: "size of the data's errors", Sentence: a.saySigma(names, at)})
+		r.warn("size of the data's errors", "", fmt.Sprintf(saidSigma, strings.Join(taken, "; "), strings.Join(names, ", ")))
 	}
 }
 

@@ -4,41 +4,45 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
-
-// An estimated run is what remains of one when its draws are gone.
-type estimated struct {
-	summed    *Inference
-	estimates [measures][]moments // by quantity
-}
-
-// found returns centre and spread of quantity j in the draws.
-func (d *estimated) found(by measure, j int, q quantity) moments {
-	if all := d.estimates[by]; j < len(all) {
-		return all[j]
-	}
-	return q.whole(d.summed)
-}
 
 // draws are the draws of one run, with what has been estimated from them.
 type draws struct {
-	estimated
-	p      *bayes.Posterior
+	p       *bayes.Posterior
+	pair    *pairing // the modes of p, nil if nothing is known of them
+	target  sample.TargetDistribution
+	summed  *Inference
+	failed  float64  // share of evaluations after burn-in that failed
+	drawing float64  // the part of the seconds that grows in proportion to the draws
+	notes   []string // warnings of the sampler
+
+	// By measure and quantity: centre and spread; and by quantity whether their standard
+	// errors can be believed.
+	estimates [measures][]CenterSpread
+	sound     []bool
+	// visited are the shares of the draws in the modes of the pairing and of the reference
+	// posterior, nil if they are not known.
+	visited, visitedReference []float64
+
 	result sample.Measurement
 	first  int // draws of each chain before any were added
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced ones, at which the equations are solved accurately
-	three  [][]float64  // three of the first draws, at which α is calibrated, too
 
-	// raw are the log weights of few as computed so far; weights are the smoothed ones, of
-	// mean 1, and effects what they say, by quantity; nil before.
+	// raw are the log weights of few as computed so far, and weights the smoothed ones, of
+	// mean 1; nil before. shifts are what the weights say of the solver's error, and
+	// accurate what they say of the accurate posterior, by measure and quantity.
 	raw, weights [][]float64
-	effects      [measures][]shift
+	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
+	shifts       [measures][]Shift
+	accurate     [measures][]CenterSpread
 
 	// in and fewIn are the modes of the reference posterior to which all and few belong,
 	// nil if there is one part only.
@@ -53,6 +57,17 @@ type draws struct {
 // size returns the number of draws, in units of those before any were added.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
+// thousand returns the seconds that 1000 effective draws take, NaN if that is not known.
+func (d *draws) thousand() float64 {
+	if s := 1000 * d.drawing / (d.summed.ESSPerSecond * d.summed.Seconds); s > 0 && !math.IsInf(s, 0) {
+		return s
+	}
+	return math.NaN()
+}
+
+// cost returns thousand plus the search for modes, other preparation, and the burn-in.
+func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
+
 // A sampling makes draws and estimates what is compared.
 type sampling struct {
 	*plan
@@ -66,13 +81,9 @@ func newSampling(w *work, pl *plan, f *found) *sampling {
 	return &sampling{plan: pl, work: w, modes: f, quantities: quantities(pl.assessed, f.reference)}
 }
 
-// sample runs a sampler and keeps what is needed.
-func (s *sampling) sample(p *bayes.Posterior, sampler sample.Sampler, seed uint64) (*draws, error) {
-	return s.run(p, sampler, s.s.Chains, seed)
-}
-
-// run is sample with other settings of the chains.
-func (s *sampling) run(p *bayes.Posterior, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
+// sample runs a sampler of p, whose modes are those of f, and keeps what is needed.
+func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
+	p.Modes = f.modes
 	chains.Seed = seed
 	chains.Progress = func(done, total int, doing string) {
 		s.say("%v, %s: %d %%, %s", sampler, setting(p), 100*done/max(1, total), doing)
@@ -84,7 +95,7 @@ func (s *sampling) run(p *bayes.Posterior, sampler sample.Sampler, chains mcmc.S
 	if err := s.ctx.Err(); err != nil {
 		return nil, err // what follows takes seconds with many draws
 	}
-	d := &draws{p: p, first: len(r.Chains.Draws[0])}
+	d := &draws{p: p, pair: f, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0]), khat: math.NaN(), limit: math.NaN()}
 	if err := s.take(d, r); err != nil {
 		return nil, err
 	}
@@ -112,7 +123,7 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
-	d.summed = summed(r, s.assessed)
+	s.summarise(d, r)
 	// The weighed draws grow in proportion, and the first of them are those that were
 	// weighed before.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
@@ -126,37 +137,60 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			return err
 		}
 	}
+	d.sound = nil
 	for by := range measures {
 		d.center[by], d.log[by], d.estimates[by] = nil, nil, nil
 		for _, q := range s.quantities {
 			x, in := c.Parameter(q.param), belong(d.in, q.part)
 			center, log := by.stretches(x, in, n)
 			d.center[by], d.log[by] = append(d.center[by], center), append(d.log[by], log)
-			m := q.whole(d.summed)
+			m := d.summed.Summary[q.param]
+			e := CenterSpread{m.Mean, m.MCSE, m.SD, m.MCSESD}
 			if by == byQuantiles || q.part >= 0 {
-				sound := m.sound
-				m = by.estimate(x, in)
-				// A part has too few draws if its centre is not known to a seventh of its spread.
-				m.sound = sound && (q.part < 0 || m.sd/m.meanSE >= math.Sqrt(fewest))
+				e = by.estimate(x, in)
 			}
-			d.estimates[by] = append(d.estimates[by], m)
+			d.estimates[by] = append(d.estimates[by], e)
+			if by == byQuantiles {
+				// A part has too few draws if its centre is not known to a seventh of its spread.
+				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
+			}
 		}
 	}
-	if d.three == nil {
-		for k := range 3 {
-			chain := c.Draws[k%len(c.Draws)]
-			d.three = append(d.three, slices.Clone(chain[max(0, (k+1)*len(chain)/3-1)]))
-		}
+	d.visited, d.visitedReference = nil, nil
+	d.visited, _ = modes.Shares(d.p, d.pair.modes, c) // an error leaves it nil: nothing is known
+	if s.modes.reference != nil {
+		d.visitedReference, _ = modes.Shares(d.p, s.modes.reference, c)
 	}
 	return nil
 }
 
-// summed returns what the report says of a run.
-func summed(r sample.Measurement, assessed []int) *Inference {
+// forget lets go of the memory of draws that are not needed any more.
+func (d *draws) forget() {
+	d.result, d.all, d.few, d.in, d.fewIn = sample.Measurement{}, nil, nil, nil, nil
+	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
+}
+
+// three returns three of the first draws, at which α is calibrated, too.
+func (d *draws) three() (out [][]float64) {
+	for k := range 3 {
+		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
+		out = append(out, slices.Clone(chain[max(0, (k+1)*len(chain)/3-1)]))
+	}
+	return out
+}
+
+// summarise takes down what the report says of a run.
+func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
-	out := &Inference{
+	d.summed = &Inference{
 		Sampler: r.Sampler.String(), Summary: c.Summary(), Draws: len(c.Draws[0]), Chains: len(c.Draws),
-		Solves: int(math.Round(r.Work)), Seconds: r.Seconds, Drawing: r.Drawing,
+		Solves: int(math.Round(r.Work)), Seconds: r.Seconds,
+	}
+	d.drawing, d.failed, d.notes = r.Drawing, 0, nil
+	for _, note := range c.Notes {
+		if warning, ok := strings.CutPrefix(note, "warning: "); ok {
+			d.notes = append(d.notes, warning)
+		}
 	}
 	var failed, proposed int
 	for _, st := range c.Stats {
@@ -164,14 +198,29 @@ func summed(r sample.Measurement, assessed []int) *Inference {
 		proposed += st.Proposed + st.Latent.Proposed
 	}
 	if proposed > 0 {
-		out.Failed = float64(failed) / float64(proposed)
+		d.failed = float64(failed) / float64(proposed)
 	}
 	ess := math.Inf(1)
-	for _, k := range assessed {
-		ess = math.Min(ess, out.Summary[k].BulkESS)
+	for _, k := range s.assessed {
+		ess = math.Min(ess, d.summed.Summary[k].BulkESS)
 	}
-	out.ESSPerSecond = ess / out.Seconds
-	return out
+	d.summed.ESSPerSecond = ess / d.summed.Seconds
+}
+
+// mixed reports whether the chains have mixed in all assessed parameters.
+func (s *sampling) mixed(d *draws) bool {
+	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
+}
+
+// sound reports whether the standard errors of m can be believed.
+func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
+
+// setting says how p is solved.
+func setting(p *bayes.Posterior) string {
+	if h := p.StepSize(); h > 0 {
+		return fmt.Sprintf("h = %.4g", h)
+	}
+	return p.Mesh.String()
 }
 
 // fewer returns n evenly spaced draws of each chain of c.

@@ -28,12 +28,9 @@ const (
 	growth = 8
 )
 
-// decisive returns the number of Monte Carlo standard errors that a number must be away
-// from the threshold for a verdict.
-func (a *Report) decisive() float64 {
-	if a.Confidence == 0 {
-		return decisive // the report was not made by Run
-	}
+// standardErrors returns the number of Monte Carlo standard errors that a number must be
+// away from the threshold for a verdict.
+func (a *Report) standardErrors() float64 {
 	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }
 
@@ -42,68 +39,61 @@ func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
 	}
-	for ; ; a.out.Looked++ {
-		a.judge()
-		if a.out.Looked == mostLooks || a.plan.s.MaxTime > 0 && time.Since(a.begin) > a.plan.s.MaxTime {
+	for ; ; a.looked++ {
+		j := a.judge()
+		if a.looked == mostLooks || a.plan.s.MaxTime > 0 && time.Since(a.begin) > a.plan.s.MaxTime || !j.allowed {
 			return nil
 		}
-		want, source := a.wanted()
+		want := a.wanted()
 		if len(want) == 0 {
 			return nil
 		}
-		if a.owner() < 0 {
-			if _, err := a.more(a.y.source, source); err != nil {
+		for _, d := range append([]*draws{a.y.draws}, a.trusted()...) {
+			if changed, err := a.more(d, want[d]); err != nil {
 				return err
-			}
-		}
-		for i := a.plan.finest(); i >= 0; i-- {
-			if n, ok := want[i]; ok {
-				if err := a.extend(i, n); err != nil {
-					return err
+			} else if changed {
+				if err := a.weigh(d); err != nil && a.ctx.Err() != nil {
+					return a.ctx.Err()
 				}
+				d.pair.visit(d.visited, a.mixed(d))
 			}
 		}
-		khat, err := a.weigh(a.y.source)
-		if err != nil {
-			return err
+		for i, d := range a.runs {
+			if d != nil {
+				a.out.Steps[i].Deterministic = d.summed
+			}
 		}
-		if err := a.measureBy(a.yardstick(a.y.source, khat, a.y.missed, a.y.by)); err != nil {
+		if err := a.measureBy(a.standard(a.y.draws, a.y.by, a.y.missed)); err != nil {
 			return err
 		}
 	}
 }
 
-// owner returns the step whose draws stand for the accurate posterior, −1 if it is another
-// solver.
-func (a *assessment) owner() int {
-	for i, d := range a.runs {
-		if d == a.y.source {
-			return i
+// trusted returns the deterministic runs of the ladder, that of the smallest step first.
+func (a *assessment) trusted() (all []*draws) {
+	for i := a.finest(); i >= 0; i-- {
+		if a.runs[i] != nil {
+			all = append(all, a.runs[i])
 		}
 	}
-	return -1
+	return all
 }
 
-// wanted returns the sizes that steps are to have for the next analysis, and that of the
-// draws that stand for the accurate posterior. These get as many as the step that needs
-// most, since every step is compared with them.
-func (a *assessment) wanted() (want map[int]int, source int) {
-	want = map[int]int{} // in units of the draws of the first analysis
-	most := 0
-	for i := range a.out.Steps {
-		if n := a.needs(i); n > 0 {
-			want[i] = n
+// wanted returns the sizes that runs are to have for the next analysis, in units of the
+// draws of the first one. The draws that stand for the accurate posterior get as many as
+// the step that needs most, since every step is compared with them.
+func (a *assessment) wanted() map[*draws]int {
+	want, most := map[*draws]int{}, 0
+	for _, d := range a.trusted() {
+		if n := a.needs(d); n > 0 {
+			want[d] = n
 			most = max(most, n)
 		}
 	}
-	if most == 0 {
-		return nil, 0
+	if most > 0 {
+		want[a.y.draws] = max(want[a.y.draws], min(most, a.budget(a.y.draws)))
 	}
-	source = min(most, a.budget(a.y.source))
-	if own := a.owner(); own >= 0 && source > a.y.source.size() {
-		want[own] = max(want[own], source)
-	}
-	return want, source
+	return want
 }
 
 // budget returns the largest size.
@@ -114,41 +104,25 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// needs returns the size that step i is to have for the next analysis, zero if it is
+// needs returns the size that a run is to have for the next analysis, zero if it is
 // decided or draws do not decide.
-func (a *assessment) needs(i int) int {
-	d := a.runs[i]
-	if d == nil || d.summed.Verdict() != Undecided || !a.out.trusted() || !(a.y.khat <= a.y.limit) {
+func (a *assessment) needs(d *draws) int {
+	if d.summed.Verdict != Undecided {
 		return 0
 	}
 	size, budget := d.size(), a.budget(d)
 	if size >= budget {
-		if s := a.y.source; s == d || s.size() >= a.budget(s) {
+		if y := a.y.draws; y == d || y.size() >= a.budget(y) {
 			return 0
 		}
 		return size // only the draws that stand for the accurate posterior can grow
 	}
 	want := 2 * size
-	if n := d.summed.DrawsNeeded(a.out.Threshold); !math.IsInf(n, 1) {
+	if n := d.summed.needed(a.out.Threshold); !math.IsInf(n, 1) {
 		want = max(want, int(math.Min(math.Ceil(1.2*n/float64(d.first)), float64(budget))))
 	}
-	if a.out.Looked == mostLooks-1 {
+	if a.looked == mostLooks-1 {
 		want = budget // the last analysis
 	}
 	return min(want, budget)
-}
-
-// extend adds draws to step i, and weighs them.
-func (a *assessment) extend(i, size int) error {
-	d, st := a.runs[i], &a.out.Steps[i]
-	changed, err := a.more(d, size)
-	if err != nil || !changed {
-		return err
-	}
-	if st.KHat, _ = a.weigh(d); a.ctx.Err() != nil {
-		return a.ctx.Err()
-	}
-	st.KHatLimit, st.Deterministic = d.limit(a.assessed), d.summed
-	weighModes(st.Modes, a.modes.steps[i].modes, d, a.assessed)
-	return nil
 }

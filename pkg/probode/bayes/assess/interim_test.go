@@ -25,8 +25,8 @@ func TestLooksShareTheError(t *testing.T) {
 				for ; n < size; n++ {
 					sum += threshold + se*rng.NormFloat64()
 				}
-				e := Effect{Bias: sum / float64(n), BiasSE: se / math.Sqrt(float64(n)), Ratio: 1, RatioSE: 1e-6}
-				if v := e.judgeAt(threshold, z); v == Matters {
+				e := Shift{Bias: sum / float64(n), BiasSE: se / math.Sqrt(float64(n)), Ratio: 1, RatioSE: 1e-6}
+				if v := e.judge(threshold, z); v == Matters {
 					matters++
 					break
 				} else if v == Negligible {
@@ -38,7 +38,7 @@ func TestLooksShareTheError(t *testing.T) {
 		return matters, negligible
 	}
 	r := &Report{Confidence: 0.95, Looks: mostLooks}
-	m, n := count(r.decisive())
+	m, n := count(r.standardErrors())
 	t.Logf("%d matter and %d are negligible of %d", m, n, runs)
 	if m > 135 || n > 135 {
 		t.Errorf("%d matter and %d are negligible of %d, want at most 100 each", m, n, runs)
@@ -47,7 +47,7 @@ func TestLooksShareTheError(t *testing.T) {
 		t.Errorf("without sharing %d and %d: the test cannot fail", m, n)
 	}
 	one := &Report{Confidence: 0.95, Looks: 1}
-	if z := one.decisive(); math.Abs(z-1.96) > 1e-3 {
+	if z := one.standardErrors(); math.Abs(z-1.96) > 1e-3 {
 		t.Errorf("%.3f standard errors at one look", z)
 	}
 }

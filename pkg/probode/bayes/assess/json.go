@@ -3,6 +3,7 @@ package assess
 import (
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
@@ -16,32 +17,30 @@ type object = jsonfile.Object
 // WriteJSON writes the report for programs, as docs/json.md describes. A number that is
 // not known is null.
 func (a *Report) WriteJSON(w io.Writer) error {
-	verdict, solver, largest := Undecided, "", math.NaN()
+	verdict, largest := Undecided, math.NaN()
 	if len(a.Asked) > 0 {
-		verdict = a.verdict(a.Asked[0])
-	}
-	for _, i := range a.Asked {
-		if c := a.Steps[i].Certificate; c != nil && len(c.Modes) > 0 {
-			solver = c.Reference
-		}
+		verdict = a.Steps[a.Asked[0]].verdict()
 	}
 	if a.Largest > 0 {
 		largest = a.Largest
 	}
+	value := func(kind string) float64 { return a.Claim(kind, "", "").Value }
 	return object{
-		"format", "probode assess", "version", jsonVersion, "model", a.Model, "verdict", verdict.String(), "largest_negligible", largest,
-		"reasons", lines(a.Answer()), "warnings", append([]string{}, a.Warnings...),
+		"format", "probode assess", "version", jsonVersion, "model", a.Model, "verdict", verdict.String(), "largest_negligible", largest, "unseen_mass", a.Unseen,
+		"reasons", lines(a.Answer()), "warnings", append([]string{}, a.Warnings()...),
 		"thresholds", object{"bias", a.Threshold, "sd_ratio", a.Threshold, "confidence", a.Confidence, "looks", a.Looks},
-		"reference", object{"solver", solver, "D", a.Reference.D, "by", a.ReferenceBy, "khat", a.KHat, "khat_limit", a.khatLimit(),
-			"points", a.Reference.Points, "seconds", a.Reference.Seconds, "modes", a.jsonModes(a.ReferenceModes),
+		"reference", object{"solver", a.ReferenceSolver, "D", value("reference error"), "by", a.ReferenceBy, "khat", value("k̂"), "khat_limit", a.Claim("k̂", "", "").Limit,
+			"points", value("reference points"), "seconds", value("reference seconds"), "modes", a.jsonModes(a.ReferenceModes),
 			"parameters", jsonfile.List(len(a.Params), func(j int) object {
 				q := &a.Params[j]
-				return object{"name", q.Name, "mean", q.Mean, "mean_se", q.MeanSE, "sd", q.SD, "sd_se", q.SDSE, "judged_by", q.JudgedBy()}
+				by, m := q.judgedBy()
+				return object{"name", q.Name, "mean", m.Center, "mean_se", m.CenterSE, "sd", m.Spread, "sd_se", m.SpreadSE, "judged_by", by,
+					"median", q.Median.Center, "median_se", q.Median.CenterSE, "half_interval", q.Median.Spread, "half_interval_se", q.Median.SpreadSE}
 			})},
 		"steps", jsonfile.List(len(a.Asked), func(i int) object { return a.jsonStep(a.Asked[i]) }),
 		"remedies", jsonfile.List(len(a.Remedies), func(i int) object {
 			r := a.Remedies[i]
-			return object{"kind", r.Kind, "name", r.Name, "bias", r.Bias, "sd_ratio", r.Ratio, "seconds", r.Seconds, "seconds_to_reach", r.Reach,
+			return object{"kind", r.Kind, "name", r.Name, "bias", r.Bias, "sd_ratio", r.Ratio, "seconds", r.Seconds, "seconds_to_reach", a.reach(r.Kind),
 				"reaches_threshold", r.Reaches, "recommended", r.Recommended, "note", r.Note}
 		}),
 		"claims", jsonfile.List(len(a.Claims), func(i int) object {
@@ -50,6 +49,14 @@ func (a *Report) WriteJSON(w io.Writer) error {
 				"value", c.Value, "se", c.SE, "limit", c.Limit, "verdict", c.Verdict.String(), "sentence", c.Sentence}
 		}),
 	}.Write(w)
+}
+
+// judgedBy says what mean and sd stand for in JSON.
+func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
+	if q.HeavyTails {
+		return "quantiles", q.Median
+	}
+	return "moments", q.Mean
 }
 
 func (a *Report) jsonStep(i int) object {
@@ -63,27 +70,28 @@ func (a *Report) jsonStep(i int) object {
 			atol = st.Tolerance.Absolute[0]
 		}
 	}
-	failure, certificate, needed := any(nil), any(nil), math.NaN()
+	failure, certificate := any(nil), any(nil)
 	if st.Err != "" {
 		failure = st.Err
 	}
-	if st.Deterministic != nil {
-		needed = st.Deterministic.DrawsNeeded(a.Threshold)
-	}
+	value := func(kind string) float64 { return a.Claim(kind, st.String(), "").Value }
 	if c := st.Certificate; c != nil && len(c.Modes) > 0 {
 		m := c.Modes[c.Worst(a.Threshold)]
-		certificate = object{"D", m.D, "bound", m.Bound, "shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL, "certified", c.Certified(a.Threshold)}
+		certificate = object{"D", m.D, "bound", m.Bound, "shift", jsonfile.Named(c.Params, m.Shift), "total_variation", m.TV, "kullback_leibler", m.KL,
+			"certified", a.Claim("certificate", st.String(), "").Verdict == Negligible}
 	}
-	return object{"h", h, "tol", rtol, "atol", atol, "method", a.Method, "alpha", st.Alpha, "verdict", a.verdict(i).String(), "error", failure, "draws_needed", needed,
-		"modes", a.jsonModes(st.Modes),
+	own := slices.DeleteFunc(slices.Clone(st.Modes), func(m ModeShare) bool { return m.Missed })
+	return object{"h", h, "tol", rtol, "atol", atol, "method", a.Method, "alpha", value("α"), "verdict", st.verdict().String(), "error", failure, "draws_needed", value("draws needed"),
+		"modes", a.jsonModes(own),
 		"parameters", jsonfile.List(len(a.Params), func(j int) object {
-			return object{"name", a.Params[j].Name, "judged_by", a.Params[j].JudgedBy(), "classical", st.Deterministic.jsonEffect(j), "noisy", st.Probabilistic.jsonEffect(j)}
+			by, _ := a.Params[j].judgedBy()
+			return object{"name", a.Params[j].Name, "judged_by", by, "classical", a.jsonEffect(st.Deterministic, j), "noisy", a.jsonEffect(st.Probabilistic, j)}
 		}),
 		"certificate", certificate, "cost", object{"classical", st.Deterministic.jsonCost(), "noisy", st.Probabilistic.jsonCost()}}
 }
 
 // jsonModes returns the modes of a posterior, whose masses sum to 1.
-func (a *Report) jsonModes(modes []Mode) []object {
+func (a *Report) jsonModes(modes []ModeShare) []object {
 	var sum float64
 	for _, m := range modes {
 		sum += m.Mass
@@ -93,16 +101,24 @@ func (a *Report) jsonModes(modes []Mode) []object {
 	})
 }
 
-func (inf *Inference) jsonEffect(j int) any {
+func (a *Report) jsonEffect(inf *Inference, j int) any {
 	if inf == nil || j >= len(inf.Effects) {
 		return nil
 	}
-	numbers := func(e Effect) object {
-		return object{"bias", e.Bias, "bias_se", e.BiasSE, "sd_ratio", e.Ratio, "sd_ratio_se", e.RatioSE, "verdict", e.Verdict.String()}
+	stated := func(e Effect) Shift {
+		if a.Params[j].HeavyTails {
+			return e.Median
+		}
+		return e.Mean
 	}
-	e, m := inf.Effects[j], inf.Estimates[j]
-	out := append(object{"mean", m.Center, "sd", m.Spread}, numbers(e)...)
-	return append(out, "within", jsonfile.List(len(e.Within), func(k int) object { return numbers(e.Within[k]) }))
+	numbers := func(e Effect) object {
+		s, m := stated(e), e.Median
+		return object{"bias", s.Bias, "bias_se", s.BiasSE, "sd_ratio", s.Ratio, "sd_ratio_se", s.RatioSE, "moments_verdict", e.Mean.Verdict.String(),
+			"median_bias", m.Bias, "median_bias_se", m.BiasSE, "interval_ratio", m.Ratio, "interval_ratio_se", m.RatioSE, "verdict", e.Verdict.String()}
+	}
+	e := inf.Effects[j]
+	out := object{"mean", stated(e).Center, "sd", stated(e).Spread, "median", e.Median.Center, "half_interval", e.Median.Spread}
+	return append(append(out, numbers(e)...), "within", jsonfile.List(len(e.Within), func(k int) object { return numbers(e.Within[k]) }))
 }
 
 func (inf *Inference) jsonCost() any {

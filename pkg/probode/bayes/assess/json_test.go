@@ -20,6 +20,7 @@ type (
 		Version           int
 		Model, Verdict    string
 		LargestNegligible *float64 `json:"largest_negligible"`
+		UnseenMass        *float64 `json:"unseen_mass"`
 		Reasons, Warnings []string
 		Thresholds        struct {
 			Bias       float64
@@ -48,6 +49,10 @@ type (
 		Mean, SD *float64
 		MeanSE   *float64 `json:"mean_se"`
 		SDSE     *float64 `json:"sd_se"`
+		Median   *float64
+		MedianSE *float64 `json:"median_se"`
+		Half     *float64 `json:"half_interval"`
+		HalfSE   *float64 `json:"half_interval_se"`
 		JudgedBy string   `json:"judged_by"`
 	}
 	readStep struct {
@@ -72,19 +77,22 @@ type (
 		Cost struct{ Classical, Noisy *readCost }
 	}
 	readEffect struct {
-		Mean, SD, Bias *float64
-		BiasSE         *float64 `json:"bias_se"`
-		Ratio          *float64 `json:"sd_ratio"`
-		RatioSE        *float64 `json:"sd_ratio_se"`
-		Verdict        string
-		Within         []readWithin
+		Mean, SD, Median *float64
+		Half             *float64 `json:"half_interval"`
+		readWithin
+		Within []readWithin
 	}
 	readWithin struct {
-		Bias    *float64
-		BiasSE  *float64 `json:"bias_se"`
-		Ratio   *float64 `json:"sd_ratio"`
-		RatioSE *float64 `json:"sd_ratio_se"`
-		Verdict string
+		Bias            *float64
+		BiasSE          *float64 `json:"bias_se"`
+		Ratio           *float64 `json:"sd_ratio"`
+		RatioSE         *float64 `json:"sd_ratio_se"`
+		Moments         string   `json:"moments_verdict"`
+		MedianBias      *float64 `json:"median_bias"`
+		MedianBiasSE    *float64 `json:"median_bias_se"`
+		IntervalRatio   *float64 `json:"interval_ratio"`
+		IntervalRatioSE *float64 `json:"interval_ratio_se"`
+		Verdict         string
 	}
 	readMode struct {
 		Theta   map[string]float64
@@ -169,7 +177,7 @@ func TestReportJSON(t *testing.T) {
 	if !phantom {
 		t.Error("no phantom mode at b1 = 4.911")
 	}
-	if got, want := *r.Steps[0].Parameters[1].Classical.Bias, a.Steps[1].Deterministic.Effects[1].Bias; got != want {
+	if got, want := *r.Steps[0].Parameters[1].Classical.Bias, a.Steps[1].Deterministic.Effects[1].Mean.Bias; got != want {
 		t.Errorf("bias %g, the report has %g", got, want)
 	}
 	if r.Steps[1].Certificate.Certified || *r.Reference.D > 1e-6 {
@@ -180,9 +188,9 @@ func TestReportJSON(t *testing.T) {
 // What is not known is null, and the text is JSON even so.
 func TestReportJSONUnknown(t *testing.T) {
 	nan := math.NaN()
-	a := &assess.Report{Model: "a \"model\"", Method: "AB1", Threshold: 0.1, KHat: nan, Names: []string{"a"}, Asked: []int{0},
-		Params: []assess.Parameter{{Name: "a", Mean: nan, SD: nan, MeanSE: nan, SDSE: math.Inf(1)}},
-		Steps:  []assess.Step{{StepSize: 1, Alpha: nan, Err: "it failed"}}}
+	a := &assess.Report{Model: "a \"model\"", Method: "AB1", Threshold: 0.1, Confidence: 0.95, Looks: 1, Unseen: nan, Names: []string{"a"}, Asked: []int{0},
+		Params: []assess.AccurateMarginal{{Name: "a", Mean: assess.CenterSpread{Center: nan, CenterSE: nan, Spread: nan, SpreadSE: math.Inf(1)}}},
+		Steps:  []assess.Rung{{StepSize: 1, Err: "it failed"}}}
 	var text bytes.Buffer
 	if err := a.WriteJSON(&text); err != nil {
 		t.Fatal(err)

@@ -2,206 +2,175 @@ package assess
 
 import (
 	"math"
+	"slices"
 
-	"github.com/probode/probode/pkg/probode/mcmc/diag"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
-
-const (
-	// Undecided: the Monte Carlo error is too large for a verdict, or unknown, because the
-	// chains have not mixed or the accurate posterior is out of reach.
-	Undecided Verdict = iota
-	// Negligible: the interval of the error lies below the threshold.
-	Negligible
-	// Matters: it lies above.
-	Matters
-)
-
-const (
-	// decisive is the number of Monte Carlo standard errors from which something is told
-	// that is no verdict.
-	decisive = 2
-	// mixed and fewest are the R̂ above which, and the effective draws below which, standard
-	// errors are not believed.
-	mixed, fewest = 1.05, 50
-	// astray is the number of standard errors of the difference of two runs by which the
-	// weights of one may contradict it. That happens by chance once in 16,000 times.
-	astray = 4
-)
-
-// A Verdict on an error.
-type Verdict int
-
-func (v Verdict) String() string { return [...]string{"undecided", "negligible", "matters"}[v] }
-
-// An Effect is what the solver's error does to one parameter. For a parameter that is
-// judged by quantiles, see Parameter.Quantiles, read median for mean and half the width of
-// the central 68 % interval for sd.
-type Effect struct {
-	Bias    float64 // (mean − accurate mean) / accurate sd
-	BiasSE  float64 // its Monte Carlo standard error, with that of the unit
-	Ratio   float64 // sd / accurate sd
-	RatioSE float64 // its Monte Carlo standard error
-	// Paired says that the numbers come from one set of draws, with and without weights.
-	// BiasSE is then smaller than the error of the means.
-	Paired bool
-
-	// Within are the effects within each of the modes that hold more than a twentieth of
-	// the reference posterior, if there are several, in units of the accurate sd there. The
-	// Verdict is that on all of them.
-	Within  []Effect
-	Verdict Verdict
-
-	// Draws is the number of draws of each chain that would decide, if the numbers stay as
-	// they are: zero where there is a verdict, or draws do not decide.
-	Draws float64
-}
-
-// sound reports whether the standard errors of m can be believed.
-func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 // A judge compares runs with the accurate posterior.
 type judge struct {
-	threshold  float64
-	z          float64 // standard errors that a number must be away from the threshold
-	allowed    bool    // whether the accurate posterior is known and the reference trusted
-	quantities []quantity
-	params     int
-	y          *yardstick // nil if nothing is known
+	*sampling
+	threshold float64
+	z         float64   // standard errors that a number must be away from the threshold
+	y         *standard // nil if the accurate posterior is not known
+	allowed   bool      // y and the reference can be trusted
 }
 
-// measure returns what quantity k is judged by.
-func (j *judge) measure(k int) measure {
-	if j.y == nil {
-		return byMoments
-	}
-	return j.y.measure(k)
-}
-
-// exact returns the accurate moments of quantity k.
-func (j *judge) exact(k int) moments {
-	if j.y == nil {
-		nan := math.NaN()
-		return moments{nan, nan, nan, nan, false}
-	}
-	return j.y.exact[k]
-}
-
-// shifts returns what the weights of d say of each quantity, nil without weights.
-func (j *judge) shifts(d *draws) (out []shift) {
-	if d == nil || d.weights == nil {
-		return nil
-	}
-	for k := range j.quantities {
-		out = append(out, d.effects[j.measure(k)][k])
-	}
-	return out
-}
-
-// compare sets the effects and estimates of a run; own are the shifts by its own weights,
-// nil if these cannot be trusted.
-func (j *judge) compare(d *estimated, own []shift) {
-	if !j.agree(d, own) {
-		own = nil
-	}
-	inf := d.summed
-	inf.Effects, inf.Estimates = make([]Effect, j.params), nil
-	known := make([]bool, j.params)
+// judge sets the effects of a run, and its verdict.
+func (j *judge) judge(d *draws) {
+	inf, n := d.summed, len(j.assessed)
+	inf.Effects = make([]Effect, n)
+	known := make([]bool, n)
+	own := j.trusted(d)
 	for k, q := range j.quantities {
-		m := d.found(j.measure(k), k, q)
-		e, ok := j.effect(m, k, own)
-		if q.part < 0 {
-			inf.Effects[k], known[k] = e, ok
-			inf.Estimates = append(inf.Estimates, Estimate{m.mean, m.meanSE, m.sd, m.sd * m.logSE})
+		e := Effect{Median: j.shift(byQuantiles, d, k, own), Mean: j.shift(byMoments, d, k, own)}
+		ok := j.known(d, k)
+		if ok {
+			e.Median.Verdict = e.Median.judge(j.threshold, j.z)
+			e.Mean.Verdict = e.Mean.judge(j.threshold, j.z)
+		}
+		e.Verdict = e.Median.Verdict
+		if q.part >= 0 {
+			whole := &inf.Effects[k%n]
+			whole.Within = append(whole.Within, e)
+			whole.Verdict = worse(whole.Verdict, e.Verdict)
+			known[k%n] = known[k%n] && ok
 			continue
 		}
-		whole := &inf.Effects[k%j.params]
-		whole.Within = append(whole.Within, e)
-		known[k%j.params] = known[k%j.params] && ok
+		// Draws say nothing of a mode in which there are none.
+		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
+			e.Mean.Verdict = Undecided
+		}
+		inf.Effects[k], known[k] = e, ok
+	}
+	inf.Verdict = Undecided
+	if j.allowed {
+		inf.Verdict = Negligible
+		if d.p != nil && d.target == sample.Classical {
+			inf.Verdict = verdictOnModes(d.pair.own)
+		}
 	}
 	for k := range inf.Effects {
 		e := &inf.Effects[k]
-		for _, part := range e.Within {
-			switch {
-			case part.Verdict == Matters:
-				e.Verdict = Matters
-			case part.Verdict == Undecided && e.Verdict == Negligible:
-				e.Verdict = Undecided
-			}
-		}
 		if e.Verdict == Undecided && known[k] {
 			e.Draws = math.Ceil(math.Max(1.1, e.more(j.threshold, j.z)) * float64(inf.Draws))
 		}
+		inf.Verdict = worse(inf.Verdict, e.Verdict)
 	}
 }
 
-// agree reports whether the weights of a run say what its difference from the accurate
-// posterior says. Weights say nothing about regions that no draw has come near, and k̂ does
-// not either: a mode that the solver misses leaves no sign.
-func (j *judge) agree(d *estimated, own []shift) bool {
-	if own == nil {
+// worse returns the verdict on two things together.
+func worse(v, w Verdict) Verdict {
+	switch {
+	case v == Matters || w == Matters:
+		return Matters
+	case v == Undecided || w == Undecided:
+		return Undecided
+	}
+	return Negligible
+}
+
+// known reports whether the standard errors of quantity k can be believed. If chains have
+// not mixed, neither the accurate centre nor the accurate spread is known.
+func (j *judge) known(d *draws, k int) bool {
+	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
+}
+
+// shift compares quantity k of a run with the accurate posterior. There are two estimates,
+// the difference of two runs and, if they can be trusted, the weights of this one: the one
+// with the smaller error counts.
+func (j *judge) shift(by measure, d *draws, k int, own bool) Shift {
+	m, nan := d.estimates[by][k], math.NaN()
+	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
+		return Shift{CenterSpread: m, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
+	}
+	x := j.y.accurate[by][k]
+	s := m.against(x)
+	if own {
+		if w := d.shifts[by][k]; w.BiasSE/x.Spread < s.BiasSE {
+			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Bias/x.Spread, w.BiasSE/x.Spread, w.Ratio, w.RatioSE
+		}
+	}
+	// The unit of the bias, the accurate spread, has an error of its own.
+	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
+	return s
+}
+
+// against compares two independent estimates.
+func (m CenterSpread) against(x CenterSpread) Shift {
+	ratio := m.Spread / x.Spread
+	return Shift{CenterSpread: m, Bias: (m.Center - x.Center) / x.Spread, BiasSE: math.Hypot(m.CenterSE, x.CenterSE) / x.Spread,
+		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
+}
+
+// trusted reports whether the weights of a run say what the difference between it and the
+// accurate posterior is. Weights say nothing about regions that no draw has come near, and
+// k̂ does not either: a mode that the solver misses leaves no sign.
+func (j *judge) trusted(d *draws) bool {
+	if j.y == nil || !j.usable(d) {
 		return false
 	}
-	for k, q := range j.quantities {
-		m, x, e := d.found(j.measure(k), k, q), j.exact(k), own[k]
-		switch bias := m.mean - x.mean; {
-		case !m.sound || !x.sound:
-		case math.Abs(bias-e.Bias) > astray*math.Hypot(m.meanSE, x.meanSE):
+	for _, m := range d.pair.own {
+		if m.Missed && m.Mass >= rightMass {
 			return false
-		case math.Abs(math.Log(m.sd/x.sd/e.Ratio)) > astray*math.Hypot(m.logSE, x.logSE):
-			return false
+		}
+	}
+	for by := range measures {
+		for k := range j.quantities {
+			if by == byMoments && j.y.heavy[k%len(j.assessed)] || !d.sound[k] || !j.y.sound[k] {
+				continue
+			}
+			s, x, w := d.estimates[by][k].against(j.y.accurate[by][k]), j.y.accurate[by][k], d.shifts[by][k]
+			if math.Abs(s.Bias-w.Bias/x.Spread) > astray*s.BiasSE || math.Abs(math.Log(s.Ratio/w.Ratio)) > astray*s.RatioSE/s.Ratio {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// effect compares the moments m of quantity k with the accurate ones, and says whether the
-// standard errors are known.
-func (j *judge) effect(m moments, k int, own []shift) (e Effect, known bool) {
-	x := j.exact(k)
-	e = Effect{Bias: (m.mean - x.mean) / x.sd, BiasSE: math.Hypot(m.meanSE, x.meanSE) / x.sd, Ratio: m.sd / x.sd}
-	e.RatioSE = e.Ratio * math.Hypot(m.logSE, x.logSE)
-	// There are two estimates, the difference of two runs and the weights of this one: take
-	// the one with the smaller error.
-	if own != nil && own[k].BiasSE/x.sd < e.BiasSE {
-		e = own[k].Effect
-		e.Bias, e.BiasSE = e.Bias/x.sd, e.BiasSE/x.sd
-	}
-	// The unit of the bias, the accurate sd, has an error of its own.
-	e.BiasSE = math.Hypot(e.BiasSE, e.Bias*x.logSE)
-	// If chains have not mixed, neither the accurate mean nor the accurate sd is known.
-	if known = j.allowed && m.sound && x.sound && x.sd > 0; known {
-		e.Verdict = e.judgeAt(j.threshold, j.z)
-	}
-	return e, known
-}
-
-// judgeAt returns the verdict at z standard errors, Undecided also if a number is NaN.
-func (e Effect) judgeAt(threshold, z float64) Verdict {
-	bias, biasSE := math.Abs(e.Bias), z*e.BiasSE
-	ratio, ratioSE := math.Abs(math.Log(e.Ratio)), z*e.RatioSE/e.Ratio
-	limit := math.Log1p(threshold)
+// judge returns the verdict at z standard errors, Undecided also if a number is NaN.
+func (s Shift) judge(threshold, z float64) Verdict {
+	bias, ratio := s.sizes(threshold)
+	b, r := s.errors(threshold, z)
 	switch {
-	case bias-biasSE > threshold || ratio-ratioSE > limit:
+	case bias-b > 1 || ratio-r > 1:
 		return Matters
-	case bias+biasSE < threshold && ratio+ratioSE < limit:
+	case bias+b < 1 && ratio+r < 1:
 		return Negligible
 	}
 	return Undecided
 }
 
-// more returns by which factor the number of draws would have to grow for a
-// decision at z standard errors, if the numbers stay as they are.
+// errors returns z standard errors of bias and ratio in thresholds.
+func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
+	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
+}
+
+// sizes returns bias and ratio in thresholds, and size the larger of the two.
+func (s Shift) sizes(threshold float64) (bias, ratio float64) {
+	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
+}
+
+func (s Shift) size(threshold float64) float64 {
+	bias, ratio := s.sizes(threshold)
+	return math.Max(bias, ratio)
+}
+
+// more returns by which factor the number of draws would have to grow for a decision at z
+// standard errors, if the numbers stay as they are.
 func (e Effect) more(threshold, z float64) float64 {
-	all := append([]Effect{e}, e.Within...)
 	least, most := math.Inf(1), 0.0 // to show that one is above, or that all are below
-	for _, e := range all {
-		bias := z * e.BiasSE / math.Abs(math.Abs(e.Bias)-threshold)
-		ratio := z * e.RatioSE / e.Ratio / math.Abs(math.Abs(math.Log(e.Ratio))-math.Log1p(threshold))
+	for _, e := range append([]Effect{e}, e.Within...) {
+		s := e.Median
+		b, r := s.sizes(threshold)
+		bias, ratio := s.errors(threshold, z)
+		bias, ratio = bias/math.Abs(b-1), ratio/math.Abs(r-1)
 		// One that is above decides alone.
-		if math.Abs(e.Bias) > threshold {
+		if b > 1 {
 			least = math.Min(least, bias)
 		}
-		if math.Abs(math.Log(e.Ratio)) > math.Log1p(threshold) {
+		if r > 1 {
 			least = math.Min(least, ratio)
 		}
 		most = math.Max(most, math.Max(bias, ratio))
@@ -210,12 +179,12 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// DrawsNeeded returns the number of draws of each chain that would decide about all
-// parameters, if the numbers stay as they are: the least for the parameters beyond the
-// threshold, since one of them is enough, else the most. It is NaN if there is a verdict,
-// and +Inf if no number of draws is known to decide.
-func (inf *Inference) DrawsNeeded(threshold float64) float64 {
-	if inf.Verdict() != Undecided {
+// needed returns the number of draws of each chain that would decide about all parameters,
+// if the numbers stay as they are: the least for the parameters beyond the threshold, since
+// one of them is enough, else the most. It is NaN if there is a verdict, and +Inf if no
+// number of draws is known to decide.
+func (inf *Inference) needed(threshold float64) float64 {
+	if inf.Verdict != Undecided {
 		return math.NaN()
 	}
 	least, most := math.Inf(1), 0.0
@@ -227,131 +196,57 @@ func (inf *Inference) DrawsNeeded(threshold float64) float64 {
 		if n == 0 {
 			n = math.Inf(1)
 		}
-		if e.size(threshold) > 1 {
+		if s, _ := e.gravest(threshold); s.size(threshold) > 1 {
 			least = math.Min(least, n)
 		}
 		most = math.Max(most, n)
 	}
+	if most == 0 {
+		return math.Inf(1) // a mode is undecided, and no parameter
+	}
 	return math.Min(least, most)
 }
 
-// Verdict returns the verdict on all parameters: Matters if the error matters for one of
-// them, Negligible if it matters for none.
-func (inf *Inference) Verdict() Verdict {
-	all := Negligible
-	for _, e := range inf.Effects {
-		switch e.Verdict {
-		case Matters:
-			return Matters
-		case Undecided:
-			all = Undecided
-		}
-	}
-	return all
-}
-
-// worst returns the parameter that decides the verdict. If the error matters, it is the one
-// farthest beyond the threshold. If the verdict is undecided, it is the parameter beyond
-// the threshold that needs fewest draws, since one is enough, or else the one that needs
-// most, since all are needed.
-func (inf *Inference) worst(threshold float64) (int, Verdict) {
-	v := inf.Verdict()
-	at, size := 0, math.Inf(-1)
-	for j, e := range inf.Effects {
-		if e.Verdict != v {
-			continue
-		}
-		s := e.size(threshold)
-		if v == Undecided {
-			more := e.more(threshold, decisive)
-			if s > 1 {
-				s = 1e9 / more
-			} else {
-				s = 1e-9 * more
-			}
-		}
-		if s > size || math.IsNaN(s) {
-			at, size = j, s
-		}
-	}
-	return at, v
-}
-
-// farthest returns the parameter that is farthest beyond the threshold, of those for which
-// the error is known to matter if there are any.
-func (inf *Inference) farthest(threshold float64) int {
-	j, v := inf.worst(threshold)
-	if v == Matters {
-		return j
-	}
-	for k, e := range inf.Effects {
-		if e.size(threshold) > inf.Effects[j].size(threshold) {
-			j = k
-		}
-	}
-	return j
-}
-
-// size returns the larger of both errors in units of the threshold, of the whole posterior
-// or within one of its modes.
-func (e Effect) size(threshold float64) float64 {
-	g, _ := e.gravest(threshold)
-	return math.Max(math.Abs(g.Bias)/threshold, math.Abs(math.Log(g.Ratio))/math.Log1p(threshold))
-}
-
-// gravest returns, of the effect on the whole posterior and those within its modes, the one
+// gravest returns, of the shift of the whole posterior and those within its modes, the one
 // farthest beyond the threshold, with the mode, −1 for the whole.
-func (e Effect) gravest(threshold float64) (Effect, int) {
-	within := e.Within
-	e.Within = nil
-	worst, at := e, -1
-	for k, part := range within {
-		if part.size(threshold) > worst.size(threshold) {
-			worst, at = part, k
+func (e Effect) gravest(threshold float64) (worst Shift, part int) {
+	worst, part = e.Median, -1
+	for k, w := range e.Within {
+		if w.Median.size(threshold) > worst.size(threshold) {
+			worst, part = w.Median, k
 		}
 	}
-	return worst, at
+	return worst, part
 }
 
-// span returns the limits of the size of the worst effect, in units of the threshold, as
-// far as the Monte Carlo error tells.
-func (inf *Inference) span(threshold float64) (least, most float64) {
+// gravest returns the parameter that is farthest beyond the threshold, of those whose
+// verdict is that on all parameters.
+func (inf *Inference) gravest(threshold float64) (param int) {
+	v := Negligible
 	for _, e := range inf.Effects {
-		e, _ := e.gravest(threshold)
-		b, r := math.Abs(e.Bias)/threshold, math.Abs(math.Log(e.Ratio))/math.Log1p(threshold)
-		bSE, rSE := decisive*e.BiasSE/threshold, decisive*e.RatioSE/e.Ratio/math.Log1p(threshold)
-		least = math.Max(least, math.Max(b-bSE, r-rSE))
-		most = math.Max(most, math.Max(b+bSE, r+rSE))
+		v = worse(v, e.Verdict)
 	}
-	return least, most
-}
-
-// verdict returns the verdict on step i: that on deterministic inference.
-func (a *Report) verdict(i int) Verdict {
-	if d := a.Steps[i].Deterministic; d != nil && len(d.Effects) > 0 {
-		return d.Verdict()
-	}
-	return Undecided
-}
-
-// largest finds the largest steps that are small enough, by parameter and for all.
-func (a *Report) largest() {
-	for j := range a.Params {
-		q := &a.Params[j]
-		for i := len(a.Steps) - 1; i >= 0; i-- {
-			d := a.Steps[i].Deterministic
-			if d == nil {
-				break
-			}
-			if v := d.Effects[j].Verdict; v != Negligible {
-				q.UndecidedAbove = v == Undecided
-				break
-			}
-			q.Largest = a.Steps[i].Size()
+	size := math.Inf(-1)
+	for j, e := range inf.Effects {
+		s, _ := e.gravest(threshold)
+		if n := s.size(threshold); e.Verdict == v && (n > size || math.IsNaN(n)) {
+			param, size = j, n
 		}
 	}
-	a.Largest = math.Inf(1)
-	for _, q := range a.Params {
-		a.Largest = math.Min(a.Largest, q.Largest)
+	return param
+}
+
+// largest finds the largest step with which, and below which, the effect on parameter j is
+// negligible, zero if there is none; and whether the next larger one is undecided.
+func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
+	for _, st := range slices.Backward(a.Steps) {
+		if st.Deterministic == nil {
+			break
+		}
+		if v := st.Deterministic.Effects[j].Verdict; v != Negligible {
+			return size, v == Undecided
+		}
+		size = st.Size()
 	}
+	return size, false
 }

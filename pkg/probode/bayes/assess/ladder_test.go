@@ -31,12 +31,12 @@ func TestLadderOfTolerances(t *testing.T) {
 			t.Fatalf("%v: steps %v, asked %v", m, a.Steps, a.Asked)
 		}
 		st := &a.Steps[1]
-		if st.Deterministic.Verdict() != assess.Negligible || a.Largest < 1e-5 {
-			t.Errorf("%v: %v at %v, largest %g", m, st.Deterministic.Verdict(), st, a.Largest)
+		if st.Deterministic.Verdict != assess.Negligible || a.Largest < 1e-5 {
+			t.Errorf("%v: %v at %v, largest %g", m, st.Deterministic.Verdict, st, a.Largest)
 		}
 		mean, sd := assessMoments(t, 0, 0)
-		if q := a.Params[0]; math.Abs(q.Mean-mean) > 4*q.MeanSE || math.Abs(q.SD-sd) > 4*q.SDSE {
-			t.Errorf("%v: accurate %g ± %g, sd %g ± %g: want %g and %g", m, q.Mean, q.MeanSE, q.SD, q.SDSE, mean, sd)
+		if q := a.Params[0]; math.Abs(q.Mean.Center-mean) > 4*q.Mean.CenterSE || math.Abs(q.Mean.Spread-sd) > 4*q.Mean.SpreadSE {
+			t.Errorf("%v: accurate %g ± %g, sd %g ± %g: want %g and %g", m, q.Mean.Center, q.Mean.CenterSE, q.Mean.Spread, q.Mean.SpreadSE, mean, sd)
 		}
 		frozen := 0
 		for _, r := range a.Remedies {

@@ -18,17 +18,11 @@ import (
 // or an sd if it is far away.
 
 const (
-	// leapers is the number of draws whose neighbourhood is checked, by two moves each.
-	leapers = 400
-	// mostMissed is the share of the reference posterior that may be missed: cut off from a
-	// Gaussian one it makes the sd smaller by 2 %.
-	mostMissed = 0.005
+	// starts is the number of draws whose neighbourhood is checked, by two moves each.
+	starts = 400
 	// unreached is how far the log density lies below that of all draws where a solver has
 	// next to no density.
 	unreached = 5
-	// unvisitedSize is the move of a mean or sd, in thresholds, from which a mode without
-	// draws leaves a parameter undecided.
-	unvisitedSize = 0.5
 )
 
 // missed returns about which share of the reference posterior the draws of d do not reach.
@@ -42,17 +36,17 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for k, m := range reference.Modes {
-		var sum, all float64
-		for c := range in {
-			for n, at := range in[c] {
-				all += d.weights[c][n]
-				if at == k {
-					sum += d.weights[c][n]
-				}
+	all, shares := 0.0, make([]float64, len(reference.Modes))
+	for c := range in {
+		for n, at := range in[c] {
+			all += d.weights[c][n]
+			if at >= 0 {
+				shares[at] += d.weights[c][n]
 			}
 		}
-		if m.Mass > minor && sum < counterpart*m.Mass*all {
+	}
+	for k, m := range reference.Modes {
+		if m.Mass > minor && shares[k] < counterpart*m.Mass*all {
 			mass += m.Mass
 		}
 	}
@@ -68,13 +62,11 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer coarse.Bind(s.ctx)()
 	fine, err := bayes.NewDensity(s.ctx, s.p.SolvedBy(s.s.Accurate))
 	if err != nil {
 		return 0, err
 	}
-	defer fine.Bind(s.ctx)()
-	from, n := d.resampled(leapers), len(s.p.Params)
+	from, n := d.resampled(starts), len(s.p.Params)
 	var u [][]float64
 	all, lowest := mat.NewDense(max(len(from), 1), n, nil), math.Inf(1)
 	for i, theta := range from {
@@ -116,7 +108,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 		}
 		there, err := fine.LogPosterior(to, nil)
 		if err != nil || math.IsNaN(there) {
-			continue // nothing is known there, which Reference.Failed counts
+			continue // nothing is known there, which the failures of the reference count
 		}
 		if here, err := fine.LogPosterior(v, nil); err == nil {
 			share += math.Exp(math.Min(0, there-here)) / float64(len(u))
@@ -125,51 +117,55 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return share, s.ctx.Err()
 }
 
-// unvisited returns, for an effect that would be negligible, the mode without draws that
-// moves the mean or sd of assessed parameter j most, by its Gaussian approximation: a mode
-// of the step's posterior or of the reference's. Its Size is zero if there is none.
-func (s *sampling) unvisited(d *draws, own *bayes.Modes, y *yardstick, j int) (most Unvisited) {
-	at := y.exact[j]
-	if y.measure(j) == byQuantiles || !(at.sd > 0) {
-		return most // quantiles do not move for a mode with a hundredth of the mass
-	}
-	for _, all := range []*bayes.Modes{own, s.modes.reference} {
-		if all == nil || len(all.Modes) < 2 {
-			continue
-		}
-		shares, err := modes.Shares(d.p, all, d.all)
-		if err != nil {
-			continue
-		}
-		for k, m := range all.Modes {
-			if shares[k] > 0 || m.Cov == nil {
+// An unvisited mode is one without draws.
+type unvisited struct {
+	size  float64 // how far it would move the mean or sd of a parameter, in thresholds
+	theta []float64
+	mass  float64 // by the Gaussian approximation
+}
+
+// unvisited returns the mode without draws that would move the mean or sd of assessed
+// parameter j most, by its Gaussian approximation: a mode of the posterior of the draws
+// or of the reference's. Its size is zero if there is none.
+func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
+	consider := func(m *bayes.Modes, visited []float64) {
+		for k := range visited {
+			mode := m.Modes[k]
+			if visited[k] > 0 || mode.Cov == nil || len(m.Modes) < 2 {
 				continue
 			}
-			far := math.Abs(m.Theta[s.assessed[j]]-at.mean) / at.sd
-			size := math.Max(m.Mass*far, math.Log1p(m.Mass*far*far)/2) / s.s.Threshold
-			if size > most.Size {
-				most = Unvisited{Parameter: s.p.Params[s.assessed[j]].Name, Size: size, Theta: m.Theta, Mass: m.Mass}
+			if size := s.moved(y.accurate[byMoments][j], mode.Mass, mode.Theta[s.assessed[j]]); size > most.size {
+				most = unvisited{size, mode.Theta, mode.Mass}
 			}
 		}
 	}
+	consider(d.pair.modes, d.visited)
+	consider(s.modes.reference, d.visitedReference)
 	return most
 }
 
-// withhold makes undecided what is negligible but for a mode without draws, and returns
-// these modes.
-func (s *sampling) withhold(d *draws, own *bayes.Modes, y *yardstick, noisy *Inference) (all []Unvisited) {
-	for j := range d.summed.Effects {
-		e := &d.summed.Effects[j]
-		if e.Verdict != Negligible {
-			continue
-		}
-		if m := s.unvisited(d, own, y, j); m.Size > unvisitedSize {
-			e.Verdict = Undecided
-			if noisy != nil && noisy.Effects[j].Verdict == Negligible {
-				noisy.Effects[j].Verdict = Undecided
-			}
-			all = append(all, m)
-		}
+// moved returns how far a mode of small mass at x moves a mean or an sd, in thresholds.
+func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
+	far := math.Abs(x-from.Center) / from.Spread
+	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
+}
+
+// unseen returns the mass of a mode that may have no draws by chance, with a probability
+// of 5 %: in the run, or among the draws that stand for the reference.
+func (s *sampling) unseen(d *draws, y *standard) float64 {
+	least := y.worth
+	for _, k := range s.assessed {
+		least = math.Min(least, nanOr(d.summed.Summary[k].BulkESS, 0))
 	}
-	return all
+	return math.Min(1, 3/least)
+}
+
+// unseenSize returns how far a mode that may be unseen could move the mean or sd of
+// assessed parameter j, in thresholds, if it is anywhere in the central 99.9 % of the
+// prior.
+func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
+	for _, p := range []float64{0.0005, 0.9995} {
+		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))
+	}
+	return size
 }

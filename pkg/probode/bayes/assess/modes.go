@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
@@ -18,16 +19,6 @@ import (
 // counterparts if the search from one ends in the other. A mode that only the step has,
 // for most of its mass, is a phantom; one that only the reference has is missed.
 
-const (
-	// minor is the mass up to which a mode is ignored.
-	minor = 0.01
-	// counterpart is the least share of a mode's mass that its counterpart has.
-	counterpart = 0.1
-	// looseTolerance is the tolerance of a first search for the modes of the reference
-	// posterior.
-	looseTolerance = 1e-3
-)
-
 // found are the modes of all steps and of the reference posterior.
 type found struct {
 	steps     []pairing    // by step; without modes where the search failed
@@ -38,45 +29,48 @@ type found struct {
 // A pairing says which modes of a step's posterior and of the reference's are
 // counterparts.
 type pairing struct {
-	modes       *bayes.Modes // of the step, with those that only the search from the reference's modes found
-	own, missed []Mode
-	first       []float64 // the counterpart of the reference's first mode
-	err         error     // why there are no modes
+	modes *bayes.Modes // of the step, with those that only the search from the reference's modes found
+	own   []ModeShare  // the modes that are listed, and after them the missed ones
+	first []float64    // the counterpart of the reference's first mode
+	err   error        // why there are no modes
+}
+
+// add keeps the ends of a search.
+func (f *found) add(m *bayes.Modes) {
+	for _, k := range m.Modes {
+		if k.Mass > 1e-6 {
+			f.known = append(f.known, k.Theta)
+		}
+	}
 }
 
 // findModes finds the modes of all steps and of the reference posterior. The error is
 // that of the smallest step or of the context.
 func findModes(w *work, pl *plan) (*found, error) {
 	f := &found{steps: make([]pairing, len(pl.ladder))}
-	add := func(m *bayes.Modes) {
-		for _, k := range m.Modes {
-			if k.Mass > 1e-6 {
-				f.known = append(f.known, k.Theta)
-			}
-		}
-	}
 	for i := pl.finest(); i >= 0; i-- {
-		st := &pl.ladder[i]
-		m, err := modes.Find(w.saying("modes, %v", st), pl.of(i), pl.search(f.known))
+		l := &pl.ladder[i]
+		m, err := modes.Find(w.saying("modes, %v", l), pl.of(i), pl.search(f.known))
 		switch {
 		case err != nil && (i == pl.finest() || w.ctx.Err() != nil):
-			return nil, fmt.Errorf("%v: %w", st, err)
+			return nil, fmt.Errorf("%v: %w", l, err)
 		case err != nil:
 			f.steps[i].err = err
 		default:
 			f.steps[i].modes = m
-			add(m)
+			f.add(m)
 		}
 		w.advance(1)
 	}
 	// A solver with a loose error control has modes that all steps miss. If not even that
 	// can solve the equations, the reference will say so.
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
+		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)
 		loose := pl.search(f.known)
 		loose.Points, loose.Starts = 150, 8
 		if m, err := modes.Find(w.saying("modes, error control"), pl.p.SolvedBy(probode.Setup{Mesh: by}), loose); err == nil {
-			add(m)
+			f.add(m)
 		} else if w.ctx.Err() != nil {
 			return nil, err
 		}
@@ -87,15 +81,13 @@ func findModes(w *work, pl *plan) (*found, error) {
 	byReference.Points, byReference.Starts = 60, 4
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
 		f.reference = m
-		add(m)
+		f.add(m)
 	} else if w.ctx.Err() != nil {
 		return nil, err
 	}
 	w.advance(1)
 	for i := pl.finest(); i >= 0; i-- {
-		if own := f.steps[i].modes; own != nil && f.reference == nil {
-			f.steps[i] = pairing{modes: own, own: modesOf(own), first: own.Highest().Theta}
-		} else if own != nil {
+		if own := f.steps[i].modes; own != nil {
 			paired, err := pair(w.ctx, pl.of(i), own, f.reference, pl.search(nil))
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", &pl.ladder[i], err)
@@ -107,8 +99,12 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds the counterparts among the modes m of p and those of the reference.
+// pair finds the counterparts among the modes m of p and those of the reference, which
+// may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
+	if reference == nil {
+		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
+	}
 	search.From, search.Points, search.Starts = nil, -1, 0
 	for _, k := range m.Modes {
 		search.From = append(search.From, k.Theta)
@@ -121,6 +117,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
+	// What is said of the search, and its cost, are those of the first one.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -128,20 +125,22 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 			again.Modes[end].Found = max(1, m.Modes[k].Found)
 		}
 	}
-	out := &pairing{modes: again, own: modesOf(again), first: m.Highest().Theta}
-	counter := make([]float64, len(again.Modes)) // mass of the counterparts
+	out := &pairing{modes: again, own: shares(again), first: m.Highest().Theta}
+	matched := make([]float64, len(again.Modes)) // mass of the counterparts
+	var missed []ModeShare
 	for r, end := range again.Ends[own:] {
 		ref := reference.Modes[r]
 		if end >= 0 {
-			counter[end] += ref.Mass
+			matched[end] += ref.Mass
 		}
-		if ref.Mass > minor && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) {
-			out.missed = append(out.missed, Mode{Theta: ref.Theta, Mass: ref.Mass, Gaussian: ref.Mass, Visited: math.NaN(), Missed: true, Found: ref.Found})
+		if ref.Mass > listed && (end < 0 || again.Modes[end].Mass < counterpart*ref.Mass) {
+			missed = append(missed, ModeShare{Theta: ref.Theta, Mass: ref.Mass, Gaussian: ref.Mass, Visited: math.NaN(), Missed: true, Found: ref.Found})
 		}
 	}
 	for k := range out.own {
-		out.own[k].Phantom = again.Modes[k].Mass > minor && counter[k] < counterpart*again.Modes[k].Mass
+		out.own[k].Phantom = again.Modes[k].Mass > listed && matched[k] < counterpart*again.Modes[k].Mass
 	}
+	out.own = append(out.own, missed...)
 	// Steps are compared at the counterpart of the reference's first mode.
 	if end := again.Ends[own]; end >= 0 {
 		out.first = again.Modes[end].Theta
@@ -149,50 +148,65 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	return out, nil
 }
 
-// modesOf returns the modes that hold more than 1e-4.
-func modesOf(m *bayes.Modes) []Mode {
-	var out []Mode
+// shares lists modes, the largest first.
+func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
-		if k == 0 || mode.Mass > 1e-4 {
-			out = append(out, Mode{Theta: mode.Theta, Mass: mode.Mass, Gaussian: mode.Mass, Visited: math.NaN(), Found: mode.Found})
+		if k == 0 || mode.Mass > listed {
+			out = append(out, ModeShare{Theta: mode.Theta, Mass: mode.Mass, Gaussian: mode.Mass, Visited: math.NaN(), Found: mode.Found})
 		}
 	}
 	return out
 }
 
 // weighty returns the modes with more than a hundredth of the mass, at least the first.
-func weighty(modes []Mode) []Mode {
-	var out []Mode
+func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
-		if k == 0 || m.Mass > minor || m.Gaussian > minor || m.Visited > minor {
+		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {
 			out = append(out, m)
 		}
 	}
 	return out
 }
 
-// weighModes takes the masses of a step's modes from the draws, if these have mixed.
-func weighModes(own []Mode, m *bayes.Modes, d *draws, assessed []int) {
-	shares, err := modes.Shares(d.p, m, d.all)
-	if err != nil {
-		return
-	}
-	mixed := true
-	for _, k := range assessed {
-		mixed = mixed && sound(d.summed.Summary[k])
-	}
-	for k := range own {
-		if own[k].Visited = shares[k]; mixed {
-			own[k].Mass = shares[k]
+// visit takes the masses of the modes from the shares of the draws in them, if the draws
+// have mixed.
+func (f *pairing) visit(visited []float64, mixed bool) {
+	for k := range visited {
+		if k < len(f.own) && !f.own[k].Missed {
+			if f.own[k].Visited = visited[k]; mixed {
+				f.own[k].Mass = visited[k]
+			}
 		}
 	}
 }
 
-// Modes returns a table of the modes m of p, around which the chains were drawn, beside
-// the modes of the posterior by an accurate solver; "" if only one mode holds a
+// copy returns the same modes, to be visited by other draws.
+func (f *pairing) copy() *pairing {
+	g := *f
+	g.own = slices.Clone(f.own)
+	return &g
+}
+
+// verdictOnModes returns what modes that only one of two posteriors has make of the verdict.
+func verdictOnModes(modes []ModeShare) Verdict {
+	v := Negligible
+	for _, m := range modes {
+		switch mass := max(m.Mass, m.Gaussian); {
+		case !m.Phantom && !m.Missed || mass < rightMass:
+		case min(m.Mass, m.Gaussian) > wrongMass:
+			return Matters
+		default:
+			v = Undecided
+		}
+	}
+	return v
+}
+
+// ModeTable returns a table of the modes m of p, around which the chains were drawn,
+// beside the modes of the posterior by an accurate solver; "" if only one mode holds a
 // hundredth of the mass. It searches from the modes, and from few draws of the prior.
-func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
-	if len(weighty(modesOf(m))) < 2 {
+func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
+	if len(weighty(shares(m))) < 2 {
 		return "", nil
 	}
 	search := modes.Settings{Points: 60, Starts: 4}
@@ -207,23 +221,23 @@ func Modes(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc
 	if err != nil {
 		return "", err
 	}
-	shares, err := modes.Shares(p, paired.modes, chains)
+	visited, err := modes.Shares(p, paired.modes, chains)
 	if err != nil {
 		return "", err
 	}
+	paired.visit(visited, false)
 	var names []string
 	for _, q := range p.Params {
 		names = append(names, q.Name)
 	}
 	t := newModeTable()
 	t.Notes = []string{m.Missed()}
-	for k := range paired.own {
-		paired.own[k].Visited = shares[k]
-		if wrong := sayWrongShare(paired.own[k]); wrong != "" {
-			t.Notes = append(t.Notes, fmt.Sprintf("caution: the mode at %s %s", where(names, paired.own[k].Theta, paired.own), wrong))
+	for _, k := range paired.own {
+		if wrong := sayWrongShare(k); wrong != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("caution: the mode at %s %s", where(names, k.Theta, paired.own), wrong))
 		}
 	}
-	t.modes("as solved", names, paired.own, paired.missed)
-	t.modes("reference", names, modesOf(reference), nil)
+	t.modes("as solved", names, paired.own)
+	t.modes("reference", names, shares(reference))
 	return t.String(), nil
 }

@@ -3,6 +3,7 @@ package assess_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestDragons(t *testing.T) {
 			a := assessed(t, p, assess.Settings{Steps: []float64{0.5, 0.25}, Weighed: 400, Sampler: sample.Deterministic{},
 				Chains: mcmc.Settings{Draws: 1500, MinESS: 3000, Seed: seed}, Calibrate: calibrate.Settings{Paths: 50}})
 			st := a.Steps[0]
-			if v := st.Deterministic.Verdict(); v != assess.Matters {
+			if v := st.Deterministic.Verdict; v != assess.Matters {
 				t.Errorf("%s, seed %d: %v", name, seed, v)
 			}
 			found := false
@@ -103,8 +104,8 @@ func TestDragons(t *testing.T) {
 			if !found {
 				t.Errorf("%s, seed %d: modes %+v, want a phantom at 4.911 of %.3f", name, seed, st.Modes, want)
 			}
-			if !contains(a.Warnings, "phantom: at h = 0.5") {
-				t.Errorf("%s: warnings %q", name, a.Warnings)
+			if !contains(a.Warnings(), "phantom: at h = 0.5") {
+				t.Errorf("%s: warnings %q", name, a.Warnings())
 			}
 			for _, m := range st.Modes {
 				if math.Abs(m.Visited-m.Gaussian) > 0.05 {
@@ -121,7 +122,7 @@ func TestDragons(t *testing.T) {
 	p := caseOf(t, "dragons")
 	p.Params[1].Prior = bayes.Truncated{Of: distuv.LogNormal{Sigma: 2}, Max: 10}
 	a := assessed(t, p, assess.Settings{Steps: []float64{0.25}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible || len(a.Steps[0].Modes) != 1 {
+	if v := a.Steps[0].Deterministic.Verdict; v != assess.Negligible || len(a.Steps[0].Modes) != 1 {
 		t.Errorf("h = 0.25 below β1 = 10: %v, modes %+v", v, a.Steps[0].Modes)
 	}
 }
@@ -131,10 +132,10 @@ func TestDragons(t *testing.T) {
 // tenth of 24 000 iterations.
 func TestAlias(t *testing.T) {
 	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if v := a.Steps[0].Deterministic.Verdict(); v != assess.Negligible {
-		t.Errorf("%v: %q", v, a.Warnings)
+	if v := a.Steps[0].Deterministic.Verdict; v != assess.Negligible {
+		t.Errorf("%v: %q", v, a.Warnings())
 	}
-	for _, modes := range [][]assess.Mode{a.Steps[0].Modes, a.ReferenceModes} {
+	for _, modes := range [][]assess.ModeShare{a.Steps[0].Modes, a.ReferenceModes} {
 		if len(modes) != 2 {
 			t.Fatalf("modes %+v", modes)
 		}
@@ -161,7 +162,7 @@ func TestModes(t *testing.T) {
 		return out
 	}
 	stuck := &mcmc.Chains{Names: []string{"beta0", "beta1"}, Draws: [][][]float64{draw(m.Modes[0].Theta, 50), draw(m.Modes[0].Theta, 50)}}
-	text, err := assess.Modes(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}})
+	text, err := assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,12 +176,12 @@ func TestModes(t *testing.T) {
 			stuck.Draws[0][k] = m.Modes[1].Theta
 		}
 	}
-	if text, err = assess.Modes(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
+	if text, err = assess.ModeTable(context.Background(), p, m, stuck, probode.Setup{Mesh: reference.Accurate{}}); err != nil || !strings.Contains(text, "0.3 of the draws are in it") {
 		t.Errorf("error %v, text\n%s", err, text)
 	}
 	one := *m
 	one.Modes = m.Modes[:1]
-	if text, err = assess.Modes(context.Background(), p, &one, stuck, probode.Setup{Mesh: reference.Accurate{}}); text != "" || err != nil {
+	if text, err = assess.ModeTable(context.Background(), p, &one, stuck, probode.Setup{Mesh: reference.Accurate{}}); text != "" || err != nil {
 		t.Errorf("one mode: %q, error %v", text, err)
 	}
 }
@@ -192,22 +193,22 @@ func TestModes(t *testing.T) {
 // the second order of a shift of one standard deviation.
 func TestShiftWithinMode(t *testing.T) {
 	a := assessed(t, caseOf(t, "alias"), assess.Settings{Steps: []float64{0.25, 0.125, 0.05}, Weighed: 400, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 1500, Seed: 1}, Calibrate: calibrate.Settings{Paths: 50}})
-	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || len(a.Steps[0].Missing) != 1 || !(math.Abs(math.Abs(e.Bias)-1) < 0.1 && e.Ratio < 0.01) {
-		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Missing)
+	if e := a.Steps[0].Deterministic.Effects[0]; e.Verdict != assess.Matters || !slices.ContainsFunc(a.Steps[0].Modes, missed) || !(math.Abs(math.Abs(e.Mean.Bias)-1) < 0.1 && e.Mean.Ratio < 0.01) {
+		t.Errorf("h = 0.25: %+v, lost %+v", e, a.Steps[0].Modes)
 	}
 	e := a.Steps[1].Deterministic.Effects[0]
-	if len(e.Within) != 2 || len(a.ReferenceModes) != 2 || e.Verdict != assess.Matters || !(math.Abs(e.Bias) < 0.1) {
+	if len(e.Within) != 2 || len(a.ReferenceModes) != 2 || e.Verdict != assess.Matters || !(math.Abs(e.Mean.Bias) < 0.1) {
 		t.Fatalf("h = 0.125: %+v", e)
 	}
 	for k, m := range a.Steps[1].Certificate.Modes {
-		if within := e.Within[k]; !(math.Abs(within.Bias-m.Shift[0]) < 0.25*math.Abs(m.Shift[0])+4*within.BiasSE) {
+		if within := e.Within[k].Mean; !(math.Abs(within.Bias-m.Shift[0]) < 0.25*math.Abs(m.Shift[0])+4*within.BiasSE) {
 			t.Errorf("h = 0.125, mode %v: off by %v ± %v, the certificate says %v", m.Theta, within.Bias, within.BiasSE, m.Shift[0])
 		}
 	}
 	if !strings.Contains(a.Answer(), "At h = 0.125 it matters: within the mode at omega = 4.983") {
 		t.Errorf("answer %q", a.Answer())
 	}
-	if v := a.Steps[2].Deterministic.Verdict(); v != assess.Negligible {
+	if v := a.Steps[2].Deterministic.Verdict; v != assess.Negligible {
 		t.Errorf("h = 0.05: %v", v)
 	}
 }

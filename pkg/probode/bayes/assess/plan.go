@@ -14,7 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/reference"
 )
 
 // A plan says what is to be done: which posterior, with which settings, on which ladder.
@@ -26,9 +25,16 @@ import (
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
-	ladder   []Step // the largest step first, with nothing known but the settings
-	asked    []int  // indices in the ladder of the steps that were asked for
-	assessed []int  // indices of the assessed parameters
+	ladder   []level // the largest step first
+	asked    []int   // indices in the ladder of the steps that were asked for
+	assessed []int   // indices of the assessed parameters
+}
+
+// A level is a rung of the ladder with the setup of deterministic inference.
+type level struct {
+	Rung
+	setup probode.Setup
+	exact bool // every observation is at a grid point
 }
 
 func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
@@ -55,77 +61,58 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 			pl.assessed = append(pl.assessed, k)
 		}
 	}
-	if err := pl.addSteps(); err != nil {
-		return nil, err
+	var sizes []float64
+	for _, h := range s.Steps {
+		sizes = append(sizes, h)
+		if err := pl.add(level{setup: q.WithStepSize(h)}); err != nil {
+			return nil, fmt.Errorf("%w (in Steps)", err)
+		}
 	}
-	if err := pl.addTolerances(); err != nil {
-		return nil, err
+	for _, t := range s.Tolerances {
+		by := q.Setup
+		by.Mesh = probode.Adaptive{Tolerance: t}
+		sizes = append(sizes, Rung{Tolerance: t}.Size())
+		if err := pl.add(level{Rung: Rung{Tolerance: t}, setup: by, exact: true}); err != nil {
+			return nil, fmt.Errorf("%w (in Tolerances)", err)
+		}
 	}
 	if len(pl.ladder) == 0 {
 		return nil, errors.New("assess: there are no Steps to assess")
 	}
-	for _, t := range s.Tolerances {
-		pl.asked = append(pl.asked, pl.nearest(sizeOf(t)))
-	}
-	for _, h := range s.Steps {
-		pl.asked = append(pl.asked, pl.nearest(h))
+	slices.SortStableFunc(pl.ladder, func(x, y level) int { return cmp.Compare(y.Size(), x.Size()) })
+	pl.ladder = slices.CompactFunc(pl.ladder, func(x, y level) bool { return math.Abs(x.Size()-y.Size()) < 1e-9*y.Size() })
+	for _, size := range sizes {
+		pl.asked = append(pl.asked, pl.nearest(size))
 	}
 	return pl, nil
 }
 
-// addSteps adds the step sizes as their grids have them, the largest first.
-func (pl *plan) addSteps() error {
-	for _, h := range slices.Backward(slices.Sorted(slices.Values(pl.s.Steps))) {
-		e, err := bayes.NewDensity(context.Background(), pl.at(h))
-		if err != nil {
-			return fmt.Errorf("%w (in Steps)", err)
-		}
-		if u, ok := e.Part(0).Grid().Solver().Grid().Uniform(); ok {
+// add adds a level; equal steps get the size that their grid has.
+func (pl *plan) add(l level) error {
+	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
+	if err != nil {
+		return err
+	}
+	if h := l.setup.StepSize(); h > 0 {
+		if u, ok := d.Part(0).Grid().Solver().Grid().Uniform(); ok {
 			h = u
 		}
-		if n := len(pl.ladder); n > 0 && math.Abs(pl.ladder[n-1].StepSize-h) < 1e-9*h {
-			continue
-		}
-		st := unknownStep()
-		st.StepSize, st.Exact = h, true
+		l.StepSize, l.setup, l.exact = h, l.setup.WithStepSize(h), true
 		for i, x := range pl.p.Experiments {
-			if _, err := e.Part(i).Grid().Solver().Grid().Index(x.Data.T); err != nil {
-				st.Exact = false
+			if _, err := d.Part(i).Grid().Solver().Grid().Index(x.Data.T); err != nil {
+				l.exact = false
 			}
 		}
-		pl.ladder = append(pl.ladder, st)
 	}
+	pl.ladder = append(pl.ladder, l)
 	return nil
 }
 
-// addTolerances adds the tolerances, the largest first.
-func (pl *plan) addTolerances() error {
-	all := slices.Clone(pl.s.Tolerances)
-	slices.SortFunc(all, func(x, y probode.Tolerance) int { return cmp.Compare(sizeOf(y), sizeOf(x)) })
-	for _, t := range all {
-		st := unknownStep()
-		st.Tolerance, st.Exact = t, true
-		if n := len(pl.ladder); n > 0 && pl.ladder[n-1].Size() == st.Size() {
-			continue
-		}
-		pl.ladder = append(pl.ladder, st)
-		if _, err := bayes.NewDensity(context.Background(), pl.of(len(pl.ladder)-1)); err != nil {
-			return fmt.Errorf("%w (in Tolerances)", err)
-		}
-	}
-	return nil
-}
-
-func unknownStep() Step {
-	nan := math.NaN()
-	return Step{Error: nan, Order: nan, Alpha: nan, AlphaStar: nan, AlphaSE: nan, KHat: nan}
-}
-
-// nearest returns the index of the step that was made for the size asked for.
+// nearest returns the index of the level that was made for the size asked for.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
-	for i, st := range pl.ladder {
-		if d := math.Abs(math.Log(st.Size() / size)); d < least {
+	for i, l := range pl.ladder {
+		if d := math.Abs(math.Log(l.Size() / size)); d < least {
 			at, least = i, d
 		}
 	}
@@ -135,10 +122,13 @@ func (pl *plan) nearest(size float64) int {
 // report returns a report in which nothing is known.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
-	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1, Looked: 1, KHat: nan,
-		Steps: slices.Clone(pl.ladder), Asked: pl.asked}
+	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
+		ReferenceSolver: pl.s.Accurate.Or(pl.p.Setup).String(), Unseen: nan, Asked: pl.asked}
 	if pl.s.Auto {
 		a.Looks = mostLooks
+	}
+	for _, l := range pl.ladder {
+		a.Steps = append(a.Steps, l.Rung)
 	}
 	var titles []string
 	for _, x := range pl.p.Experiments {
@@ -150,37 +140,30 @@ func (pl *plan) report() *Report {
 	for _, q := range pl.p.Params {
 		a.Names = append(a.Names, q.Name)
 	}
+	unknown := CenterSpread{nan, nan, nan, nan}
 	for _, k := range pl.assessed {
-		a.Params = append(a.Params, Parameter{Name: pl.p.Params[k].Name, Mean: nan, SD: nan, MeanSE: nan, SDSE: nan, TailIndex: nan})
+		a.Params = append(a.Params, AccurateMarginal{Name: pl.p.Params[k].Name, Median: unknown, Mean: unknown})
 	}
 	return a
 }
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// at returns the posterior with the step h.
-func (pl *plan) at(h float64) *bayes.Posterior {
+// by returns the posterior solved by s.
+func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
-	q.Setup, q.GridAt = q.WithStepSize(h), nil
+	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
 // of returns the posterior of deterministic inference at step i.
-func (pl *plan) of(i int) *bayes.Posterior {
-	st := &pl.ladder[i]
-	if st.StepSize > 0 {
-		return pl.at(st.StepSize)
-	}
-	q := *pl.p
-	q.Mesh, q.GridAt = probode.Adaptive{Tolerance: st.Tolerance}, nil
-	return &q
-}
+func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
 // frozen is of, with the steps that error control chooses at mode.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
-	st, q := &pl.ladder[i], pl.of(i)
-	if st.StepSize == 0 {
-		q.Mesh, q.GridAt = probode.Frozen{Tolerance: st.Tolerance}, mode
+	q := pl.of(i)
+	if l := &pl.ladder[i]; l.StepSize == 0 {
+		q.Mesh, q.GridAt = probode.Frozen{Tolerance: l.Tolerance}, mode
 	}
 	return q
 }
@@ -189,14 +172,14 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 // than the last step is, the cheap ones first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
-	st := &pl.ladder[f]
-	if h := st.StepSize; h > 0 {
+	l := &pl.ladder[f]
+	if h := l.StepSize; h > 0 {
 		dp := probode.Method(probode.RungeKutta{Tableau: probode.DormandPrince})
 		for _, by := range []struct {
 			m probode.Method
 			h float64
 		}{{dp, h}, {dp, h / 4}, {pl.p.Method, h / 4}, {pl.p.Method, h / 16}} {
-			q := pl.at(by.h)
+			q := pl.by(l.setup.WithStepSize(by.h))
 			q.Method = by.m
 			out = append(out, q)
 		}
@@ -204,7 +187,7 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	}
 	for _, by := range []float64{1e-2, 1e-4, 1e-6} {
 		q := pl.frozen(f, mode)
-		q.Setup = certify.Sized(q.Setup, math.Max(by*st.Size(), 1e-13))
+		q.Setup = certify.Sized(q.Setup, math.Max(by*l.Size(), 1e-13))
 		out = append(out, q)
 	}
 	return out
@@ -218,32 +201,6 @@ func (pl *plan) seed(key ...uint64) uint64 {
 // search is how modes are searched for.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	return modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
-}
-
-// setup is how deterministic inference at a step solves the equations.
-func (pl *plan) setup(st *Step) probode.Setup {
-	s := probode.Setup{Method: pl.p.Method, Mesh: probode.Adaptive{Tolerance: st.Tolerance}}
-	if st.StepSize > 0 {
-		s.Mesh = pl.p.WithStepSize(st.StepSize).Mesh
-	}
-	return s
-}
-
-// reference is the accurate Setup.
-func (pl *plan) reference() probode.Setup {
-	if by := pl.s.Accurate; by.StepSize() > 0 {
-		return by
-	}
-	by, _ := pl.s.Accurate.Mesh.(reference.Accurate)
-	return probode.Setup{Mesh: by}
-}
-
-// setting says how p is solved.
-func setting(p *bayes.Posterior) string {
-	if h := p.StepSize(); h > 0 {
-		return fmt.Sprintf("h = %.4g", h)
-	}
-	return p.Mesh.String()
 }
 
 // work is the context of an assessment and how far it has come.

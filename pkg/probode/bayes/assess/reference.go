@@ -16,102 +16,81 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-const (
-	// khatLimit is the largest k̂ that is trusted for any number of draws.
-	khatLimit = 0.7
-	// referenceDraws is the number of draws of the reference posterior at which its own
-	// error is measured.
-	referenceDraws = 100
-	// mostFailed is the share of the weighed draws at which the reference may fail without
-	// doubt about the posterior that is left.
-	mostFailed = 0.01
-)
-
-// A yardstick is the accurate posterior, as weighted draws give it.
-type yardstick struct {
-	source *draws
-	by     string // the draws, in words
-
-	khat, limit, worth, missed float64
-
-	measures []measure // by assessed parameter: what it is judged by
-	tails    []float64 // by assessed parameter: the tail index
-	exact    []moments // by quantity
+// A standard is the accurate posterior, as weighted draws give it.
+type standard struct {
+	*draws
+	by     string    // the draws, in words
+	usable bool      // the weights can be trusted
+	worth  float64   // effective draws that the weighed ones are worth
+	missed float64   // about which share of the reference posterior they do not reach
+	heavy  []bool    // by assessed parameter: the tails are too heavy for a mean
+	tails  []float64 // by assessed parameter: the tail index
 }
 
-// measure returns what quantity j is judged by.
-func (y *yardstick) measure(j int) measure { return y.measures[j%len(y.measures)] }
-
-// known reports whether the weights can be trusted.
-func (y *yardstick) known() bool {
-	return y.khat <= y.limit && (y.limit == 0 || y.worth >= fewest)
-}
-
-// yardstick lets the weighted draws d stand for the accurate posterior, whose tails
-// decide by what each parameter is judged.
-func (s *sampling) yardstick(d *draws, khat, missed float64, by string) *yardstick {
-	y := &yardstick{source: d, by: by, khat: khat, missed: missed, limit: d.limit(s.assessed), worth: d.worth(s.assessed)}
+// standard lets the weighted draws d stand for the accurate posterior.
+func (s *sampling) standard(d *draws, by string, missed float64) *standard {
+	y := &standard{draws: d, by: by, missed: missed, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
-		heavy, index := diag.HeavyTails(d.accurate(k))
-		m := byMoments
-		if heavy {
-			m = byQuantiles
-		}
-		y.measures, y.tails = append(y.measures, m), append(y.tails, index)
-	}
-	for j, q := range s.quantities {
-		// The centre of all draws, minus the bias that the weighed ones show.
-		m, e := d.found(y.measure(j), j, q), d.effects[y.measure(j)][j]
-		m.mean, m.sd, m.meanSE, m.logSE = m.mean-e.Bias, m.sd/e.Ratio, e.meanSE, e.logSE
-		y.exact = append(y.exact, m)
+		heavy, index := diag.HeavyTails(d.tails(k))
+		y.heavy, y.tails = append(y.heavy, heavy), append(y.tails, index)
 	}
 	return y
+}
+
+// whole reports whether the draws reach next to all of the reference posterior.
+func (y *standard) whole() bool { return y.missed < mostMissed }
+
+// better reports whether y stands for the accurate posterior better than z does.
+func (y *standard) better(z *standard) bool {
+	if z == nil || y.whole() != z.whole() {
+		return z == nil || y.whole()
+	}
+	return !(y.khat >= z.khat)
 }
 
 // accuratePosterior finds draws that stand for the accurate posterior: those of the
 // smallest step or, if it is so far off that its weights cannot be trusted or add more to
 // the Monte Carlo error than the chains have, those of a solver that is nearer. It is nil
 // if nothing could be weighed.
-func (s *sampling) accuratePosterior(fine *draws, khat float64, mode []float64) (y *yardstick, err error) {
-	f := s.finest()
-	finest := &s.ladder[f]
-	best, least := khat, math.Inf(1)
-	why := fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, khat)
+func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
+	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
-		if least, err = s.missed(fine); err != nil {
+		missed, err := s.missed(fine)
+		if err != nil {
 			return nil, err
 		}
-		y = s.yardstick(fine, khat, least, fmt.Sprintf("the draws of %v, weighed", finest))
-		switch {
-		case least >= mostMissed:
-			why = fmt.Sprintf("since those of %v miss a part of the reference posterior", finest)
-		case y.known():
-			if !(s.loss(y) > 1) {
-				return y, s.advance(1)
-			}
-			why = fmt.Sprintf("since those of %v have weights too uneven (k̂ = %.2f)", finest, khat)
-		}
+		y = s.standard(fine, fmt.Sprintf("the draws of %v, weighed", finest), missed)
 	}
-	before := pathError(s.ctx, s.of(f), mode, s.s.Accurate)
+	var why string
+	switch {
+	case y != nil && !y.whole():
+		why = fmt.Sprintf("since those of %v miss a part of the reference posterior", finest)
+	case y == nil || !y.usable:
+		why = fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, fine.khat)
+	case s.loss(y) > 1:
+		why = fmt.Sprintf("since those of %v have weights too uneven (k̂ = %.2f)", finest, fine.khat)
+	default:
+		return y, s.advance(1)
+	}
+	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
 		// A path that is no better is not worth a chain.
-		if !(pathError(s.ctx, q, mode, s.s.Accurate) < before/3) {
+		if !(s.pathError(q, mode) < before/3) {
 			continue
 		}
 		if err := s.ctx.Err(); err != nil {
 			return y, err
 		}
-		d, khat, missed, err := s.tryReference(q, s.seed(1000+uint64(n)))
+		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
 		if err != nil {
 			if s.ctx.Err() != nil {
 				return y, err
 			}
 			continue
 		}
-		good := d.usable(khat, s.assessed) && missed < mostMissed
-		if good || missed < mostMissed && least >= mostMissed || (khat < best || math.IsNaN(best)) && !(missed >= mostMissed && least < mostMissed) {
-			best, least = khat, missed
-			y = s.yardstick(d, khat, missed, fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
+		good := z.usable && z.whole()
+		if good || z.better(y) {
+			y = z
 		}
 		if good {
 			break
@@ -122,34 +101,51 @@ func (s *sampling) accuratePosterior(fine *draws, khat float64, mode []float64) 
 
 // loss returns the largest error of an accurate centre, in units of the error of the
 // chain alone.
-func (s *sampling) loss(y *yardstick) (most float64) {
+func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
-		by := y.measure(j)
-		most = math.Max(most, y.source.effects[by][j].BiasSE/y.source.found(by, j, s.quantities[j]).meanSE)
+		most = math.Max(most, y.shifts[byQuantiles][j].BiasSE/y.estimates[byQuantiles][j].CenterSE)
 	}
 	return most
 }
 
 // tryReference samples q and weighs its draws.
-func (s *sampling) tryReference(q *bayes.Posterior, seed uint64) (d *draws, khat, missed float64, err error) {
-	if q.Modes, err = modes.Find(s.ctx, q, s.search(s.modes.known)); err != nil {
-		return nil, 0, 0, err
+func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
+	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
+	if err != nil {
+		return nil, err
 	}
-	if d, err = s.sample(q, sample.Deterministic{}, seed); err != nil {
-		return nil, 0, 0, err
+	d, err := s.sample(q, &pairing{modes: known}, sample.Deterministic{}, s.s.Chains, seed)
+	if err != nil {
+		return nil, err
 	}
-	if khat, err = s.weigh(d); err != nil {
-		return nil, 0, 0, err
+	if err := s.weigh(d); err != nil {
+		return nil, err
 	}
-	missed, err = s.missed(d)
-	return d, khat, missed, err
+	missed, err := s.missed(d)
+	return s.standard(d, by, missed), err
+}
+
+// A referenceError says how accurate the reference is.
+type referenceError struct {
+	d          float64 // the largest D between the reference and a more accurate solver; NaN if nothing is known
+	points     int     // modes and draws at which that was computed
+	unknown    int     // of these points, those at which one of the two failed
+	failed     float64 // share of the weighed draws at which the reference failed
+	unseen     float64 // D between the reference and very many equal steps, if these see something that it steps over
+	sufficient string  // the setup that would be accurate enough where this one is not; empty if none is known
+	seconds    float64 // that all of this took
+}
+
+// enough reports whether the reference is accurate enough for a verdict.
+func (r referenceError) enough(threshold float64) bool {
+	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
 // checkReference measures the reference's own error. It is small enough for a verdict if D
 // between the reference and a more accurate solver is at most a tenth of the threshold, at
 // every mode of the reference posterior and at a hundred draws of it: what is accurate at
 // a mode need not be accurate in the tails.
-func (s *sampling) checkReference(y *yardstick) (Reference, error) {
+func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()
 	var points [][]float64
@@ -161,55 +157,52 @@ func (s *sampling) checkReference(y *yardstick) (Reference, error) {
 		}
 	}
 	modes := points[:min(len(points), 3)]
-	points = append(points, y.source.resampled(referenceDraws)...)
-	unsolved, failed := y.source.unsolved(10)
-	r := Reference{D: math.NaN(), Points: len(points), Failed: failed, Missed: y.missed}
-	by, workers := s.plan.reference(), s.s.Chains.Workers
+	points = append(points, y.resampled(referenceDraws)...)
+	unsolved, failed := y.unsolved(10)
+	r = referenceError{d: math.NaN(), points: len(points), failed: failed}
+	by, workers := s.reference(), s.s.Chains.Workers
 	d, err := certify.OwnError(s.ctx, s.p, by, points, workers)
 	if err != nil {
 		return r, err
 	}
 	for _, v := range d {
 		if math.IsNaN(v) {
-			r.Unknown++
-		} else if !(v <= r.D) {
-			r.D = v
+			r.unknown++
+		} else if !(v <= r.d) {
+			r.d = v
 		}
 	}
 	limit := s.s.Threshold / 10
-	if r.Unseen, err = certify.Unseen(s.ctx, s.p, by, modes, d, limit, workers); err != nil {
+	if r.unseen, err = certify.Unseen(s.ctx, s.p, by, modes, d, limit, workers); err != nil {
 		return r, err
 	}
-	if failed > mostFailed {
-		// A sufficient setting has to solve these, too.
-		points = append(points, unsolved...)
-	}
-	if r.Unseen == 0 && r.Missed < mostMissed && !r.enough(s.s.Threshold) {
+	if r.unseen == 0 && y.whole() && !r.enough(s.s.Threshold) {
+		if failed > mostFailed {
+			points = append(points, unsolved...) // a sufficient setting has to solve these, too
+		}
 		enough, found, err := certify.Sufficient(s.ctx, s.p, by, worstPoints(points, d), limit, workers)
 		if err != nil {
 			return r, err
 		}
 		if found {
-			r.Sufficient = enough.String()
+			r.sufficient = enough.String()
 		}
 	}
-	r.Seconds = time.Since(begin).Seconds()
+	r.seconds = time.Since(begin).Seconds()
 	return r, nil
 }
 
 // worstPoints returns the ten points with the largest D; points without D come first.
-func worstPoints(points [][]float64, d []float64) [][]float64 {
-	for len(d) < len(points) {
-		d = append(d, math.NaN())
-	}
+func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	order := make([]int, len(points))
+	size := make([]float64, len(points))
 	for i := range order {
-		order[i] = i
+		order[i], size[i] = i, math.Inf(1)
+		if i < len(d) {
+			size[i] = nanOr(d[i], math.Inf(1))
+		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Compare(nanOr(d[j], math.Inf(1)), nanOr(d[i], math.Inf(1)))
-	})
-	var worst [][]float64
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(size[j], size[i]) })
 	for _, i := range order[:min(10, len(order))] {
 		worst = append(worst, points[i])
 	}
@@ -217,22 +210,15 @@ func worstPoints(points [][]float64, d []float64) [][]float64 {
 }
 
 // pathError returns the error of the classical solution at theta and the times of the
-// data: see Step.Error. It is NaN if one of the solvers fails.
-func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by probode.Setup) float64 {
-	coarse, err := bayes.NewDensity(ctx, p)
+// data: the root mean square, each component in units of its largest value. It is NaN if
+// one of the solvers fails.
+func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
+	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {
 		return math.NaN()
 	}
-	defer coarse.Bind(ctx)()
-	fine, err := bayes.NewDensity(ctx, p.SolvedBy(by))
+	fine, err := solved(s.ctx, p.SolvedBy(s.s.Accurate), theta)
 	if err != nil {
-		return math.NaN()
-	}
-	defer fine.Bind(ctx)()
-	if _, err := coarse.LogLikelihood(theta, nil); err != nil {
-		return math.NaN()
-	}
-	if _, err := fine.LogLikelihood(theta, nil); err != nil {
 		return math.NaN()
 	}
 	var sum float64
@@ -253,3 +239,16 @@ func pathError(ctx context.Context, p *bayes.Posterior, theta []float64, by prob
 	}
 	return math.Sqrt(sum / float64(n))
 }
+
+// solved returns the density of p after a solution at theta.
+func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
+	d, err := bayes.NewDensity(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.LogLikelihood(theta, nil)
+	return d, err
+}
+
+// reference returns the setup of the accurate solver.
+func (s *sampling) reference() probode.Setup { return s.s.Accurate.Or(s.p.Setup) }

@@ -14,43 +14,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// A Remedy is something that can be done about the solver's error for the model at hand,
-// with its measured effect and cost.
-type Remedy struct {
-	Kind string // such as "smaller step"
-	Name string // with its setting
-
-	// Bias, in sd of the accurate posterior, and Ratio, of the sd to the accurate one, are
-	// those of the parameter that is worst off.
-	Bias, Ratio float64
-
-	// Seconds is the time that 1000 effective draws take on this machine, with the search
-	// for modes and the burn-in; NaN if it is not known. Reach is the time of the cheapest
-	// remedy of this Kind that reaches the threshold, NaN if none does.
-	Seconds, Reach float64
-
-	// Reaches says that bias and width are known to be below the threshold.
-	Reaches bool
-
-	// Recommended is true for the cheapest remedy that reaches the threshold, if it was
-	// sampled or needs no sampling.
-	Recommended bool
-
-	// Note says what else the reader should know.
-	Note string
-}
-
-// A trial is a remedy beyond the ladder: one that a short run measured, or one whose effect
-// was only predicted.
+// A trial is a remedy that a run measured.
 type trial struct {
 	kind, name string
-	run        *draws // nil: predicted
-	own        []shift
-	predicted  Remedy
+	run        *draws
 }
 
 // try tries the remedies that the ladder does not have, by short runs.
 func (a *assessment) try() error {
+	a.say("remedies")
 	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
 		if err := one(); err != nil {
 			return err
@@ -62,46 +34,36 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// sampleBriefly is sample for fewer draws.
-func (a *assessment) sampleBriefly(p *bayes.Posterior, sampler sample.Sampler, seed uint64) (*draws, error) {
+// attempt measures a remedy by a short run; one that fails is no remedy.
+func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
-	return a.sampling.run(p, sampler, chains, seed)
-}
-
-// trustedShifts are the shifts by the weights of a deterministic run, nil where they cannot
-// be trusted.
-func (a *assessment) trustedShifts(d *draws) []shift {
-	khat, err := a.weigh(d)
-	if err != nil || !d.usable(khat, a.assessed) {
-		return nil
+	d, err := a.sample(p, modes, by, chains, seed)
+	if err != nil {
+		return
 	}
-	return (&judge{quantities: a.quantities, y: a.y}).shifts(d)
+	if d.target == sample.Classical {
+		a.weigh(d) // without weights the effect is measured less precisely
+	}
+	d.pair.visit(d.visited, a.mixed(d))
+	a.tried = append(a.tried, trial{kind, name, d})
 }
 
 // tryDelayed samples by delayed acceptance, with the largest step before the smallest, and
 // before the accurate solver.
 func (a *assessment) tryDelayed() error {
+	const kind = "delayed acceptance"
 	f := a.finest()
-	top, st := &a.out.Steps[0], &a.out.Steps[f]
-	if st.Deterministic == nil || a.modes.steps[f].modes == nil {
+	top, st := &a.ladder[0], &a.ladder[f]
+	if a.runs[f] == nil {
 		return nil
 	}
-	add := func(p *bayes.Posterior, by sample.Sampler, name string, seed uint64) {
-		p.Modes = a.modes.steps[f].modes
-		if d, err := a.sampleBriefly(p, by, a.seed(seed)); err == nil { // a run that fails is no remedy
-			a.tried = append(a.tried, trial{kind: "delayed acceptance", name: name, run: d})
-		}
-	}
 	if f > 0 {
-		by := sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(top.StepSize)}}
-		if top.StepSize == 0 {
-			by.First.Mesh = probode.Frozen{Tolerance: top.Tolerance}
-		}
-		add(a.frozen(f, st.Mode), by, fmt.Sprintf("delayed acceptance, %v before %v", top, st), 2000)
+		first := a.frozen(0, nil).Setup
+		a.attempt(kind, fmt.Sprintf("%s, %v before %v", kind, top, st), a.frozen(f, a.modes.steps[f].first), a.modes.steps[f].copy(), sample.DelayedAcceptance{First: first}, a.seed(2000))
 	}
-	if a.modes.steps[0].modes != nil {
-		add(a.frozen(0, top.Mode), sample.DelayedAcceptance{Second: a.plan.s.Accurate}, fmt.Sprintf("delayed acceptance, %v before the accurate solver", top), 2001)
+	if m := a.modes.steps[0]; m.modes != nil && a.modes.reference != nil {
+		a.attempt(kind, fmt.Sprintf("%s, %v before the accurate solver", kind, top), a.frozen(0, m.first), &pairing{modes: a.modes.reference}, sample.DelayedAcceptance{Second: a.plan.s.Accurate}, a.seed(2001))
 	}
 	return nil
 }
@@ -109,24 +71,11 @@ func (a *assessment) tryDelayed() error {
 // tryFrozen samples on grids frozen at the modes, on which the likelihood of an adaptive
 // solver does not jump.
 func (a *assessment) tryFrozen() error {
-	if !a.out.controlled() {
-		return nil
-	}
-	for i := range a.out.Steps {
-		st := &a.out.Steps[i]
-		if st.Deterministic == nil || a.modes.steps[i].modes == nil {
-			continue
+	for i := range a.ladder {
+		if a.out.controlled() && a.runs[i] != nil {
+			m := a.modes.steps[i].copy()
+			a.attempt("frozen steps", fmt.Sprintf("steps frozen at the mode, %v", &a.ladder[i]), a.frozen(i, m.first), m, sample.Deterministic{}, a.seed(4000, uint64(i)))
 		}
-		p := a.frozen(i, st.Mode)
-		p.Modes = a.modes.steps[i].modes
-		d, err := a.sampleBriefly(p, sample.Deterministic{}, a.seed(4000, uint64(i)))
-		if err != nil {
-			if a.ctx.Err() != nil {
-				return err
-			}
-			continue
-		}
-		a.tried = append(a.tried, trial{kind: "frozen steps", name: fmt.Sprintf("steps frozen at the mode, %v", st), run: d, own: a.trustedShifts(d)})
 	}
 	return nil
 }
@@ -134,18 +83,15 @@ func (a *assessment) tryFrozen() error {
 // tryOthers finds, without sampling, the step or tolerance at which other methods would be
 // accurate enough, and samples with those that may cost less than the end of the ladder.
 func (a *assessment) tryOthers() error {
-	c := a.certifier
-	fine := a.out.Steps[a.finest()].Deterministic
+	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return nil
 	}
-	a.accurateSeconds = c.Seconds(a.plan.reference())
 	// Any solver that is accurate enough needs about as many solves for 1000 effective draws.
-	solves := fine.cost() / c.Seconds(a.plan.setup(&a.out.Steps[a.finest()]))
-	dp := probode.RungeKutta{Tableau: probode.DormandPrince}
+	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
+	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
 	var others []probode.Setup
 	var seeds []uint64
-	equal := a.p.WithStepSize(1).Mesh
 	for n, s := range []probode.Setup{{Method: probode.RungeKutta{}, Mesh: equal}, {Method: dp, Mesh: equal}, {Method: adams.Moulton{Steps: 1}, Mesh: equal},
 		{Method: dp, Mesh: probode.Adaptive{Tolerance: probode.Tolerance{Relative: 1}}}} {
 		if s.Method.String() != a.out.Method || (s.StepSize() == 0) != a.out.controlled() {
@@ -159,32 +105,20 @@ func (a *assessment) tryOthers() error {
 	}
 	for n, enough := range all {
 		by := certify.Sized(others[n], enough.At.Size)
-		if !enough.Found {
+		if !enough.Found || !(solves*c.Seconds(by) < 2*fine.cost()) {
 			continue
 		}
-		t := trial{kind: "other solver", name: enough.Setup, predicted: Remedy{
-			Kind: "other solver", Name: enough.Setup + " (predicted)", Bias: enough.At.Shift, Ratio: math.NaN(),
-			Seconds: solves * c.Seconds(by), Note: notePredicted,
-		}}
-		if t.predicted.Seconds < 2*fine.cost() {
-			a.sampleOther(&t, by, seeds[n])
+		q := a.p.SolvedBy(by)
+		// Another method may have modes of its own.
+		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
+		if err != nil {
+			continue
 		}
-		a.tried = append(a.tried, t)
+		if m, err := pair(a.ctx, q, known, a.modes.reference, a.search(nil)); err == nil {
+			a.attempt("other solver", enough.Setup, q, m, sample.Deterministic{}, seeds[n])
+		}
 	}
 	return a.ctx.Err()
-}
-
-// sampleOther samples with another method, which may have modes of its own. If it fails,
-// the effect stays predicted.
-func (a *assessment) sampleOther(t *trial, by probode.Setup, seed uint64) {
-	q := a.p.SolvedBy(by)
-	var err error
-	if q.Modes, err = modes.Find(a.ctx, q, a.search(a.modes.known)); err != nil {
-		return
-	}
-	if d, err := a.sampleBriefly(q, sample.Deterministic{}, seed); err == nil {
-		t.run, t.own = d, a.trustedShifts(d)
-	}
 }
 
 // remedies lists what can be done: the recommended remedy first, then those that reach the
@@ -197,52 +131,28 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if a.asked != nil {
 		first = a.ladder[a.asked[0]].Size()
 	}
-	for i := range a.out.Steps {
-		st := &a.out.Steps[i]
-		if st.Deterministic == nil {
+	for i := range a.ladder {
+		l, d := &a.ladder[i], a.runs[i]
+		if d == nil {
 			continue
 		}
 		kind := "smaller step"
 		switch {
-		case st.Size() >= first*(1-1e-9):
+		case l.Size() >= first*(1-1e-9):
 			kind = "nothing"
 		case a.out.controlled():
 			kind = "smaller tolerance"
 		}
-		all = append(all, measured(st.Deterministic, a.out.Threshold, kind, "solver trusted, "+st.String()))
-		if st.Probabilistic != nil {
-			all = append(all, noise(st, a.out.Threshold))
+		all = append(all, j.measured(trial{kind, "solver trusted, " + l.String(), d}))
+		if noisy := a.noisy[i]; noisy != nil {
+			all = append(all, j.noise(trial{"noise in the model", "noise in the model, " + l.String(), noisy}, d))
 		}
-		if own := j.shifts(a.runs[i]); st.weighed() && own != nil {
-			all = append(all, a.reweighting(st, own))
+		if j.trusted(d) {
+			all = append(all, a.reweighting(j, l, d))
 		}
 	}
 	for _, t := range a.tried {
-		if t.run == nil {
-			all = append(all, t.predicted)
-		} else {
-			all = append(all, measured(t.run.summed, a.out.Threshold, t.kind, t.name))
-		}
-	}
-	rank(all)
-	return all
-}
-
-// rank sorts the remedies, and finds the costs of reaching the threshold and the
-// recommended one.
-func rank(all []Remedy) {
-	reach := map[string]float64{}
-	for _, r := range all {
-		if known, ok := reach[r.Kind]; r.Reaches && (!ok || r.Seconds < known) {
-			reach[r.Kind] = r.Seconds
-		}
-	}
-	for i := range all {
-		r := &all[i]
-		r.Reach = math.NaN()
-		if v, ok := reach[r.Kind]; ok {
-			r.Reach = v
-		}
+		all = append(all, j.measured(t))
 	}
 	slices.SortStableFunc(all, func(x, y Remedy) int {
 		if x.Reaches != y.Reaches {
@@ -250,63 +160,95 @@ func rank(all []Remedy) {
 		}
 		return cmp.Compare(nanOr(x.Seconds, math.Inf(1)), nanOr(y.Seconds, math.Inf(1)))
 	})
-	if len(all) > 0 && all[0].Reaches && !math.IsNaN(all[0].Seconds) {
-		all[0].Recommended = true
+	if len(all) > 0 {
+		all[0].Recommended = all[0].Reaches && !math.IsNaN(all[0].Seconds)
 	}
+	return all
 }
 
-// measured is the remedy of a run.
-func measured(inf *Inference, threshold float64, kind, name string) Remedy {
-	r := Remedy{Kind: kind, Name: name, Seconds: inf.cost(), Reaches: inf.Verdict() == Negligible}
-	e, _ := inf.Effects[inf.farthest(threshold)].gravest(threshold)
-	r.Bias, r.Ratio = e.Bias, e.Ratio
-	if inf.Verdict() == Undecided {
+// measured is the remedy of a run. It reaches the threshold if its verdict says so and its
+// own checks find nothing wrong.
+func (j *judge) measured(t trial) Remedy {
+	inf := t.run.summed
+	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
+	r := Remedy{Kind: t.kind, Name: t.name, Bias: s.Bias, Ratio: s.Ratio, Seconds: t.run.cost()}
+	moments := slices.ContainsFunc(inf.Effects, func(e Effect) bool { return e.Mean.Verdict == Matters })
+	switch {
+	case inf.Verdict == Undecided:
 		r.Note = noteUndecided
+	case inf.Verdict == Matters:
+	case moments:
+		r.Note = noteMoments
+	case t.run.failed > mostFailing:
+		r.Note = fmt.Sprintf(noteFailed, 100*t.run.failed)
+	case t.run.notes != nil:
+		r.Note = t.run.notes[0]
+	default:
+		r.Reaches = true
 	}
 	return r
 }
 
 // noise measures noise in the model. It does not count as a remedy where it is not better
 // than trusting the solver at the same step.
-func noise(st *Step, threshold float64) Remedy {
-	noisy, trusted := st.Probabilistic, st.Deterministic
-	r := measured(noisy, threshold, "noise in the model", "noise in the model, "+st.String())
-	least, _ := noisy.span(threshold)
-	_, most := trusted.span(threshold)
-	mid := func(inf *Inference) float64 { return inf.Effects[inf.farthest(threshold)].size(threshold) }
-	switch x, y := mid(noisy), mid(trusted); {
-	case least > most && noisy.Verdict() == Matters:
+func (j *judge) noise(t trial, trusted *draws) Remedy {
+	r, noisy := j.measured(t), t.run.summed
+	least, _, x := j.span(noisy)
+	_, most, y := j.span(trusted.summed)
+	switch {
+	case least > most && noisy.Verdict == Matters:
 		// Some number of an undecided run is off by chance, and by more than those of a
 		// solver that is known to do nothing.
-		r.Reaches = false
-		r.Note = sayWorse(x / y)
+		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
-		r.Reaches = false
-		r.Note = noteNotBetter
-	case r.Reaches && trusted.Verdict() == Negligible:
+		r.Reaches, r.Note = false, noteNotBetter
+	case r.Reaches && trusted.summed.Verdict == Negligible:
 		r.Note = noteNotNeeded
 	}
 	return r
 }
 
-// reweighting gives the reference posterior itself, as far as the weights of a step, which
-// say own, can be trusted.
-func (a *assessment) reweighting(st *Step, own []shift) Remedy {
-	r := Remedy{Kind: "reweighting", Name: "reweighting, " + st.String(), Ratio: 1}
-	_, missed := st.phantoms()
-	worst := 0.0 // Monte Carlo error that the weights add, in accurate sd
-	for j := range a.out.Params {
-		worst = math.Max(worst, decisive*own[j].meanSE/a.out.Params[j].SD)
+// span returns the limits of the size of the worst effect, in units of the threshold, as
+// far as the Monte Carlo error tells, and the size itself.
+func (j *judge) span(inf *Inference) (least, most, size float64) {
+	for _, e := range inf.Effects {
+		s, _ := e.gravest(j.threshold)
+		bias, ratio := s.sizes(j.threshold)
+		b, r := s.errors(j.threshold, decisive)
+		least = math.Max(least, math.Max(bias-b, ratio-r))
+		most = math.Max(most, math.Max(bias+b, ratio+r))
 	}
-	r.Reaches = worst < a.out.Threshold && missed < minor && st.Deterministic.Verdict() != Undecided
+	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
+	return least, most, s.size(j.threshold)
+}
+
+// reweighting compares the draws of a step, weighed, with those that stand for the
+// reference posterior. Where they are the same draws the error is that of the weights.
+func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
+	r := Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN()}
+	verdict, worst := Negligible, 0.0
+	for k := range j.quantities {
+		x := a.y.accurate[byQuantiles][k]
+		s := d.accurate[byQuantiles][k].against(x)
+		if d == a.y.draws {
+			s.Bias, s.Ratio = 0, 1 // before their errors
+			s.BiasSE, s.RatioSE = x.CenterSE/x.Spread, x.SpreadSE/x.Spread
+		} else if n := s.size(j.threshold); n >= worst {
+			worst, r.Bias, r.Ratio = n, s.Bias, s.Ratio
+		}
+		verdict = worse(verdict, s.judge(j.threshold, j.z))
+	}
+	missed, err := a.missed(d)
 	switch {
-	case missed >= minor:
+	case err != nil || missed >= mostMissed:
 		r.Note = noteMissed
-	case !r.Reaches:
-		r.Note = fmt.Sprintf(noteWeightsCoarse, worst)
+	case verdict != Negligible:
+		r.Note = noteUndecided
+	case !a.mixed(d) || d.failed > mostFailing || d.notes != nil:
+		r.Note = noteUnsound
 	default:
-		r.Note = fmt.Sprintf(noteWeightsKHat, st.KHat)
+		r.Reaches, r.Note = true, fmt.Sprintf(noteWeights, d.khat)
 	}
-	r.Seconds = st.Deterministic.cost() + 1000*a.accurateSeconds
+	r.Seconds = (d.cost() + 1000*a.certifier.Seconds(a.reference())) / d.kish()
 	return r
 }

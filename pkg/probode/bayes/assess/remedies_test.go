@@ -31,9 +31,6 @@ func TestRemedies(t *testing.T) {
 		if strings.HasPrefix(r.Note, "worse than nothing") && (r.Reaches || r.Recommended) {
 			t.Errorf("%+v", r)
 		}
-		if r.Reaches && !(r.Reach <= r.Seconds) {
-			t.Errorf("%s: %g s to reach, and it takes %g", r.Name, r.Reach, r.Seconds)
-		}
 	}
 	if len(a.Remedies) == 0 || !a.Remedies[0].Recommended || a.Remedies[0].Seconds != least {
 		t.Fatalf("%+v", a.Remedies)

@@ -2,10 +2,10 @@ package assess
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/adams"
@@ -13,56 +13,72 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// assessed returns an assessment of two steps and the parameters a and b, with runs
-// that have mixed and are clear in their verdicts: at the larger step a is off by
-// one standard deviation in the deterministic run, and b by half of one in the
-// other.
-func assessed() *assessment {
-	run := func(sampler string, a, b float64) *Inference {
-		inf := &Inference{Sampler: sampler, Chains: 4, Draws: 1000}
-		for i, mean := range []float64{a, b} {
-			inf.Summary = append(inf.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, MCSE: 0.01, MCSESD: 0.01, RHat: 1, BulkESS: 4000, TailESS: 4000})
+// run returns the draws of a run that has mixed, of the parameters a and b with standard
+// deviation 1.
+func run(sampler string, a, b float64) *draws {
+	d := &draws{summed: &Inference{Sampler: sampler, Chains: 4, Draws: 1000}, pair: &pairing{}, first: 1000}
+	for i, mean := range []float64{a, b} {
+		d.summed.Summary = append(d.summed.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, RHat: 1, BulkESS: 4000, TailESS: 4000})
+		d.sound = append(d.sound, true)
+		for by := range measures {
+			d.estimates[by] = append(d.estimates[by], CenterSpread{mean, 0.01, 1, 0.01})
 		}
-		return inf
 	}
-	nan := math.NaN()
-	out := &Report{
-		Method: "AB2", Order: 2, Threshold: 0.1, ReferenceBy: "draws", Looks: 1,
-		Params: []Parameter{{Name: "a", SD: 1, MeanSE: 0.01, SDSE: 0.01}, {Name: "b", SD: 1, MeanSE: 0.01, SDSE: 0.01}},
-		Steps: []Step{
-			{StepSize: 0.5, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 1, 0), Probabilistic: run("pcn", 0.2, -0.5)},
-			{StepSize: 0.25, Exact: true, Error: 0.01, Order: nan, Alpha: 2, AlphaStar: 2, AlphaSE: 0.1, KHat: 1, Deterministic: run("deterministic", 0, 0)},
-		},
-	}
+	return d
+}
+
+// concluded returns an assessment of two steps and two parameters with runs that are clear
+// in their verdicts: at the larger step a is off by one standard deviation in the
+// deterministic run, and b by half of one in the other. change may change it before the
+// verdict is reached.
+func concluded(change func(*assessment)) *Report {
 	p := &bayes.Posterior{Setup: probode.Setup{Method: adams.Bashforth{Steps: 2}, Mesh: probode.Uniform(0.25)}}
-	s := &sampling{plan: &plan{p: p, ladder: out.Steps, assessed: []int{0, 1}}, work: &work{}, modes: &found{steps: make([]pairing, 2)}, quantities: quantities([]int{0, 1}, nil)}
-	a := &assessment{sampling: s, out: out, runs: make([]*draws, 2), noisy: []*estimated{{summed: out.Steps[0].Probabilistic}, nil}}
-	for i := range out.Steps {
-		a.runs[i] = &draws{p: p, estimated: estimated{summed: out.Steps[i].Deterministic}}
+	pl := &plan{p: p, s: Settings{Threshold: 0.1}, assessed: []int{0, 1}}
+	for _, name := range []string{"a", "b"} {
+		p.Params = append(p.Params, bayes.Param{Name: name, Prior: distuv.Normal{Mu: 0, Sigma: 1}})
 	}
-	exact := moments{sd: 1, meanSE: 0.01, logSE: 0.01, sound: true}
-	a.y = &yardstick{measures: make([]measure, 2), exact: []moments{exact, exact}, source: a.runs[1]}
-	return a
+	out := &Report{Method: "AB2", Order: 2, Threshold: 0.1, Confidence: 0.95, Looks: 1, Names: []string{"a", "b"}, Params: []AccurateMarginal{{Name: "a"}, {Name: "b"}}}
+	for _, h := range []float64{0.5, 0.25} {
+		pl.ladder = append(pl.ladder, level{Rung: Rung{StepSize: h}, setup: p.WithStepSize(h), exact: true})
+		out.Steps = append(out.Steps, Rung{StepSize: h})
+	}
+	s := &sampling{plan: pl, work: &work{}, modes: &found{steps: make([]pairing, 2)}, quantities: quantities([]int{0, 1}, nil)}
+	a := &assessment{sampling: s, out: out, looked: 1, runs: []*draws{run("deterministic", 1, 0), run("deterministic", 0, 0)}, noisy: []*draws{run("pcn", 0.2, -0.5), nil},
+		paths: []float64{0.01, 0.0025}, scales: make([]scale, 2), own: referenceError{points: 1}}
+	for i := range a.scales {
+		a.scales[i] = scale{alpha: 2, star: &bayes.NoiseScale{Alpha: 2, SE: 0.1}}
+	}
+	a.y = &standard{draws: run("deterministic", 0, 0), by: "draws", usable: true, worth: 1e5, heavy: make([]bool, 2), tails: make([]float64, 2)}
+	a.y.accurate = a.y.estimates
+	a.y.p = &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
+	if change != nil {
+		change(a)
+	}
+	for i := range out.Steps {
+		out.Steps[i].Deterministic = a.runs[i].summed
+		if d := a.noisy[i]; d != nil {
+			out.Steps[i].Probabilistic = d.summed
+		}
+	}
+	a.conclude()
+	return out
 }
 
 func TestAnswerNamesTheWorstOfEither(t *testing.T) {
-	a := assessed()
-	a.conclude()
-	if got, want := a.out.Answer(), "With noise in the model (α = 2) a is off by +0.200 ± 0.014 sd, and its sd is 1.000 ± 0.014 of the accurate one; the worst parameter is b, off by -0.500 ± 0.015 sd.\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("answer %q, want at its end %q", got, want)
+	a := concluded(nil)
+	if got, want := a.Answer(), "With noise in the model (α = 2) the median of a is off by +0.200 ± 0.014, and its central interval is 1.000 ± 0.014 times the accurate one; the worst parameter is b, whose median is off by -0.500 ± 0.015.\n"; !strings.Contains(got, want) {
+		t.Errorf("answer %q, want %q", got, want)
 	}
-	a.out.Steps[0].Probabilistic.Summary[1].SD = 2
-	a.conclude()
-	if got, want := a.out.Answer(), "; the worst parameter is b, with an sd of 2.000 ± 0.022 of the accurate one.\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("answer %q, want at its end %q", got, want)
+	if a.Warnings() != nil {
+		t.Errorf("warnings %q", a.Warnings())
 	}
-	a.out.Steps[0].Probabilistic.Summary[0].Mean = 5
-	a.conclude()
-	if got := a.out.Answer(); strings.Contains(got, "the worst") {
+	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][1].Spread = 2 })
+	if got, want := a.Answer(), "; the worst parameter is b, whose interval is 2.000 ± 0.022 times the accurate one.\n"; !strings.Contains(got, want) {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+	a = concluded(func(a *assessment) { a.noisy[0].estimates[byQuantiles][0].Center = 5 })
+	if got := a.Answer(); strings.Contains(got, "the worst") {
 		t.Errorf("both are worst in a: answer %q", got)
-	}
-	if a.out.Warnings != nil {
-		t.Errorf("warnings %q", a.out.Warnings)
 	}
 }
 
@@ -70,15 +86,14 @@ func TestAnswerNamesTheWorstOfEither(t *testing.T) {
 // of the smallest step or ones made for the purpose.
 func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		a := assessed()
-		if !own {
-			copied := *a.y.source.summed
-			copied.Summary = slices.Clone(copied.Summary)
-			a.y.source = &draws{estimated: estimated{summed: &copied}, p: &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}}
-		}
-		a.y.source.summed.Summary[0].RHat, a.y.exact[0].sound = 1.2, false
-		a.conclude()
-		for i, st := range a.out.Steps {
+		a := concluded(func(a *assessment) {
+			if own {
+				a.y.draws = a.runs[1]
+				a.y.accurate = a.y.estimates
+			}
+			a.y.summed.Summary[0].RHat, a.y.sound[0] = 1.2, false
+		})
+		for i, st := range a.Steps {
 			if v := st.Deterministic.Effects[0].Verdict; v != Undecided {
 				t.Errorf("own chains %v, step %d: a is %v", own, i, v)
 			}
@@ -86,31 +101,31 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 				t.Errorf("own chains %v, step %d: b is %v", own, i, v)
 			}
 		}
-		all := strings.Join(a.out.Warnings, "\n")
+		all := strings.Join(a.Warnings(), "\n")
 		who := "the chains behind the accurate posterior, RK4 with h = 0.1: "
 		if own {
 			who = "deterministic, h = 0.25: "
 		}
 		if strings.Count(all, who) != 1 || strings.Count(all, "R̂ up to 1.200 (a)") != 1 || strings.Count(all, "no verdict is given on a:") != 1 {
-			t.Errorf("own chains %v: warnings %q", own, a.out.Warnings)
+			t.Errorf("own chains %v: warnings %q", own, a.Warnings())
 		}
-		if strings.Contains(a.out.Answer(), "the chains behind the accurate posterior have not mixed") == own {
-			t.Errorf("own chains %v: answer %q", own, a.out.Answer())
+		if strings.Contains(a.Answer(), "the chains behind the accurate posterior have not mixed") == own {
+			t.Errorf("own chains %v: answer %q", own, a.Answer())
 		}
 	}
 }
 
 func TestWarningsInWords(t *testing.T) {
-	a := assessed()
-	a.out.Steps[0].Exact = false
-	a.out.Steps[0].AlphaWarnings = []string{"something of one calibration", "and of another"}
-	a.conclude()
+	a := concluded(func(a *assessment) {
+		a.ladder[0].exact = false
+		a.scales[0].warnings = []string{"something of one calibration", "and of another"}
+	})
 	for _, want := range []string{
 		"with h = 0.5 some observations lie between grid points, where the path is a polynomial through 4 of them: its error falls like h^4, the method's like h^2,",
 		"α* = 2 at h = 0.5: something of one calibration; and of another",
 	} {
-		if n := strings.Count(strings.Join(a.out.Warnings, "\n"), want); n != 1 {
-			t.Errorf("%d times %q in %q", n, want, a.out.Warnings)
+		if n := strings.Count(strings.Join(a.Warnings(), "\n"), want); n != 1 {
+			t.Errorf("%d times %q in %q", n, want, a.Warnings())
 		}
 	}
 }

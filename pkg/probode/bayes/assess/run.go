@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,9 +24,10 @@ import (
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
 //   - samples by Deterministic and by s.Sampler;
-//   - compares means and standard deviations with those of the accurate posterior, which
-//     the deterministic draws of the smallest step give when they are weighed. If they are
-//     too far off for that (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
+//   - compares medians and central 68 % intervals, and then means and standard
+//     deviations, with those of the accurate posterior, which the deterministic draws of
+//     the smallest step give when they are weighed. If they are too far off for that
+//     (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
 //
 // s.Chains.Seed decides all numbers but times. The error says what is wrong with p or s,
 // that nothing could be sampled at the smallest step, or that ctx ended; the Report then
@@ -42,110 +44,98 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &assessment{begin: time.Now(), out: pl.report(), runs: make([]*draws, len(pl.ladder)), noisy: make([]*estimated, len(pl.ladder))}
-	w := &work{ctx: ctx, show: pl.s.Progress, total: 6*len(pl.ladder) + 2}
+	n := len(pl.ladder)
+	a := &assessment{begin: time.Now(), looked: 1, out: pl.report(), scales: make([]scale, n), runs: make([]*draws, n), noisy: make([]*draws, n)}
+	w := &work{ctx: ctx, show: pl.s.Progress, total: 6*n + 2}
 	err = a.run(w, pl)
-	if err != nil && a.out.Steps[pl.finest()].Deterministic == nil {
+	if err != nil && a.runs[pl.finest()] == nil {
 		return nil, err
 	}
 	a.conclude()
-	return a.out, err
+	return a.out, cmp.Or(err, ctx.Err())
 }
 
 // An assessment is the state of Run: what has been done so far.
 type assessment struct {
 	*sampling
 	begin     time.Time
+	looked    int // interim analyses that were made
 	out       *Report
 	certifier *certify.Certifier
-	runs      []*draws     // deterministic, by step; nil where there are none
-	noisy     []*estimated // with noise in the model
-	y         *yardstick   // nil if the accurate posterior is not known
-	tried     []trial      // remedies beyond the ladder
 
-	accurateSeconds float64 // of one accurate solution
+	// By step: the errors of the path, the noise scale, and the runs, deterministic and
+	// with noise in the model; nil where there are none.
+	paths       []float64
+	scales      []scale
+	runs, noisy []*draws
+
+	y     *standard // nil if the accurate posterior is not known
+	own   referenceError
+	tried []trial // remedies beyond the ladder
+}
+
+// A scale is the noise scale of a step.
+type scale struct {
+	alpha    float64           // of the probabilistic inference, NaN where there is none
+	star     *bayes.NoiseScale // as calibrated at the mode; nil if it was not
+	at       []float64         // as calibrated at three draws
+	warnings []string
 }
 
 // run does the work, from the smallest step, on which the accurate posterior rests, to the
 // largest.
 func (a *assessment) run(w *work, pl *plan) error {
-	modes, err := findModes(w, pl)
+	found, err := findModes(w, pl)
 	if err != nil {
 		return err
 	}
-	a.sampling = newSampling(w, pl, modes)
-	a.keepModes()
-	if err := a.certify(); err != nil {
-		return err
+	a.sampling = newSampling(w, pl, found)
+	if m := found.reference; m != nil {
+		a.out.ReferenceModes = shares(m)
 	}
-	if err := a.deterministic(); err != nil {
-		return err
-	}
-	if err := a.interim(); err != nil {
-		return err
-	}
-	if err := a.probabilistic(); err != nil {
-		return err
-	}
-	a.say("remedies")
-	if err := a.try(); err != nil {
-		return err
+	for _, part := range []func() error{a.certify, a.deterministic, a.interim, a.probabilistic, a.try} {
+		if err := part(); err != nil {
+			return err
+		}
 	}
 	a.done = a.total
 	a.say("done")
 	return nil
 }
 
-// keepModes puts the modes into the report.
-func (a *assessment) keepModes() {
-	if m := a.modes.reference; m != nil {
-		a.out.ReferenceModes = modesOf(m)
-	}
-	for i, f := range a.modes.steps {
-		st := &a.out.Steps[i]
-		if f.modes == nil {
-			st.Err = f.err.Error()
-			continue
-		}
-		st.Mode, st.Modes, st.Missing = f.first, f.own, f.missed
-		st.Unsearched, st.Doubtful = f.modes.Missed(), f.modes.Doubtful()
-	}
-}
-
 // certify makes the certificate of each step, at the modes of the reference posterior and
 // those of the step, and the profile of the log likelihood.
 func (a *assessment) certify() error {
 	a.say("certificate")
-	c, err := certify.New(a.ctx, a.p, a.plan.reference())
+	c, err := certify.New(a.ctx, a.p, a.reference())
 	if err != nil {
 		return err
 	}
-	if a.modes.reference != nil {
-		for _, m := range a.modes.reference.Modes {
-			if m.Mass > minor {
-				c.AddMode(m.Theta)
-			}
-		}
-	}
 	a.certifier = c
+	for _, m := range a.out.ReferenceModes {
+		c.AddMode(m.Theta)
+	}
 	var ends []probode.Setup
 	for i := range a.out.Steps {
-		st := &a.out.Steps[i]
+		st, f := &a.out.Steps[i], &a.modes.steps[i]
+		if f.err != nil {
+			st.Err = f.err.Error()
+		} else {
+			st.Unsearched = f.modes.Missed()
+		}
 		// A climb by the reference from a phantom of the step ends far away.
 		var own [][]float64
-		for _, m := range st.Modes {
-			if m.Mass > minor {
-				own = append(own, m.Theta)
-			}
+		for _, m := range f.own {
+			own = append(own, m.Theta)
 		}
-		if st.Certificate, err = c.Compare(a.plan.setup(st), own); err != nil {
+		if st.Certificate, err = c.Compare(a.ladder[i].setup, own); err != nil {
 			if a.ctx.Err() != nil {
 				return err
 			}
 			st.Certificate = nil
 		}
 		if i == 0 || i == a.finest() {
-			ends = append(ends, a.plan.setup(st))
+			ends = append(ends, a.ladder[i].setup)
 		}
 	}
 	a.out.Profile = c.Profile(ends...)
@@ -156,7 +146,6 @@ func (a *assessment) certify() error {
 // the accurate posterior and the error of each step's path.
 func (a *assessment) deterministic() error {
 	for i := a.finest(); i >= 0; i-- {
-		st := &a.out.Steps[i]
 		if a.modes.steps[i].modes == nil {
 			a.advance(2)
 			continue
@@ -168,13 +157,13 @@ func (a *assessment) deterministic() error {
 		case err != nil && i == a.finest():
 			return err
 		case err != nil:
-			st.Err = err.Error()
+			a.out.Steps[i].Err = err.Error()
 			a.advance(2)
 		}
 		if i < a.finest() {
 			continue
 		}
-		y, err := a.accuratePosterior(a.runs[i], st.KHat, st.Mode)
+		y, err := a.accuratePosterior(a.runs[i], a.modes.steps[i].first)
 		if y != nil {
 			if err := a.measureBy(y); err != nil {
 				return err
@@ -183,8 +172,11 @@ func (a *assessment) deterministic() error {
 		if err != nil {
 			return err
 		}
-		if err := a.pathErrors(st.Mode); err != nil {
-			return err
+		for k := range a.ladder {
+			a.paths = append(a.paths, a.pathError(a.of(k), a.modes.steps[i].first))
+		}
+		if a.ctx.Err() != nil {
+			return a.ctx.Err()
 		}
 	}
 	return nil
@@ -192,105 +184,85 @@ func (a *assessment) deterministic() error {
 
 // deterministicAt samples at step i, weighs the draws, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
-	st := &a.out.Steps[i]
-	p := a.of(i)
-	p.Modes = a.modes.steps[i].modes
-	d, err := a.sample(p, sample.Deterministic{}, a.seed(uint64(i)))
+	d, err := a.sample(a.of(i), &a.modes.steps[i], sample.Deterministic{}, a.plan.s.Chains, a.seed(uint64(i)))
 	if err != nil {
 		return err
 	}
 	if err := a.advance(1); err != nil {
 		return err
 	}
-	a.say("accurate solutions, %v", st)
-	if st.KHat, _ = a.weigh(d); a.ctx.Err() != nil {
+	a.say("accurate solutions, %v", &a.ladder[i])
+	if err := a.weigh(d); err != nil && a.ctx.Err() != nil {
 		return a.ctx.Err()
 	}
-	st.KHatLimit, a.runs[i] = d.limit(a.assessed), d
-	weighModes(st.Modes, p.Modes, d, a.assessed)
-	st.Deterministic = d.summed
+	d.pair.visit(d.visited, a.mixed(d))
+	a.runs[i], a.out.Steps[i].Deterministic = d, d.summed
 	if a.p.AlphaParam == "" {
-		if err := a.calibrate(i, d); err != nil {
+		if err := a.calibrate(i, d.three()); err != nil {
 			return err
 		}
 	}
 	return a.advance(1)
 }
 
-// calibrate finds α at the mode of step i and at three draws. Where α cannot be
-// calibrated, such as where the error is nowhere large enough, Err says why.
-func (a *assessment) calibrate(i int, d *draws) error {
-	st := &a.out.Steps[i]
-	a.say("alpha, %v", st)
-	p := a.frozen(i, st.Mode)
-	c, err := bayes.CalibrateAlpha(a.ctx, p, st.Mode, a.plan.s.Calibrate)
+// calibrate finds α at the mode of step i and at some draws. Where α cannot be calibrated,
+// such as where the error is nowhere large enough, Err says why.
+func (a *assessment) calibrate(i int, draws [][]float64) error {
+	a.say("alpha, %v", &a.ladder[i])
+	mode := a.modes.steps[i].first
+	p := a.frozen(i, mode)
+	c, err := bayes.CalibrateAlpha(a.ctx, p, mode, a.plan.s.Calibrate)
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
 	}
 	if err != nil {
-		st.Err = fmt.Sprintf("no noise: %v", err)
+		a.out.Steps[i].Err = fmt.Sprintf("no noise: %v", err)
 		return nil
 	}
-	st.AlphaWarnings = c.Warnings
-	st.AlphaStar, st.AlphaSE, st.Alpha = c.Alpha, c.SE, c.Alpha
+	s := scale{alpha: c.Alpha, star: c, warnings: c.Warnings}
 	if v := a.p.Alpha; v > 0 {
-		st.Alpha = v
+		s.alpha = v
 	}
-	for _, theta := range d.three {
+	for _, theta := range draws {
 		v := math.NaN()
 		if c, err := bayes.CalibrateAlpha(a.ctx, p, theta, a.plan.s.Calibrate); err == nil {
 			v = c.Alpha
 		} else if a.ctx.Err() != nil {
 			return err
 		}
-		st.AlphaAt = append(st.AlphaAt, v)
+		s.at = append(s.at, v)
 	}
+	a.scales[i] = s
 	return nil
 }
 
 // measureBy takes y for the accurate posterior, and measures the reference's own error.
-func (a *assessment) measureBy(y *yardstick) (err error) {
+func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
-	o := a.out
-	o.ReferenceBy, o.KHat, o.KHatLimit, o.Worth = y.by, y.khat, y.limit, y.worth
-	for j := range o.Params {
-		q, m := &o.Params[j], y.exact[j]
-		q.Quantiles, q.TailIndex = y.measures[j] == byQuantiles, y.tails[j]
-		q.Mean, q.MeanSE, q.SD, q.SDSE = m.mean, m.meanSE, m.sd, m.sd*m.logSE
+	a.out.ReferenceBy = y.by
+	for j := range a.out.Params {
+		q := &a.out.Params[j]
+		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
 	}
-	before := o.Reference.Seconds
-	o.Reference, err = a.checkReference(y)
-	o.Reference.Seconds += before
+	before := a.own.seconds
+	a.own, err = a.checkReference(y)
+	a.own.seconds += before
 	return err
-}
-
-// pathErrors computes the error of the path at each step, at one θ.
-func (a *assessment) pathErrors(theta []float64) error {
-	steps := a.out.Steps
-	for i := range steps {
-		steps[i].Error = pathError(a.ctx, a.of(i), theta, a.plan.s.Accurate)
-	}
-	for i := range a.finest() {
-		c, f := &steps[i], &steps[i+1]
-		c.Order = math.Log(c.Error/f.Error) / math.Log(c.Size()/f.Size())
-	}
-	return a.ctx.Err()
 }
 
 // probabilistic makes the inferences with the solver's error in the model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
-		st := &a.out.Steps[i]
-		if st.Deterministic == nil || a.p.AlphaParam == "" && math.IsNaN(st.Alpha) {
+		st, s := &a.out.Steps[i], &a.scales[i]
+		if a.runs[i] == nil || a.p.AlphaParam == "" && s.star == nil {
 			a.advance(3) // α could not be calibrated, which Err says
 			continue
 		}
-		p := a.frozen(i, st.Mode)
-		p.Modes = a.modes.steps[i].modes
+		p := a.frozen(i, a.modes.steps[i].first)
 		if a.p.AlphaParam == "" {
-			p.Alpha = st.Alpha
+			p.Alpha = s.alpha
 		}
-		d, err := a.sample(p, a.plan.s.Sampler, a.seed(uint64(i), 1))
+		d, err := a.sample(p, &a.modes.steps[i], a.plan.s.Sampler, a.plan.s.Chains, a.seed(uint64(i), 1))
 		if err != nil {
 			if a.ctx.Err() != nil {
 				return err
@@ -299,9 +271,10 @@ func (a *assessment) probabilistic() error {
 			continue
 		}
 		if name := a.p.AlphaParam; name != "" {
-			st.Alpha = d.summed.Summary[slices.Index(a.out.Names, name)].Mean
+			s.alpha = d.summed.Summary[slices.Index(a.out.Names, name)].Mean
 		}
-		a.noisy[i], st.Probabilistic = &d.estimated, d.summed
+		d.forget()
+		a.noisy[i], st.Probabilistic = d, d.summed
 		if err := a.advance(2); err != nil {
 			return err
 		}
@@ -309,24 +282,17 @@ func (a *assessment) probabilistic() error {
 	return nil
 }
 
-// judge compares the runs of all steps with the accurate posterior.
+// judge compares all runs with the accurate posterior.
 func (a *assessment) judge() *judge {
-	j := &judge{threshold: a.out.Threshold, z: a.out.decisive(), allowed: a.out.known() && a.out.trusted(), quantities: a.quantities, params: len(a.assessed), y: a.y}
-	for i := range a.out.Steps {
-		st := &a.out.Steps[i]
-		if d := a.noisy[i]; d != nil {
-			j.compare(d, nil)
+	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
+	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)
+	for _, d := range slices.Concat(a.runs, a.noisy) {
+		if d != nil {
+			j.judge(d)
 		}
-		d := a.runs[i]
-		if d == nil {
-			continue
-		}
-		var own []shift
-		if _, missed := st.phantoms(); st.weighed() && missed < minor {
-			own = j.shifts(d)
-		}
-		j.compare(&d.estimated, own)
-		st.Unvisited = a.withhold(d, a.modes.steps[i].modes, a.y, st.Probabilistic)
+	}
+	for _, t := range a.tried {
+		j.judge(t.run)
 	}
 	return j
 }
@@ -334,17 +300,22 @@ func (a *assessment) judge() *judge {
 // conclude reaches the verdict.
 func (a *assessment) conclude() {
 	j := a.judge()
-	for _, t := range a.tried {
-		if t.run != nil {
-			j.compare(&t.run.estimated, t.own)
+	o := a.out
+	for i := range o.Steps {
+		o.Steps[i].Modes = a.modes.steps[i].own
+	}
+	for _, st := range slices.Backward(o.Steps) {
+		if st.verdict() != Negligible {
+			break
+		}
+		o.Largest = st.Size()
+	}
+	if j.y != nil {
+		o.Unseen = 0
+		for _, d := range a.trusted() {
+			o.Unseen = math.Max(o.Unseen, a.unseen(d, j.y))
 		}
 	}
-	a.out.Reference.Seconds += a.weighing
-	a.out.largest()
-	a.out.Remedies = a.remedies(j)
-	ev := evidence{p: a.p, assessed: a.assessed}
-	if a.y != nil {
-		ev.source, ev.sourceBy = a.y.source.summed, fmt.Sprintf("%v with %s", a.y.source.p.Method, setting(a.y.source.p))
-	}
-	a.out.claim(ev)
+	o.Remedies = a.remedies(j)
+	o.Claims = a.claims(j)
 }

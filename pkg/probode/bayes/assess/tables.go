@@ -11,10 +11,10 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A Table has a header, rows of as many cells, and notes below them; or notes alone. The
-// columns of Left hold words, all others numbers.
-type Table struct {
-	Name   string // "modes", "steps", "alpha", "bias", "sd", "accurate" or "remedies"
+// A TextTable has a header, rows of as many cells, and notes below them; or notes alone.
+// The columns of Left hold words, all others numbers.
+type TextTable struct {
+	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string
 	Rows   [][]string
 	Left   []int
@@ -22,7 +22,7 @@ type Table struct {
 }
 
 // String returns the table with its columns under one another.
-func (t Table) String() string {
+func (t TextTable) String() string {
 	out := ""
 	if t.Header != nil {
 		out = text.Table(append([][]string{t.Header}, t.Rows...), func(k int) bool { return slices.Contains(t.Left, k) })
@@ -36,7 +36,7 @@ func (t Table) String() string {
 // String returns the answer, the tables, the advice and the warnings.
 func (a *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s on %s\n\n%s%s\n", a.Method, a.Model, a.WithoutSampling(), a.Answer())
+	fmt.Fprintf(&b, "%s on %s\n\n%s\n", a.Method, a.Model, a.Answer())
 	for i, t := range a.Tables() {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -46,10 +46,11 @@ func (a *Report) String() string {
 		}
 		b.WriteString(t.String())
 	}
-	if a.Warnings != nil {
+	warnings := a.Warnings()
+	if warnings != nil {
 		b.WriteByte('\n')
 	}
-	for _, w := range a.Warnings {
+	for _, w := range warnings {
 		fmt.Fprintf(&b, "warning: %s\n", w)
 	}
 	return b.String()
@@ -58,51 +59,49 @@ func (a *Report) String() string {
 // Tables returns the numbers as tables: of the modes, if there are several, of the
 // steps, of the calibrated noise scales, of the effects on each parameter, of the
 // accurate posterior, and of the remedies. Empty ones are left out.
-func (a *Report) Tables() []Table {
-	var out []Table
-	for _, t := range []Table{a.modeTable(), a.stepTable(), a.alphaTable(),
-		a.effectTable("bias", "bias, in accurate sd", func(e Effect) string { return plusMinus(e.Bias, e.BiasSE, true) }),
-		a.effectTable("sd", "sd / accurate sd", func(e Effect) string { return plusMinus(e.Ratio, e.RatioSE, false) }),
-		a.accurateTable(), a.remedyTable()} {
-		if t.Rows != nil || t.Header == nil && t.Notes != nil {
-			out = append(out, t)
-		}
-	}
-	return out
+func (a *Report) Tables() []TextTable {
+	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
+	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
+	median := func(e Effect) Shift { return e.Median }
+	mean := func(e Effect) Shift { return e.Mean }
+	all := []TextTable{a.modeTable(), a.stepTable(), a.alphaTable(),
+		a.effectTable("median", "bias of medians", median, bias), a.effectTable("interval", "interval / accurate one", median, ratio),
+		a.effectTable("bias", "bias of means", mean, bias), a.effectTable("sd", "sd / accurate sd", mean, ratio),
+		a.accurateTable(), a.remedyTable()}
+	return slices.DeleteFunc(all, func(t TextTable) bool { return t.Rows == nil && (t.Header != nil || t.Notes == nil) })
 }
 
 // modeTable lists the modes of all steps and of the reference, if there are several;
 // else it says what the search at the first step may have missed.
-func (a *Report) modeTable() Table {
+func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
-	for i := range a.Steps {
-		several = several || len(weighty(a.Steps[i].Modes)) > 1 || len(a.Steps[i].Missing) > 0
+	for _, st := range a.Steps {
+		several = several || len(weighty(st.Modes)) > 1
 	}
 	t := newModeTable()
 	if !several {
 		if len(a.Steps) == 0 || a.Steps[0].Unsearched == "" {
-			return Table{}
+			return TextTable{}
 		}
-		return Table{Name: "modes", Notes: []string{fmt.Sprintf("one mode; %v: %s", &a.Steps[0], a.Steps[0].Unsearched)}}
+		return TextTable{Name: "modes", Notes: []string{fmt.Sprintf("one mode; %v: %s", &a.Steps[0], a.Steps[0].Unsearched)}}
 	}
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		t.modes(st.String(), a.Names, st.Modes, st.Missing)
+	for _, st := range a.Steps {
+		t.modes(st.String(), a.Names, st.Modes)
 		if st.Unsearched != "" {
 			t.Notes = append(t.Notes, st.String()+": "+st.Unsearched)
 		}
 	}
-	t.modes("reference", a.Names, a.ReferenceModes, nil)
+	t.modes("reference", a.Names, a.ReferenceModes)
 	return t
 }
 
-func newModeTable() Table {
-	return Table{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
+func newModeTable() TextTable {
+	return TextTable{Name: "modes", Header: []string{"modes", "where", "mass (Gaussian)", "of the draws", "searches", ""}, Left: []int{0, 1, 5}}
 }
 
 // modes adds a row for each mode with more than a hundredth of the mass.
-func (t *Table) modes(head string, names []string, own, missed []Mode) {
-	all := append(weighty(own), missed...)
+func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
+	all := weighty(modes)
 	for _, m := range all {
 		kind := ""
 		switch {
@@ -116,13 +115,16 @@ func (t *Table) modes(head string, names []string, own, missed []Mode) {
 	}
 }
 
-func (a *Report) stepTable() Table {
-	t := Table{Name: "steps", Header: []string{a.sizeName(), "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}, Left: []int{0, 5}}
+func (a *Report) stepTable() TextTable {
+	t := TextTable{Name: "steps", Header: []string{a.sizeName(), "α", "path error", "order", "k̂", "inference", "solves", "s", "ESS/s", "verdict"}, Left: []int{0, 5}}
 	for i := range a.Steps {
 		st := &a.Steps[i]
-		head := []string{fmt.Sprintf("%.4g", st.Size()), number("%.3g", st.Alpha), number("%.2g", st.Error), number("%.1f", st.Order), number("%.2f", st.KHat)}
+		head := []string{fmt.Sprintf("%.4g", st.Size())}
+		for _, c := range []struct{ kind, format string }{{"α", "%.3g"}, {"path error", "%.2g"}, {"order", "%.1f"}, {"k̂", "%.2f"}} {
+			head = append(head, number(c.format, a.Claim(c.kind, st.String(), "").Value))
+		}
 		for _, inf := range st.runs() {
-			t.Rows = append(t.Rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict().String()))
+			t.Rows = append(t.Rows, append(head, inf.Sampler, fmt.Sprint(inf.Solves), fmt.Sprintf("%.1f", inf.Seconds), fmt.Sprintf("%.0f", inf.ESSPerSecond), inf.Verdict.String()))
 			head = make([]string, 5)
 		}
 		if st.Deterministic == nil {
@@ -133,47 +135,54 @@ func (a *Report) stepTable() Table {
 }
 
 // alphaTable shows whether one α serves all of the posterior.
-func (a *Report) alphaTable() Table {
-	t := Table{Name: "alpha", Header: []string{"calibrated α*"}, Rows: [][]string{{"at the mode"}, {"at three draws"}}, Left: []int{0}}
+func (a *Report) alphaTable() TextTable {
+	t := TextTable{Name: "alpha", Header: []string{"calibrated α*"}, Rows: [][]string{{"at the mode"}, {"at three draws"}}, Left: []int{0}}
 	known := false
 	for _, st := range a.Steps {
-		var at []string
-		for _, v := range st.AlphaAt {
-			at = append(at, number("%.3g", v))
+		c := a.Claim("α*", st.String(), "")
+		mode := number("%.3g", c.Value)
+		if !math.IsNaN(c.SE) {
+			mode += fmt.Sprintf(" ± %.1g", c.SE)
 		}
-		mode := number("%.3g", st.AlphaStar)
-		if !math.IsNaN(st.AlphaSE) {
-			mode += fmt.Sprintf(" ± %.1g", st.AlphaSE)
-		}
-		known = known || at != nil
+		known = known || !math.IsNaN(c.Value)
 		t.Header = append(t.Header, st.String())
-		t.Rows[0], t.Rows[1] = append(t.Rows[0], mode), append(t.Rows[1], strings.Join(at, ", "))
+		t.Rows[0], t.Rows[1] = append(t.Rows[0], mode), append(t.Rows[1], strings.Join(a.alphaAt(&st, "%.3g"), ", "))
 	}
 	if !known {
-		return Table{}
+		return TextTable{}
 	}
 	return t
 }
 
+// alphaAt writes the α* at draws.
+func (a *Report) alphaAt(st *Rung, format string) (all []string) {
+	for _, c := range a.Claims {
+		if c.Kind == "α* at a draw" && c.Step == st.String() {
+			all = append(all, number(format, c.Value))
+		}
+	}
+	return all
+}
+
 // effectTable shows one number of the effects, in a row for each parameter and sampler.
-func (a *Report) effectTable(name, title string, of func(Effect) string) Table {
-	t := Table{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
+func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
+	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
 	for _, st := range a.Steps {
 		t.Header = append(t.Header, st.String())
 	}
 	for j, q := range a.Params {
 		name := q.Name
-		for _, pick := range []func(Step) *Inference{
-			func(st Step) *Inference { return st.Deterministic },
-			func(st Step) *Inference { return st.Probabilistic },
+		for _, pick := range []func(Rung) *Inference{
+			func(st Rung) *Inference { return st.Deterministic },
+			func(st Rung) *Inference { return st.Probabilistic },
 		} {
 			row := []string{name, ""}
 			for _, st := range a.Steps {
-				cell := "–"
+				text := "–"
 				if inf := pick(st); inf != nil {
-					cell, row[1] = of(inf.Effects[j]), inf.Sampler
+					text, row[1] = cell(of(inf.Effects[j])), inf.Sampler
 				}
-				row = append(row, cell)
+				row = append(row, text)
 			}
 			if row[1] != "" {
 				t.Rows = append(t.Rows, row)
@@ -184,22 +193,34 @@ func (a *Report) effectTable(name, title string, of func(Effect) string) Table {
 	return t
 }
 
-func (a *Report) accurateTable() Table {
-	t := Table{Name: "accurate", Header: []string{"accurate posterior", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0},
-		Notes: []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.KHat)}}
-	for _, q := range a.Params {
-		if q.Quantiles {
-			t.Header = []string{"accurate posterior", "mean or median", "sd or half of 68 %", "largest step that is small enough"}
+func (a *Report) accurateTable() TextTable {
+	t := TextTable{Name: "accurate", Header: []string{"accurate posterior", "median", "half of 68 %", "mean", "sd", "largest " + strings.TrimPrefix(a.SizeName(), "step ") + " that is small enough"}, Left: []int{0},
+		Notes: []string{fmt.Sprintf("from %s; k̂ = %.2f", a.ReferenceBy, a.Claim("k̂", "", "").Value)}}
+	for j, q := range a.Params {
+		row := []string{q.Name, number("%.4g", q.Median.Center), number("%.3g", q.Median.Spread), "–", "–", a.sayLargest(j)}
+		if !q.HeavyTails {
+			row[3], row[4] = number("%.4g", q.Mean.Center), number("%.3g", q.Mean.Spread)
 		}
-		t.Rows = append(t.Rows, []string{q.Name, number("%.4g", q.Mean), number("%.3g", q.SD), q.LargestStep()})
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func (a *Report) remedyTable() Table {
-	t := Table{Name: "remedies", Header: []string{"remedy", "bias/sd", "sd ratio", "s per 1000", "to reach", "reaches", "note"}, Left: []int{0, 6}}
+// reach returns the time of the cheapest remedy of a kind that reaches the threshold, NaN
+// if none does.
+func (a *Report) reach(kind string) float64 {
+	for _, r := range a.Remedies { // the cheap ones come first
+		if r.Kind == kind && r.Reaches {
+			return r.Seconds
+		}
+	}
+	return math.NaN()
+}
+
+func (a *Report) remedyTable() TextTable {
+	t := TextTable{Name: "remedies", Header: []string{"remedy", "bias", "interval", "s per 1000", "to reach", "reaches", "note"}, Left: []int{0, 6}}
 	for _, r := range a.Remedies {
-		t.Rows = append(t.Rows, []string{r.Name, number("%+.2g", r.Bias), number("%.3g", r.Ratio), number("%.2g", r.Seconds), number("%.2g", r.Reach), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
+		t.Rows = append(t.Rows, []string{r.Name, number("%+.2g", r.Bias), number("%.3g", r.Ratio), number("%.2g", r.Seconds), number("%.2g", a.reach(r.Kind)), map[bool]string{true: "yes", false: "no"}[r.Reaches], r.Note})
 	}
 	return t
 }
@@ -208,23 +229,25 @@ func (a *Report) remedyTable() Table {
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	out.Write([]string{"step", "sampler", "parameter", "alpha", "alpha_star", "alpha_star_at_draws", "mean", "sd", "accurate_mean", "accurate_sd",
-		"bias", "bias_se", "sd_ratio", "sd_ratio_se", "verdict", "rhat", "bulk_ess", "draws", "solves", "failed", "seconds", "path_error", "khat"})
+		"bias", "bias_se", "sd_ratio", "sd_ratio_se", "median", "half_interval", "accurate_median", "accurate_half_interval",
+		"median_bias", "median_bias_se", "interval_ratio", "interval_ratio_se", "verdict", "rhat", "bulk_ess", "draws", "solves", "failed", "seconds", "path_error", "khat"})
 	for i := range a.Steps {
 		st := &a.Steps[i]
-		var at []string
-		for _, v := range st.AlphaAt {
-			at = append(at, fmt.Sprintf("%.6g", v))
-		}
+		value := func(kind, run string) float64 { return a.Claim(kind, st.String(), run).Value }
 		for _, inf := range st.runs() {
 			for j, q := range a.Params {
-				e := inf.Effects[j]
-				m, est := inf.marginal(q.Name), inf.Estimates[j]
-				row := []string{fmt.Sprint(st.Size()), inf.Sampler, q.Name, fmt.Sprintf("%.6g", st.Alpha), fmt.Sprintf("%.6g", st.AlphaStar), strings.Join(at, " ")}
-				for _, v := range []float64{est.Center, est.Spread, q.Mean, q.SD, e.Bias, e.BiasSE, e.Ratio, e.RatioSE} {
-					row = append(row, fmt.Sprintf("%.6g", v))
+				e, m := inf.Effects[j], inf.marginal(q.Name)
+				row := []string{fmt.Sprint(st.Size()), inf.Sampler, q.Name, fmt.Sprintf("%.6g", value("α", "")), fmt.Sprintf("%.6g", value("α*", "")), strings.Join(a.alphaAt(st, "%.6g"), " ")}
+				for _, of := range []struct {
+					s Shift
+					x CenterSpread
+				}{{e.Mean, q.Mean}, {e.Median, q.Median}} {
+					for _, v := range []float64{of.s.Center, of.s.Spread, of.x.Center, of.x.Spread, of.s.Bias, of.s.BiasSE, of.s.Ratio, of.s.RatioSE} {
+						row = append(row, fmt.Sprintf("%.6g", v))
+					}
 				}
 				out.Write(append(row, e.Verdict.String(), fmt.Sprintf("%.4f", m.RHat), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprint(inf.Draws*inf.Chains),
-					fmt.Sprint(inf.Solves), fmt.Sprintf("%.3g", inf.Failed), fmt.Sprintf("%.3f", inf.Seconds), fmt.Sprintf("%.4g", st.Error), fmt.Sprintf("%.3f", st.KHat)))
+					fmt.Sprint(inf.Solves), fmt.Sprintf("%.3g", value("failed solves", inf.Sampler)), fmt.Sprintf("%.3f", inf.Seconds), fmt.Sprintf("%.4g", value("path error", "")), fmt.Sprintf("%.3f", value("k̂", ""))))
 			}
 		}
 	}

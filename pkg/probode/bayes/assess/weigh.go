@@ -24,26 +24,32 @@ import (
 // be hidden by their noise.
 
 // weigh solves accurately at those few draws of d where that has not been done, and finds
-// what the weights say of the solver's error.
-func (s *sampling) weigh(d *draws) (khat float64, err error) {
+// what the weights say of the solver's error and of the accurate posterior. After an
+// error k̂ is infinite.
+func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
+	d.khat, d.limit = math.Inf(1), diag.KHatLimit(s.effective(d))
 	if err := s.rawWeights(d); err != nil {
-		return math.Inf(1), err
+		return err
 	}
 	smooth, khat := diag.ParetoSmooth(slices.Concat(d.raw...))
 	log := make([][]float64, len(d.raw))
 	for c := range d.raw {
 		log[c], smooth = smooth[:len(d.raw[c])], smooth[len(d.raw[c]):]
 	}
-	d.weights = normalised(log)
+	d.khat, d.weights = khat, normalised(log)
+	if all := slices.Concat(d.raw...); slices.Max(all)-slices.Min(all) < 0.1 {
+		d.limit = math.Inf(1) // weights that are next to equal have no tail that k̂ could describe
+	}
 	for by := range measures {
-		d.effects[by] = nil
+		d.shifts[by], d.accurate[by] = nil, nil
 		for j, q := range s.quantities {
-			d.effects[by] = append(d.effects[by], by.paired(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j]))
+			shift, accurate := by.weighed(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j], d.estimates[by][j])
+			d.shifts[by], d.accurate[by] = append(d.shifts[by], shift), append(d.accurate[by], accurate)
 		}
 	}
-	return khat, nil
+	return nil
 }
 
 // rawWeights computes the log weights of the draws in few that have none yet.
@@ -89,13 +95,8 @@ func (s *sampling) rawWeights(d *draws) error {
 
 // normalised returns weights of mean 1.
 func normalised(log [][]float64) [][]float64 {
-	top, n := math.Inf(-1), 0
-	for _, c := range log {
-		for _, v := range c {
-			top = math.Max(top, v)
-			n++
-		}
-	}
+	all := slices.Concat(log...)
+	top := slices.Max(all)
 	var sum float64
 	out := make([][]float64, len(log))
 	for i, c := range log {
@@ -107,48 +108,42 @@ func normalised(log [][]float64) [][]float64 {
 	}
 	for _, c := range out {
 		for k := range c {
-			c[k] *= float64(n) / sum
+			c[k] *= float64(len(all)) / sum
 		}
 	}
 	return out
 }
 
-// limit returns the k̂ up to which the weights can be trusted.
-func (d *draws) limit(assessed []int) float64 { return diag.KHatLimit(d.effective(assessed)) }
-
 // effective returns the smallest effective sample size of the assessed parameters among
 // the weighed draws.
-func (d *draws) effective(assessed []int) float64 {
+func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
-	for _, k := range assessed {
+	for _, k := range s.assessed {
 		least = math.Min(least, nanOr(diag.BulkESS(d.few.Parameter(k)), 0))
 	}
 	return least
 }
 
-// worth returns how many effective draws the weighed ones are worth: their number times
-// Kish's share.
-func (d *draws) worth(assessed []int) float64 {
+// kish returns the number of equally weighted draws that one of the weighed ones is worth.
+func (d *draws) kish() float64 {
 	var n, squares float64
-	for _, c := range d.weights {
-		for _, w := range c {
-			n++
-			squares += w * w
-		}
+	for _, w := range slices.Concat(d.weights...) {
+		n++
+		squares += w * w
 	}
-	return d.effective(assessed) * (n / squares)
+	return n / squares
 }
 
 // usable reports whether the weights can be trusted: k̂ is within its limit, and the
 // weighed draws are worth enough effective ones.
-func (d *draws) usable(khat float64, assessed []int) bool {
-	return khat <= d.limit(assessed) && d.worth(assessed) >= fewest
+func (s *sampling) usable(d *draws) bool {
+	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// accurate returns the weighed draws of parameter k, with those that have next to no
-// weight moved to the median: their tails are the tails of the accurate posterior, without
-// modes that the solver has made.
-func (d *draws) accurate(k int) [][]float64 {
+// tails returns the weighed draws of parameter k, with those that have next to no weight
+// moved to the median: their tails are the tails of the accurate posterior, without modes
+// that the solver has made.
+func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
 	middle := newQuantiles(slices.Concat(x...), slices.Concat(d.weights...)).at(0.5)
@@ -164,30 +159,22 @@ func (d *draws) accurate(k int) [][]float64 {
 
 // resampled returns up to n different draws of the accurate posterior: the weighed draws
 // at which the cumulative weight passes (i + ½)/n.
-func (d *draws) resampled(n int) [][]float64 {
+func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
-	weights := make([]float64, len(all))
-	for i := range weights {
-		weights[i] = 1
-	}
-	if d.weights != nil {
-		weights = slices.Concat(d.weights...)
-	}
+	weights := slices.Concat(d.weights...)
 	var sum, at float64
 	for _, w := range weights {
 		sum += w
 	}
-	var out [][]float64
 	next := 0
 	for i, w := range weights {
 		at += w
-		if next < n && at > (float64(next)+0.5)/float64(n)*sum {
-			if len(out) == 0 || !slices.Equal(out[len(out)-1], all[i]) {
-				out = append(out, all[i])
-			}
-			for next < n && at > (float64(next)+0.5)/float64(n)*sum {
-				next++
-			}
+		before := next
+		for next < n && at > (float64(next)+0.5)/float64(n)*sum {
+			next++
+		}
+		if next > before && (len(out) == 0 || !slices.Equal(out[len(out)-1], all[i])) {
+			out = append(out, all[i])
 		}
 	}
 	return out

@@ -11,61 +11,194 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// All sentences of a verdict are in this file.
+// All sentences of a report are in this file.
 
-// Answer returns the verdict in a few sentences, one in a line.
+// The sentences of rows.
+const (
+	saidNoReference = "the accurate posterior is not known: the reference cannot be solved at the draws: declare jumps of f as events, or take another Accurate solver"
+	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for as many effective draws, so that no verdict is given: add smaller steps, or take a method of higher order"
+	saidWorth       = "the accurate posterior is not known: %s, are worth fewer than %d effective draws, so that no verdict is given: more draws (Draws, Weighed), or smaller steps"
+	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method that reaches them"
+	saidHeavy       = "%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that mean and sd do not describe it: only its median and central 68 %% interval are judged"
+
+	saidPhantom   = "phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it"
+	saidMissed    = "missed: the posterior at %v does not have the mode of the reference posterior at %s, which holds %.3g of the mass"
+	saidUnvisited = "no verdict on mean and sd at %v: %s is moved by %.2g of the threshold by a mode at %s, with %.2g of the mass by its Gaussian approximation, in which no draw is"
+	saidSearch    = "%v: there may be other modes: %s"
+	saidStuck     = "the reference posterior has %d modes, between which the chains do not move: no verdict"
+
+	saidWithdrawn = "the certificate at %v does not hold: %s"
+	saidOtherMode = "there is a mode at %s that %s"
+	saidSampled   = "the draws show a larger error"
+
+	saidAlso    = ", and R̂ up to %.3f"
+	saidFew     = "%s: too few effective draws, %.0f where each chain needs %d%s (%s): run longer (Draws, MinESS)"
+	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws, a longer burn-in, or check the traces for several modes"
+	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved"
+	saidUnsound = "no verdict is given on %s: the chains behind the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
+
+	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α has no meaning; add smaller steps"
+	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
+	saidOrderRemedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
+	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: its error falls like h^%d, the method's like h^%d, and is part of the error assessed; a step that divides the times of the data avoids it"
+
+	saidCalibration = "α* = %.3g at %v: %s"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error does not have the size that the order predicts, and an α of one step is wrong for another"
+	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step"
+	saidAlphaGiven  = "the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated"
+	saidTaken       = "%s is %.3g at %v and accurately %.3g"
+	saidSigma       = "an unknown size of the data's errors hides a bad solver: it takes the solver's error for an error of the data (%s): intervals get wider and the fit still looks honest; judge the step by %s, too"
+)
+
+// The notes of remedies.
+const (
+	worseThanNothing = "worse than nothing"
+	noteUndecided    = "undecided"
+	noteMoments      = "mean or sd is off"
+	noteFailed       = "%.1f %% of the solves failed"
+	noteUnsound      = "something is wrong with the draws: see the warnings"
+	noteNotBetter    = "not known to be better than the solver trusted at the same step"
+	noteNotNeeded    = "not needed: the solver can be trusted at the same step"
+	noteMissed       = "the draws miss a part of the reference posterior, which no weights bring back"
+	noteWeights      = "k̂ = %.2f"
+)
+
+func sayWorse(factor float64) string {
+	return fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, factor)
+}
+
+// sayDistrust says what is wrong with the reference, and what would be accurate enough.
+func sayDistrust(r referenceError, threshold float64) string {
+	if r.unseen > 0 {
+		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+	}
+	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
+	switch {
+	case r.failed > mostFailed:
+		what = fmt.Sprintf("the reference fails at %.1f %% of the draws", 100*r.failed)
+	case r.unknown > 0:
+		what = fmt.Sprintf("the reference's own error is not known at %d of %d modes and draws, where it or a more accurate solver fails", r.unknown, r.points)
+	}
+	cure := "no smaller tolerance or step that was tried is accurate enough: declare jumps of f as events"
+	switch {
+	case r.sufficient != "":
+		cure = fmt.Sprintf("%s would be accurate enough", r.sufficient)
+	case r.failed > mostFailed || r.unknown > 0:
+		cure += ", or exclude parameters for which the solution ends"
+	}
+	return what + ": " + cure
+}
+
+// sayWrongShare says that no draw is in the mode, or that the draws give it another share
+// than its Gaussian approximation does; "" if neither.
+func sayWrongShare(m ModeShare) string {
+	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
+		return ""
+	}
+	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
+	switch {
+	case m.Visited == 0:
+		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and no draw is in it", m.Gaussian)
+	case odds < 1./3 || odds > 3:
+		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and %.3g of the draws are in it: where R̂ is good it is the approximation that is wrong", m.Gaussian, m.Visited)
+	}
+	return ""
+}
+
+// Answer returns the verdict in sentences, one in a line, in two parts: what is known
+// without sampling, and what is known by sampling, first about medians and central
+// intervals, then about means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
-	limit := fmt.Sprintf("bias below %.3g posterior sd, sd within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
+	a.sayCertificate(&b)
+	doubt := a.doubt()
+	limit := fmt.Sprintf("medians off by less than %.3g of half the central 68 %% interval, and that interval within %.0f %%, for every parameter", a.Threshold, 100*a.Threshold)
+	everywhere := !slices.ContainsFunc(a.Steps, func(st Rung) bool { return st.verdict() != Matters })
 	switch {
-	case !a.trusted():
-		fmt.Fprintf(&b, "Whether the solver's error matters cannot be decided: %s.\n", sayDistrust(a.Reference, a.Threshold))
-	case !a.known():
-		b.WriteString("Whether the solver's error matters cannot be decided: the accurate posterior is out of reach of these steps.\n")
+	case doubt != "":
+		fmt.Fprintf(&b, "Whether the solver's error matters cannot be decided: %s.\n", doubt)
 	case a.Largest == a.Steps[0].Size():
 		fmt.Fprintf(&b, "The solver's error does not matter at any of the steps, up to %s (%s).\n", a.sized(a.Largest), limit)
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
-	case a.verdict(len(a.Steps)-1) == Matters:
+	case everywhere:
 		fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to %v (it would not with: %s).\n", a.Steps[len(a.Steps)-1], limit)
 	default:
 		fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
 	}
-	if a.known() && a.trusted() {
-		for i := len(a.Steps) - 1; i >= 0; i-- {
-			if st := &a.Steps[i]; st.Size() > a.Largest && st.Deterministic != nil {
+	if doubt == "" {
+		for i, st := range slices.Backward(a.Steps) {
+			if st.Deterministic != nil && st.Size() > a.Largest {
 				a.sayNext(&b, i)
 				break
 			}
 		}
+		a.sayMoments(&b)
 	}
 	a.sayBasis(&b)
 	return b.String()
+}
+
+// doubt says why nothing can be decided; "" if something can.
+func (a *Report) doubt() string {
+	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
+		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
+			return strings.TrimPrefix(c.Sentence, "no verdict: ")
+		}
+	}
+	return ""
+}
+
+// sayCertificate says what is certified: of the largest step that is certified together
+// with all smaller ones, or else of the smallest; nothing if there are no certificates.
+func (a *Report) sayCertificate(b *strings.Builder) {
+	at := len(a.Steps) - 1
+	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
+		at = i
+	}
+	st := a.Steps[at]
+	if st.Certificate == nil {
+		return
+	}
+	b.WriteString("Without sampling: ")
+	if c := a.Claim("certificate", st.String(), ""); c.Sentence != "" {
+		fmt.Fprintf(b, "Nothing is certified: %s.\n", c.Sentence)
+	} else {
+		b.WriteString(st.Certificate.Answer(a.Threshold))
+	}
+	var all []string
+	for _, st := range a.Steps {
+		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
+			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst(a.Threshold)].D), st))
+		}
+	}
+	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
 // sayNext says what is wrong with step i, the smallest that is not known to be enough.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
-	j, v := d.worst(a.Threshold)
-	e, part := d.Effects[j].gravest(a.Threshold)
+	j := d.gravest(a.Threshold)
+	e := d.Effects[j]
+	s, part := e.gravest(a.Threshold)
 	name := a.Params[j].Name
-	what := fmt.Sprintf("%s is off by %s sd, and its sd is %s of the accurate one", name, plusMinus(e.Bias, e.BiasSE, true), plusMinus(e.Ratio, e.RatioSE, false))
+	what := saySize("median", name, s)
 	if part >= 0 {
-		what = fmt.Sprintf("within the mode at %s %s, both in units of the sd there", a.at(a.ReferenceModes[part].Theta), what)
+		what = fmt.Sprintf("within the mode at %s %s, in units of that mode", a.at(a.ReferenceModes[part].Theta), what)
 	}
-	if v == Matters {
+	switch {
+	case d.Verdict != Undecided && e.Verdict != Matters:
+		fmt.Fprintf(b, "At %v it matters: %s.\n", st, a.sayOtherModes(st))
+	case d.Verdict == Matters:
 		fmt.Fprintf(b, "At %v it matters: %s.\n", st, what)
-		if made, missed := st.phantoms(); i == len(a.Steps)-1 && st.StepSize > 0 && made+missed <= minor {
-			shrink := math.Max(math.Abs(e.Bias), math.Abs(math.Log(e.Ratio))) / a.Threshold
-			fmt.Fprintf(b, "If that falls with the order of the method, %d, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(shrink, -1/float64(a.Order)))
+		if i == len(a.Steps)-1 && st.StepSize > 0 && verdictOnModes(st.Modes) == Negligible {
+			fmt.Fprintf(b, "If that falls with the order of the method, %d, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
 		}
-	} else {
-		needed := d.sayNeeded(j, name)
-		if st.Unvisited != nil {
-			needed = a.sayUnvisited(st.Unvisited[0])
-		}
-		fmt.Fprintf(b, "At %v it is undecided: %s; %s.\n", st, what, needed)
+	case e.Verdict != Undecided:
+		fmt.Fprintf(b, "At %v it is undecided: %s.\n", st, a.sayOtherModes(st))
+	default:
+		fmt.Fprintf(b, "At %v it is undecided: %s; %s.\n", st, what, d.sayNeeded(j, name))
 	}
 	q := st.Probabilistic
 	if q == nil {
@@ -75,16 +208,40 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	if part >= 0 && part < len(f.Within) {
 		f = f.Within[part]
 	}
-	fmt.Fprintf(b, "With noise in the model (α = %.3g) %s is off by %s sd, and its sd is %s of the accurate one", st.Alpha, name, plusMinus(f.Bias, f.BiasSE, true), plusMinus(f.Ratio, f.RatioSE, false))
-	if k := q.farthest(a.Threshold); k != j {
-		g := q.Effects[k]
-		if math.Abs(g.Bias)/a.Threshold > math.Abs(math.Log(g.Ratio))/math.Log1p(a.Threshold) {
-			fmt.Fprintf(b, "; the worst parameter is %s, off by %s sd", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
+	fmt.Fprintf(b, "With noise in the model (α = %.3g) %s", a.Claim("α", st.String(), "").Value, saySize("median", name, f.Median))
+	if k := q.gravest(a.Threshold); k != j {
+		g, _ := q.Effects[k].gravest(a.Threshold)
+		if bias, ratio := g.sizes(a.Threshold); bias > ratio {
+			fmt.Fprintf(b, "; the worst parameter is %s, whose median is off by %s", a.Params[k].Name, plusMinus(g.Bias, g.BiasSE, true))
 		} else {
-			fmt.Fprintf(b, "; the worst parameter is %s, with an sd of %s of the accurate one", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
+			fmt.Fprintf(b, "; the worst parameter is %s, whose interval is %s times the accurate one", a.Params[k].Name, plusMinus(g.Ratio, g.RatioSE, false))
 		}
 	}
 	b.WriteString(".\n")
+}
+
+// saySize writes a shift of a parameter's median or mean.
+func saySize(center, name string, s Shift) string {
+	spread := "its central interval"
+	if center == "mean" {
+		spread = "its sd"
+	}
+	return fmt.Sprintf("the %s of %s is off by %s, and %s is %s times the accurate one", center, name, plusMinus(s.Bias, s.BiasSE, true), spread, plusMinus(s.Ratio, s.RatioSE, false))
+}
+
+// sayOtherModes names the modes that only one of the two posteriors has.
+func (a *Report) sayOtherModes(st *Rung) string {
+	var all []string
+	for _, m := range st.Modes {
+		what := "is missed"
+		if m.Phantom {
+			what = "is made by the solver"
+		}
+		if (m.Phantom || m.Missed) && max(m.Mass, m.Gaussian) >= rightMass {
+			all = append(all, fmt.Sprintf("the mode at %s, with %.3g of the mass, %s", where(a.Names, m.Theta, st.Modes), m.Mass, what))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // sayNeeded says how many draws would decide about parameter j.
@@ -99,20 +256,56 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 		return "the chains behind the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
 		return "it lies at the threshold itself, where no reasonable number of draws decides"
-	case e.Paired:
-		return fmt.Sprintf("to decide takes about %s draws of each chain, and Weighed in proportion", twoDigits(e.Draws))
 	}
-	return fmt.Sprintf("to decide takes about %s draws of each chain", twoDigits(e.Draws))
+	return fmt.Sprintf("to decide takes about %s draws of each chain, and Weighed in proportion", twoDigits(e.Draws))
+}
+
+// sayMoments says what is known of means and standard deviations at the steps at which
+// medians and central intervals are right.
+func (a *Report) sayMoments(b *strings.Builder) {
+	var wrong, open []string
+	right := false
+	for _, st := range slices.Backward(a.Steps) {
+		d := st.Deterministic
+		if d == nil || d.Verdict != Negligible {
+			continue
+		}
+		right = true
+		for j, e := range d.Effects {
+			s := e.Mean
+			switch {
+			case a.Params[j].HeavyTails:
+			case s.Verdict == Matters:
+				wrong = append(wrong, fmt.Sprintf("at %v %s", st, saySize("mean", a.Params[j].Name, s)))
+			case s.Verdict == Undecided && s.judge(a.Threshold, a.standardErrors()) != Negligible:
+				open = append(open, fmt.Sprintf("%s at %v", a.Params[j].Name, st))
+			}
+		}
+	}
+	switch {
+	case !right:
+	case wrong != nil:
+		fmt.Fprintf(b, "By mean and standard deviation it matters, all the same: %s.\n", strings.Join(wrong, "; "))
+	case open != nil:
+		fmt.Fprintf(b, "Means and standard deviations are less certain, and undecided for %s.\n", strings.Join(open, ", "))
+	default:
+		b.WriteString("Means and standard deviations of the draws are within the same limits.\n")
+	}
+	for _, c := range a.Claims {
+		if c.Kind == "mode without draws" {
+			fmt.Fprintf(b, "There is %s.\n", c.Sentence)
+		}
+	}
+	if !math.IsNaN(a.Unseen) {
+		fmt.Fprintf(b, "A mode with less than %.2g %% of the mass may be unseen: it would move no median, but it could move means and standard deviations.\n", 100*a.Unseen)
+	}
 }
 
 // sayBasis says what the verdict rests on, and how many draws would decide.
 func (a *Report) sayBasis(b *strings.Builder) {
-	if a.Confidence == 0 {
-		return
-	}
-	fmt.Fprintf(b, "Thresholds: bias %.3g sd, sd within %.3g %%; confidence %.6g %% for each number", a.Threshold, 100*a.Threshold, 100*a.Confidence)
+	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
-		fmt.Fprintf(b, ", shared by up to %d interim analyses, of which %d were made", a.Looks, a.Looked)
+		fmt.Fprintf(b, ", shared by up to %d interim analyses, of which %.0f were made", a.Looks, a.Claim("interim analyses", "", "").Value)
 	}
 	least, most, chains := math.MaxInt, 0, 0
 	for _, st := range a.Steps {
@@ -127,48 +320,12 @@ func (a *Report) sayBasis(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "; %d chains of %s draws", chains, draws)
 	}
-	var heavy []string
-	for _, q := range a.Params {
-		if q.Quantiles {
-			heavy = append(heavy, q.Name)
-		}
-	}
-	if heavy != nil {
-		fmt.Fprintf(b, "; judged by median and central 68 %% interval, since their tails are heavy: %s", strings.Join(heavy, ", "))
-	}
 	b.WriteString(".\n")
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		if d := st.Deterministic; d != nil && st.Size() > a.Largest {
-			if n := d.DrawsNeeded(a.Threshold); n < 100*float64(d.Draws) {
-				fmt.Fprintf(b, "At %v about %s draws of each chain would decide.\n", st, twoDigits(n))
-			}
-		}
-	}
-}
-
-// WithoutSampling returns what the certificates say: of the largest step that is
-// certified together with all smaller ones, or else of the smallest; nothing if there are
-// none.
-func (a *Report) WithoutSampling() string {
-	at := len(a.Steps) - 1
-	for i := at; i >= 0; i-- {
-		if c := a.Steps[i].Certificate; c == nil || !c.Certified(a.Threshold) {
-			break
-		}
-		at = i
-	}
-	c := a.Steps[at].Certificate
-	if c == nil {
-		return ""
-	}
-	var all []string
 	for _, st := range a.Steps {
-		if c := st.Certificate; c != nil && len(c.Modes) > 0 {
-			all = append(all, fmt.Sprintf("%s at %v", number("%.2g", c.Modes[c.Worst(a.Threshold)].D), st))
+		if n := a.Claim("draws needed", st.String(), "").Value; n < 100*float64(most) {
+			fmt.Fprintf(b, "At %v about %s draws of each chain would decide.\n", st, twoDigits(n))
 		}
 	}
-	return fmt.Sprintf("Without sampling: %sD is %s.\n\nBy sampling: ", c.Answer(a.Threshold), strings.Join(all, ", "))
 }
 
 // Advice returns the recommended remedy in one line, and in another that noise in the
@@ -195,173 +352,6 @@ func (a *Report) Advice() string {
 	return b.String()
 }
 
-// The notes of remedies.
-const worseThanNothing = "worse than nothing"
-
-func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, factor)
-}
-
-const (
-	noteUndecided     = "undecided"
-	noteNotBetter     = "not known to be better than the solver trusted at the same step"
-	noteNotNeeded     = "not needed: the solver can be trusted at the same step"
-	noteMissed        = "no weights bring back a mode that the solver misses"
-	notePredicted     = "by the certificate, without sampling: assess it before you rely on it"
-	noteWeightsKHat   = "k̂ = %.2f"
-	noteWeightsCoarse = "the weights add an error of %.2g sd: more draws"
-)
-
-// sayDistrust says what is wrong with the reference, and what would be accurate enough.
-func sayDistrust(r Reference, threshold float64) string {
-	switch {
-	case r.Unseen > 0:
-		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare what breaks f as events", certify.ManySteps, r.Unseen)
-	case r.Missed >= mostMissed:
-		return fmt.Sprintf("no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method that reaches them", r.Missed)
-	}
-	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.D, threshold/10)
-	switch {
-	case r.Failed > mostFailed:
-		what = fmt.Sprintf("the reference fails at %.1f %% of the draws", 100*r.Failed)
-	case r.Unknown > 0:
-		what = fmt.Sprintf("the reference's own error is not known at %d of %d modes and draws, where it or a more accurate solver fails", r.Unknown, r.Points)
-	}
-	cure := "no smaller tolerance or step that was tried is accurate enough: declare what breaks f as events"
-	switch {
-	case r.Sufficient != "":
-		cure = fmt.Sprintf("%s would be accurate enough", r.Sufficient)
-	case r.Failed > mostFailed || r.Unknown > 0:
-		cure += ", or exclude parameters for which the solution ends"
-	}
-	return what + ": " + cure
-}
-
-func sayNoReference() string {
-	return "the accurate posterior is not known: the reference cannot be solved at the draws: declare what breaks f as events, or take another Accurate solver"
-}
-
-func sayKHat(a *Report) string {
-	return fmt.Sprintf("the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for as many effective draws, so that no verdict is given: add smaller steps, or take a method of higher order", a.KHat, a.ReferenceBy, a.khatLimit())
-}
-
-func sayWorth(a *Report) string {
-	return fmt.Sprintf("the accurate posterior is not known: %s, are worth fewer than %d effective draws, so that no verdict is given: more draws (Draws, Weighed), or smaller steps", a.ReferenceBy, fewest)
-}
-
-func sayHeavy(q Parameter) string {
-	return fmt.Sprintf("%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that means and sds do not describe it: it is judged by its median and half the width of the central 68 %% interval", q.Name, q.TailIndex)
-}
-
-func sayPhantom(st *Step, at string, m Mode) string {
-	return fmt.Sprintf("phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it", st, at, m.Mass)
-}
-
-func sayMissed(st *Step, at string, m Mode) string {
-	return fmt.Sprintf("missed: the reference posterior has a mode at %s, with %.3g of the mass, that the posterior at %v does not have", at, m.Mass, st)
-}
-
-// sayWrongShare says that no draw is in the mode, or that the draws give it another share
-// than its Gaussian approximation does; "" if neither.
-func sayWrongShare(m Mode) string {
-	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
-		return ""
-	}
-	odds := m.Visited / (1 - m.Visited) / (m.Gaussian / (1 - m.Gaussian))
-	switch {
-	case m.Visited == 0:
-		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and no draw is in it", m.Gaussian)
-	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and %.3g of the draws are in it: where R̂ is good it is the approximation that is wrong", m.Gaussian, m.Visited)
-	}
-	return ""
-}
-
-func (a *Report) sayUnvisited(u Unvisited) string {
-	return fmt.Sprintf("%s is moved by %.2g of the threshold by a mode at %s, with %.2g of the mass by its Gaussian approximation, in which no draw is", text.Printable(u.Parameter), u.Size, a.at(u.Theta), u.Mass)
-}
-
-func sayStuck(modes int) string {
-	return fmt.Sprintf("the reference posterior has %d modes, between which the chains do not move: no verdict", modes)
-}
-
-func sayFailure(st *Step) string {
-	if st.Deterministic != nil {
-		return fmt.Sprintf("%v: %s", st, st.Err)
-	}
-	return fmt.Sprintf("nothing is known at %v: %s", st, st.Err)
-}
-
-func sayFew(where string, least float64, few []string, worst float64, rhat []string) string {
-	if rhat != nil {
-		return fmt.Sprintf("%s: too few effective draws, %.0f where each chain needs %d, and R̂ up to %.3f (%s): more draws (Draws, MinESS), a longer burn-in, or check the traces for several modes", where, least, fewEach, worst, strings.Join(few, ", "))
-	}
-	return fmt.Sprintf("%s: too few effective draws, %.0f where each chain needs %d (%s): run longer (Draws, MinESS)", where, least, fewEach, strings.Join(few, ", "))
-}
-
-func sayMixing(where string, worst float64, names []string) string {
-	return fmt.Sprintf("%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws or a longer burn-in", where, worst, strings.Join(names, ", "))
-}
-
-func sayFailing(where string, share float64) string {
-	return fmt.Sprintf("%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved", where, 100*share)
-}
-
-func sayUnsound(names []string) string {
-	return fmt.Sprintf("no verdict is given on %s: the chains behind the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)", strings.Join(names, ", "), mixed, fewest)
-}
-
-func sayRough(st *Step) string {
-	return fmt.Sprintf("at h = %.4g the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α has no meaning; add smaller steps", st.StepSize, 100*st.Error)
-}
-
-func sayOrder(c, f *Step, method string, want int, remedy string) string {
-	if remedy == "" {
-		remedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	}
-	return fmt.Sprintf("order lost: from h = %.4g to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s", c.StepSize, f.StepSize, c.Order, method, want, remedy)
-}
-
-func sayShiftOrder(c, f *Step, order, se float64, method string, want int) string {
-	return fmt.Sprintf("order lost in the posterior: from h = %.4g to %.4g its shift falls like h^%.1f ± %.1f, where %s should give h^%d", c.StepSize, f.StepSize, order, se, method, want)
-}
-
-func sayCalibration(st *Step) string {
-	return fmt.Sprintf("α* = %.3g at %v: %s", st.AlphaStar, st, strings.Join(st.AlphaWarnings, "; "))
-}
-
-func sayAlphaSteps(c, f *Step) string {
-	return fmt.Sprintf("α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error does not have the size that the order predicts, and an α of one step is wrong for another", c.AlphaStar, c, f.AlphaStar, f, alphaSteps)
-}
-
-func sayAlphaTheta(st *Step, at float64) string {
-	return fmt.Sprintf("α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step", st, st.AlphaStar, at, alphaTheta)
-}
-
-func sayAlphaGiven(st *Step) string {
-	return fmt.Sprintf("the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated", st.Alpha, st, st.AlphaStar)
-}
-
-// saySigma says which sizes of the data's errors absorb the solver's error, each at the
-// step given.
-func (a *Report) saySigma(names []string, at []*Step) string {
-	var taken []string
-	for i, name := range names {
-		j := slices.IndexFunc(a.Params, func(q Parameter) bool { return q.Name == name })
-		taken = append(taken, fmt.Sprintf("%s is %.3g at %v and accurately %.3g", name, at[i].Deterministic.Estimates[j].Center, at[i], a.Params[j].Mean))
-	}
-	return fmt.Sprintf("an unknown size of the data's errors hides a bad solver: it takes the solver's error for an error of the data (%s): intervals get wider and the fit still looks honest; judge the step by %s, too", strings.Join(taken, "; "), strings.Join(names, ", "))
-}
-
-func sayBetween(steps []*Step, order int) string {
-	var all []string
-	for _, st := range steps {
-		all = append(all, fmt.Sprintf("%.4g", st.StepSize))
-	}
-	return fmt.Sprintf("with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: its error falls like h^%d, the method's like h^%d, and is part of the error assessed; a step that divides the times of the data avoids it",
-		strings.Join(all, ", "), order+2, order+2, order)
-}
-
 // sizeName is the name of what the ladder consists of.
 func (a *Report) sizeName() string {
 	switch {
@@ -381,32 +371,27 @@ func (a *Report) SizeName() string {
 // sized writes a size of the ladder with its name.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// LargestStep returns the largest step that is small enough for the parameter: a
-// number, with ≥ before it where a larger one may do, "undecided", or "none".
-func (q Parameter) LargestStep() string {
+// sayLargest writes the largest step that is small enough for parameter j: a number, with
+// ≥ before it where a larger one may do, "undecided", or "none".
+func (a *Report) sayLargest(j int) string {
+	size, undecidedAbove := a.largest(j)
 	switch {
-	case q.UndecidedAbove && q.Largest > 0:
-		return fmt.Sprintf("≥ %.4g", q.Largest)
-	case q.UndecidedAbove:
+	case undecidedAbove && size > 0:
+		return fmt.Sprintf("≥ %.4g", size)
+	case undecidedAbove:
 		return "undecided"
-	case q.Largest > 0:
-		return fmt.Sprintf("%.4g", q.Largest)
+	case size > 0:
+		return fmt.Sprintf("%.4g", size)
 	}
 	return "none"
 }
 
 // at writes a point with the names of its numbers.
-func (a *Report) at(theta []float64) string {
-	var all []string
-	for k, v := range theta {
-		all = append(all, fmt.Sprintf("%s = %.4g", a.Names[k], v))
-	}
-	return strings.Join(all, ", ")
-}
+func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
 // where writes the θ of a mode: of many parameters, those in which the modes differ
 // most.
-func where(names []string, theta []float64, all []Mode) string {
+func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))
 	spread := make([]float64, len(theta))
@@ -419,7 +404,7 @@ func where(names []string, theta []float64, all []Mode) string {
 		}
 	}
 	rest := ""
-	if len(order) > most {
+	if len(order) > most && all != nil {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
 		order = order[:most]
 		slices.Sort(order)

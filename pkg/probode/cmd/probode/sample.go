@@ -175,7 +175,7 @@ func printModes(ctx context.Context, p *bayes.Posterior, dir string, s mcmc.Sett
 	if err != nil {
 		return nil // other machines draw the other chains
 	}
-	table, err := assess.Modes(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
+	table, err := assess.ModeTable(ctx, p, p.Modes, chains, probode.Setup{Mesh: reference.Accurate{}})
 	if err != nil {
 		if ctx.Err() != nil {
 			return stopped("the chains are complete; stopped during the search for modes of the accurate posterior")

@@ -8,27 +8,28 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// What a posterior of one parameter is judged by: where it lies, its centre, and
-// how wide it is, its spread. As a rule these are mean and standard deviation. A
-// posterior with tails so heavy that these do not exist, or that no number of draws
-// finds them, is judged by its median and by half the width of its central 68 %
-// interval, which of a normal distribution are the same.
+// A posterior of one parameter is judged by where it lies, its centre, and how wide it
+// is, its spread. Median and half the width of the central 68 % interval come first: a
+// mode too small to be seen by the draws does not move them. Mean and standard deviation
+// come second: they are what most papers report, and are the same for a normal
+// distribution, but a far mode with a thousandth of the mass can decide on them.
 //
 // Centre c and logarithm of the spread s are smooth functions of means over the
 // draws, so that their errors are those of the means of their influence functions
 // [Hampel 1974], over chains with all their autocorrelation:
 //
-//	moments    y − m                          ½ ((y − m)²/v − 1)
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
+//	moments    y − m                          ½ ((y − m)²/v − 1)
 //
-// with p± = Φ(±1). The error of a median so is that of the effective sample size of
+// with p± = Φ(±1). So the error of a median is that of the effective sample size of
 // the indicator 1{y ≤ q}. The density f at a quantile is the difference quotient of
 // the quantiles around it, with the width of Bofinger (1975).
 //
-// Of a part of the posterior the influence is zero outside of it, and divided by its
+// For a part of the posterior the influence is zero outside of it, and divided by its
 // share.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
@@ -38,17 +39,59 @@ import (
 type measure int
 
 const (
-	byMoments measure = iota
-	byQuantiles
+	byQuantiles measure = iota
+	byMoments
 	measures // how many there are
 )
 
-// An Estimate is the centre and the spread of a parameter, with their Monte Carlo
-// standard errors: mean and standard deviation or, of a parameter that is judged by
-// quantiles, median and half the width of the central 68 % interval.
-type Estimate struct {
-	Center, CenterSE float64
-	Spread, SpreadSE float64
+// A quantity is what is compared: a parameter in the whole posterior, or in the part that
+// belongs to a mode.
+//
+// The spread of a posterior with several modes is the distance between them. In such
+// units a mode may move by many times its own width without a sign. So whatever is said
+// of the whole posterior is said of each of its parts, too: of the draws that belong to
+// one mode, in units of the spread there.
+type quantity struct {
+	param int // among all parameters
+	part  int // a mode of the reference posterior, −1 for the whole
+}
+
+// quantities lists what is compared, the whole posterior first.
+func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
+	parts := []int{-1}
+	if reference != nil {
+		for i, m := range reference.Modes {
+			if m.Mass >= judgedPart {
+				parts = append(parts, i)
+			}
+		}
+	}
+	if len(parts) < 3 {
+		parts = parts[:1]
+	}
+	for _, i := range parts {
+		for _, k := range assessed {
+			out = append(out, quantity{k, i})
+		}
+	}
+	return out
+}
+
+// belong returns 1 for the draws of a part and 0 for others, nil for the whole.
+func belong(in [][]int, part int) [][]float64 {
+	if part < 0 {
+		return nil
+	}
+	out := make([][]float64, len(in))
+	for i, c := range in {
+		out[i] = make([]float64, len(c))
+		for k, m := range c {
+			if m == part {
+				out[i][k] = 1
+			}
+		}
+	}
+	return out
 }
 
 // A summary is centre and spread of draws, with the influence that a draw has on the
@@ -58,8 +101,8 @@ type summary struct {
 	influence      func(y float64) (center, log float64)
 }
 
-// shape returns centre and spread of the draws x under weights, nil for equal ones.
-func (by measure) shape(x, weights []float64) summary {
+// summary returns centre and spread of the draws x under weights, nil for equal ones.
+func (by measure) summary(x, weights []float64) summary {
 	if by == byMoments {
 		m, v := stat.PopMeanVariance(x, weights)
 		return summary{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
@@ -124,15 +167,14 @@ func (q weightedQuantiles) at(p float64) float64 {
 		return math.NaN()
 	}
 	k, _ := slices.BinarySearch(q.p, p)
-	switch k = min(max(k, 1), n-1); {
-	case !(q.p[k] > q.p[k-1]):
+	k = min(max(k, 1), n-1)
+	if !(q.p[k] > q.p[k-1]) {
 		return q.x[k]
-	default:
-		return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 	}
+	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// slope returns 1/f at the quantile of p; NaN where the draws do not tell.
+// slope returns 1/f at the quantile of p; NaN where there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -144,8 +186,8 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part returns the shape of the draws x under weights, nil for equal ones, of those for
-// which in is 1, nil for all; and the influence of a draw of weight 1.
+// part summarises the draws x under weights, nil for equal ones, of those for which in is
+// 1, nil for all; and returns the influence of a draw of weight 1.
 func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -163,7 +205,7 @@ func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	if in != nil {
 		share = stat.Mean(slices.Concat(both...), nil)
 	}
-	s := by.shape(slices.Concat(x...), slices.Concat(both...))
+	s := by.summary(slices.Concat(x...), slices.Concat(both...))
 	return s, func(c, k int) (center, log float64) {
 		unit := 1 / share
 		if both != nil {
@@ -178,10 +220,10 @@ func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 }
 
 // estimate returns the centre and spread of draws, of those for which in is 1.
-func (by measure) estimate(x, in [][]float64) moments {
+func (by measure) estimate(x, in [][]float64) CenterSpread {
 	center, log := by.stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
-	return moments{mean: s.center, sd: s.spread, meanSE: meanSE(center), logSE: meanSE(log)}
+	return CenterSpread{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
 // stretches cuts each chain of x into n stretches and returns what each of them adds
@@ -208,25 +250,18 @@ func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) 
 	return center, log
 }
 
-// A shift is an effect with Bias in the units of the parameter, and the standard
-// errors that it leaves to the accurate centre and to the logarithm of the accurate
-// spread.
-type shift struct {
-	Effect
-	meanSE, logSE float64
-}
-
-// paired compares the draws x with the same draws under weights w of mean 1, both of
-// those for which in is 1: the difference of the centres and the ratio of the spreads.
-// With φ and ψ the influence functions of the draws as they are and φ_w, ψ_w those of
-// the weighted ones, the errors are those of the means of φ − w φ_w and ψ − w ψ_w.
+// weighed compares the draws x with the same draws under weights w of mean 1, both of
+// those for which in is 1: the difference of the centres, in units of the parameter, and
+// the ratio of the spreads. With φ and ψ the influence functions of the draws as they are
+// and φ_w, ψ_w those of the weighted ones, the errors are those of the means of φ − w φ_w
+// and ψ − w ψ_w.
 //
-// The accurate centre is that of all draws less this difference, and so with the
-// logarithm of the spread. Between the two there is covariance, as x is among all
-// draws: what counts is the influence of the draws since the weighed one before,
-// center and log, less φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is
+// The accurate centre is that of all draws, whose estimate is all, less this difference,
+// and so with the logarithm of the spread. Between the two there is covariance, as x is
+// among all draws: what counts is the influence of the draws since the weighed one
+// before, center and log, less φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is
 // w φ_w.
-func (by measure) paired(x, w, in, center, log [][]float64) shift {
+func (by measure) weighed(x, w, in, center, log [][]float64, all CenterSpread) (shift Shift, accurate CenterSpread) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
 	var phi, psi, restPhi, restPsi [][]float64
@@ -242,10 +277,9 @@ func (by measure) paired(x, w, in, center, log [][]float64) shift {
 		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
 	}
 	ratio := plain.spread / weighted.spread
-	return shift{
-		Effect: Effect{Bias: plain.center - weighted.center, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi), Paired: true},
-		meanSE: meanSE(restPhi), logSE: meanSE(restPsi),
-	}
+	shift = Shift{Bias: plain.center - weighted.center, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi)}
+	spread := all.Spread / ratio
+	return shift, CenterSpread{all.Center - shift.Bias, meanSE(restPhi), spread, spread * meanSE(restPsi)}
 }
 
 // meanSE is diag.MCSEMean for numbers that may all be equal.
