@@ -250,8 +250,8 @@ func TestAssessment(t *testing.T) {
 	equal(t, shown[1:],
 		"Figure: AB1 on decay: what the solver's error does to the posterior",
 		"calibrated α*   h = 0.1\nat the mode     2 ± 0\nat three draws  1, 2.5, 3",
-		"bias, in accurate sd  inference      h = 0.1\nk                     deterministic  −0.300 ± 0.010",
-		"accurate posterior  mean  sd  largest h that is small enough\nk                   1     2   none")
+		"bias of medians  inference      h = 0.1\nk                deterministic  −0.300 ± 0.010",
+		"accurate posterior  median  half of 68 %  mean  sd  largest h that is small enough\nk                   1       2             –     –   none")
 }
 
 // Chains are a table, the warnings and the notes; a comparison is a table.
