@@ -91,7 +91,7 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 		m.Bound *= math.Sqrt2
 	}
 	if m.at.misfits() {
-		if m.Misfit, err = m.at.pull(x, shift); err != nil {
+		if m.Misfit, err = m.at.pull(x); err != nil {
 			return err
 		}
 		m.Bound += m.Misfit

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -62,5 +64,18 @@ func TestLargestEnoughTolerance(t *testing.T) {
 				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, e.Relative, l.Size, l.D)
 			}
 		}
+	}
+}
+
+// What is enough is certified, too, where a larger step cuts off a part of the posterior
+// that few draws around the mode reach.
+func TestLargestEnoughAwayFromTheMode(t *testing.T) {
+	p := washout(distuv.LogNormal{Mu: 1, Sigma: 1}, 0.5)
+	e, err := certify.LargestEnough(context.Background(), p, certify.EnoughSettings{Settings: certify.Settings{Modes: [][]float64{{2.05}}}, Number: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !e.Found || !certificate(t, withStep(p, e.StepSize)).Certified(0.1) || certificate(t, withStep(p, 2*e.StepSize)).Certified(0.1) {
+		t.Errorf("%v", e)
 	}
 }

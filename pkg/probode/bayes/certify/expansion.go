@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -64,10 +65,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 		}
 	}
 	if !x.surface.Expand(&l.Point) {
-		if err := x.ctx.Err(); err != nil {
-			return nil, err
-		}
-		return nil, errors.New("certify: the posterior has no derivatives there: the equations could not be solved around it")
+		return nil, cmp.Or(x.ctx.Err(), errNoDerivatives)
 	}
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
@@ -98,6 +96,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	}
 	return l, nil
 }
+
+var errNoDerivatives = errors.New("certify: the posterior has no derivatives there: the equations could not be solved around it")
 
 // ownParams returns the parameters that are numbers of likelihoods.
 func ownParams(p *bayes.Posterior) (own []int) {

@@ -39,7 +39,7 @@ func TestLookIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := c.first()
+		at := c.reached()[0].at
 		_, ll, err := x.at(at.theta)
 		if err != nil {
 			t.Fatal(err)

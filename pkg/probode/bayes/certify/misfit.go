@@ -1,7 +1,7 @@
 package certify
 
 import (
-	"errors"
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -32,20 +32,21 @@ func (l *expansion) misfits() bool {
 }
 
 // pull returns the largest shift, in standard deviations, that the slope of the log
-// posterior by x at the mode l of the reference makes beside the given one.
-func (l *expansion) pull(x *evaluator, shift []float64) (float64, error) {
+// posterior by x at the mode l of the reference makes beside the shift to first order.
+func (l *expansion) pull(x *evaluator) (most float64, err error) {
+	expected, _, err := x.at(l.theta)
+	if err != nil {
+		return math.NaN(), err
+	}
+	_, shift := l.shift(expected)
 	copy(x.surface.Steps, l.widths())
 	at := shape.Point{X: l.X}
 	if !x.surface.Expand(&at) {
-		if err := x.ctx.Err(); err != nil {
-			return math.NaN(), err
-		}
-		return math.NaN(), errors.New("certify: the posterior has no derivatives at the mode of the reference")
+		return math.NaN(), cmp.Or(x.ctx.Err(), errNoDerivatives)
 	}
 	moved := at.Slope()
 	moved.SubVec(moved, l.slope)
 	moved.MulVec(l.cov, mat.VecDenseCopyOf(moved))
-	most := 0.0
 	for k := range shift {
 		if v := math.Abs(moved.AtVec(k)/l.sd[k] - shift[k]); !(v <= most) {
 			most = v

@@ -72,20 +72,20 @@ func (c *Certifier) AddMode(theta []float64) { c.climb(theta) }
 
 // Mode returns the first mode that was reached, nil if none was.
 func (c *Certifier) Mode() []float64 {
-	if m := c.first(); m != nil {
-		return m.theta
+	if all := c.reached(); len(all) > 0 {
+		return all[0].at.theta
 	}
 	return nil
 }
 
-// first returns the posterior at the first mode that was reached, nil if none was.
-func (c *Certifier) first() *expansion {
+// reached returns the modes that were reached.
+func (c *Certifier) reached() (out []anchor) {
 	for _, m := range c.modes {
 		if m.at != nil && m.Found {
-			return m.at
+			out = append(out, m)
 		}
 	}
-	return nil
+	return out
 }
 
 // search returns the modes of the posterior by a Setup and by the reference. A Setup

@@ -71,10 +71,11 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 // most, to both sides of the first mode, by the setups and the reference; nil if no mode
 // was reached or nothing could be solved.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
-	mode := c.first()
-	if mode == nil {
+	modes := c.reached()
+	if len(modes) == 0 {
 		return nil
 	}
+	mode := modes[0].at
 	best, most := c.assessed[0], 0.0
 	if x, err := newEvaluator(c.ctx, c.p, setups[0]); err == nil {
 		if m, _, err := x.at(mode.theta); err == nil {

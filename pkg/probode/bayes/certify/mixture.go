@@ -1,0 +1,95 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// draws returns draws from the mixture of the Gaussian approximations at the modes, with
+// the posterior expanded there, and the number of further draws at which the reference
+// failed.
+func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
+	var modes []*expansion
+	for _, m := range c.reached() {
+		modes = append(modes, m.at)
+	}
+	if len(modes) == 0 {
+		return nil, 0, fmt.Errorf("certify: no mode of the posterior by %s was reached", describe(c.reference))
+	}
+	factors, shares := gaussians(modes)
+	rng := probode.Stream(seed, 0x656e6f756768)
+	for range number {
+		pick, from := rng.Float64(), 0
+		for from < len(modes)-1 && pick > shares[from] {
+			pick -= shares[from]
+			from++
+		}
+		if factors[from] == nil {
+			continue
+		}
+		z := mat.NewVecDense(len(c.p.Params), nil)
+		for k := range z.Len() {
+			z.SetVec(k, rng.NormFloat64())
+		}
+		z.MulVec(factors[from], mat.VecDenseCopyOf(z))
+		z.AddVec(z, mat.NewVecDense(z.Len(), slices.Clone(modes[from].X)))
+		l, err := expand(c.fine, z.RawVector().Data, modes[0].widths())
+		if c.ctx.Err() != nil {
+			return nil, 0, c.ctx.Err()
+		}
+		if err != nil {
+			lost++
+			continue
+		}
+		// The posterior has the shape of the nearest mode.
+		best := slices.MinFunc(modes, func(a, b *expansion) int {
+			if a.distance(l.X) < b.distance(l.X) {
+				return -1
+			}
+			return 1
+		})
+		l.cov, l.sd, l.own = best.cov, best.sd, nil
+		out = append(out, l)
+	}
+	return out, lost, nil
+}
+
+// gaussians returns the Cholesky factors of the covariances at the modes, nil for one that
+// is singular in floating point, and the shares of their masses.
+func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
+	top := math.Inf(-1)
+	for _, l := range modes {
+		var chol mat.Cholesky
+		var factor *mat.TriDense
+		mass := l.Value
+		if chol.Factorize(l.cov) {
+			mass += chol.LogDet() / 2
+			factor = new(mat.TriDense)
+			chol.LTo(factor)
+		}
+		factors, shares, top = append(factors, factor), append(shares, mass), max(top, mass)
+	}
+	var sum float64
+	for i := range shares {
+		shares[i] = math.Exp(shares[i] - top)
+		sum += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return factors, shares
+}
+
+// distance returns how far u is from the mode, in standard deviations of its coordinates.
+func (l *expansion) distance(u []float64) float64 {
+	var sum float64
+	for k, sd := range l.sd {
+		sum += (u[k] - l.X[k]) * (u[k] - l.X[k]) / (sd * sd)
+	}
+	return math.Sqrt(sum)
+}
