@@ -2,14 +2,14 @@ package probode
 
 import "math"
 
-// factorizeBanded is factorizeDense in band storage with Lower more places to
-// the right for what row exchanges fill in: element (i, j) stands at
+// factorizeBanded is factorizeDense in band storage. The storage has Lower more places
+// to the right for the elements that row exchanges fill in: element (i, j) is
 // a[i*stride + j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
 	for i := range d {
-		// What stands in the corners of J's storage is no element.
+		// The corners of the storage of J are not elements of the matrix.
 		from, to := max(0, low-i), min(j.Stride, low+d-i)
 		src := j.A[i*j.Stride+from : i*j.Stride+to]
 		dst := a[i*w+from:][:len(src)]
@@ -56,9 +56,9 @@ func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	return true
 }
 
-// solveBanded applies exchanges and eliminations in turn, as they were made:
-// an exchange left the multipliers of earlier columns where they were, since
-// moving them would have widened the band.
+// solveBanded applies exchanges and eliminations in their original order. An exchange
+// did not move the multipliers of earlier columns, because that would have widened the
+// band.
 func (f *LU) solveBanded(b []float64) {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	b = b[:d]
@@ -74,19 +74,18 @@ func (f *LU) solveBanded(b []float64) {
 		row := a[i*w+low:][:n]
 		x := b[i:][:len(row)]
 		s := x[0]
-		for k := n - 1; k > 0; k-- { // the newest x last: only that is waited for
+		for k := n - 1; k > 0; k-- { // the newest x comes last, because only it is not ready yet
 			s -= row[k] * x[k]
 		}
 		x[0] = s * row[0]
 	}
 }
 
-// Bands of at most two diagonals on either side, those of diffusion in one
-// dimension with one component or two, go through registers. Step k sees three
-// rows: two that were left by step k−1, with elements in the columns k … k+3,
-// and row k+2 of cI − J, with elements in k … k+4. The pivot row is divided by
-// its pivot, so that a solve waits for one product and one difference a row.
-// Row k of the storage is
+// Bands of at most two diagonals on either side, as for diffusion in one dimension with
+// one or two components, are factorised in registers. Step k uses three rows: two from
+// step k−1, with elements in the columns k … k+3, and row k+2 of cI − J, with elements
+// in k … k+4. The pivot row is divided by its pivot, so that a solve needs one product
+// and one difference in sequence for each row. Row k of the storage is
 //
 //	1/pivot, four elements to its right over the pivot, two multipliers.
 const narrowStride = 7
@@ -96,7 +95,7 @@ func (f *LU) narrow() bool { return f.banded && f.low <= 2 && f.up-f.low <= 2 }
 func (f *LU) factorizeNarrow(c float64, j *Matrix) bool {
 	d, src, w := f.d, j.A, 5
 	if j.Lower != 2 || j.Upper != 2 {
-		// The place of row i's storage is not read before row i−2 is written.
+		// The storage of row i is not read before row i−2 is written.
 		src, w = f.a, narrowStride
 		clear(src)
 		for i, q := 0, 2-j.Lower; i < d; i, q = i+1, q+w {

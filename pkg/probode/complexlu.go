@@ -9,7 +9,7 @@ import (
 // J, as a conjugate pair of eigenvalues of an implicit Runge–Kutta method needs
 // them [Hairer & Wanner 1996, §IV.8].
 type ComplexLU struct {
-	d, low, up int // for a banded J, up counts what row exchanges may fill too
+	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
 	stride     int
 	a          []complex128
@@ -36,8 +36,8 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// Both kinds of storage have element (i, j) at i*step + j + at. Exchanges
-	// leave the multipliers of earlier columns where they are, as a band must.
+	// Both kinds of storage have element (i, j) at i*step + j + at. Exchanges do not move
+	// the multipliers of earlier columns, which band storage requires.
 	d, a, w := f.d, f.a, f.stride
 	step, at := w, 0
 	if f.banded {
@@ -135,11 +135,10 @@ func (f *ComplexLU) Solve(re, im []float64) {
 	}
 }
 
-// magnitude is |re| + |im|, which serves to compare pivots and never overflows
-// before the elements do.
+// magnitude returns |re| + |im|, which is good enough to compare pivots.
 func magnitude(z complex128) float64 { return math.Abs(real(z)) + math.Abs(imag(z)) }
 
-// reciprocal is 1/z by Smith's rule, which avoids the square of either part.
+// reciprocal returns 1/z by Smith's rule, which avoids squares of the parts.
 func reciprocal(z complex128) complex128 {
 	x, y := real(z), imag(z)
 	if math.Abs(x) >= math.Abs(y) {

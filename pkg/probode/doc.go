@@ -25,13 +25,13 @@
 //
 // # Which method
 //
-// adams.Moulton{} is backward Euler, for problems that may be stiff; with Steps
-// 1 it is the trapezoidal rule, of order 2 and still A-stable. More steps bring
-// more order and less stability. adams.Bashforth and RungeKutta cost less in a
-// step and serve problems that are not stiff. Package methods has Radau and BDF
-// for stiff problems, Gauss for mechanics, and random time steps. The page
-// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to
-// write one.
+// adams.Moulton{} is backward Euler, for problems that may be stiff; with Steps 1 it is
+// the trapezoidal rule, of order 2 and still A-stable. With more steps the order is
+// higher and the stability worse. A step of adams.Bashforth or RungeKutta costs less,
+// but they suit only problems that are not stiff. Package methods has Radau and BDF for
+// stiff problems, Gauss for mechanics, and random time steps. The page
+// docs/choosing-a-method.md compares them; docs/adding-a-method.md shows how to write
+// one.
 //
 // Steps have one size (Uniform), end at the times of the data (Through), or come from
 // one error-controlled run (Frozen): see Mesh.
@@ -41,7 +41,7 @@
 //	paper        code
 //	f, J         Problem.F, Problem.FJ
 //	θ, X₀        Problem.Theta, Problem.X0 and Start
-//	Z            what Solver.Solve writes
+//	Z            the result of Solver.Solve
 //	ξ            DrawNoise, PerturbNoise
 //	h            StepSize, Grid.H
 //	s            Steps of adams.Bashforth and adams.Moulton
@@ -49,15 +49,15 @@
 //	α            Alpha: it multiplies a variance
 //	Γ            (h β₋₁)⁻¹ I − J
 //	H            α h^{2s+1} J Jᵀ, the scale in derivative space
-//	Σ_Z          α h^{2s+1} I, that of the explicit methods
+//	Σ_Z          α h^{2s+1} I, the covariance of the explicit methods
 //	r(z)         steplaw.Step.Residual
 //
-// # Where the paper is left
+// # Differences from the paper
 //
-// Linearising f at the current state, as the paper does to make a step cheap,
-// limits the order to 2 (adams.Moulton with Linearize: Current); the default
-// solves the implicit equation and keeps order s+1. The report of the command
-// reproduce lists this and the other differences with their evidence.
+// The paper linearises f at the current state to make a step cheap, which limits the
+// order to 2 (adams.Moulton with Linearize: Current). The default solves the implicit
+// equation and keeps order s+1. The report of the command reproduce lists this and the
+// other differences with their evidence.
 //
 // # References
 //

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// An LU holds the factors of P(cI − J) = LU, for solves with several right-hand
-// sides. It serves matrices of the shape that it was made for.
+// An LU holds the factors of P(cI − J) = LU, for solves with several right-hand sides.
+// It works for matrices of the shape for which it was made.
 type LU struct {
-	d, low, up int // for a banded J, up counts what row exchanges may fill too
+	d, low, up int // for a banded J, up includes the diagonals that row exchanges may fill
 	banded     bool
 	stride     int
-	direct     bool // a holds what small.go computes, not factors
+	direct     bool // a holds the inverse or the blocks of small.go instead of factors
 	a          []float64
 	piv        []int
 
 	pattern            // of a dense matrix that is mostly zeros
-	sparse       bool  // it is
+	sparse       bool  // pattern is in use
 	below, right []int // the elements of a column and of a row
 }
 
@@ -143,7 +143,7 @@ func (f *LU) factorizeDense(c float64, j *Matrix) bool {
 				continue
 			}
 			if l-l != 0 {
-				return false // what is not a number loses every comparison of the search
+				return false // a NaN is never the largest element in the search
 			}
 			subtract(a[i*d+k+1:(i+1)*d], l, top)
 		}
@@ -167,8 +167,8 @@ func subtract(row []float64, l float64, top []float64) {
 	}
 }
 
-// solveDense takes four rows at a time, so that their sums do not wait for
-// each other, and the triangle of four after that.
+// solveDense processes four rows at a time, because four independent sums are faster
+// than one, and then the triangle of these rows.
 func (f *LU) solveDense(b []float64) {
 	d, a := f.d, f.a
 	b = b[:d]

@@ -2,19 +2,18 @@ package probode
 
 import "fmt"
 
-// The linear algebra of an implicit step: a Jacobian J in dense or band storage,
-// and Γ = cI − J factorised in place with partial pivoting, for real and for
-// complex c.
+// The linear algebra of an implicit step: a Jacobian J in dense or band storage, and
+// the factors of Γ = cI − J with partial pivoting, for real and for complex c.
 //
-// gonum has no LU factorisation of banded matrices, and its dense one
-// allocates and is slow for the two or three dimensions of most models. Here
-// nothing allocates after New…, dimensions up to four have paths without
-// loops, and the zeros of a dense matrix cost next to nothing.
+// gonum has no LU factorisation of banded matrices, and its dense one allocates and is
+// slow for the two or three dimensions of most models. Here only the New functions
+// allocate, dimensions up to four have code without loops, and the zeros of a dense
+// matrix cost almost nothing.
 
-// A Matrix is a d×d matrix in row-major order. Dense, element (i, j) is
-// A[i*D+j]. Banded, only −Lower ≤ j−i ≤ Upper is stored, element (i, j) as
-// A[i*Stride + j−i+Lower] with Stride = Lower+Upper+1; the corners of that
-// storage which lie outside of the matrix are never read.
+// A Matrix is a d×d matrix in row-major order. Dense, element (i, j) is A[i*D+j].
+// Banded, only −Lower ≤ j−i ≤ Upper is stored, element (i, j) as A[i*Stride +
+// j−i+Lower] with Stride = Lower+Upper+1; the corners of that storage that lie outside
+// the matrix are never read.
 type Matrix struct {
 	D            int // dimension
 	Lower, Upper int // number of sub- and superdiagonals; D−1 if dense
@@ -67,7 +66,7 @@ func (m *Matrix) Set(i, j int, v float64) {
 		return
 	}
 	if j-i > m.Upper || i-j > m.Lower {
-		panic(fmt.Sprintf("probode: element (%d, %d) is outside of the band (%d, %d)", i, j, m.Lower, m.Upper))
+		panic(fmt.Sprintf("probode: element (%d, %d) is outside the band (%d, %d)", i, j, m.Lower, m.Upper))
 	}
 	m.A[i*m.Stride+j-i+m.Lower] = v
 }
@@ -92,8 +91,8 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	}
 }
 
-// addMulDense takes four rows at a time: each of its sums waits for its own
-// last addition only, and the order within a sum is that of the columns.
+// addMulDense processes four rows at a time, because four independent sums are faster
+// than one. Within a sum the order is that of the columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
 	x = x[:d]
@@ -129,7 +128,7 @@ func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	d, w, low, up := m.D, m.Stride, m.Lower, m.Upper
 	dst, x = dst[:d], x[:d]
-	from, to := min(low, d), max(d-up, low) // rows that reach neither end
+	from, to := min(low, d), max(d-up, low) // rows whose storage lies inside the matrix
 	m.addMulEnds(dst, c, x, 0, from)
 	if w == 5 && low == 2 {
 		for i := from; i < to; i++ {
@@ -150,8 +149,7 @@ func (m *Matrix) addMulBanded(dst []float64, c float64, x []float64) {
 	m.addMulEnds(dst, c, x, max(from, to), d)
 }
 
-// addMulEnds is addMulBanded for rows of which part of the storage lies
-// outside of the matrix.
+// addMulEnds is addMulBanded for rows whose storage lies partly outside the matrix.
 func (m *Matrix) addMulEnds(dst []float64, c float64, x []float64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := m.Columns(i)

@@ -2,17 +2,17 @@ package probode
 
 import "math"
 
-// Up to four dimensions the latency of divisions in a row is what an
-// elimination costs. A direct inverse has one of them, or two; it is as
-// accurate as elimination unless a determinant cancels, and where one does,
-// the caller falls back to elimination with pivoting.
+// In up to four dimensions the cost of an elimination is the latency of its successive
+// divisions. A direct inverse has only one or two of them. It is as accurate as
+// elimination unless a determinant cancels; in that case the caller uses elimination
+// with pivoting.
 
-// cancels is the share of the sum of the magnitudes of its terms below which a
-// determinant is not used: at most seven of its 53 bits are then lost.
+// cancels is the smallest ratio of a determinant to the sum of the magnitudes of its
+// terms for which it is used: at most seven of its 53 bits are then lost.
 const cancels = 1. / 128
 
-// inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It always
-// takes the direct path.
+// inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It never uses
+// elimination.
 func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 	a, b := c-j[0], -j[1]
 	p, q := -j[2], c-j[3]
@@ -29,7 +29,7 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
-	// Signs of two elements outside of the diagonal cancel in a product.
+	// The signs of two elements outside the diagonal cancel in a product.
 	p0, q0 := a11*a22, j12*j21
 	p1, q1 := j12*j20, -j10*a22
 	p2, q2 := j10*j21, -a11*j20
@@ -49,9 +49,9 @@ func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01,
 //
 //	cI − J = (P Q; R S),   W = RP⁻¹,   T = S − WQ,
 //
-// and sets f to P⁻¹, Q, W and T⁻¹. It returns false if det P or det T cancels,
-// the latter together with the elements of T, or if an element of W exceeds 4,
-// where the elimination might lose accuracy.
+// and sets f to P⁻¹, Q, W and T⁻¹. It returns false if det P, an element of T or det T
+// cancels, or if an element of W exceeds 4, because the elimination might then be
+// inaccurate.
 func blocks4(f *[16]float64, c float64, j *[16]float64) bool {
 	p0, p1, p2, p3 := c-j[0], -j[1], -j[4], c-j[5]
 	q0, q1, q2, q3 := -j[2], -j[3], -j[6], -j[7]

@@ -5,15 +5,15 @@ import (
 	"math/bits"
 )
 
-// Jacobians of many components are mostly zeros, also where they are not
-// banded: Lorenz 96 has four elements in a row of forty. Gaussian elimination
-// then spends its time on looking for what is not zero. So one bit an element
-// says what may be: row i of the factors has its columns in rows[i*words:],
-// column k its rows in cols[k*words:]. All elements are those of factorizeDense.
+// Large Jacobians consist mostly of zeros even if they are not banded: Lorenz 96 has
+// four elements in a row of forty. Gaussian elimination then spends its time searching
+// for elements that are not zero. So one bit for each element says whether it may be
+// nonzero: rows[i*words:] has the columns of row i of the factors, and cols[k*words:]
+// the rows of column k. The results are those of factorizeDense.
 
-// A pattern is where a matrix may have elements.
+// A pattern says which elements of a matrix may be nonzero.
 type pattern struct {
-	words      int // a row
+	words      int // number of words for each row
 	rows, cols []uint64
 }
 
@@ -22,8 +22,8 @@ func newPattern(d int) pattern {
 	return pattern{w, make([]uint64, d*w), make([]uint64, d*w)}
 }
 
-// read copies cI − J to f.a and sets the pattern. It returns the number of
-// elements, or −1 if these are so many that the pattern is no help.
+// read copies cI − J to f.a and sets the pattern. It returns the number of elements, or
+// −1 if there are so many that the pattern does not help.
 func (f *LU) read(c float64, j *Matrix) int {
 	d, a, p := f.d, f.a, &f.pattern
 	clear(a)
@@ -66,11 +66,11 @@ func (f *LU) read(c float64, j *Matrix) int {
 	return n
 }
 
-// factorizeSparse is factorizeDense for what read has read.
+// factorizeSparse is factorizeDense for the matrix and the pattern of read.
 func (f *LU) factorizeSparse() bool {
 	d, a, w := f.d, f.a, f.words
 	for k := range d {
-		// Rows below k with an element in column k.
+		// Find the rows below k with an element in column k.
 		p, big, n := k, math.Abs(a[k*d+k]), 0
 		below := f.cols[k*w : (k+1)*w]
 		below[k>>6] &= ^uint64(0) << (k & 63)
@@ -108,7 +108,7 @@ func (f *LU) factorizeSparse() bool {
 				q := m<<6 + bits.TrailingZeros64(set)
 				f.right[few] = q
 				few++
-				for x, rows := range below { // what is filled in
+				for x, rows := range below { // the elements that are filled in
 					f.cols[q*w+x] |= rows
 				}
 			}
@@ -119,7 +119,7 @@ func (f *LU) factorizeSparse() bool {
 			l := row[k] * inv
 			row[k] = l
 			if l-l != 0 {
-				return false // what is not a number loses every comparison of the search
+				return false // a NaN is never the largest element in the search
 			}
 			if 2*few > d-k {
 				subtract(row[k+1:], l, top[k+1:])
@@ -142,7 +142,7 @@ func (f *LU) factorizeSparse() bool {
 	return true
 }
 
-// exchange exchanges rows k and p > k, of which column k has an element in p.
+// exchange exchanges rows k and p > k, where column k has an element in row p.
 func (f *LU) exchange(k, p int) {
 	d, w := f.d, f.words
 	rk, rp := f.a[k*d:(k+1)*d], f.a[p*d:(p+1)*d]
@@ -154,7 +154,7 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// Of the columns, only that of row p is looked at again.
+		// Only the bits of row p in the columns are used again.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)
 			f.cols[q*w+p>>6] ^= 1 << (p & 63)

@@ -42,7 +42,7 @@ func (m Bashforth) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper
 type bashforth struct {
 	past
 	beta   *table
-	higher *table // of the error estimate
+	higher *table // for the error estimate
 }
 
 func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) error {
@@ -62,7 +62,7 @@ func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) er
 	return nil
 }
 
-// LocalError is the difference to the implicit method of one order more.
+// LocalError is the difference from the implicit method of one order more.
 func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if a.starting(i) {
 		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
@@ -79,7 +79,7 @@ func (a *bashforth) Runs() bool {
 	return uniform
 }
 
-// Run makes steps of one segment.
+// Run makes the steps of one segment.
 func (a *bashforth) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	d, f, t := a.d, a.p.F, a.g.Times()
 	h, _ := a.g.Uniform()

@@ -8,12 +8,11 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// Runs of Adams–Moulton steps in up to three dimensions and, linearised at the
-// current state, in four. A step there takes a few nanoseconds of
-// arithmetic, and several times as much where each part of it passes vectors
-// to the next. Here everything stays in local variables between the calls of
-// FJ. The arithmetic is that of moulton.go, operation by operation, so that a
-// path has the same bits whichever way it is solved.
+// Runs of Adams–Moulton steps in up to three dimensions and, linearised at the current
+// state, in four. The arithmetic of such a step takes a few nanoseconds, and several
+// times as much if its parts pass vectors to each other. Here everything is kept in
+// local variables between the calls of FJ. The operations are those of moulton.go in
+// the same order, so that a path has the same bits either way.
 
 // Runs is true on uniform grids for problems of few dimensions with an FJ.
 func (a *moulton) Runs() bool {
@@ -22,7 +21,7 @@ func (a *moulton) Runs() bool {
 	return small && a.lin != Predictor && uniform && a.eval.Exact() && !a.jac.Banded
 }
 
-// Run makes steps of one segment.
+// Run makes the steps of one segment.
 func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (int, error) {
 	i, d := from, a.d
 	for ; i < to && a.starting(i); i++ {

@@ -36,7 +36,7 @@ type Moulton struct {
 // about that.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
-	return m.Order(), "to linearise once at the current state leaves order 2 of any higher one; take Linearize: Newton or Predictor"
+	return m.Order(), "one linearisation at the current state limits the order to 2; take Linearize: Newton or Predictor"
 }
 
 // Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +
@@ -132,8 +132,8 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	return a, nil
 }
 
-// An adamsMoulton makes the implicit steps. All three linearisations are Newton's
-// method for r(z) = 0, since r has the Jacobian Γ:
+// A moulton makes the implicit steps. All three linearisations are Newton's method for
+// r(z) = 0, since r has the Jacobian Γ:
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
@@ -149,7 +149,7 @@ type moulton struct {
 	steps    int
 	beta     *table // β₋₁, β₀, …, β_{s−1}
 	explicit *table // Adams–Bashforth coefficients of the predictor
-	higher   *table // of the error estimate
+	higher   *table // for the error estimate
 
 	// The following belong to the present step.
 	t1       float64
@@ -161,7 +161,7 @@ type moulton struct {
 	fc           []float64 // f(t_{i+1}, c)
 	jac          *probode.Matrix
 	lu           *probode.LU
-	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not move with z
+	known        []float64 // (h β₋₁)⁻¹ Zᵢ + β₋₁⁻¹ Σ_j β_j F_{i−j}, the part of r that does not depend on z
 	c, u, v      []float64 // centre and updates
 	noise        []float64
 	currentIsOld bool // f(t_{i+1}, Zᵢ) is Fᵢ: the problem is autonomous
@@ -364,7 +364,7 @@ func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) err
 		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
 	}
 	if a.steps == 0 {
-		a.p.F(a.row(i), a.g.Times()[i], x, theta) // backward Euler has no need of it
+		a.p.F(a.row(i), a.g.Times()[i], x, theta) // backward Euler does not compute it
 	}
 	if a.higher == nil {
 		a.higher = newTable(a.g, a.steps+1, true)

@@ -13,14 +13,14 @@ type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
 	d     int
-	first int       // number of steps that Runge–Kutta takes
+	first int       // number of steps that Runge–Kutta makes
 	begin int       // grid point at which the segment begins
 	last  int       // the last step that was made
 	f     []float64 // F of grid point i in row i mod 8
 	start probode.Stepper
-	local *probode.Doubling // estimates errors where there is too little past
+	local *probode.Doubling // estimates errors if there are too few earlier steps
 
-	slopes *slopes // of the derivative of steps
+	slopes *slopes // for the derivatives of steps
 }
 
 // newPast returns the memory of a method that uses s values of f. It is an error if
@@ -70,7 +70,7 @@ func (m *past) starting(i int) bool { return m.first > 0 && i < m.begin+m.first 
 // the errors after many doses would be ignored.
 func (m *past) quiet() bool { return m.begin == 0 }
 
-// startStep is a starting step without noise.
+// startStep makes a starting step without noise.
 func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 	m.p.F(m.row(i), m.g.Times()[i], x, theta)
 	return m.start.Step(dst, i, x, theta, nil, nil)

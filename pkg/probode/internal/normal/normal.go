@@ -1,10 +1,10 @@
 // Package normal draws standard normals in bulk: the same numbers, bit for
 // bit, as rand.New(rand.NewPCG(hi, lo)).NormFloat64(), in half of the time.
 //
-// The noise of every path is drawn again as often as a path is solved, and most
-// of what a draw costs in math/rand/v2 is an interface call for each word.
-// Here the generator, PCG-DXSM with 128 bits of state [O'Neill 2014], and the
-// ziggurat of 128 strips [Marsaglia & Tsang 2000] run on local variables.
+// Every solve of a path draws its noise again, and most of the cost of a draw in
+// math/rand/v2 is an interface call for each word. Here the generator, PCG-DXSM with
+// 128 bits of state [O'Neill 2014], and the ziggurat of 128 strips [Marsaglia & Tsang
+// 2000] run on local variables.
 package normal
 
 import (
@@ -12,18 +12,17 @@ import (
 	"math/bits"
 )
 
-// A Source is the state of a PCG generator. The zero value is that of
-// Seed(0, 0).
+// A Source is the state of a PCG generator. The zero value is the state of Seed(0, 0).
 type Source struct{ hi, lo uint64 }
 
-// Seed places s where rand.NewPCG(hi, lo) begins.
+// Seed sets s to the initial state of rand.NewPCG(hi, lo).
 func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 
-// State returns what Seed needs to go on from here.
+// State returns the arguments with which Seed continues from here.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
-// The generator multiplies its state by a and adds c, both of two words: two
-// steps at once are a² and (a + 1)c. dxsm is the multiplier of its output.
+// The generator multiplies its state by a and adds c, both of two words. Two steps
+// together multiply by a² and add (a + 1)c. dxsm is the multiplier of its output.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341
 	cHi, cLo   = 6364136223846793005, 1442695040888963407
@@ -62,10 +61,10 @@ func (s *Source) Uint64() uint64 {
 
 // Fill fills dst with independent standard normals.
 //
-// Each state waits for the one before, so two are computed from that before
-// both. Of a word, 31 bits and a sign make the number and seven others choose
-// the strip; nearly always the point lies in the part of the strip that is
-// wholly below the density.
+// Each state depends on the one before, so two states are computed at once from the
+// last one. 31 bits of a word and a sign give the number, and seven others choose the
+// strip. Nearly always the point lies in the part of the strip that is entirely below
+// the density.
 func (s *Source) Fill(dst []float64) {
 	hi, lo := s.hi, s.lo
 	for len(dst) >= 2 {
@@ -97,8 +96,8 @@ func (s *Source) Fill(dst []float64) {
 	s.hi, s.lo = hi, lo
 }
 
-// holds reports whether |j| < inside for the lower half j of u as an integer
-// with a sign: 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
+// holds reports whether |j| < inside, where j is the lower half of u as a signed
+// integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
 // reject returns the number of the word u, whose point is near the edge of its

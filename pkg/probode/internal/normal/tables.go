@@ -8,9 +8,8 @@ import "math"
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
-// [Marsaglia & Tsang 2000]. A point in strip i is j·width for 31 bits j and a
-// sign. Widths and heights have single precision, as in math/rand, whose
-// numbers these are to be.
+// [Marsaglia & Tsang 2000]. A point in strip i is j·width for 31 bits j and a sign.
+// Widths and heights have single precision, to give the same numbers as math/rand.
 const (
 	layers = 128
 	edge   = 3.442619855899      // x_127
@@ -27,7 +26,7 @@ type stripData struct {
 
 var (
 	strips [layers]stripData
-	height [layers]float32 // f(x_i); f(0) for strip 0, whose own is not asked for
+	height [layers]float32 // f(x_i); f(0) for strip 0, whose own height is not used
 )
 
 func init() {
@@ -41,7 +40,7 @@ func init() {
 		strips[i].width = float64(float32(x / unit))
 		height[i] = float32(density(x))
 		if i == 1 {
-			break // nothing of the uppermost strip is surely inside
+			break // no part of the uppermost strip is certainly inside
 		}
 		below := math.Sqrt(-2 * math.Log(area/x+density(x)))
 		strips[i].reaches(below / x)
@@ -49,7 +48,7 @@ func init() {
 	}
 }
 
-// reaches sets the part of the width that is surely inside.
+// reaches sets the part of the width that is certainly inside.
 func (a *stripData) reaches(share float64) {
 	inside := uint32(share * unit)
 	a.less, a.span = inside-1, 2*inside-1

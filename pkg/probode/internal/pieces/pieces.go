@@ -1,4 +1,4 @@
-// Package pieces does pieces of work on all cores.
+// Package pieces runs independent pieces of work on all cores.
 package pieces
 
 import (
@@ -8,11 +8,12 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Each does n pieces of work on the given number of goroutines, or on as many as there
-// are cores if workers is zero, and begins them in order. Each goroutine calls begin for
-// a function of its own, which does piece i. After an error, a panic (which is a
-// *probode.PanicError) or the end of ctx no further piece is begun. Each returns the
-// number of the first piece that is not done, and the error of the first that has one.
+// Each runs n pieces of work on the given number of goroutines, or on as many as there
+// are cores if workers is zero, and starts them in order. Each goroutine calls begin
+// once; the function that begin returns does piece i. After an error, a panic (which
+// becomes a *probode.PanicError) or the end of ctx no further piece is started. Each
+// returns the index of the first piece that is not done, and the error of the first
+// piece that has one.
 func Each(ctx context.Context, workers, n int, progress func(done, total int), begin func() func(i int) error) (int, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)

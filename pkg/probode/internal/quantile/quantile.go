@@ -1,11 +1,10 @@
-// Package quantile finds quantiles of each element of many vectors: of the
-// states of an ensemble's paths at all requested times.
+// Package quantile computes quantiles of each element of many vectors, such as the
+// states of the paths of an ensemble at all requested times.
 //
-// Up to Exact vectors these are sample quantiles, from all levels' order
-// statistics at once; beyond that they come from a histogram of each element
-// over twice the range of the first Exact vectors, so that memory stays
-// bounded. Elements are independent, and are shared out among workers in tiles
-// of a cache line: whatever their number, the result is the same.
+// For up to Exact vectors these are sample quantiles. For more, they come from a
+// histogram of each element over twice the range of the first Exact vectors, so that
+// memory is bounded. Elements are independent, and workers process them in tiles of a
+// cache line; the result does not depend on their number.
 package quantile
 
 import (
@@ -24,24 +23,24 @@ const (
 	Bins = 4096
 
 	tile  = 8   // elements that a worker takes at a time, one cache line of a row
-	batch = 256 // vectors that wait before they are counted together
+	batch = 256 // number of vectors that are counted together
 )
 
-// A Sketch takes in vectors one by one. Use New.
+// A Sketch processes vectors one by one. Use New to make one.
 type Sketch struct {
 	size, workers int
 	levels        []float64
 	n             int
-	rows          [][]float64 // all so far, or those that are not counted yet
+	rows          [][]float64 // all vectors so far, or those that are not counted yet
 
-	// One of each an element, once there are more than Exact vectors.
+	// These have one value for each element, once there are more than Exact vectors.
 	lo, width []float64
 	min, max  []float64
 	counts    [][]uint32
 }
 
-// New returns an empty Sketch of vectors of the given size at the given
-// levels, each in [0, 1], that uses at most so many goroutines.
+// New returns an empty Sketch for vectors of the given size and the given levels, each
+// in [0, 1]. It uses at most the given number of goroutines.
 func New(size int, levels []float64, workers int) *Sketch {
 	for _, p := range levels {
 		if !(p >= 0 && p <= 1) {
@@ -51,8 +50,7 @@ func New(size int, levels []float64, workers int) *Sketch {
 	return &Sketch{size: size, workers: max(1, workers), levels: slices.Clone(levels)}
 }
 
-// Add takes in a vector of finite numbers. It keeps row, which must not be
-// changed any more.
+// Add adds a vector of finite numbers. It keeps row, which must not change afterwards.
 func (s *Sketch) Add(row []float64) {
 	if len(row) != s.size {
 		panic(fmt.Sprintf("quantile: vector has length %d: want %d", len(row), s.size))
@@ -67,10 +65,10 @@ func (s *Sketch) Add(row []float64) {
 	}
 }
 
-// Quantiles returns the quantiles of all elements, [level][element]; NaN
-// without any vector. Level p of n ≤ Exact vectors lies at place p(n−1) of the
-// sorted values counted from 0, interpolated linearly between two places; with
-// more it is interpolated within a bin, or NaN where the range is above 1e308.
+// Quantiles returns the quantiles of all elements, [level][element]; NaN without any
+// vector. Level p of n ≤ Exact vectors lies at place p(n−1) of the sorted values
+// counted from 0, interpolated linearly between two places; with more it is
+// interpolated within a bin, or NaN if the range is above 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {
@@ -129,7 +127,7 @@ func (s *Sketch) ranks() (ranks, place []int) {
 	return ranks, place
 }
 
-// makeBins makes the bins from the first Exact vectors and counts these.
+// makeBins makes the bins from the first Exact vectors and counts them.
 func (s *Sketch) makeBins() {
 	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
 	s.min, s.max = make([]float64, s.size), make([]float64, s.size)
@@ -140,15 +138,15 @@ func (s *Sketch) makeBins() {
 		half := (hi - lo) / 2
 		s.lo[k], s.width[k] = lo-half, 4*half/Bins
 		if x := lo - half; x-x != 0 {
-			s.width[k] = math.NaN() // twice the range is too large for a number
+			s.width[k] = math.NaN() // twice the range overflows
 		}
 		s.counts[k] = make([]uint32, Bins+2)
 	})
 	s.count()
 }
 
-// count moves the waiting vectors into the bins, element by element, so that
-// the bins of one are in the cache meanwhile.
+// count adds the waiting vectors to the bins, element by element, so that the bins of
+// an element stay in the cache.
 func (s *Sketch) count() {
 	s.tiles(func(_ *column, k int, values []float64) {
 		lo, w, counts := s.lo[k], s.width[k], s.counts[k]
@@ -159,7 +157,7 @@ func (s *Sketch) count() {
 			switch {
 			case w > 0:
 				b = int(math.Floor(min(max((v-lo)/w, -1), Bins))) + 1
-			case v == lo: // where the first were all equal
+			case v == lo: // if the first vectors are all equal
 				b = 1
 			case v > lo:
 				b = Bins + 1

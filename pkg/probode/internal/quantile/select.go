@@ -2,15 +2,15 @@ package quantile
 
 import "slices"
 
-// A column is one worker's room for the values of a tile, and for finding
-// their order statistics.
+// A column is the workspace of one worker for the values of a tile and their order
+// statistics.
 type column struct {
 	values []float64 // element by element
 	found  []float64
-	levels []bucketRoom // of each depth of selection
+	levels []bucketRoom // one for each depth of selection
 }
 
-// gather sets values to those of width elements from k on, in the order of
+// gather sets values to those of width elements, beginning with k, in the order of
 // rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
@@ -33,12 +33,12 @@ func (c *column) gather(rows [][]float64, k, width int) {
 	}
 }
 
-// bucketRoom is what one depth of selection needs.
+// bucketRoom is the workspace of one depth of selection.
 type bucketRoom struct {
 	of     []uint16  // bucket of each value
-	ends   []int32   // number of values in a bucket and those below
-	wanted []int32   // where the values of a bucket are put, or −1
-	picked []float64 // those of all wanted buckets
+	ends   []int32   // number of values in a bucket and all lower ones
+	wanted []int32   // the place for the values of a bucket, or −1
+	picked []float64 // the values of all buckets that are needed
 }
 
 // selectRanks sets found to the order statistics of values at the given places,
@@ -50,10 +50,10 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 
 // pick sets found to the order statistics at places ranks − first.
 //
-// Values are counted in about as many equal buckets as there are values, and
-// only buckets that hold a place are looked into: a few values of thousands.
-// What lies in one bucket in great number, since something else is far away,
-// is treated in the same way again.
+// pick counts the values in about as many equal buckets as there are values, and
+// examines only buckets that contain a requested place, which are a few values out of
+// thousands. If many values lie in one bucket, because another value is far away, that
+// bucket is processed in the same way.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
 	const small, deepest = 24, 12
 	n := len(values)
@@ -71,7 +71,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 	for buckets < n && buckets < 4096 {
 		buckets *= 2
 	}
-	// The largest value falls into the last bucket, not behind it.
+	// The largest value must fall into the last bucket, not beyond it.
 	scale := float64(buckets) * (1 - 0x1p-40) / (hi - lo)
 	if lo == hi && finite == 0 {
 		for k := range found {
@@ -102,7 +102,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		ends[b]++
 	}
 
-	// Which buckets hold a place, and room for what is in them.
+	// Find the buckets that contain a requested place, and space for their values.
 	var below, total int32
 	r := 0
 	for b, count := range ends {
@@ -129,7 +129,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 
 	start := 0
 	for r = 0; r < len(ranks); {
-		// The bucket of this place; there are few, and their order is theirs.
+		// Find the bucket of this place.
 		b, _ := slices.BinarySearch(ends, int32(ranks[r]-first+1))
 		before := 0
 		if b > 0 {
