@@ -124,7 +124,7 @@ func (g *generator) problem(name string) string {
 // event writes event k of the problem: the switches, then the events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
-	fmt.Fprintf(b, "{Name: %q, SeenAfter: true", e.Name)
+	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
 	var time *expr.Node
 	var jumps []equations.Jump
 	fit := "if math.IsNaN(at) {\nreturn math.Inf(1)\n}\nreturn at"

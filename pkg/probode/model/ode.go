@@ -295,12 +295,12 @@ func band(jac [][]*expr.Node) *probode.Band {
 
 // events adds the events and switches of a system to q.
 func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error {
-	add := func(n *expr.Node, name string, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
+	add := func(n *expr.Node, name string, after bool, fit func(t float64) float64, jump func(x []float64, t float64, theta []float64)) error {
 		at, err := newProgram(c.params, []*expr.Node{n})
 		if err != nil {
 			return err
 		}
-		e := probode.Event{Name: name, Jump: jump, SeenAfter: true}
+		e := probode.Event{Name: name, Jump: jump, SeenAfter: !after}
 		time := func(theta []float64) float64 {
 			var t [1]float64
 			at.eval1(t[:], theta)
@@ -322,7 +322,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 			}
 			return t
 		}
-		if err := add(n, "switch", never, nil); err != nil {
+		if err := add(n, "switch", false, never, nil); err != nil {
 			return err
 		}
 	}
@@ -341,7 +341,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 			}
 			return math.Inf(-1) // missed
 		}
-		if err := add(e.Time, "event "+text.Clip(e.ID), fit, jump); err != nil {
+		if err := add(e.Time, "event "+text.Clip(e.ID), e.After, fit, jump); err != nil {
 			return err
 		}
 	}

@@ -39,9 +39,8 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
 	}
-	slope := g.Diff(expr.Time).Simplify()
-	at0 := g.Substitute(map[string]*expr.Node{expr.Time: expr.Num(0)}).Simplify()
-	if !l.fixed(slope) || !l.fixed(at0) {
+	at0, slope, ok := g.Linear(expr.Time)
+	if !ok || !l.fixed(slope) || !l.fixed(at0) {
 		return nil, false
 	}
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true

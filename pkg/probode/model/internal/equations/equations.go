@@ -64,11 +64,13 @@ type Assignment struct {
 }
 
 // An Event changes states at a time that depends on nothing but parameters and
-// constants. What is measured at that very time is measured after it.
+// constants. What is measured at that very time is measured after it, or before it if it
+// happens just After the time.
 type Event struct {
 	ID    string
 	Time  *expr.Node
 	Early Early
+	After bool
 	Jumps []Jump // of the values just before the event, all at once
 	Where source.Where
 }

@@ -1,6 +1,9 @@
 package expr
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Conditions are the comparisons on which n switches, each once: those in its
 // piecewise parts, and those that stand for the kinks and jumps of other
@@ -40,4 +43,17 @@ func (n *Node) Conditions() []*Node {
 		}
 	}
 	return list
+}
+
+// Linear returns a and b with which n is a + b·name wherever it is evaluated, without name
+// in them; ok is false where there are none. A kink or a jump at some value of name, such as
+// a piecewise with a condition on it, is not linear.
+func (n *Node) Linear(name string) (a, b *Node, ok bool) {
+	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
+	if slices.ContainsFunc(n.Conditions(), uses) {
+		return nil, nil, false
+	}
+	b = n.Diff(name).Simplify()
+	a = n.Substitute(map[string]*Node{name: Num(0)}).Simplify()
+	return a, b, !uses(b)
 }

@@ -1,10 +1,6 @@
 package expr
 
-import (
-	"encoding/xml"
-	"strings"
-	"testing"
-)
+import "testing"
 
 // A node that is taken apart and put together again is the same, whatever the
 // operator.
@@ -60,19 +56,11 @@ func TestOperator(t *testing.T) {
 }
 
 func TestApplyAsBrackets(t *testing.T) {
-	read := func(src string) (*Node, error) {
-		d := xml.NewDecoder(strings.NewReader(src))
-		tok, err := d.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ParseMathML(d, tok.(xml.StartElement))
-	}
-	n, err := read(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci><cn>1</cn></apply></apply></math>`)
+	n, err := parseMathML(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci><cn>1</cn></apply></apply></math>`)
 	if err != nil || n.String() != "x + 1" {
 		t.Errorf("%v, %v", n, err)
 	}
-	if _, err := read(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci></apply><ci>y</ci></apply></math>`); err == nil {
+	if _, err := parseMathML(`<math xmlns="http://www.w3.org/1998/Math/MathML"><apply><apply><plus/><ci>x</ci></apply><ci>y</ci></apply></math>`); err == nil {
 		t.Error("an <apply> in the place of an operator, with an argument: no error")
 	}
 }

@@ -1,114 +1,76 @@
 package expr
 
 import (
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Time is the name of the symbol that stands for the time symbol of SBML. A
-// model that uses both that symbol and an identifier "time" for something else
-// cannot be told apart: refuse it.
+// Time is the name of the symbol that stands for the time.
 const Time = "time"
 
-const mathMLSpace = "http://www.w3.org/1998/Math/MathML"
+// NamedTime is the name of the symbol that stands for an identifier "time" of MathML, which
+// is not the time symbol of SBML. No identifier has that name.
+const NamedTime = "time′"
+
+// MathMLSpace is the namespace of MathML.
+const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2
-// and 3. The decoder stands behind the start element, either <math> or the
-// element that is the expression itself, and is left behind its end.
+// and 3: e is either <math> or the element that is the expression itself.
 //
 // A lambda gives a node of which [Node.Lambda] returns parameters and body;
 // calls of functions that the model defines remain, for [Node.Expand]. The
-// symbols time and avogadro become [Time] and the number; delay, rateOf,
-// and what SBML does not allow is refused by its name. The error is of one
-// line and begins with the line and column in the file.
-func ParseMathML(d *xml.Decoder, start xml.StartElement) (*Node, error) {
-	m := &mathML{d: d}
-	if start.Name.Local != "math" {
-		return m.element(start)
+// symbols time and avogadro become [Time] and the number, and an identifier time becomes
+// [NamedTime]; delay, rateOf, and what SBML does not allow is refused by its name. The error
+// is of one line and begins with the line and column in the file.
+func ParseMathML(e *tree.Element) (*Node, error) {
+	m := &mathML{}
+	if e.Name != "math" {
+		return m.element(e)
 	}
-	if err := m.space(start); err != nil {
+	if err := m.space(e); err != nil {
 		return nil, err
 	}
-	var n *Node
-	err := m.children(start, func(s xml.StartElement) error {
-		if n != nil {
-			return m.errorf("<%s> follows an expression: want one in <math>", s.Name.Local)
-		}
-		var err error
-		n, err = m.element(s)
-		return err
-	})
-	if err == nil && n == nil {
-		err = m.errorf("<math> is empty: want an expression")
+	if err := m.only(e, 1); err != nil {
+		return nil, err
 	}
-	return n, err
+	return m.element(e.Child[0])
 }
 
-type mathML struct {
-	d     *xml.Decoder
-	depth int
+type mathML struct{ depth int }
+
+func errorAt(e *tree.Element, format string, args ...any) error {
+	return fmt.Errorf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
 }
 
-func (m *mathML) errorf(format string, args ...any) error {
-	line, col := m.d.InputPos()
-	return fmt.Errorf("line %d, column %d: %s", line, col, fmt.Sprintf(format, args...))
-}
-
-func (m *mathML) space(s xml.StartElement) error {
-	if s.Name.Space != "" && s.Name.Space != mathMLSpace {
-		return m.errorf("<%s> is of the namespace %q: want %s", s.Name.Local, s.Name.Space, mathMLSpace)
+func (m *mathML) space(e *tree.Element) error {
+	if e.Space != "" && e.Space != MathMLSpace {
+		return errorAt(e, "<%s> is of the namespace %q: want %s", e.Name, e.Space, MathMLSpace)
 	}
 	return nil
 }
 
-// token is the next one that says something; comments do not.
-func (m *mathML) token() (xml.Token, error) {
-	for {
-		t, err := m.d.Token()
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errors.New("the file ends inside of an expression")
-			}
-			return nil, m.errorf("%s", strings.ReplaceAll(err.Error(), "\n", " "))
-		}
-		switch t := t.(type) {
-		case xml.Comment, xml.ProcInst:
-			continue
-		case xml.Directive:
-			return nil, m.errorf("found a <!...> directive: want MathML")
-		case xml.CharData:
-			if len(strings.TrimSpace(string(t))) == 0 {
-				continue
-			}
-		}
-		return t, nil
-	}
-}
-
-// children calls f for each element in s, and reads the end of s.
-func (m *mathML) children(s xml.StartElement, f func(xml.StartElement) error) error {
-	for {
-		t, err := m.token()
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.StartElement:
-			if err := f(t); err != nil {
-				return err
-			}
-		case xml.EndElement:
-			return nil
-		case xml.CharData:
-			return m.errorf("found %q in <%s>: want elements only", clip(string(t)), s.Name.Local)
+// only stops unless e holds nothing but as many elements, or any number if n is negative.
+func (m *mathML) only(e *tree.Element, n int) error {
+	for _, t := range e.Text {
+		if t != "" {
+			return errorAt(e, "found %q in <%s>: want elements only", clip(t), e.Name)
 		}
 	}
+	switch {
+	case n == 0 && len(e.Child) > 0:
+		return errorAt(e.Child[0], "<%s> in <%s>", e.Child[0].Name, e.Name)
+	case n > 0 && len(e.Child) == 0:
+		return errorAt(e, "<%s> is empty: want an expression", e.Name)
+	case n > 0 && len(e.Child) > n:
+		return errorAt(e.Child[n], "<%s> follows an expression: want one in <%s>", e.Child[n].Name, e.Name)
+	}
+	return nil
 }
 
 func clip(s string) string {
@@ -119,87 +81,58 @@ func clip(s string) string {
 	return s
 }
 
-// content is the text of s, in parts separated by <sep/>.
-func (m *mathML) content(s xml.StartElement) ([]string, error) {
-	parts := []string{""}
-	for {
-		t, err := m.token()
-		if err != nil {
-			return nil, err
-		}
-		switch t := t.(type) {
-		case xml.CharData:
-			parts[len(parts)-1] += string(t)
-		case xml.StartElement:
-			if t.Name.Local != "sep" {
-				return nil, m.errorf("<%s> in <%s>: want text", t.Name.Local, s.Name.Local)
-			}
-			if err := m.d.Skip(); err != nil {
-				return nil, m.errorf("%v", err)
-			}
-			parts = append(parts, "")
-		case xml.EndElement:
-			for i := range parts {
-				parts[i] = strings.TrimSpace(parts[i])
-			}
-			return parts, nil
+// content returns the text of e, in parts separated by <sep/>.
+func (m *mathML) content(e *tree.Element) ([]string, error) {
+	for _, c := range e.Child {
+		if c.Name != "sep" {
+			return nil, errorAt(c, "<%s> in <%s>: want text", c.Name, e.Name)
 		}
 	}
+	return e.Text, nil
 }
 
-func attribute(s xml.StartElement, name string) string {
-	for _, a := range s.Attr {
-		if a.Name.Local == name && a.Name.Space == "" {
-			return strings.TrimSpace(a.Value)
-		}
-	}
-	return ""
-}
-
-// element reads the expression that s begins.
-func (m *mathML) element(s xml.StartElement) (*Node, error) {
-	if err := m.space(s); err != nil {
+// element reads the expression that e is.
+func (m *mathML) element(e *tree.Element) (*Node, error) {
+	if err := m.space(e); err != nil {
 		return nil, err
 	}
 	if m.depth++; m.depth > nestMost {
-		return nil, m.errorf("elements are nested more than %d deep", nestMost)
+		return nil, errorAt(e, "elements are nested more than %d deep", nestMost)
 	}
 	defer func() { m.depth-- }()
-	name := s.Name.Local
-	switch name {
+	switch e.Name {
 	case "cn":
-		return m.cn(s)
+		return m.cn(e)
 	case "ci":
-		id, err := m.identifier(s)
+		id, err := m.identifier(e)
 		if err != nil {
 			return nil, err
 		}
 		return Sym(id), nil
 	case "csymbol":
-		url, err := m.csymbol(s)
-		if err != nil {
+		url, err := m.csymbol(e)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		switch url {
-		case "time":
+		case url == "time":
 			return Sym(Time), nil
-		case "avogadro":
+		case url == "avogadro":
 			return Num(avogadro), nil
 		}
-		return nil, m.errorf("symbol %s is not supported here: want time or avogadro", url)
+		return nil, errorAt(e, "symbol %s is not supported here: want time or avogadro", url)
 	case "apply":
-		return m.apply(s)
+		return m.apply(e)
 	case "piecewise":
-		return m.piecewise(s)
+		return m.piecewise(e)
 	case "lambda":
-		return m.lambda(s)
+		return m.lambda(e)
 	case "semantics":
-		return m.semantics(s)
+		return m.semantics(e)
 	}
 	var n *Node
-	switch name {
+	switch e.Name {
 	case "true", "false":
-		n = boolean(name == "true")
+		n = boolean(e.Name == "true")
 	case "pi":
 		n = Num(math.Pi)
 	case "exponentiale":
@@ -209,52 +142,55 @@ func (m *mathML) element(s xml.StartElement) (*Node, error) {
 	case "notanumber":
 		n = Num(math.NaN())
 	default:
-		return nil, m.errorf("<%s> is not supported: want apply, cn, ci, csymbol, piecewise, lambda or a constant", name)
+		return nil, errorAt(e, "<%s> is not supported: want apply, cn, ci, csymbol, piecewise, lambda or a constant", e.Name)
 	}
-	return n, m.children(s, func(c xml.StartElement) error { return m.errorf("<%s> in <%s>", c.Name.Local, name) })
+	return n, m.only(e, 0)
 }
 
-func (m *mathML) identifier(s xml.StartElement) (string, error) {
-	parts, err := m.content(s)
+func (m *mathML) identifier(e *tree.Element) (string, error) {
+	parts, err := m.content(e)
 	if err != nil {
 		return "", err
 	}
 	if len(parts) != 1 || parts[0] == "" || strings.ContainsFunc(parts[0], func(r rune) bool { return r == '`' || r == ' ' || !unicode.IsPrint(r) }) {
-		return "", m.errorf("<%s> holds %q: want one identifier", s.Name.Local, clip(strings.Join(parts, " ")))
+		return "", errorAt(e, "<%s> holds %q: want one identifier", e.Name, clip(strings.Join(parts, " ")))
+	}
+	if parts[0] == Time {
+		return NamedTime, nil
 	}
 	return parts[0], nil
 }
 
-// csymbol is the last part of the address that names the symbol.
-func (m *mathML) csymbol(s xml.StartElement) (string, error) {
-	if _, err := m.content(s); err != nil {
+// csymbol returns the last part of the address that names the symbol.
+func (m *mathML) csymbol(e *tree.Element) (string, error) {
+	if _, err := m.content(e); err != nil {
 		return "", err
 	}
-	url := attribute(s, "definitionURL")
+	url := e.Get("definitionURL")
 	const base = "http://www.sbml.org/sbml/symbols/"
 	switch url {
 	case base + "time", base + "delay", base + "avogadro", base + "rateOf":
 		return strings.TrimPrefix(url, base), nil
 	}
-	return "", m.errorf("csymbol with definitionURL %q is not supported: want %stime or %[2]savogadro", clip(url), base)
+	return "", errorAt(e, "csymbol with definitionURL %q is not supported: want %stime or %[2]savogadro", clip(url), base)
 }
 
-func (m *mathML) cn(s xml.StartElement) (*Node, error) {
-	parts, err := m.content(s)
+func (m *mathML) cn(e *tree.Element) (*Node, error) {
+	parts, err := m.content(e)
 	if err != nil {
 		return nil, err
 	}
-	kind := attribute(s, "type")
+	kind := e.Get("type")
 	want := 1
 	switch kind {
 	case "", "real", "integer":
 	case "rational", "e-notation":
 		want = 2
 	default:
-		return nil, m.errorf("<cn> has the type %q: want real, integer, rational or e-notation", clip(kind))
+		return nil, errorAt(e, "<cn> has the type %q: want real, integer, rational or e-notation", clip(kind))
 	}
 	bad := func() error {
-		return m.errorf("<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
+		return errorAt(e, "<cn> of type %q holds %q: want a number", kind, clip(strings.Join(parts, " ")))
 	}
 	if len(parts) != want {
 		return nil, bad()
@@ -284,78 +220,70 @@ func (m *mathML) cn(s xml.StartElement) (*Node, error) {
 }
 
 // semantics is its first child; annotations say nothing about the value.
-func (m *mathML) semantics(s xml.StartElement) (*Node, error) {
-	var n *Node
-	err := m.children(s, func(c xml.StartElement) error {
-		if n == nil {
-			m.depth-- // not a level of its own: a lambda may stand here
-			var err error
-			n, err = m.element(c)
-			m.depth++
-			return err
-		}
-		if c.Name.Local != "annotation" && c.Name.Local != "annotation-xml" {
-			return m.errorf("<%s> in <semantics>: want an expression and annotations", c.Name.Local)
-		}
-		if err := m.d.Skip(); err != nil {
-			return m.errorf("%v", err)
-		}
-		return nil
-	})
-	if err == nil && n == nil {
-		err = m.errorf("<semantics> is empty: want an expression")
+func (m *mathML) semantics(e *tree.Element) (*Node, error) {
+	if err := m.only(e, -1); err != nil {
+		return nil, err
 	}
-	return n, err
+	if len(e.Child) == 0 {
+		return nil, errorAt(e, "<semantics> is empty: want an expression")
+	}
+	for _, c := range e.Child[1:] {
+		if c.Name != "annotation" && c.Name != "annotation-xml" {
+			return nil, errorAt(c, "<%s> in <semantics>: want an expression and annotations", c.Name)
+		}
+	}
+	m.depth-- // not a level of its own: a lambda may stand here
+	defer func() { m.depth++ }()
+	return m.element(e.Child[0])
 }
 
 // apply reads an operator, its qualifiers and its arguments.
-func (m *mathML) apply(s xml.StartElement) (*Node, error) {
-	name, user := "", false
-	var args []*Node
-	var degree, inner *Node
-	err := m.children(s, func(c xml.StartElement) error {
-		switch {
-		case inner != nil:
-			return m.errorf("<%s> follows an <apply> that stands for an operator", c.Name.Local)
-		case name == "" && c.Name.Local == "apply":
-			// Published models have <apply> around a whole expression, which
-			// other readers of SBML take for brackets.
-			var err error
-			inner, err = m.element(c)
-			return err
-		case name == "":
-			var err error
-			name, user, err = m.operator(c)
-			return err
-		case c.Name.Local == "degree" || c.Name.Local == "logbase":
-			if of := map[string]string{"root": "degree", "log": "logbase"}[name]; of != c.Name.Local || degree != nil || user {
-				return m.errorf("<%s> in <apply> of %s", c.Name.Local, name)
-			}
-			return m.children(c, func(e xml.StartElement) error {
-				if degree != nil {
-					return m.errorf("<%s> holds more than one expression", c.Name.Local)
-				}
-				var err error
-				degree, err = m.element(e)
-				return err
-			})
+func (m *mathML) apply(e *tree.Element) (*Node, error) {
+	if err := m.only(e, -1); err != nil {
+		return nil, err
+	}
+	if len(e.Child) == 0 {
+		return nil, errorAt(e, "<apply> is empty: want an operator and its arguments")
+	}
+	if e.Child[0].Name == "apply" {
+		// Published models have <apply> around a whole expression, which
+		// other readers of SBML take for brackets.
+		if len(e.Child) > 1 {
+			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
 		}
-		a, err := m.element(c)
-		args = append(args, a)
-		return err
-	})
+		return m.element(e.Child[0])
+	}
+	name, user, err := m.operator(e.Child[0])
 	if err != nil {
 		return nil, err
 	}
+	var args []*Node
+	var degree *Node
+	for _, c := range e.Child[1:] {
+		if c.Name == "degree" || c.Name == "logbase" {
+			if of := map[string]string{"root": "degree", "log": "logbase"}[name]; of != c.Name || degree != nil || user {
+				return nil, errorAt(c, "<%s> in <apply> of %s", c.Name, name)
+			}
+			if err := m.only(c, 1); err != nil {
+				return nil, err
+			}
+			c = c.Child[0]
+			if degree, err = m.element(c); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		a, err := m.element(c)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, a)
+	}
 	switch {
-	case inner != nil:
-		return inner, nil
-	case name == "":
-		return nil, m.errorf("<apply> is empty: want an operator and its arguments")
 	case user:
 		for i, a := range args {
 			if !fits(a, false) && !fits(a, true) {
-				return nil, m.errorf("argument %d of %s is a lambda", i+1, name)
+				return nil, errorAt(e, "argument %d of %s is a lambda", i+1, name)
 			}
 		}
 		return &Node{op: opUser, name: name, args: args}, nil
@@ -368,12 +296,17 @@ func (m *mathML) apply(s xml.StartElement) (*Node, error) {
 		args = append(args, degree)
 	case name == "root" || name == "log":
 		if len(args) != 1 {
-			return nil, m.errorf("%s has %s: want 1", name, arguments(len(args)))
+			return nil, errorAt(e, "%s has %s: want 1", name, arguments(len(args)))
 		}
 	}
+	return m.made(e, name, args)
+}
+
+// made applies an operator that e names.
+func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {
-		return nil, m.errorf("%v", err)
+		return nil, errorAt(e, "%v", err)
 	}
 	return n, nil
 }
@@ -388,100 +321,98 @@ var allowed = map[string]bool{
 	"arcsinh": true, "arccosh": true, "arctanh": true, "arcsech": true, "arccsch": true, "arccoth": true,
 }
 
-func (m *mathML) operator(s xml.StartElement) (name string, user bool, err error) {
-	if err := m.space(s); err != nil {
+func (m *mathML) operator(e *tree.Element) (name string, user bool, err error) {
+	if err := m.space(e); err != nil {
 		return "", false, err
 	}
-	switch s.Name.Local {
+	switch e.Name {
 	case "ci":
-		name, err = m.identifier(s)
+		name, err = m.identifier(e)
 		return name, true, err
 	case "csymbol":
-		name, err = m.csymbol(s)
+		name, err = m.csymbol(e)
 		if err == nil {
 			why := refused[name]
 			if why == "" {
 				why = "it is no function"
 			}
-			err = m.errorf("symbol %s: %s", name, why)
+			err = errorAt(e, "symbol %s: %s", name, why)
 		}
 		return "", false, err
 	}
-	name = s.Name.Local
-	if !allowed[name] {
-		return "", false, m.errorf("operator <%s> is not supported: want one of SBML, such as plus, times, power, exp, piecewise", name)
+	if !allowed[e.Name] {
+		return "", false, errorAt(e, "operator <%s> is not supported: want one of SBML, such as plus, times, power, exp, piecewise", e.Name)
 	}
-	return name, false, m.children(s, func(c xml.StartElement) error { return m.errorf("<%s> in <%s>", c.Name.Local, name) })
+	return e.Name, false, m.only(e, 0)
 }
 
-func (m *mathML) piecewise(s xml.StartElement) (*Node, error) {
-	var args []*Node
-	done := false
-	err := m.children(s, func(c xml.StartElement) error {
-		want := map[string]int{"piece": 2, "otherwise": 1}[c.Name.Local]
-		if want == 0 || done {
-			return m.errorf("<%s> in <piecewise>: want <piece> elements and at most one <otherwise>, last", c.Name.Local)
-		}
-		done = want == 1
-		n := 0
-		err := m.children(c, func(e xml.StartElement) error {
-			a, err := m.element(e)
-			args, n = append(args, a), n+1
-			return err
-		})
-		if err == nil && n != want {
-			err = m.errorf("<%s> holds %d expressions: want %d", c.Name.Local, n, want)
-		}
-		return err
-	})
-	if err != nil {
+func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
+	if err := m.only(e, -1); err != nil {
 		return nil, err
 	}
-	n, err := apply("piecewise", args...)
-	if err != nil {
-		return nil, m.errorf("%v", err)
+	var args []*Node
+	done := false
+	for _, c := range e.Child {
+		want := map[string]int{"piece": 2, "otherwise": 1}[c.Name]
+		if want == 0 || done {
+			return nil, errorAt(c, "<%s> in <piecewise>: want <piece> elements and at most one <otherwise>, last", c.Name)
+		}
+		done = want == 1
+		if err := m.only(c, -1); err != nil {
+			return nil, err
+		}
+		if n := len(c.Child); n != want {
+			return nil, errorAt(c, "<%s> holds %d expressions: want %d", c.Name, n, want)
+		}
+		for _, x := range c.Child {
+			a, err := m.element(x)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, a)
+		}
 	}
-	return n, nil
+	return m.made(e, "piecewise", args)
 }
 
-func (m *mathML) lambda(s xml.StartElement) (*Node, error) {
+func (m *mathML) lambda(e *tree.Element) (*Node, error) {
 	if m.depth > 1 {
-		return nil, m.errorf("<lambda> inside of an expression: want it outermost, in a function definition")
+		return nil, errorAt(e, "<lambda> inside of an expression: want it outermost, in a function definition")
+	}
+	if err := m.only(e, -1); err != nil {
+		return nil, err
 	}
 	var params []string
 	var body *Node
-	err := m.children(s, func(c xml.StartElement) error {
-		if body != nil {
-			return m.errorf("<%s> follows the body of <lambda>", c.Name.Local)
-		}
-		if c.Name.Local != "bvar" {
+	for _, c := range e.Child {
+		switch {
+		case body != nil:
+			return nil, errorAt(c, "<%s> follows the body of <lambda>", c.Name)
+		case c.Name != "bvar":
 			var err error
-			body, err = m.element(c)
-			return err
-		}
-		before := len(params)
-		err := m.children(c, func(e xml.StartElement) error {
-			if e.Name.Local != "ci" {
-				return m.errorf("<%s> in <bvar>: want <ci>", e.Name.Local)
+			if body, err = m.element(c); err != nil {
+				return nil, err
 			}
-			id, err := m.identifier(e)
-			params = append(params, id)
-			return err
-		})
-		if err == nil && len(params) != before+1 {
-			err = m.errorf("<bvar> holds %d names: want 1", len(params)-before)
+			continue
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
+		if err := m.only(c, 1); err != nil {
+			return nil, err
+		}
+		if c.Child[0].Name != "ci" {
+			return nil, errorAt(c.Child[0], "<%s> in <bvar>: want <ci>", c.Child[0].Name)
+		}
+		id, err := m.identifier(c.Child[0])
+		if err != nil {
+			return nil, err
+		}
+		params = append(params, id)
 	}
 	if body == nil {
-		return nil, m.errorf("<lambda> has no body")
+		return nil, errorAt(e, "<lambda> has no body")
 	}
 	n, err := Lambda(params, body)
 	if err != nil {
-		return nil, m.errorf("%v", err)
+		return nil, errorAt(e, "%v", err)
 	}
 	return n, nil
 }

@@ -1,24 +1,20 @@
 package expr
 
 import (
-	"encoding/xml"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 func parseMathML(src string) (*Node, error) {
-	d := xml.NewDecoder(strings.NewReader(src))
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		if s, ok := t.(xml.StartElement); ok {
-			return ParseMathML(d, s)
-		}
+	e, err := tree.Read([]byte(src))
+	if err != nil {
+		return nil, err
 	}
+	return ParseMathML(e)
 }
 
 func inMath(s string) string {

@@ -11,7 +11,7 @@ import (
 // becomes a piecewise. What is too long for [Node.String] is cut here too, so
 // that it is not well-formed.
 func (n *Node) MathML() string {
-	return `<math xmlns="` + mathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
+	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }
 
 type mathMLStyle struct{}

@@ -6,22 +6,23 @@ import (
 
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 // model writes the elements as equations.
 func (s *reader) model() *equations.Equations {
-	m := &equations.Equations{Name: s.root.get("name"), TimeUnit: s.timeUnit(), Unordered: true}
+	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
-		m.Name = s.root.get("id")
+		m.Name = s.root.Get("id")
 	}
 	s.out = m
-	for _, e := range s.core("listOfReactions") {
+	for _, e := range s.root.List("listOfReactions") {
 		s.reaction(e)
 	}
 	for _, e := range s.order {
 		s.quantity(e)
 	}
-	for _, e := range s.core("listOfEvents") {
+	for _, e := range s.root.List("listOfEvents") {
 		s.event(e)
 	}
 	m.Assignments = equations.Sort(m.Assignments)
@@ -30,42 +31,45 @@ func (s *reader) model() *equations.Equations {
 
 // reaction makes its rate an assignment and adds it to what flows into its
 // species: extent per time, with the sign of the side.
-func (s *reader) reaction(e *element) {
-	id := e.get("id")
+func (s *reader) reaction(e *tree.Element) {
+	id := e.Get("id")
 	if s.flag(e, "fast", false) {
-		s.Refuse(e.line, "fast reaction", "reaction %s is fast", id)
+		s.Refuse(e.Line, "fast reaction", "reaction %s is fast", id)
 	}
-	kinetics := e.first("kineticLaw")
+	kinetics := e.First("kineticLaw")
 	if kinetics == nil {
-		s.Refuse(e.line, "reaction without kineticLaw", "reaction %s has none", id)
+		s.Refuse(e.Line, "reaction without kineticLaw", "reaction %s has none", id)
 	}
-	rate := s.mathOf(kinetics)
 	local := map[string]*expr.Node{}
 	for _, list := range []string{"listOfParameters", "listOfLocalParameters"} {
-		for _, p := range kinetics.list(list) {
+		for _, p := range kinetics.List(list) {
 			v := s.number(p, "value")
 			if v == nil {
-				s.Failf(p.line, "local parameter %s has no value", p.get("id"))
+				s.Failf(p.Line, "local parameter %s has no value", p.Get("id"))
 			}
-			if local[p.get("id")] != nil {
-				s.Failf(p.line, "local parameter %s appears twice", p.get("id"))
+			name := p.Get("id")
+			if name == expr.Time {
+				name = expr.NamedTime
 			}
-			local[p.get("id")] = v
+			if local[name] != nil {
+				s.Failf(p.Line, "local parameter %s appears twice", p.Get("id"))
+			}
+			local[name] = v
 		}
 	}
 	s.out.Assignments = append(s.out.Assignments,
-		equations.Assignment{ID: id, Formula: rate.Substitute(local), Where: s.At(e.line)})
+		equations.Assignment{ID: id, Formula: s.mathOf(kinetics, local), Where: s.At(e.Line)})
 	for _, side := range []struct {
 		list string
 		sign float64
 	}{{"listOfReactants", -1}, {"listOfProducts", 1}} {
-		for _, r := range e.list(side.list) {
-			if r.name != "speciesReference" {
-				s.Failf(r.line, "<%s> in reaction %s: want speciesReference", r.name, id)
+		for _, r := range e.List(side.list) {
+			if r.Name != "speciesReference" {
+				s.Failf(r.Line, "<%s> in reaction %s: want speciesReference", r.Name, id)
 			}
-			sp := r.get("species")
+			sp := r.Get("species")
 			if s.species[sp] == nil {
-				s.Failf(r.line, "reaction %s has the species %q, which is not defined", id, sp)
+				s.Failf(r.Line, "reaction %s has the species %q, which is not defined", id, sp)
 			}
 			flow := expr.Call("times", s.stoichiometry(r, side.sign), expr.Sym(id))
 			if s.flow[sp] != nil {
@@ -77,48 +81,48 @@ func (s *reader) reaction(e *element) {
 }
 
 // stoichiometry of a reactant or product, times sign.
-func (s *reader) stoichiometry(r *element, sign float64) *expr.Node {
+func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
 			return expr.Num(sign * v)
 		}
 		return expr.Call("times", expr.Num(sign), n)
 	}
-	if id := r.get("id"); s.factors[id] != nil {
+	if id := r.Get("id"); s.factors[id] != nil {
 		return signed(expr.Sym(id))
 	}
-	if m := r.first("stoichiometryMath"); m != nil {
-		return signed(s.mathOf(m))
+	if m := r.First("stoichiometryMath"); m != nil {
+		return signed(s.mathOf(m, nil))
 	}
-	if d := r.get("denominator"); d != "" && d != "1" {
-		s.Refuse(r.line, "denominator of a stoichiometry", "want Level 2 or 3")
+	if d := r.Get("denominator"); d != "" && d != "1" {
+		s.Refuse(r.Line, "denominator of a stoichiometry", "want Level 2 or 3")
 	}
 	if v := s.number(r, "stoichiometry"); v != nil {
 		return signed(v)
 	}
 	if s.level == "3" {
-		s.Failf(r.line, "no stoichiometry of %s", r.get("species"))
+		s.Failf(r.Line, "no stoichiometry of %s", r.Get("species"))
 	}
 	return expr.Num(sign)
 }
 
 // quantity makes a compartment, species, parameter or stoichiometry a state,
 // a constant or an assignment.
-func (s *reader) quantity(e *element) {
-	id, at := e.get("id"), s.At(e.line)
+func (s *reader) quantity(e *tree.Element) {
+	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
-		if e.name == "species" && s.flow[id] != nil && !s.flag(e, "boundaryCondition", false) {
-			s.Failf(rule.line, "a rule sets the species %s, which reactions change", id)
+		if e.Name == "species" && s.flow[id] != nil && !s.flag(e, "boundaryCondition", false) {
+			s.Failf(rule.Line, "a rule sets the species %s, which reactions change", id)
 		}
-		s.out.Assignments = append(s.out.Assignments, equations.Assignment{ID: id, Formula: s.mathOf(rule), Where: s.At(rule.line)})
+		s.out.Assignments = append(s.out.Assignments, equations.Assignment{ID: id, Formula: s.mathOf(rule, nil), Where: s.At(rule.Line)})
 		return
 	}
-	if e.name == "species" {
+	if e.Name == "species" {
 		s.speciesState(e)
 		return
 	}
 	attr := "value"
-	switch e.name {
+	switch e.Name {
 	case "compartment":
 		attr = "size"
 	case "speciesReference":
@@ -126,35 +130,35 @@ func (s *reader) quantity(e *element) {
 	}
 	value := s.number(e, attr)
 	if ia := s.init[id]; ia != nil {
-		value, at = s.mathOf(ia), s.At(ia.line)
+		value, at = s.mathOf(ia, nil), s.At(ia.Line)
 	}
 	switch {
 	case s.rate[id] != nil:
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: value, Rate: s.mathOf(s.rate[id]), Where: s.At(e.line)})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: value, Rate: s.mathOf(s.rate[id], nil), Where: s.At(e.Line)})
 	case s.jumped[id]:
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: value, Rate: expr.Num(0), Where: s.At(e.line)})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: value, Rate: expr.Num(0), Where: s.At(e.Line)})
 	default:
-		s.out.Constants = append(s.out.Constants, equations.Constant{ID: id, Value: value, Where: at, Size: e.name == "compartment"})
+		s.out.Constants = append(s.out.Constants, equations.Constant{ID: id, Value: value, Where: at, Size: e.Name == "compartment"})
 	}
 }
 
 func (s *reader) state(x equations.State) { s.out.States = append(s.out.States, x) }
 
 // speciesState makes a species without an assignment rule a state or a constant.
-func (s *reader) speciesState(e *element) {
-	id, at := e.get("id"), s.At(e.line)
-	comp := e.get("compartment")
+func (s *reader) speciesState(e *tree.Element) {
+	id, at := e.Get("id"), s.At(e.Line)
+	comp := e.Get("compartment")
 	if s.compartments[comp] == nil {
-		s.Failf(e.line, "species %s is in the compartment %q, which is not defined", id, comp)
+		s.Failf(e.Line, "species %s is in the compartment %q, which is not defined", id, comp)
 	}
 	amountOnly := s.flag(e, "hasOnlySubstanceUnits", false)
-	if s.compartments[comp].get("spatialDimensions") == "0" {
+	if s.compartments[comp].Get("spatialDimensions") == "0" {
 		amountOnly = true // a point has no concentrations
 	}
 	volume := expr.Sym(comp)
 	amount, conc := s.number(e, "initialAmount"), s.number(e, "initialConcentration")
 	if amount != nil && conc != nil {
-		s.Failf(e.line, "species %s has both initialAmount and initialConcentration", id)
+		s.Failf(e.Line, "species %s has both initialAmount and initialConcentration", id)
 	}
 	init := amount // of what the ID stands for
 	switch {
@@ -166,7 +170,7 @@ func (s *reader) speciesState(e *element) {
 		init = conc
 	}
 	if ia := s.init[id]; ia != nil {
-		init, amount = s.mathOf(ia), nil
+		init, amount = s.mathOf(ia, nil), nil
 	}
 
 	flow := s.flow[id]
@@ -174,26 +178,26 @@ func (s *reader) speciesState(e *element) {
 		flow = nil
 	}
 	if flow != nil && s.flag(e, "constant", false) {
-		s.Failf(e.line, "species %s is constant, yet reactions change it", id)
+		s.Failf(e.Line, "species %s is constant, yet reactions change it", id)
 	}
 	if rule := s.rate[id]; rule != nil {
 		if flow != nil {
-			s.Failf(rule.line, "a rate rule sets the species %s, which reactions change", id)
+			s.Failf(rule.Line, "a rate rule sets the species %s, which reactions change", id)
 		}
 		if !amountOnly && s.jumped[comp] {
-			s.Refuse(rule.line, "event that changes a compartment", "species %s in it has a rate rule", id)
+			s.Refuse(rule.Line, "event that changes a compartment", "species %s in it has a rate rule", id)
 		}
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: s.mathOf(rule), Where: at})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: s.mathOf(rule, nil), Where: at})
 		return
 	}
 	if flow != nil {
-		cf := e.get("conversionFactor")
+		cf := e.Get("conversionFactor")
 		if cf == "" {
-			cf = s.root.get("conversionFactor")
+			cf = s.root.Get("conversionFactor")
 		}
 		if cf != "" {
 			if s.parameters[cf] == nil {
-				s.Failf(e.line, "conversionFactor %q of species %s is not defined", cf, id)
+				s.Failf(e.Line, "conversionFactor %q of species %s is not defined", cf, id)
 			}
 			flow = expr.Call("times", expr.Sym(cf), flow)
 		}
@@ -201,7 +205,7 @@ func (s *reader) speciesState(e *element) {
 	varying := s.assign[comp] != nil || s.rate[comp] != nil || s.jumped[comp]
 	switch {
 	case !amountOnly && varying:
-		x := equations.State{ID: s.amountID(id), Name: e.get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
+		x := equations.State{ID: s.amountID(id), Name: e.Get("name"), Rate: flow, Where: at, Of: id, Volume: volume}
 		switch {
 		case amount != nil:
 			x.Init = amount
@@ -215,11 +219,11 @@ func (s *reader) speciesState(e *element) {
 		s.out.Assignments = append(s.out.Assignments,
 			equations.Assignment{ID: id, Formula: expr.Call("divide", expr.Sym(x.ID), volume), Where: at})
 	case flow != nil && amountOnly:
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: flow, Where: at})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: flow, Where: at})
 	case flow != nil:
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Call("divide", flow, volume), Where: at})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: expr.Call("divide", flow, volume), Where: at})
 	case s.jumped[id]:
-		s.state(equations.State{ID: id, Name: e.get("name"), Init: init, Rate: expr.Num(0), Where: at})
+		s.state(equations.State{ID: id, Name: e.Get("name"), Init: init, Rate: expr.Num(0), Where: at})
 	default:
 		s.out.Constants = append(s.out.Constants, equations.Constant{ID: id, Value: init, Where: at, Kept: true})
 	}
@@ -234,28 +238,28 @@ func (s *reader) amountID(id string) string {
 }
 
 // event makes an event with a trigger such as time >= 5.
-func (s *reader) event(e *element) {
-	id := e.get("id")
+func (s *reader) event(e *tree.Element) {
+	id := e.Get("id")
 	if id == "" {
-		id = "in line " + strconv.Itoa(e.line)
+		id = "in line " + strconv.Itoa(e.Line)
 	}
-	trigger := e.first("trigger")
+	trigger := e.First("trigger")
 	if trigger == nil {
-		s.Failf(e.line, "event %s has no trigger", id)
+		s.Failf(e.Line, "event %s has no trigger", id)
 	}
-	if d := e.first("delay"); d != nil {
-		s.Refuse(d.line, "delay of an event", "event %s has one: want the later time in the trigger", id)
+	if d := e.First("delay"); d != nil {
+		s.Refuse(d.Line, "delay of an event", "event %s has one: want the later time in the trigger", id)
 	}
-	if p := e.first("priority"); p != nil && len(s.core("listOfEvents")) > 1 {
-		s.Refuse(p.line, "priority of an event", "event %s has one", id)
+	if p := e.First("priority"); p != nil && len(s.root.List("listOfEvents")) > 1 {
+		s.Refuse(p.Line, "priority of an event", "event %s has one", id)
 	}
 	at, rising, strict := s.triggerTime(trigger, id)
 	early := equations.Missed
 	switch {
 	case !s.flag(trigger, "initialValue", true) && !rising:
-		s.Refuse(trigger.line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
+		s.Refuse(trigger.Line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
 	case !rising:
-		s.Warnf(e.line, "event %s never happens: its trigger ends and does not begin", id)
+		s.Warnf(e.Line, "event %s never happens: its trigger ends and does not begin", id)
 		return
 	case !s.flag(trigger, "initialValue", true):
 		early = equations.Late
@@ -265,21 +269,21 @@ func (s *reader) event(e *element) {
 	// Values are those just before the event, and so is the size that makes a
 	// concentration an amount: case 01780 of the SBML test suite.
 	set := map[string]*expr.Node{}
-	var order []*element
-	for _, a := range e.list("listOfEventAssignments") {
-		v := a.get("variable")
+	var order []*tree.Element
+	for _, a := range e.List("listOfEventAssignments") {
+		v := a.Get("variable")
 		if set[v] != nil {
-			s.Failf(a.line, "event %s sets %s twice", id, v)
+			s.Failf(a.Line, "event %s sets %s twice", id, v)
 		}
-		set[v] = s.mathOf(a)
+		set[v] = s.mathOf(a, nil)
 		order = append(order, a)
 	}
-	ev := equations.Event{ID: id, Time: at, Early: early, Where: s.At(e.line)}
+	ev := equations.Event{ID: id, Time: at, Early: early, After: strict, Where: s.At(e.Line)}
 	for _, a := range order {
-		v := a.get("variable")
+		v := a.Get("variable")
 		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
 		if i < 0 {
-			s.Failf(a.line, "event %s sets %s, which is no state", id, v)
+			s.Failf(a.Line, "event %s sets %s, which is no state", id, v)
 		}
 		x := s.out.States[i]
 		value := set[v]
@@ -294,8 +298,9 @@ func (s *reader) event(e *element) {
 // triggerTime returns when a trigger of the kind a ≥ b, linear in time, is
 // crossed, whether it is true after that, and whether it is false at the very
 // time.
-func (s *reader) triggerTime(trigger *element, id string) (at *expr.Node, rising, strict bool) {
-	op, args := s.mathOf(trigger).Operator()
+func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, rising, strict bool) {
+	n := s.mathOf(trigger, nil)
+	op, args := n.Operator()
 	var sign float64
 	switch op {
 	case "gt", "geq":
@@ -303,14 +308,16 @@ func (s *reader) triggerTime(trigger *element, id string) (at *expr.Node, rising
 	case "lt", "leq":
 		sign = -1
 	default:
-		s.Refuse(trigger.line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
+		s.Refuse(trigger.Line, "event trigger "+op, "event %s: want one comparison with the time, such as time >= 5", id)
 	}
-	g := expr.Call("minus", args[0], args[1])
-	slope, ok := g.Diff(expr.Time).Const()
-	g0 := g.Substitute(map[string]*expr.Node{expr.Time: expr.Num(0)})
-	if !ok || slope == 0 {
-		s.Refuse(trigger.line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, s.mathOf(trigger))
+	a, b, ok := expr.Call("minus", args[0], args[1]).Linear(expr.Time)
+	slope, known := 0.0, false
+	if ok {
+		slope, known = b.Const()
 	}
-	at = expr.Call("divide", g0, expr.Num(-slope)).Simplify()
+	if !known || slope == 0 {
+		s.Refuse(trigger.Line, "event that depends on the state", "event %s is triggered by %s: want a fixed time", id, n)
+	}
+	at = expr.Call("divide", a, expr.Num(-slope)).Simplify()
 	return at, sign*slope > 0, op == "gt" || op == "lt"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/equations"
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 	"github.com/probode/probode/pkg/probode/model/internal/source"
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
 // Read reads a model of SBML Level 2 or 3: compartments, species and
@@ -19,22 +20,26 @@ import (
 // mixing and dilution leave alone, and the concentration an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
-	root := readXML(s)
-	if root.name != "sbml" || !strings.HasPrefix(root.space, "http://www.sbml.org/sbml/level") {
-		s.Failf(root.line, "root element <%s>: want <sbml>", root.name)
+	root, err := tree.Read(s.Text, "notes", "annotation")
+	if err != nil {
+		at := err.(*tree.Error)
+		s.Failf(at.Line, "%s", at.Msg)
 	}
-	b := &reader{File: s, level: root.get("level"), ids: map[string]int{},
-		functions: map[string]*expr.Node{}, species: map[string]*element{}, compartments: map[string]*element{},
-		parameters: map[string]*element{}, reactions: map[string]*element{}, factors: map[string]*element{},
-		init: map[string]*element{}, assign: map[string]*element{}, rate: map[string]*element{},
-		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*element]*expr.Node{}}
+	if root.Name != "sbml" || !strings.HasPrefix(root.Space, "http://www.sbml.org/sbml/level") {
+		s.Failf(root.Line, "root element <%s>: want <sbml>", root.Name)
+	}
+	b := &reader{File: s, level: root.Get("level"), ids: map[string]int{},
+		functions: map[string]*expr.Node{}, species: map[string]*tree.Element{}, compartments: map[string]*tree.Element{},
+		parameters: map[string]*tree.Element{}, reactions: map[string]*tree.Element{}, factors: map[string]*tree.Element{},
+		init: map[string]*tree.Element{}, assign: map[string]*tree.Element{}, rate: map[string]*tree.Element{},
+		jumped: map[string]bool{}, flow: map[string]*expr.Node{}, maths: map[*tree.Element]*expr.Node{}}
 	if b.level != "2" && b.level != "3" {
-		s.Refuse(root.line, "SBML Level "+b.level, "want Level 2 or 3")
+		s.Refuse(root.Line, "SBML Level "+b.level, "want Level 2 or 3")
 	}
-	b.packages(root)
-	b.root = root.first("model")
+	b.known(root)
+	b.root = root.First("model")
 	if b.root == nil {
-		s.Failf(root.line, "<sbml> without a <model>")
+		s.Failf(root.Line, "<sbml> without a <model>")
 	}
 	b.collect()
 	return b.model()
@@ -44,189 +49,172 @@ func Read(f *source.Files, name string) *equations.Equations {
 type reader struct {
 	*source.File
 	level string
-	root  *element
-	ids   map[string]int // line of each ID
-	order []*element     // compartments, species, parameters and factors, as in the file
+	root  *tree.Element
+	ids   map[string]int  // line of each ID
+	order []*tree.Element // compartments, species, parameters and factors, as in the file
 
 	functions                                             map[string]*expr.Node
-	species, compartments, parameters, reactions, factors map[string]*element
-	init, assign, rate                                    map[string]*element // by the ID they set
-	jumped                                                map[string]bool     // what an event sets
+	species, compartments, parameters, reactions, factors map[string]*tree.Element
+	init, assign, rate                                    map[string]*tree.Element // by the ID they set
+	jumped                                                map[string]bool          // what an event sets
 	flow                                                  map[string]*expr.Node
-	maths                                                 map[*element]*expr.Node
+	maths                                                 map[*tree.Element]*expr.Node
 
 	out *equations.Equations
 }
 
-// packages refuses packages of Level 3 that change the meaning of the model, if
-// it uses them.
-func (s *reader) packages(root *element) {
-	required := map[string]bool{}
-	for _, a := range root.attr {
-		if a.Name.Local == "required" && a.Name.Space != "" {
-			required[a.Name.Space] = a.Value == "true" || a.Value == "1"
-		}
-	}
-	var visit func(e *element)
-	visit = func(e *element) {
-		if e.space != root.space && e.space != mathML {
-			if required[e.space] {
-				s.Refuse(e.line, "SBML package "+packageName(e.space), "<%s> changes what the model means", e.name)
-			}
-			return // layout, render, groups: nothing that is computed
-		}
-		for _, c := range e.child {
-			visit(c)
-		}
-	}
-	visit(root)
-}
-
-// packageName is comp of http://www.sbml.org/sbml/level3/version1/comp/version1.
-func packageName(space string) string {
-	parts := strings.Split(space, "/")
-	if len(parts) >= 2 {
-		return parts[len(parts)-2]
-	}
-	return space
-}
-
-// core are the elements of a list of the model, without those of packages.
-func (s *reader) core(list string) []*element {
-	var out []*element
-	for _, e := range s.root.list(list) {
-		if e.space == s.root.space {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // collect reads what has an ID, and what sets it.
 func (s *reader) collect() {
-	for _, e := range s.core("listOfFunctionDefinitions") {
+	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
 	}
 	s.checkUnits()
 	for _, l := range []struct {
 		list string
-		into map[string]*element
+		into map[string]*tree.Element
 	}{{"listOfCompartments", s.compartments}, {"listOfSpecies", s.species}, {"listOfParameters", s.parameters}} {
-		for _, e := range s.core(l.list) {
+		for _, e := range s.root.List(l.list) {
 			l.into[s.id(e)] = e
 			s.order = append(s.order, e)
 		}
 	}
-	for _, e := range s.core("listOfReactions") {
+	for _, e := range s.root.List("listOfReactions") {
 		s.reactions[s.id(e)] = e
 		for _, list := range []string{"listOfReactants", "listOfProducts"} {
-			for _, r := range e.list(list) {
+			for _, r := range e.List(list) {
 				// Only in Level 3 is the ID of a stoichiometry a quantity.
-				if s.level == "3" && r.get("id") != "" {
+				if s.level == "3" && r.Get("id") != "" {
 					s.factors[s.id(r)] = r
 					s.order = append(s.order, r)
 				}
 			}
 		}
 	}
-	for _, e := range s.core("listOfConstraints") {
-		s.Refuse(e.line, "constraint", "a model that stops where a constraint fails")
+	for _, e := range s.root.List("listOfConstraints") {
+		s.Refuse(e.Line, "constraint", "a model that stops where a constraint fails")
 	}
-	for _, e := range s.core("listOfInitialAssignments") {
+	for _, e := range s.root.List("listOfInitialAssignments") {
 		s.setBy(s.init, e, "symbol")
 	}
-	for _, e := range s.core("listOfRules") {
-		switch e.name {
+	for _, e := range s.root.List("listOfRules") {
+		switch e.Name {
 		case "assignmentRule":
 			s.setBy(s.assign, e, "variable")
 		case "rateRule":
 			s.setBy(s.rate, e, "variable")
 		case "algebraicRule":
-			s.Refuse(e.line, "algebraicRule", "want assignment and rate rules")
+			s.Refuse(e.Line, "algebraicRule", "want assignment and rate rules")
 		default:
-			s.Failf(e.line, "a rule <%s>: want assignmentRule or rateRule", e.name)
+			s.Failf(e.Line, "a rule <%s>: want assignmentRule or rateRule", e.Name)
 		}
 	}
-	for _, e := range s.core("listOfRules") {
-		id := e.get("variable")
+	for _, e := range s.root.List("listOfRules") {
+		id := e.Get("variable")
 		if s.assign[id] != nil && s.rate[id] != nil {
-			s.Failf(e.line, "%s has an assignment and a rate rule", id)
+			s.Failf(e.Line, "%s has an assignment and a rate rule", id)
 		}
 		if other := s.init[id]; other != nil && s.assign[id] != nil {
-			s.Failf(other.line, "%s has an initial assignment and an assignment rule", id)
+			s.Failf(other.Line, "%s has an initial assignment and an assignment rule", id)
 		}
 	}
-	for _, e := range s.core("listOfEvents") {
-		for _, a := range e.list("listOfEventAssignments") {
-			v := a.get("variable")
+	for _, e := range s.root.List("listOfEvents") {
+		for _, a := range e.List("listOfEventAssignments") {
+			v := a.Get("variable")
 			if s.entity(v) == nil {
-				s.Failf(a.line, "an event sets %q, which is no compartment, species or parameter", v)
+				s.Failf(a.Line, "an event sets %q, which is no compartment, species or parameter", v)
 			}
 			if s.assign[v] != nil {
-				s.Failf(a.line, "an event sets %s, which has an assignment rule", v)
+				s.Failf(a.Line, "an event sets %s, which has an assignment rule", v)
 			}
-			s.changeable(a.line, "an event", v)
+			s.changeable(a.Line, "an event", v)
 			s.jumped[v] = true
 		}
 	}
 }
 
 // id returns the ID of an element, which no other may have.
-func (s *reader) id(e *element) string {
-	id := e.get("id")
+func (s *reader) id(e *tree.Element) string {
+	id := e.Get("id")
 	switch {
 	case id == "":
-		s.Failf(e.line, "<%s> without an id", e.name)
+		s.Failf(e.Line, "<%s> without an id", e.Name)
 	case !source.IsID(id):
-		s.Failf(e.line, "id %q: want letters, digits and _, no digit first", id)
+		s.Failf(e.Line, "id %q: want letters, digits and _, no digit first", id)
 	case id == expr.Time:
-		s.Failf(e.line, "<%s> with the id %s, which is the time here: want another", e.name, id)
+		s.Failf(e.Line, "<%s> with the id %s, which is the time here: want another", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
-		s.Failf(e.line, "id %s appears twice: first in line %d", id, line)
+		s.Failf(e.Line, "id %s appears twice: first in line %d", id, line)
 	}
-	s.ids[id] = e.line
+	s.ids[id] = e.Line
 	return id
 }
 
-// mathOf returns the formula of an element, the model's functions put in.
-func (s *reader) mathOf(e *element) *expr.Node {
+// mathOf returns the formula of an element, with the functions of the model and the local
+// parameters put in.
+func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
 	}
-	m := e.first("math")
-	if m == nil || m.math == nil {
-		s.Failf(e.line, "<%s> without <math>", e.name)
+	m := e.First("math")
+	if m == nil {
+		s.Failf(e.Line, "<%s> without <math>", e.Name)
 	}
-	n, err := m.math.Expand(s.functions)
+	n, err := expr.ParseMathML(m)
+	if err == nil {
+		n, err = n.Expand(s.functions)
+	}
 	if err != nil {
-		s.FailMath(m.line, "", err)
+		s.FailMath(m.Line, "", err)
 	}
 	if _, _, ok := n.Lambda(); ok {
-		s.Failf(m.line, "<%s> holds a lambda: want an expression", e.name)
+		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
 	}
-	if n.Boolean() != (e.name == "trigger") {
-		s.Failf(m.line, "<%s> holds a condition where a number is wanted, or the other way round", e.name)
+	if n.Boolean() != (e.Name == "trigger") {
+		s.Failf(m.Line, "<%s> holds a condition where a number is wanted, or the other way round", e.Name)
+	}
+	n = n.Substitute(local)
+	for _, name := range n.Symbols() {
+		if name != expr.Time && s.entity(name) == nil && s.reactions[name] == nil {
+			s.Failf(m.Line, "%s is not defined", identifier(name))
+		}
 	}
 	s.maths[e] = n
 	return n
 }
 
-// lambda returns a function definition as it stands.
-func (s *reader) lambda(e *element) *expr.Node {
-	m := e.first("math")
-	if m == nil || m.math == nil {
-		s.Failf(e.line, "function %s has no <math>", e.get("id"))
+// identifier returns the identifier of the file that a symbol stands for.
+func identifier(symbol string) string {
+	if symbol == expr.NamedTime {
+		return expr.Time
 	}
-	if _, _, ok := m.math.Lambda(); !ok {
-		s.Failf(m.line, "function %s is no lambda", e.get("id"))
+	return symbol
+}
+
+// lambda returns a function definition. It knows its arguments and the time alone.
+func (s *reader) lambda(e *tree.Element) *expr.Node {
+	m := e.First("math")
+	if m == nil {
+		s.Failf(e.Line, "function %s has no <math>", e.Get("id"))
 	}
-	return m.math
+	n, err := expr.ParseMathML(m)
+	if err != nil {
+		s.FailMath(m.Line, "", err)
+	}
+	if _, _, ok := n.Lambda(); !ok {
+		s.Failf(m.Line, "function %s is no lambda", e.Get("id"))
+	}
+	for _, name := range n.Symbols() {
+		if name != expr.Time {
+			s.Failf(m.Line, "function %s uses %s, which is none of its arguments", e.Get("id"), identifier(name))
+		}
+	}
+	return n
 }
 
 // entity returns what has a value that can be set.
-func (s *reader) entity(id string) *element {
-	for _, in := range []map[string]*element{s.species, s.parameters, s.compartments, s.factors} {
+func (s *reader) entity(id string) *tree.Element {
+	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
 			return e
 		}
@@ -235,16 +223,16 @@ func (s *reader) entity(id string) *element {
 }
 
 // setBy notes what a rule or initial assignment sets, once for each ID.
-func (s *reader) setBy(into map[string]*element, e *element, attr string) {
-	id := e.get(attr)
+func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
+	id := e.Get(attr)
 	if s.entity(id) == nil {
-		s.Failf(e.line, "%s of %q, which is no compartment, species or parameter", e.name, id)
+		s.Failf(e.Line, "%s of %q, which is no compartment, species or parameter", e.Name, id)
 	}
 	if first := into[id]; first != nil {
-		s.Failf(e.line, "a second %s of %s: the first is in line %d", e.name, id, first.line)
+		s.Failf(e.Line, "a second %s of %s: the first is in line %d", e.Name, id, first.Line)
 	}
 	if attr == "variable" {
-		s.changeable(e.line, "a rule", id)
+		s.changeable(e.Line, "a rule", id)
 	}
 	into[id] = e
 }
@@ -252,15 +240,15 @@ func (s *reader) setBy(into map[string]*element, e *element, attr string) {
 // changeable stops if something is constant and yet set.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
-	def := s.level == "2" && e.name != "species" // the default of Level 2
+	def := s.level == "2" && e.Name != "species" // the default of Level 2
 	if s.flag(e, "constant", def) {
 		s.Failf(line, "%s sets %s, which is constant", by, id)
 	}
 }
 
 // flag returns a boolean attribute.
-func (s *reader) flag(e *element, name string, def bool) bool {
-	switch v := e.get(name); v {
+func (s *reader) flag(e *tree.Element, name string, def bool) bool {
+	switch v := e.Get(name); v {
 	case "":
 		return def
 	case "true", "1":
@@ -268,21 +256,21 @@ func (s *reader) flag(e *element, name string, def bool) bool {
 	case "false", "0":
 		return false
 	default:
-		s.Failf(e.line, "%s is %q: want true or false", name, v)
+		s.Failf(e.Line, "%s is %q: want true or false", name, v)
 		return false
 	}
 }
 
 // number returns the value of an attribute, nil if it is absent or NaN, with
 // which SBML says that there is none.
-func (s *reader) number(e *element, name string) *expr.Node {
-	v := e.get(name)
+func (s *reader) number(e *tree.Element, name string) *expr.Node {
+	v := e.Get(name)
 	if v == "" || v == "NaN" {
 		return nil
 	}
 	x, err := source.ParseNumber(v)
 	if err != nil || math.IsInf(x, 0) {
-		s.Failf(e.line, "%s is %q: want a finite number", name, v)
+		s.Failf(e.Line, "%s is %q: want a finite number", name, v)
 	}
 	return expr.Num(x)
 }
@@ -303,23 +291,23 @@ var unitKinds = func() map[string]bool {
 // numbers as they stand, so units change nothing.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
-	for _, e := range s.core("listOfUnitDefinitions") {
-		id := e.get("id")
+	for _, e := range s.root.List("listOfUnitDefinitions") {
+		id := e.Get("id")
 		if defined[id] {
-			s.Failf(e.line, "unit %s is defined twice", id)
+			s.Failf(e.Line, "unit %s is defined twice", id)
 		}
 		defined[id] = true
-		for _, u := range e.list("listOfUnits") {
-			if !unitKinds[u.get("kind")] {
-				s.Warnf(u.line, "unit %s is made of %q, which is no base unit", id, u.get("kind"))
+		for _, u := range e.List("listOfUnits") {
+			if !unitKinds[u.Get("kind")] {
+				s.Warnf(u.Line, "unit %s is made of %q, which is no base unit", id, u.Get("kind"))
 			}
 		}
 	}
 	for _, list := range []string{"listOfCompartments", "listOfSpecies", "listOfParameters"} {
-		for _, e := range s.core(list) {
+		for _, e := range s.root.List(list) {
 			for _, a := range []string{"units", "substanceUnits", "spatialSizeUnits"} {
-				if u := e.get(a); u != "" && !defined[u] && !unitKinds[u] {
-					s.Warnf(e.line, "%s of %s is %s, which is not defined", a, e.get("id"), u)
+				if u := e.Get(a); u != "" && !defined[u] && !unitKinds[u] {
+					s.Warnf(e.Line, "%s of %s is %s, which is not defined", a, e.Get("id"), u)
 				}
 			}
 		}
@@ -328,19 +316,19 @@ func (s *reader) checkUnits() {
 
 // timeUnit is the unit of time, if the model names one.
 func (s *reader) timeUnit() string {
-	id := s.root.get("timeUnits")
+	id := s.root.Get("timeUnits")
 	if id == "" {
 		id = "time"
 	}
-	for _, e := range s.core("listOfUnitDefinitions") {
-		if e.get("id") != id {
+	for _, e := range s.root.List("listOfUnitDefinitions") {
+		if e.Get("id") != id {
 			continue
 		}
-		if n := e.get("name"); n != "" {
+		if n := e.Get("name"); n != "" {
 			return n
 		}
-		if u := e.list("listOfUnits"); len(u) == 1 && u[0].get("kind") == "second" {
-			switch u[0].get("multiplier") {
+		if u := e.List("listOfUnits"); len(u) == 1 && u[0].Get("kind") == "second" {
+			switch u[0].Get("multiplier") {
 			case "", "1":
 				return "s"
 			case "60":

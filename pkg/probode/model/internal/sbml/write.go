@@ -131,15 +131,14 @@ func (w *writer) math(n *expr.Node) string {
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
-		op, initial := "geq", true
-		t, fixed := e.Time.Const()
-		switch {
-		case e.Early == equations.Late, e.Early == equations.AtStart && fixed && t == 0:
-			initial = false
-		case e.Early == equations.AtStart && !fixed:
+		op, t := "geq", e.Time
+		if e.After {
 			op = "gt"
 		}
-		trigger := expr.Call(op, expr.Sym(expr.Time), e.Time)
+		at, fixed := t.Const()
+		// At the start itself only an event happens whose trigger was false before.
+		initial := !(e.Early == equations.Late || !e.After && e.Early == equations.AtStart && fixed && at == 0)
+		trigger := expr.Call(op, expr.Sym(expr.Time), t)
 		id := e.ID
 		if !source.IsID(id) {
 			id = fmt.Sprintf("event_%d", i+1)

@@ -1,0 +1,140 @@
+package sbml
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode/model/internal/expr"
+	"github.com/probode/probode/pkg/probode/model/internal/tree"
+)
+
+// A kind of element has these attributes and children, beside those that all have. A list
+// has any number of each child, anything else at most one.
+type kind struct {
+	attributes, children []string
+	list                 bool
+}
+
+// kinds are the elements of the core of SBML, Levels 2 and 3.
+var kinds = func() map[string]kind {
+	out := map[string]kind{}
+	for _, line := range strings.Split(`
+sbml: level version: model
+model: substanceUnits timeUnits volumeUnits areaUnits lengthUnits extentUnits conversionFactor: listOfFunctionDefinitions listOfUnitDefinitions listOfCompartmentTypes listOfSpeciesTypes listOfCompartments listOfSpecies listOfParameters listOfInitialAssignments listOfRules listOfConstraints listOfReactions listOfEvents
+listOfFunctionDefinitions:: functionDefinition
+functionDefinition:: math
+listOfUnitDefinitions:: unitDefinition
+unitDefinition:: listOfUnits
+listOfUnits:: unit
+unit: kind exponent scale multiplier offset:
+listOfCompartmentTypes:: compartmentType
+compartmentType::
+listOfSpeciesTypes:: speciesType
+speciesType::
+listOfCompartments:: compartment
+compartment: spatialDimensions size units outside constant compartmentType:
+listOfSpecies:: species
+species: compartment initialAmount initialConcentration substanceUnits spatialSizeUnits hasOnlySubstanceUnits boundaryCondition charge constant speciesType conversionFactor:
+listOfParameters:: parameter
+parameter: value units constant:
+listOfInitialAssignments:: initialAssignment
+initialAssignment: symbol: math
+listOfRules:: assignmentRule rateRule algebraicRule
+assignmentRule: variable: math
+rateRule: variable: math
+algebraicRule:: math
+listOfConstraints:: constraint
+constraint:: math message
+listOfReactions:: reaction
+reaction: reversible fast compartment: listOfReactants listOfProducts listOfModifiers kineticLaw
+listOfReactants:: speciesReference
+listOfProducts:: speciesReference
+listOfModifiers:: modifierSpeciesReference
+speciesReference: species stoichiometry constant denominator: stoichiometryMath
+stoichiometryMath:: math
+modifierSpeciesReference: species:
+kineticLaw: timeUnits substanceUnits: math listOfParameters listOfLocalParameters
+listOfLocalParameters:: localParameter
+localParameter: value units:
+listOfEvents:: event
+event: useValuesFromTriggerTime timeUnits: trigger delay priority listOfEventAssignments
+trigger: initialValue persistent: math
+delay:: math
+priority:: math
+listOfEventAssignments:: eventAssignment
+eventAssignment: variable: math`, "\n") {
+		name, rest, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		attributes, children, _ := strings.Cut(rest, ":")
+		out[name] = kind{append(strings.Fields(attributes), "id", "name", "metaid", "sboTerm"), strings.Fields(children), strings.HasPrefix(name, "listOf")}
+	}
+	return out
+}()
+
+// known stops at what is not of SBML: an element or attribute of the core that does not
+// exist, an element that may be there once and is there twice, and what belongs to a package
+// that the model requires. Elements of other packages are left out.
+func (s *reader) known(root *tree.Element) {
+	required := map[string]bool{}
+	for _, a := range root.Attr {
+		if a.Name.Local == "required" && a.Name.Space != "" {
+			required[a.Name.Space] = a.Value == "true" || a.Value == "1"
+		}
+	}
+	var visit func(e *tree.Element)
+	visit = func(e *tree.Element) {
+		is := kinds[e.Name]
+		for _, t := range e.Text {
+			if t != "" {
+				s.Failf(e.Line, "text %.20q inside <%s>", t, e.Name)
+			}
+		}
+		for _, a := range e.Attr {
+			switch {
+			case required[a.Name.Space] && a.Name.Local != "required":
+				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "its attribute %s of <%s> changes what the model means", a.Name.Local, e.Name)
+			case a.Name.Space == "" && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local):
+				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not have: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
+			}
+		}
+		var core []*tree.Element
+		seen := map[string]int{}
+		for _, c := range e.Child {
+			switch {
+			case c.Space == expr.MathMLSpace && c.Name == "math" && slices.Contains(is.children, "math"):
+			case c.Space != root.Space:
+				if required[c.Space] {
+					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> changes what the model means", c.Name)
+				}
+				continue // layout, render, groups: nothing that is computed
+			case !slices.Contains(is.children, c.Name):
+				want := "no elements"
+				if len(is.children) > 0 {
+					want = strings.Join(is.children, ", ")
+				}
+				s.Failf(c.Line, "<%s> in <%s>, where SBML does not have it: want %s", c.Name, e.Name, want)
+			}
+			if line, twice := seen[c.Name]; twice && !is.list {
+				s.Failf(c.Line, "a second <%s> in <%s>: the first is in line %d", c.Name, e.Name, line)
+			}
+			seen[c.Name] = c.Line
+			core = append(core, c)
+			if c.Name != "math" && c.Name != "message" {
+				visit(c)
+			}
+		}
+		e.Child = core
+	}
+	visit(root)
+}
+
+// packageName is comp of http://www.sbml.org/sbml/level3/version1/comp/version1.
+func packageName(space string) string {
+	parts := strings.Split(space, "/")
+	if len(parts) >= 2 {
+		return parts[len(parts)-2]
+	}
+	return space
+}

@@ -1,0 +1,142 @@
+// Package tree reads XML as a tree of elements with their lines.
+package tree
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// An Element is an XML element.
+type Element struct {
+	Space, Name  string
+	Attr         []xml.Attr
+	Line, Column int // where its start ends
+	Child        []*Element
+
+	// Text is what stands before, between and behind the children, without the blanks
+	// around it: one more than there are children.
+	Text []string
+}
+
+// Limits on a file: files that are made to exhaust memory or the stack end in an error.
+const (
+	maxElements = 1 << 20
+	maxDepth    = 10000
+)
+
+// An Error is what is wrong with a file, and where.
+type Error struct {
+	Line, Column int
+	Msg          string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
+}
+
+// Read reads the one element of a file with all that is in it. A document type is refused:
+// it is where entities that expand to gigabytes are declared. Elements named in skip, with
+// all that is in them, are left out. The error is an *Error of one line.
+func Read(text []byte, skip ...string) (*Element, error) {
+	d := xml.NewDecoder(bytes.NewReader(text))
+	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
+		switch strings.ToLower(charset) {
+		case "us-ascii", "ascii":
+			return input, nil
+		case "iso-8859-1", "latin1":
+			return charmap.ISO8859_1.NewDecoder().Reader(input), nil
+		}
+		return nil, fmt.Errorf("encoding %q: want UTF-8", charset)
+	}
+	fail := func(format string, args ...any) (*Element, error) {
+		line, column := d.InputPos()
+		return nil, &Error{line, column, fmt.Sprintf(format, args...)}
+	}
+	var root *Element
+	var open []*Element
+	elements := 0
+	for {
+		tok, err := d.Token()
+		if err == io.EOF && root != nil {
+			return root, nil
+		}
+		switch tok := tok.(type) {
+		case nil:
+			if se, ok := err.(*xml.SyntaxError); ok {
+				return fail("XML: %s", se.Msg)
+			}
+			if err == io.EOF {
+				return fail("no XML element")
+			}
+			return fail("XML: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+		case xml.Directive:
+			return fail("<!%.20s …>: want a file without a document type", tok)
+		case xml.StartElement:
+			if root != nil && len(open) == 0 {
+				return fail("a second root element <%s>", tok.Name.Local)
+			}
+			if len(open) >= maxDepth {
+				return fail("elements are nested more than %d deep", maxDepth)
+			}
+			if elements++; elements > maxElements {
+				return fail("more than %d elements: want a smaller file", maxElements)
+			}
+			if slices.Contains(skip, tok.Name.Local) {
+				if err := d.Skip(); err != nil {
+					return fail("XML: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+				}
+				continue
+			}
+			e := &Element{Space: tok.Name.Space, Name: tok.Name.Local, Attr: tok.Copy().Attr, Text: []string{""}}
+			e.Line, e.Column = d.InputPos()
+			if len(open) > 0 {
+				p := open[len(open)-1]
+				p.Child, p.Text = append(p.Child, e), append(p.Text, "")
+			} else {
+				root = e
+			}
+			open = append(open, e)
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			if len(open) > 0 {
+				p := open[len(open)-1]
+				p.Text[len(p.Text)-1] = strings.TrimSpace(p.Text[len(p.Text)-1] + string(tok))
+			}
+		}
+	}
+}
+
+// Get returns an attribute without a prefix, "" if it is absent.
+func (e *Element) Get(name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name && a.Name.Space == "" {
+			return strings.TrimSpace(a.Value)
+		}
+	}
+	return ""
+}
+
+// List returns the elements of a list such as <listOfSpecies>.
+func (e *Element) List(name string) []*Element {
+	if l := e.First(name); l != nil {
+		return l.Child
+	}
+	return nil
+}
+
+// First returns the first child of that name, nil if there is none.
+func (e *Element) First(name string) *Element {
+	for _, c := range e.Child {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
