@@ -55,7 +55,9 @@ PIXELS = """(box) => {
 
 # The same for every chart of a page, without the pixels themselves.
 DRAWN = """() => [...document.querySelectorAll("[data-probode] canvas:first-of-type")].map(canvas => {
-    const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true});
+    copy.drawImage(canvas, 0, 0);
+    const data = new Uint32Array(copy.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
     const colours = new Map();
     for (const c of data) colours.set(c, (colours.get(c) || 0) + 1);
     return {colours: colours.size, drawn: data.length - Math.max(...colours.values())};
