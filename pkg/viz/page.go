@@ -55,7 +55,7 @@ const (
 	slider     = 60
 
 	phoneWidth = 360
-	icons      = 60 // the width of those at the right of the title
+	icons      = 60 // the width of those in the upper right corner
 )
 
 func typeface(size float64, bold bool) text.Style {
@@ -301,7 +301,11 @@ func (p *page) place() {
 		y += rowHeight / 2
 		for i, k := range p.legend {
 			w := keyWidth + keyGap + float64(sty.Width(k.name)/px) + entryGap
-			if i > 0 && x+w-entryGap > float64(p.Width-margin) {
+			right := p.Width - margin
+			if p.Title == "" && y < margin+rowHeight {
+				right -= icons // which are beside the first row
+			}
+			if i > 0 && x+w-entryGap > float64(right) {
 				x = margin
 				y += rowHeight
 			}

@@ -23,6 +23,8 @@ type Data struct {
 	Y [][]float64
 	// Names are the names of the columns of Y; they may be nil.
 	Names []string
+	// Time is the name of the times, for figures; empty means "t".
+	Time string
 }
 
 func (d *Data) columns() int {
@@ -99,7 +101,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 			return nil, fmt.Errorf("data: column %q is named twice: want each column once", name)
 		}
 	}
-	d := &Data{Names: slices.Clone(columns)}
+	d := &Data{Names: slices.Clone(columns), Time: time}
 	for {
 		rec, err := in.Read()
 		if err == io.EOF {

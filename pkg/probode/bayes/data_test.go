@@ -22,7 +22,7 @@ func TestReadCSVDialects(t *testing.T) {
 		d, err := bayes.ReadCSV(strings.NewReader(in), "t", "y")
 		if err != nil {
 			t.Errorf("%q: %v", in, err)
-		} else if got := fmt.Sprint(d.T, d.Y); got != want {
+		} else if got := fmt.Sprint(d.T, d.Y); got != want || d.Time != "t" {
 			t.Errorf("%q is read as %s, want %s", in, got, want)
 		}
 	}

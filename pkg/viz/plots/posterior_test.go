@@ -65,10 +65,13 @@ func TestPredictive(t *testing.T) {
 		}
 		q.Fit, q.Y = append(q.Fit, fit), append(q.Y, y)
 	}
-	data := &bayes.Data{T: q.T, Names: q.Names, Y: [][]float64{{0, 0}, {math.NaN(), 5}, {2, -2}}}
+	data := &bayes.Data{T: q.T, Names: q.Names, Time: "day", Y: [][]float64{{0, 0}, {math.NaN(), 5}, {2, -2}}}
 	f := Predictive(q, data)
-	if len(f.Panels) != 2 || f.Panels[1].Y.Label != "v" {
+	if len(f.Panels) != 2 || f.Panels[1].Y.Label != "v" || f.Panels[1].X.Label != "day" || Observations(data).Panels[0].X.Label != "day" {
 		t.Fatalf("panels %+v", f.Panels)
+	}
+	if x := Predictive(q, nil).Panels[0].X.Label; x != "t" {
+		t.Errorf("times without a name are called %q", x)
 	}
 	b := f.Panels[0].Layers[0].(viz.Band)
 	// The 95 % quantile of N(1, 1) is 2.645; of 4000 draws it has a standard error

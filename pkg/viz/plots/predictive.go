@@ -16,12 +16,13 @@ func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	if len(q.Y) == 0 {
 		panic("plots: a prediction without draws")
 	}
+	time := timeOf(data)
 	for k := range q.Y[0][0] {
 		name := fmt.Sprintf("column %d", k+1)
 		if k < len(q.Names) {
 			name = q.Names[k]
 		}
-		p := viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{
+		p := viz.Panel{X: viz.Axis{Label: time}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{
 			viz.Band{Name: "90 % of new observations", X: q.T, Lo: q.Quantiles(k, 0.05), Hi: q.Quantiles(k, 0.95),
 				Color: viz.Palette[5], Opacity: 0.3},
 			viz.Band{Name: "50 %", X: q.T, Lo: q.Quantiles(k, 0.25), Hi: q.Quantiles(k, 0.75),
@@ -51,9 +52,17 @@ func Observations(data *bayes.Data) viz.Figure {
 		if k < len(data.Names) {
 			name = data.Names[k]
 		}
-		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: "t"}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{p}})
+		f.Panels = append(f.Panels, viz.Panel{X: viz.Axis{Label: timeOf(data)}, Y: viz.Axis{Label: name}, Layers: []viz.Layer{p}})
 	}
 	return f
+}
+
+// timeOf returns the name of the times of data, which may be nil.
+func timeOf(data *bayes.Data) string {
+	if data == nil || data.Time == "" {
+		return "t"
+	}
+	return data.Time
 }
 
 // Inside returns the number of observations in the data, of, and the number of them
