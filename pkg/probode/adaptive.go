@@ -123,7 +123,7 @@ func (s *adaptivePath) States(ctx context.Context, dst, theta, _ []float64) erro
 
 // Hold returns the Path on the grid of the run at theta.
 func (s *adaptivePath) Hold(ctx context.Context, theta []float64) (Path, error) {
-	g, err := s.set.grid(ctx, s.p, s.m, theta, s.times, false) // it has no noise
+	g, err := s.set.run(ctx, s.p, s.m, theta, s.times, false) // it has no noise
 	if err != nil {
 		return nil, err
 	}

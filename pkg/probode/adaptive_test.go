@@ -25,7 +25,7 @@ func TestAdaptiveIsFrozenAtEveryTheta(t *testing.T) {
 		if err := s.States(context.Background(), got, theta, nil); err != nil {
 			t.Fatal(err)
 		}
-		g, err := probode.Frozen{Tolerance: tol}.Grid(context.Background(), p, m, theta, times)
+		g, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: tol}}.Grid(context.Background(), p, theta, times)
 		if err != nil {
 			t.Fatal(err)
 		}

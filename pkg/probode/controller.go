@@ -68,14 +68,14 @@ func newController(p *Problem, m Method, f Frozen, theta []float64, fixed *Grid)
 	if r, ok := c.step.(Rememberer); ok {
 		c.memory, c.most = make([]float64, r.Memory()), 2
 	}
-	if c.errs, err = newLocalizer(c.p, m, c.step); err != nil {
+	if c.errs, err = newLocalizer(c.p, m, c.g, c.step); err != nil {
 		return nil, err
 	}
 	if c.chooser, _ = c.step.(Chooser); c.chooser != nil {
 		c.units = c.worst
 	}
 	if _, ok := c.step.(Estimator); ok && !remembers(c.step) {
-		c.made, err = newDoublingLocalizer(c.p, m)
+		c.made, err = newDoubling(c.p, m, c.g)
 	}
 	return c, err
 }
@@ -100,7 +100,6 @@ func (c *controller) run(ctx context.Context) (err error) {
 	}
 	c.g.t = append(c.g.t, c.p.Span[0])
 	c.notice()
-	h := c.set.First
 	for j, seg := range c.fixed.seg {
 		*c.now = seg.now
 		copy(row(c.hit, seg.from, d), c.x)
@@ -109,9 +108,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 			if err := c.step.Start(i, c.x, c.theta); err != nil {
 				return err
 			}
-			if h == 0 || j > 0 { // steps before an event say nothing about those after it
-				h = c.first()
-			}
+			h := c.first() // what was before an event says nothing about what comes
 			before := 1.0
 			c.goal = 0
 			for n := seg.from + 1; n <= seg.to; n++ {
@@ -230,7 +227,7 @@ func (c *controller) reach(ctx context.Context, end, h, before float64) (float64
 			continue
 		}
 		if c.made != nil {
-			if err := c.made(c.err, i, c.g, c.x, c.next, c.theta); err != nil {
+			if err := c.made.LocalError(c.err, i, c.x, c.next, c.theta); err != nil {
 				return 0, 0, fmt.Errorf("at t = %.6g: the error of the step: %w", t, err)
 			}
 		}
@@ -288,7 +285,7 @@ func (c *controller) try(i int) (float64, error) {
 		}
 		return math.Inf(1), nil
 	}
-	if err := c.errs(c.err, i, c.g, c.x, c.next, c.theta); err != nil {
+	if err := c.errs.LocalError(c.err, i, c.x, c.next, c.theta); err != nil {
 		return 0, err
 	}
 	return c.worst(c.err), nil

@@ -53,11 +53,7 @@ type Settings struct {
 // Series over time are indexed [component][time].
 type Ensemble struct {
 	Problem *Problem
-	Method  Method
 	Grid    *Grid
-	Alpha   float64
-	Theta   []float64
-	Seed    uint64
 
 	// T holds the times of the series below.
 	T []float64
@@ -174,7 +170,7 @@ func (s Settings) gather(ctx context.Context, p *Problem, m Method, n int) (*gat
 	if err := g.fits(); err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Title(), err)
 	}
-	g.e = &Ensemble{Problem: p, Method: m, Grid: g.solver.Grid(), Alpha: g.solver.Alpha(), Theta: g.theta, Seed: s.Seed}
+	g.e = &Ensemble{Problem: p, Grid: g.solver.Grid()}
 	for _, i := range g.index {
 		g.e.T = append(g.e.T, g.solver.Times()[i])
 	}

@@ -270,7 +270,7 @@ func TestDosesAgainstMatrixExponential(t *testing.T) {
 			t.Errorf("%v: observed order %.2f (%.1e), want %d", m, got, e[1], m.Order())
 		}
 		for _, tol := range []Tolerance{{Relative: 1e-5}, {Relative: 1e-5, Absolute: []float64{1e-4}}} {
-			g, err := Frozen{Tolerance: tol}.Grid(ctx(), p, m, nil, []float64{5, 12, 40})
+			g, err := Setup{Method: m, Mesh: Frozen{Tolerance: tol}}.Grid(ctx(), p, nil, []float64{5, 12, 40})
 			if err != nil {
 				t.Errorf("%v: %v", m, err)
 				continue

@@ -84,7 +84,7 @@ func ExampleMethod() {
 	}
 	fmt.Printf("q(10) = %.2f ± %.2f\n", ens.Mean[0][0], ens.SD[0][0])
 
-	g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}.Grid(ctx, p, m, nil, nil)
+	g, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}}.Grid(ctx, p, nil, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func mustFrozen(t testing.TB, p *Problem, m Method, tol float64, times ...float64) *Grid {
 	t.Helper()
-	return mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: tol, Absolute: []float64{tol}}}.Grid(ctx(), p, m, nil, times))
+	return mustGrid(t)(Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: tol, Absolute: []float64{tol}}}}.Grid(ctx(), p, nil, times))
 }
 
 // coupledError is the largest error of s on the problem coupled.
@@ -192,7 +192,7 @@ func TestFrozenStiff(t *testing.T) {
 	rober := problems.Robertson()
 	rober.Span[1] = 1e5
 	for _, m := range []Method{adams.Moulton{}, adams.Moulton{Steps: 1}} {
-		g := mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), rober, m, nil, []float64{40, 1e5}))
+		g := mustGrid(t)(Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), rober, nil, []float64{40, 1e5}))
 		s := mustSolverOn(t, rober, m, g, 1e-6) // α* is about 1e-5
 		z := solve(t, s, nil)
 		i, err := g.Index([]float64{40})
@@ -216,7 +216,7 @@ func TestFrozenStiff(t *testing.T) {
 		for k := range p.Events {
 			p.Events[k].Jump = plus(100 * unit)
 		}
-		g := mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-4}}.Grid(ctx(), p, RungeKutta{}, nil, nil))
+		g := mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-4}}}.Grid(ctx(), p, nil, nil))
 		if first == nil {
 			first = g
 		} else if !slices.Equal(g.Times(), first.Times()) {
@@ -230,7 +230,7 @@ func TestFrozenStiff(t *testing.T) {
 			copy(f[1:], x[:4])
 		}}
 	for _, m := range []Method{adams.Bashforth{}, adams.Moulton{Steps: 1}, adams.Bashforth{Steps: 4}, RungeKutta{Tableau: DormandPrince}} {
-		g, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), chain, m, nil, nil)
+		g, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), chain, nil, nil)
 		if err != nil {
 			t.Errorf("%v: %v", m, err)
 			continue

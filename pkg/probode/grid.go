@@ -93,9 +93,9 @@ func UniformGrid(p *Problem, theta []float64, h float64) (*Grid, error) {
 	return g, nil
 }
 
-// GridThrough returns the grid with points at the given times and at events,
+// gridThrough returns the grid with points at the given times and at events,
 // and steps of equal length, at most h, between them.
-func GridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
+func gridThrough(p *Problem, theta, times []float64, h float64) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -299,8 +299,7 @@ func (g *Grid) Bind(ctx context.Context, s Setup, p *Problem, at, times []float6
 	return bindGrid(ctx, g, s, p, at, times)
 }
 
-// Grid returns g.
-func (g *Grid) Grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
+func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*Grid, error) {
 	return g, nil
 }
 

@@ -49,8 +49,8 @@ func TestGridTimesAreExact(t *testing.T) {
 			times[i] = p.Span[0] + (p.Span[1]-p.Span[0])*rng.Float64()
 		}
 		for name, g := range map[string]*Grid{
-			"given": mustGrid(t)(NewGrid(p, nil, times)), "through": mustGrid(t)(GridThrough(p, nil, times, 0.3)),
-			"frozen": mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), p, RungeKutta{}, nil, times))} {
+			"given": mustGrid(t)(NewGrid(p, nil, times)), "through": mustGrid(t)(Setup{Mesh: Through(0.3)}.Grid(ctx(), p, nil, times)),
+			"frozen": mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times))} {
 			for _, want := range append(slices.Clone(times), p.Span[0], p.Span[1], p.Events[0].Time, p.Events[1].Time) {
 				if !slices.Contains(g.Times(), want) {
 					t.Fatalf("%s: no grid point at %v", name, want)
@@ -110,8 +110,8 @@ func TestEventsInGrid(t *testing.T) {
 				p.Events[k].SeenAfter = seen
 			}
 			for name, g := range map[string]*Grid{
-				"uniform": mustUniform(t, p, 0.5), "given": mustGrid(t)(NewGrid(p, nil, []float64{5})), "through": mustGrid(t)(GridThrough(p, nil, []float64{5}, 2)),
-				"frozen": mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-6}}.Grid(ctx(), p, RungeKutta{}, nil, []float64{5})),
+				"uniform": mustUniform(t, p, 0.5), "given": mustGrid(t)(NewGrid(p, nil, []float64{5})), "through": mustGrid(t)(Setup{Mesh: Through(2)}.Grid(ctx(), p, nil, []float64{5})),
+				"frozen": mustGrid(t)(Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-6}}}.Grid(ctx(), p, nil, []float64{5})),
 				"halved": mustUniform(t, p, 1).Refine()} {
 				s := mustSolverOn(t, p, RungeKutta{}, g, 0)
 				z := solve(t, s, nil)
@@ -173,8 +173,8 @@ func TestMovingEvents(t *testing.T) {
 		for i := range given {
 			given[i] = 10 * rng.Float64()
 		}
-		for name, g := range map[string]*Grid{"uniform": mustUniform(t, p, 1./8), "through": mustGrid(t)(GridThrough(p, nil, []float64{1.1, 6.3}, 1./8)),
-			"frozen": mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.25}.Grid(ctx(), p, m, nil, []float64{2})),
+		for name, g := range map[string]*Grid{"uniform": mustUniform(t, p, 1./8), "through": mustGrid(t)(Setup{Mesh: Through(1. / 8)}.Grid(ctx(), p, nil, []float64{1.1, 6.3})),
+			"frozen": mustGrid(t)(Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}, Max: 0.25}}.Grid(ctx(), p, nil, []float64{2})),
 			"given":  mustGrid(t)(NewGrid(p, nil, given))} {
 			s := mustSolverOn(t, p, m, g, 0.1)
 			if err := s.SetScaling(ScaleStep, nil); err != nil {
@@ -263,7 +263,7 @@ func TestGridRefuses(t *testing.T) {
 	lagged.Theta = []float64{-1}
 	panics := drift(Event{Name: "dose", When: func(theta []float64) float64 { return theta[3] }})
 	frozen := func(f Frozen, p *Problem, m Method) error {
-		_, err := f.Grid(ctx(), p, m, nil, nil)
+		_, err := Setup{Method: m, Mesh: f}.Grid(ctx(), p, nil, nil)
 		return err
 	}
 	second := func(_ *Grid, err error) error { return err }
@@ -272,17 +272,17 @@ func TestGridRefuses(t *testing.T) {
 		err  error
 	}{
 		{"times of the grid: [1 NaN]: want finite numbers", second(NewGrid(p, nil, []float64{1, nan}))},
-		{"want finite numbers", second(GridThrough(p, nil, []float64{nan}, 1))},
+		{"want finite numbers", second(Setup{Mesh: Through(1)}.Grid(ctx(), p, nil, []float64{nan}))},
 		{"want finite numbers", frozenTimes(p, nan)},
 		{"step is NaN", second(UniformGrid(p, nil, nan))},
-		{"step is 0", second(GridThrough(p, nil, nil, 0))},
+		{"step is 0", second(Setup{Mesh: Through(0)}.Grid(ctx(), p, nil, nil))},
 		{"1 parameters: want 0", second(NewGrid(p, []float64{1}, nil))},
 		{"dose: its time is NaN", second(NewGrid(lagged, nil, nil))},
 		{"runtime error: index out of range", second(NewGrid(panics, nil, nil))},
 		{"Time is NaN", second(UniformGrid(drift(Event{Time: nan}), nil, 1))},
 		{"the problem is nil", second(UniformGrid(nil, nil, 1))},
 		{"the problem is nil", second(NewGrid(nil, nil, nil))},
-		{"the problem is nil", second(GridThrough(nil, nil, nil, 1))},
+		{"the problem is nil", second(Setup{Mesh: Through(1)}.Grid(ctx(), nil, nil, nil))},
 		{"the problem is nil", frozen(Frozen{}, nil, RungeKutta{})},
 		{"the method is nil", frozen(Frozen{Tolerance: Tolerance{Relative: 1e-3}}, p, nil)},
 		{"the tolerances are zero", frozen(Frozen{}, p, RungeKutta{})},
@@ -303,6 +303,6 @@ func TestGridRefuses(t *testing.T) {
 }
 
 func frozenTimes(p *Problem, times ...float64) error {
-	_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), p, RungeKutta{}, nil, times)
+	_, err := Setup{Method: RungeKutta{}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, times)
 	return err
 }

@@ -29,7 +29,7 @@ func TestFrozenFromNothing(t *testing.T) {
 		for _, start := range []float64{0, 1} {
 			p := &Problem{Name: "flat", X0: []float64{start}, Span: [2]float64{0, 3},
 				F: func(dst []float64, t float64, _, _ []float64) { dst[0] = 6 * math.Pow(t, 5) }}
-			g, err := Frozen{Tolerance: Tolerance{Relative: 1e-6}}.Grid(context.Background(), p, m, nil, nil)
+			g, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-6}}}.Grid(context.Background(), p, nil, nil)
 			if err != nil {
 				t.Errorf("%v from %g: %v", m, start, err)
 				continue

@@ -6,35 +6,21 @@ import (
 	"math"
 )
 
-// A localizer writes the local error of step i of g from x to next to dst.
-type localizer func(dst []float64, i int, g *Grid, x, next, theta []float64) error
+// A localizer estimates local errors, as an Estimator does.
+type localizer interface {
+	LocalError(dst []float64, i int, x, next, theta []float64) error
+}
 
-// newLocalizer returns a function that estimates the local errors of a stepper: its own
-// estimate, or step doubling if it has no past.
-func newLocalizer(p *Problem, m Method, step Stepper) (localizer, error) {
+// newLocalizer returns what estimates the local errors of a stepper on g: itself, or step
+// doubling if it has no estimate and no past.
+func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
-		return func(dst []float64, i int, _ *Grid, x, next, theta []float64) error {
-			return e.LocalError(dst, i, x, next, theta)
-		}, nil
+		return e, nil
 	}
 	if remembers(step) {
 		return nil, fmt.Errorf("%v estimates no local error, and step doubling is impossible because it uses earlier steps: want a method with LocalError, or ScaleStep on a uniform grid", m)
 	}
-	return newDoublingLocalizer(p, m)
-}
-
-// newDoublingLocalizer returns an estimate by step doubling, which has the order of the
-// method. An embedded formula has a lower order, which is good enough to choose steps
-// but not to scale noise: on the FitzHugh–Nagumo problem the estimate of Radau5 is
-// fifty times too large at a tolerance of 10⁻³, and 300 times too large at 10⁻⁵.
-func newDoublingLocalizer(p *Problem, m Method) (localizer, error) {
-	d, err := NewDoubling(p, m)
-	if err != nil {
-		return nil, err
-	}
-	return func(dst []float64, i int, g *Grid, x, next, theta []float64) error {
-		return d.LocalError(dst, g.t[i], g.t[i+1], x, next, theta)
-	}, nil
+	return newDoubling(p, m, g)
 }
 
 // remembers reports whether a stepper has a past.
@@ -43,85 +29,79 @@ func remembers(step Stepper) bool {
 	return ok && r.Memory() > 0
 }
 
-// A Doubling estimates the local errors of a one-step method by step doubling: with
-// next from one step and next₂ from two steps of half the length,
+// Doubled is a one-step method with local errors that are estimated by step doubling
+// instead of an estimate of its own: with next from one step and next₂ from two steps of
+// half the length,
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
-// q the order of the method. It is meant for a Stepper that needs the estimate in some
-// of its steps. Doubled is a method that uses it in all steps.
-type Doubling struct {
+// q the order of the method. It makes the same paths as Method. A method that needs the
+// estimate in some of its steps asks the Stepper of the Doubled for it.
+type Doubled struct{ Method }
+
+func (m Doubled) String() string { return m.Method.String() + ", doubled" }
+
+func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
+	errs, err := newDoubling(p, m.Method, g)
+	if err != nil {
+		return nil, err
+	}
+	step, err := m.Method.Stepper(p, g)
+	return &doubled{step, errs}, err
+}
+
+// A doubled is a stepper of Doubled.
+type doubled struct {
+	Stepper
+	*doubling
+}
+
+// A doubling estimates the local errors of a method on g. Its estimates have the order of
+// the method. An embedded formula has a lower order, which is good enough to choose steps
+// but not to scale noise: on the FitzHugh–Nagumo problem the estimate of Radau5 is fifty
+// times too large at a tolerance of 10⁻³, and 300 times too large at 10⁻⁵.
+type doubling struct {
 	g    *Grid
-	step Stepper
+	half Stepper // makes the two steps of half the length
+	two  *Grid   // of these
 	mid  []float64
 	gain float64 // 2^q/(2^q − 1)
 }
 
-// NewDoubling returns a Doubling for p by m. It is an error if m has a past.
-func NewDoubling(p *Problem, m Method) (*Doubling, error) {
-	two := math.Exp2(float64(m.Order()))
-	d := &Doubling{g: &Grid{t: make([]float64, 3)}, mid: make([]float64, p.Dim()), gain: two / (two - 1)}
+func newDoubling(p *Problem, m Method, g *Grid) (*doubling, error) {
+	power := math.Exp2(float64(m.Order()))
+	d := &doubling{g: g, two: &Grid{t: make([]float64, 3)}, mid: make([]float64, p.Dim()), gain: power / (power - 1)}
 	var err error
-	if d.step, err = m.Stepper(p, d.g); err != nil {
+	if d.half, err = m.Stepper(p, d.two); err != nil {
 		return nil, err
 	}
-	if remembers(d.step) {
+	if remembers(d.half) {
 		return nil, fmt.Errorf("%v uses earlier steps: want a one-step method for step doubling", m)
 	}
 	return d, nil
 }
 
-// LocalError writes to dst the estimated error of the step from x at t0 to next at t1,
-// which was made without noise.
-func (d *Doubling) LocalError(dst []float64, t0, t1 float64, x, next, theta []float64) error {
+func (d *doubling) LocalError(dst []float64, i int, x, next, theta []float64) error {
+	t0, t1 := d.g.t[i], d.g.t[i+1]
 	mid := t0 + (t1-t0)/2
 	if mid == t0 || mid == t1 { // the events are one ulp apart, so the step has no middle
 		clear(dst)
 		return nil
 	}
-	d.g.t[0], d.g.t[1], d.g.t[2] = t0, mid, t1
-	if err := d.step.Start(0, x, theta); err != nil {
+	d.two.t[0], d.two.t[1], d.two.t[2] = t0, mid, t1
+	if err := d.half.Start(0, x, theta); err != nil {
 		return err
 	}
-	if err := d.step.Step(d.mid, 0, x, theta, nil, nil); err != nil {
+	if err := d.half.Step(d.mid, 0, x, theta, nil, nil); err != nil {
 		return err
 	}
-	if err := d.step.Step(dst, 1, d.mid, theta, nil, nil); err != nil {
+	if err := d.half.Step(dst, 1, d.mid, theta, nil, nil); err != nil {
 		return err
 	}
 	for k, v := range dst {
 		dst[k] = d.gain * (next[k] - v)
 	}
 	return nil
-}
-
-// Doubled is a one-step method with local errors that are estimated by step doubling
-// instead of an estimate of its own: see Doubling. It makes the same paths as Method.
-type Doubled struct{ Method }
-
-func (m Doubled) String() string { return m.Method.String() + ", doubled" }
-
-func (m Doubled) Stepper(p *Problem, g *Grid) (Stepper, error) {
-	errs, err := NewDoubling(p, m.Method)
-	if err != nil {
-		return nil, err
-	}
-	step, err := m.Method.Stepper(p, g)
-	if err != nil {
-		return nil, err
-	}
-	return &doubled{step, g, errs}, nil
-}
-
-// A doubled is a stepper of Doubled.
-type doubled struct {
-	Stepper
-	g    *Grid
-	errs *Doubling
-}
-
-func (s *doubled) LocalError(dst []float64, i int, x, next, theta []float64) error {
-	return s.errs.LocalError(dst, s.g.t[i], s.g.t[i+1], x, next, theta)
 }
 
 func (s *doubled) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []float64, t *Tangents) error {
@@ -135,9 +115,9 @@ func (s *doubled) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 // θ on the grid of s, N×d.
 func (s *Solver) localErrors(theta []float64) ([]float64, error) {
 	out := make([]float64, s.Steps()*s.d)
-	errs, err := newLocalizer(s.inside, s.m, s.step)
+	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)
 	if err == nil && !remembers(s.step) {
-		errs, err = newDoublingLocalizer(s.inside, s.m)
+		errs, err = newDoubling(s.inside, s.m, s.g)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.p.Title(), err)
@@ -158,7 +138,7 @@ func (s *Solver) Strain(theta []float64) (float64, error) {
 	if s.g.tol == nil {
 		return 0, fmt.Errorf("%s: the grid (%v) was not made to a tolerance", s.p.Title(), s.g)
 	}
-	errs, err := newLocalizer(s.inside, s.m, s.step)
+	errs, err := newLocalizer(s.inside, s.m, s.g, s.step)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", s.p.Title(), err)
 	}
@@ -199,7 +179,7 @@ func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local
 			if err := s.step.Step(next, i, x, theta, nil, nil); err != nil {
 				return s.fail(i, theta, x, err)
 			}
-			if err := errs(local, i, s.g, x, next, theta); err != nil {
+			if err := errs.LocalError(local, i, x, next, theta); err != nil {
 				return s.fail(i, theta, x, err)
 			}
 			do(i, local, x, next)

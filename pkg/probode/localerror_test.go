@@ -49,7 +49,7 @@ func TestLocalErrors(t *testing.T) {
 			p := coupled()
 			p.X0 = z[4*i : 4*i+4]
 			p.Span = [2]float64{s.Times()[i], s.Times()[i+1]}
-			g := mustGrid(t)(GridThrough(p, nil, nil, 1./n/8))
+			g := mustGrid(t)(Setup{Mesh: Through(1. / n / 8)}.Grid(ctx(), p, nil, nil))
 			y := solve(t, mustSolverOn(t, p, RungeKutta{Tableau: DormandPrince}, g, 0), nil)
 			for k := range 4 {
 				truth[4*i+k] = math.Abs(y[len(y)-4+k] - z[4*i+4+k])
@@ -154,7 +154,7 @@ func TestMethodsWithoutAbilities(t *testing.T) {
 		t.Error(err)
 	}
 	want := "estimates no local error, and step doubling is impossible"
-	_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), coupled(), memorious{adams.Bashforth{Steps: 3}}, nil, nil)
+	_, err := Setup{Method: memorious{adams.Bashforth{Steps: 3}}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), coupled(), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("frozen grid: error %v, want %q", err, want)
 	}

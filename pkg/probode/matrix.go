@@ -74,9 +74,6 @@ func (m *Matrix) Set(i, j int, v float64) {
 // Columns returns the columns lo ≤ j < hi of row i that are stored.
 func (m *Matrix) Columns(i int) (lo, hi int) { return max(0, i-m.Lower), min(m.D, i+m.Upper+1) }
 
-// Clear sets all elements to zero.
-func (m *Matrix) Clear() { clear(m.A) }
-
 // AddMul adds c·M·x to dst; both have length D and do not overlap.
 func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 	switch {

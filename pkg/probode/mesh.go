@@ -14,7 +14,7 @@ import (
 // between events, use Through instead. Grid.String says which step was taken.
 type Uniform float64
 
-func (h Uniform) Grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
+func (h Uniform) grid(_ context.Context, p *Problem, _ Method, theta, _ []float64) (*Grid, error) {
 	return UniformGrid(p, theta, float64(h))
 }
 
@@ -26,11 +26,11 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
 // Through is the Mesh with steps of at most the given size that end at the times of the
-// data: see GridThrough.
+// data, and of equal length between two of them.
 type Through float64
 
-func (h Through) Grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
-	return GridThrough(p, theta, times, float64(h))
+func (h Through) grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
+	return gridThrough(p, theta, times, float64(h))
 }
 
 // Bind makes the grid.
@@ -106,11 +106,8 @@ func (t Tolerance) String() string {
 // ScaleDefault.
 type Frozen struct {
 	Tolerance
-	// Theta is the θ of the run; nil stands for the θ with which Grid is called.
-	Theta []float64
-	// First is the length of the first step, and Max that of the largest; with zero, the
-	// controller decides.
-	First, Max float64
+	// Max is the length of the largest step; zero means no bound.
+	Max float64
 	// MaxSteps bounds the number of steps; zero means 10⁶.
 	MaxSteps int
 }
@@ -122,17 +119,13 @@ func (f Frozen) Bind(ctx context.Context, s Setup, p *Problem, at, times []float
 	return bindGrid(ctx, f, s, p, at, times)
 }
 
-// Grid makes the run at theta, or at f.Theta if that is not nil.
-func (f Frozen) Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
-	return f.grid(ctx, p, m, theta, times, true)
+func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error) {
+	return f.run(ctx, p, m, theta, times, true)
 }
 
-// grid is Grid, with the local errors that scale noise only if these are asked for: they
-// can take as long as the run.
-func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
-	if f.Theta != nil {
-		theta = f.Theta
-	}
+// run returns the grid of the run at theta, with the local errors that scale noise only
+// if these are asked for: they can take as long as the run.
+func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -152,8 +145,8 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 	if err := f.check(p.Dim()); err != nil {
 		return fail(err)
 	}
-	if !(f.First >= 0) || !(f.Max >= 0) || f.MaxSteps < 0 {
-		return fail(fmt.Errorf("first step %g, largest %g, at most %d steps: want numbers ≥ 0", f.First, f.Max, f.MaxSteps))
+	if !(f.Max >= 0) || f.MaxSteps < 0 {
+		return fail(fmt.Errorf("largest step %g, at most %d steps: want numbers ≥ 0", f.Max, f.MaxSteps))
 	}
 	// Every grid contains the events and times, which divide the run into parts.
 	fixed, err := NewGrid(p, theta, times)

@@ -28,7 +28,7 @@ func decay() *Problem {
 
 func freeze(t *testing.T, p *Problem, m Method, f Frozen, times []float64) *Grid {
 	t.Helper()
-	g, err := f.Grid(context.Background(), p, m, nil, times)
+	g, err := Setup{Method: m, Mesh: f}.Grid(context.Background(), p, nil, times)
 	if err != nil {
 		t.Fatalf("%v: %v", m, err)
 	}
@@ -145,7 +145,10 @@ func TestFrozenElsewhere(t *testing.T) {
 	m := RungeKutta{Tableau: DormandPrince}
 	var at [2][]float64
 	for k, theta := range []float64{20, 40} {
-		g := freeze(t, p, m, Frozen{Tolerance: Tolerance{Relative: 1e-7}, Theta: []float64{theta}}, []float64{5})
+		g, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-7}}}.Grid(context.Background(), p, []float64{theta}, []float64{5})
+		if err != nil {
+			t.Fatal(err)
+		}
 		z := solved(t, p, m, g, p.Theta)
 		index, err := g.Index([]float64{5})
 		if err != nil {
@@ -198,7 +201,7 @@ func TestFrozenFailures(t *testing.T) {
 		{"a blow-up", "t = 0.99", blow, Frozen{Tolerance: Tolerance{Relative: 1e-3}}},
 		{"no number", "not finite", bad, Frozen{Tolerance: Tolerance{Relative: 1e-3}}},
 	} {
-		_, err := c.f.Grid(context.Background(), c.p, m, nil, nil)
+		_, err := Setup{Method: m, Mesh: c.f}.Grid(context.Background(), c.p, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want an error of one line with %q", c.name, err, c.want)
 		}
@@ -211,7 +214,7 @@ func TestFrozenFailures(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := (Frozen{Tolerance: Tolerance{Relative: 1e-9}}).Grid(ctx, &slow, m, nil, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
+	if _, err := (Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-9}}}).Grid(ctx, &slow, nil, nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
 		t.Errorf("a context that ends: %v after %v", err, time.Since(begin))
 	}
 }

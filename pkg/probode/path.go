@@ -23,7 +23,7 @@ type Mesh interface {
 
 // A Path solves a problem by a Setup: it gives the states at the times of Bind as a
 // function of θ and ξ. It owns its workspace and serves one goroutine. The interfaces
-// below are abilities that a Path may have: Tangential, Holdable, Gridded and Scalable.
+// below are abilities that a Path may have: Tangential, Holdable and Gridded.
 type Path interface {
 	// States writes the states at the times to dst, row-major: dst[n*d+k] is component k
 	// at time n. xi, of length NoiseLen, holds the standard normals ξ behind the noise;
@@ -69,13 +69,6 @@ type Gridded interface {
 	// Interpolator returns the Interpolator that gives the states at the times from a path
 	// of the Solver.
 	Interpolator() *Interpolator
-}
-
-// Scalable is a Path whose noise scale α can change, as is necessary if α is a
-// parameter.
-type Scalable interface {
-	Path
-	SetAlpha(alpha float64)
 }
 
 // gridPath is a Path on a grid.
@@ -166,7 +159,6 @@ func (g *gridPath) NoiseLen() int               { return g.solver.NoiseLen() }
 func (g *gridPath) Work() int                   { return g.work }
 func (g *gridPath) Solver() *Solver             { return g.solver }
 func (g *gridPath) Interpolator() *Interpolator { return g.at }
-func (g *gridPath) SetAlpha(alpha float64)      { g.solver.SetAlpha(alpha) }
 
 func (g *gridPath) Clone() Path {
 	g.follow(context.Background()) // the clone is independent of the context of g

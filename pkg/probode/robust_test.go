@@ -84,7 +84,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		}},
 		{"(Linearize) is 7: want Newton, Current or Predictor", func() error { return integrate(ctx(), fhn(), adams.Moulton{Linearize: 7}, 1, ok) }},
 		{"(Linearize) is 7: want", func() error {
-			_, err := Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), fhn(), adams.Moulton{Linearize: 7}, nil, nil)
+			_, err := Setup{Method: adams.Moulton{Linearize: 7}, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), fhn(), nil, nil)
 			return err
 		}},
 		{"the problem is nil", func() error { return integrate(ctx(), nil, adams.Moulton{}, 1, ok) }},
@@ -227,7 +227,7 @@ func TestContextEndsWithinAPath(t *testing.T) {
 					return err
 				},
 				"frozen grid": func(c context.Context) error {
-					_, err := Frozen{Tolerance: Tolerance{Relative: 1e-10}}.Grid(c, slow, m, nil, nil)
+					_, err := Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-10}}}.Grid(c, slow, nil, nil)
 					return err
 				},
 			} {
@@ -349,7 +349,7 @@ func TestNaNIsCalledThat(t *testing.T) {
 			if from > 0.9 {
 				continue
 			}
-			if _, err := (Frozen{Tolerance: Tolerance{Relative: 1e-3}}).Grid(ctx(), field(from), m, nil, nil); err == nil {
+			if _, err := (Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}).Grid(ctx(), field(from), nil, nil); err == nil {
 				t.Errorf("%v, NaN from t = %g on: a grid", m, from)
 			}
 		}

@@ -74,7 +74,7 @@ func (s Setup) WithStepSize(h float64) Setup {
 // A gridder is a Mesh that has a grid.
 type gridder interface {
 	Mesh
-	Grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
+	grid(ctx context.Context, p *Problem, m Method, theta, times []float64) (*Grid, error)
 }
 
 // Bind prepares solutions of p by s for the given times: see Mesh.
@@ -91,7 +91,7 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 // of Hold. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
-		g, err := m.Grid(ctx, p, s.Method, theta, times)
+		g, err := m.grid(ctx, p, s.Method, theta, times)
 		if err != nil || s.Scaling != ScaleLocal {
 			return g, err
 		}

@@ -244,7 +244,7 @@ func TestNewtonLeavesNothing(t *testing.T) {
 	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.VanDerPol(100), problems.Robertson(), problems.HIRES(), problems.Oregonator()} {
 		for s := range 2 {
 			m := adams.Moulton{Steps: s}
-			g := mustGrid(t)(Frozen{Tolerance: Tolerance{Relative: 1e-3}}.Grid(ctx(), p, m, nil, nil))
+			g := mustGrid(t)(Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, nil))
 			solver := mustSolverOn(t, p, m, g, 0)
 			m.Newton = adams.NewtonSettings{Tolerance: 1e-14, Max: 100}
 			sharp := mustSolverOn(t, p, m, g, 0)

@@ -18,7 +18,7 @@ type past struct {
 	last  int       // the last step that was made
 	f     []float64 // F of grid point i in row i mod 8
 	start probode.Stepper
-	local *probode.Doubling // estimates errors if there are too few earlier steps
+	local probode.Estimator // estimates errors if there are too few earlier steps
 
 	slopes *slopes // for the derivatives of steps
 }
@@ -121,12 +121,13 @@ func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) 
 // doubled estimates the error of a step of a one-step method.
 func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
-		var err error
-		if m.local, err = probode.NewDoubling(m.p, of); err != nil {
+		step, err := probode.Doubled{Method: of}.Stepper(m.p, m.g)
+		if err != nil {
 			return err
 		}
+		m.local = step.(probode.Estimator)
 	}
-	return m.local.LocalError(dst, m.g.Times()[i], m.g.Times()[i+1], x, next, theta)
+	return m.local.LocalError(dst, i, x, next, theta)
 }
 
 // slopes holds the derivatives of past values of f, M×d each: row i mod 8 is that of

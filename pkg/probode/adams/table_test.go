@@ -102,7 +102,7 @@ func TestCoefficientsOnAGridThatGrows(t *testing.T) {
 	p := still(10)
 	p.F = func(f []float64, t float64, x, _ []float64) { f[0] = math.Cos(t*t) - x[0] }
 	m := &witness{Bashforth: Bashforth{Steps: 3}}
-	g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}.Grid(t.Context(), p, m, nil, nil)
+	g, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}}.Grid(t.Context(), p, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := path.(probode.Scalable); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
+	if _, ok := path.(probode.Gridded); p.AlphaParam != "" && path.NoiseLen() > 0 && !ok {
 		return nil, fmt.Errorf("α is the parameter %q, but the noise of %v has a scale that cannot be changed: want a known Alpha", p.AlphaParam, p.Setup)
 	}
 	d, columns := problem.Dim(), x.Data.columns()
@@ -515,8 +515,8 @@ func (e *Density) bind(r *Part, theta []float64) {
 		}
 	}
 	if e.alpha >= 0 {
-		if s, ok := r.path.(probode.Scalable); ok {
-			s.SetAlpha(theta[e.alpha])
+		if g, ok := r.path.(probode.Gridded); ok {
+			g.Solver().SetAlpha(theta[e.alpha])
 		}
 	}
 }

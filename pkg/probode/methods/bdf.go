@@ -129,7 +129,7 @@ type bdf struct {
 	method    BDF
 	start     *implicit         // makes the first steps
 	first     int               // the number of them
-	doubling  *probode.Doubling // estimates their errors
+	doubling  probode.Estimator // estimates their errors
 	uniform   bool
 	ordered   bool // the grid has the orders
 	choosing  bool // an error-controlled run chooses the orders
@@ -396,14 +396,15 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 // doubled estimates the error of a step of the start by step doubling. The estimate of
 // Radau5's embedded formula, of order 3, would be larger than the errors of all later
 // steps, and noise that is scaled by it would be, too.
-func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) (err error) {
+func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
-		if b.doubling, err = probode.NewDoubling(b.p, Radau{}); err != nil {
+		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
+		if err != nil {
 			return err
 		}
+		b.doubling = step.(probode.Estimator)
 	}
-	t := b.g.Times()
-	return b.doubling.LocalError(dst, t[i], t[i+1], x, next, theta)
+	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
 // estimate writes the error of order k in step i into dst, or that of the highest lower

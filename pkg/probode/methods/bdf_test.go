@@ -351,14 +351,16 @@ func TestBDFRefusesGrids(t *testing.T) {
 			t.Errorf("BDF%d on a grid of %d steps: %v; on one more: %v", k, k, short, long)
 		}
 	}
-	mesh := probode.Frozen{Tolerance: probode.Tolerance{Absolute: []float64{100}}, First: 1}
-	g, err := mesh.Grid(context.Background(), p, BDF{Steps: 5}, nil, nil)
+	brief := *p
+	brief.Span[1] = brief.Span[0] + 0.01
+	mesh := probode.Frozen{Tolerance: probode.Tolerance{Absolute: []float64{100}}}
+	g, err := probode.Setup{Method: BDF{Steps: 5}, Mesh: mesh}.Grid(context.Background(), &brief, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if g.Steps() > 5 {
 		t.Errorf("%d steps: want so few that all are of the start", g.Steps())
-	} else if _, err := probode.NewSolver(p, BDF{Steps: 5}, g, 0); err != nil {
+	} else if _, err := probode.NewSolver(&brief, BDF{Steps: 5}, g, 0); err != nil {
 		t.Errorf("a run that ended before BDF began: %v", err)
 	}
 	for k, ratio := range []float64{3, 2.3, 1.45, 1.25, 1.1} { // just inside

@@ -45,7 +45,7 @@ func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 		}
 		s.eval.FJ(s.w, e.jac[j], s.t+c*s.h, s.at, s.eq.theta)
 	}
-	e.all.Clear()
+	clear(e.all.A)
 	for i, row := range s.table.a {
 		for j, a := range row {
 			a *= s.h

@@ -37,7 +37,7 @@ func stiffCases() []stiffCase {
 
 func frozen(t testing.TB, p *probode.Problem, m probode.Method, tol probode.Tolerance) *probode.Grid {
 	t.Helper()
-	g, err := probode.Frozen{Tolerance: tol}.Grid(context.Background(), p, m, nil, nil)
+	g, err := probode.Setup{Method: m, Mesh: probode.Frozen{Tolerance: tol}}.Grid(context.Background(), p, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func TestBDFMeetsJumps(t *testing.T) {
 	if err := s.Solve(make([]float64, s.PathLen()), nil, nil); !errors.Is(err, probode.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
-	g, err := probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}, First: 0.25}.Grid(context.Background(), growth, BDF{}, nil, nil)
+	g, err := probode.Setup{Method: BDF{}, Mesh: probode.Frozen{Tolerance: probode.Tolerance{Relative: 1e-4}}}.Grid(context.Background(), growth, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

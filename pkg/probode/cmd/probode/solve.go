@@ -331,7 +331,7 @@ func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Set
 		}
 	}
 	if times != nil {
-		g, err = probode.GridThrough(p, nil, times, s.step)
+		g, err = probode.Setup{Mesh: probode.Through(s.step)}.Grid(context.Background(), p, nil, times)
 		setup.Mesh = g
 	}
 	if err != nil {
