@@ -191,7 +191,7 @@ func (k *look) diagonal(w []float64) line {
 
 // away returns the largest shift of one of the given parameters, in standard deviations,
 // that the lines and the draws show, and the point at which the densities differ most.
-func (k *look) away(params []int, seed uint64) (shift float64, where probe) {
+func (k *look) away(params []int) (shift float64, where probe) {
 	note := func(by float64, l line) {
 		if !(by <= shift) {
 			shift, where = by, l.worst()
@@ -214,20 +214,20 @@ func (k *look) away(params []int, seed uint64) (shift float64, where probe) {
 			note(l.shift(unit, 1), l)
 		}
 	}
-	note(k.draws(params, seed))
+	note(k.draws(params))
 	return shift, where
 }
 
 // draws returns the largest shift that a stratified sample of the prior shows beside the
 // mode, which counts with the mass of its Gaussian approximation.
-func (k *look) draws(params []int, seed uint64) (shift float64, all line) {
+func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky
 	if !chol.Factorize(k.at.cov) {
 		return math.NaN(), line{{theta: k.at.theta}}
 	}
 	mass := k.at.Value + float64(d)/2*math.Log(2*math.Pi) + chol.LogDet()/2 + math.Log(priorDraws)
-	rng := probode.Stream(seed, 0x61776179)
+	rng := probode.Stream(0x61776179)
 	all = make(line, priorDraws)
 	for i := range all {
 		all[i].theta = make([]float64, d)

@@ -1,33 +1,37 @@
 package certify
 
-// A Certificate bounds what the difference between two solvers does to a posterior,
-// without sampling. At a mode of the reference's posterior let δ be the difference
-// between the values of the data that the two solvers expect, and W the Fisher
+// A Certificate bounds what the difference between a Setup and a reference does to a
+// posterior, without sampling. At a mode of the reference's posterior let δ be the
+// difference between the values of the data that the two expect, and W the Fisher
 // information of the likelihood on these values, 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
 // To first order Δu is the shift of the posterior's mode, and with it of its mean; G is
 // the derivative of the expected values. Since C GᵀWG C ≼ C, no parameter moves by more
-// than D standard deviations, or √2 D if numbers of the likelihood, such as σ, are
-// unknown.
+// than D standard deviations, or √2 D if the likelihood has unknown parameters of its
+// own, such as σ. The standard deviations are those of the Gaussian with covariance C at
+// the mode. The posterior may be wider or narrower.
 //
-// Where the log density of the data has kinks, as with Laplace errors, data close to
-// their kinks move the posterior more than their information says, and the others less.
-// Δu then uses the curvatures expected over the posterior in place of W, and the bound
-// is that for an error at the data where it does most, about ¾ (n/p)^¼ D for n data and
-// p parameters.
+// If the log density of the data has kinks, as with Laplace errors, data close to their
+// kinks move the posterior more than their information says, and the others less. Δu
+// then uses the curvatures expected over the posterior in place of W. The bound assumes
+// that the error is at the data with the largest effect; it is about ¾ (n/p)^¼ D for n
+// data and p parameters.
 //
 // The error of G, times the residuals of the data, also moves the mode. It is zero on
-// average over data, and is included only where the data are farther from the model
-// than their errors allow.
+// average over data, and is included only if the data are farther from the model than
+// their errors allow.
 //
-// Between the distributions of data that the two solvers predict, the total variation
-// is 2Φ(D/2) − 1 and the Kullback–Leibler divergence D²/2, both exact for Gaussian
-// errors.
+// All of this is known from the mode alone. Away from the mode both setups are compared
+// along lines and at draws of the prior. If the means of the two densities differ there
+// by more than D says, the bound is that difference.
 //
-// D bounds the shift and not the width, and says nothing about modes other than those
-// that were checked. Above D = ½ the shift is no longer linear, and nothing is
+// Between the distributions of data that the two predict, the total variation is
+// 2Φ(D/2) − 1 and the Kullback–Leibler divergence D²/2, both exact for Gaussian errors.
+//
+// A Certificate bounds shifts and not widths, and says nothing about modes other than
+// those that were checked. Above D = ½ the shift is no longer linear, and nothing is
 // certified.
 type Certificate struct {
 	Setup, Reference string   // how the equations were solved, in words
@@ -49,39 +53,38 @@ type AtMode struct {
 	Theta []float64 // mode of the reference's posterior, all parameters
 	From  []float64 // where the climb to it began
 
-	// Moved is the distance between From and Theta, in standard deviations of the
-	// parameter of which it is largest: a few if the solver's error has moved the
-	// mode, and many if the reference has no mode there.
+	// Moved is the largest distance of a parameter between From and Theta, in standard
+	// deviations: a few if the solver's error has moved the mode, and many if the
+	// reference has no mode there.
 	Moved float64
 
 	D     float64
-	Bound float64   // no parameter moves by more standard deviations: D, √2 D, or more with kinks or a Misfit
-	Shift []float64 // of each of Params, coarse minus reference, in posterior sd
-	SD    []float64 // of each of Params, in the Gaussian approximation
+	Bound float64   // no parameter moves by more standard deviations
+	Shift []float64 // of each of Params, coarse minus reference, in SD
+	SD    []float64 // of each of Params, of the Gaussian at the mode
 	TV    float64   // total variation between the predictive distributions, at most 1
 	KL    float64   // Kullback–Leibler divergence between them
 
-	// Misfit is the largest further shift, in standard deviations, that the residuals
-	// cause where the model does not explain the data. Otherwise it is zero.
+	// Misfit is the part of Bound that the residuals cause if the model does not explain
+	// the data; zero if it does.
 	Misfit float64
 
-	// Where is the point at which the densities differ most, if the setups differ by more
-	// than the linearisation says away from the mode; nil if they do not. Bound is then
-	// what that difference does, and Differ the difference between the log densities,
-	// both less those at the mode: coarse minus reference, −∞ where the setup fails, +∞
-	// where the reference does.
+	// Where is nil unless the means differ away from the mode by more than D says. It is
+	// the point at which the densities differ most, and Differ is the difference of the
+	// log densities there, coarse minus reference, each less that at the mode: −∞ if only
+	// the Setup fails, +∞ if only the reference does.
 	Where  []float64
 	Differ float64
 
-	// OwnD is the reference's own error: D between it and a solver with a tolerance a
-	// thousand times, or a step ten times, smaller, or many equal steps that see a pulse
-	// which the reference steps over. It is NaN if that could not be solved.
+	// OwnD is the reference's own error: D between it and a solution with a tolerance a
+	// thousand times smaller, or a step ten times smaller, or D between it and many equal
+	// steps if these see a pulse that it steps over. It is NaN if the finer solution fails.
 	OwnD float64
 
-	// Found says whether Theta is a mode; it may be a point on the way to one.
+	// Found says whether Theta is a mode. If not, the climb ended on the way to one.
 	Found bool
 
-	Err string // why nothing is known here; empty otherwise
+	Err string // why nothing is known at this mode; empty otherwise
 }
 
 const (
@@ -92,30 +95,30 @@ const (
 	vanished = 5
 	// noDifference is the D below which two setups differ by rounding only.
 	noDifference = 1e-12
-	// beyond is the factor by which a shift seen away from the mode must be above the
-	// bound to replace it, and noticed the least such shift.
+	// A shift seen away from the mode replaces the bound if it is larger by the factor
+	// beyond, and at least noticed.
 	beyond, noticed = 1.5, 0.01
 	// minor is the mass up to which a mode is ignored.
 	minor = 0.01
 )
 
-// why says why a mode is not certified.
-type why int
+// A verdict says whether a mode is certified, and if not, why.
+type verdict int
 
 // The reasons, the gravest first.
 const (
-	failed    why = iota // nothing is known there
-	unreached            // no mode was reached
-	inexact              // the reference is not accurate enough
-	nonlinear            // D is above ½
-	phantom              // it is no mode of the reference
-	different            // the setups differ away from the mode
-	above                // the bound is above the threshold
+	failed    verdict = iota // nothing is known there
+	unreached                // no mode was reached
+	inexact                  // the reference is not accurate enough
+	nonlinear                // D is above ½
+	phantom                  // the reference has no mode there
+	different                // the setups differ away from the mode
+	above                    // the bound is above the threshold
 	certified
 )
 
-// verdict returns why m is not certified for a threshold.
-func (m *AtMode) verdict(threshold float64) why {
+// verdict returns the verdict for a threshold.
+func (m *AtMode) verdict(threshold float64) verdict {
 	switch {
 	case m.Err != "":
 		return failed
@@ -150,8 +153,8 @@ func (c *Certificate) Worst(threshold float64) int {
 
 // Certified reports whether every parameter is certified to move by less than threshold
 // standard deviations at each of the modes: the bound is below the threshold, D is at
-// most ½, the reference's own D is at most a tenth of the threshold, and the climb ended
-// at the mode where it began.
+// most ½, the reference's own D is at most a tenth of the threshold, and the reference
+// has a mode where the climb began.
 func (c *Certificate) Certified(threshold float64) bool {
 	return len(c.Modes) > 0 && c.Modes[c.Worst(threshold)].verdict(threshold) == certified
 }

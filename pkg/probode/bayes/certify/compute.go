@@ -10,14 +10,14 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Compare compares a Setup with the reference at the modes, and at those to which climbs
-// from its own modes lead.
+// Compare compares a Setup with the reference at the modes, and at the modes to which
+// climbs from its own modes lead.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
 	c.modes = slices.Clone(shared)
 	for _, theta := range own {
-		c.climb(theta)
+		c.AddMode(theta)
 	}
 	return c.certify(coarse)
 }
@@ -103,12 +103,12 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 		m.SD = append(m.SD, m.at.sd[k]*math.Abs(m.at.dtheta[k]))
 	}
 	if m.D < noDifference {
-		if err := c.suspect(m); err != nil {
+		if err := suspect(m); err != nil {
 			return err
 		}
 	}
 	if m.Found && m.D <= limitD && m.Moved < vanished {
-		away, p := newLook(m.at, x, ll).away(c.assessed, 0)
+		away, p := newLook(m.at, x, ll).away(c.assessed)
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
@@ -119,9 +119,9 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// suspect looks more closely at a mode at which both setups expect exactly the same of
-// the data: they are exact, or have stepped over the same thing.
-func (c *Certifier) suspect(m *anchor) error {
+// suspect compares the reference with more steps at a mode at which both setups expect
+// the same of the data. Either both are exact, or both have stepped over the same thing.
+func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {
 		if slices.ContainsFunc(o.Jacobian, func(v float64) bool { return v != 0 }) {

@@ -77,7 +77,7 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 		}
 	}
 	for _, m := range s.Modes {
-		c.climb(m)
+		c.AddMode(m)
 	}
 	all, err := c.Enough(s, p.Setup)
 	if err != nil {

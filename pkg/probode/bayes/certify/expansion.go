@@ -13,10 +13,12 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A expansion is a posterior near one θ, as if the expected values m of the data were
+// An expansion is a posterior near one θ, as if the expected values m of the data were
 // linear there and their errors Gaussian with Fisher's information W of the likelihood:
 //
-//	C⁻¹ = Gᵀ W G + that of the likelihood's own parameters + that of the prior,   G = ∂m/∂u.
+//	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
+//
+// where G = ∂m/∂u.
 type expansion struct {
 	shape.Point
 	x       *evaluator
@@ -26,23 +28,23 @@ type expansion struct {
 	dtheta  []float64     // dθ/du, by parameter
 	m       []float64     // expected values
 	slope   *mat.VecDense // of the log density, kinks included
-	crossed *mat.SymDense // what is between own parameters and others in C⁻¹; nil if nothing is
+	crossed *mat.SymDense // the part of C⁻¹ between own parameters and others; nil if it is left out
 	chol    mat.Cholesky  // of C⁻¹
 
-	// indefinite is C⁻¹ with what is between own parameters and others where that has no
-	// inverse, and is left out of C⁻¹; nil elsewhere.
+	// indefinite is C⁻¹ with that part where it has no inverse, so that the part is left
+	// out; nil elsewhere.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
 	sd  []float64     // roots of its diagonal
 
-	// curved are the curvatures of −log density in the expected values, by datum: the
-	// information, but for kinks.
+	// curved are the curvatures of −log density in the expected values, one for each
+	// datum: the information, except at kinks.
 	curved []float64
 }
 
-// linearise expands the posterior by x at u. widths are the half widths of the
-// differences where derivatives have to be taken by them, nil for 1e-4.
+// expand expands the posterior by x at u. widths are the half widths of the differences
+// by which derivatives are taken where the method has none of its own; nil means 1e-4.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -70,7 +72,7 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// What nothing determines is flat up to ten on the unconstrained scale.
+		// A coordinate that nothing determines gets the standard deviation 100.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -80,11 +82,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	crossed, both := l.cross(x), mat.NewSymDense(d, nil)
 	if both.AddSym(crossed, l.Information); l.chol.Factorize(both) {
 		l.crossed = crossed
-	} else if !l.chol.Factorize(l.Information) {
+	} else if l.indefinite = both; !l.chol.Factorize(l.Information) {
 		return nil, errors.New("certify: the posterior has no Gaussian shape there: its precision is not positive definite")
-	}
-	if l.crossed == nil {
-		l.indefinite = both
 	}
 	l.cov = mat.NewSymDense(d, nil)
 	if err := l.chol.InverseTo(l.cov); err != nil {
@@ -113,9 +112,9 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// average sets curved. A kink is all the curvature that its datum has: 2w at r = 0, with w
-// its slope. Over a Gaussian posterior in which the expected value has the standard
-// deviation τ, that is met with the density φ(r/τ)/τ, which takes the place of Fisher's
+// average sets curved. A datum with a kink of slope w has the curvature 2w at its residual
+// r = 0 and none elsewhere. If the expected value has the standard deviation τ over the
+// Gaussian posterior, the mean curvature is 2w φ(r/τ)/τ, which takes the place of Fisher's
 // information.
 func (l *expansion) average() {
 	for _, o := range l.data {
@@ -132,10 +131,10 @@ func (l *expansion) average() {
 }
 
 // cross returns the mixed derivatives of −log likelihood along own parameters and the
-// others, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. They are zero on the average over data; at a
-// mode they are the pull of the prior on the others, which gives more if σ grows. Where the
-// log density has kinks the average has to do, for at a mode some of these derivatives are
-// anything between two numbers.
+// others, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they are zero. At a mode
+// they balance the prior: if σ grows, the prior pulls the other parameters farther. Data
+// with kinks count with the average, zero, because at a mode some of their derivatives
+// jump.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -160,7 +159,7 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// widths are those of differences that suit the posterior itself.
+// widths returns half widths of differences that suit the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

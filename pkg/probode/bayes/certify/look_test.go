@@ -44,7 +44,7 @@ func TestLookIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		newLook(at, x, ll).away(c.assessed, 0)
+		newLook(at, x, ll).away(c.assessed)
 		if n := len(x.seen) + len(c.fine.seen); n > 50+20*d || n < 2*priorDraws {
 			t.Errorf("%d parameters: %d solves: want at most %d", d, n, 50+20*d)
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are made at modes of the reference's posterior. A climb by the reference
-// starts from each mode that a search with either setup has found.
+// Certificates are made at modes of the reference's posterior. From each mode that a
+// search with either setup finds, the reference climbs to the nearest of its own.
 
 // A Certifier holds the modes of a reference posterior, at which it compares setups
 // with the reference.
@@ -66,9 +66,6 @@ func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier,
 	}
 	return c, nil
 }
-
-// AddMode climbs from theta to a mode of the reference's posterior and keeps it.
-func (c *Certifier) AddMode(theta []float64) { c.climb(theta) }
 
 // Mode returns the first mode that was reached, nil if none was.
 func (c *Certifier) Mode() []float64 {
@@ -129,9 +126,9 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 	return out
 }
 
-// climb adds the mode of the reference to which a climb from the point leads, unless it
-// is known.
-func (c *Certifier) climb(from []float64) {
+// AddMode climbs from a point to a mode of the reference's posterior and keeps the mode,
+// unless it is known.
+func (c *Certifier) AddMode(from []float64) {
 	m := anchor{AtMode: unknown()}
 	m.From = slices.Clone(from)
 	u := make([]float64, len(from))
@@ -161,15 +158,15 @@ func (c *Certifier) climb(from []float64) {
 			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
 		}
 		if far < 0.1 && m.Moved < vanished {
-			return // a climb from afar is kept: its start is a phantom
+			return // a climb from far away is kept, because it begins at a phantom mode
 		}
 	}
 	m.OwnD = ownError(m.at)
 	c.modes = append(c.modes, m)
 }
 
-// climb climbs from u to the mode of the posterior by x. found tells whether it got there,
-// to a hundredth of a standard deviation.
+// climb climbs from u to the mode of the posterior by x. found says whether it arrived
+// there, to a hundredth of a standard deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -199,7 +196,7 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, l.left() < 0.01 && !l.saddle(), nil
 }
 
-// left returns how far the expansion has the mode away, in standard deviations.
+// left returns the distance to the mode by the expansion, in standard deviations.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		_, gain, ok := (&shape.Climb{Point: l.Point}).Newton(0)

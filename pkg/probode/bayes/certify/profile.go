@@ -12,9 +12,9 @@ import (
 )
 
 // A Profile is the log likelihood by several setups as a function of one parameter,
-// with the others fixed. Error control that chooses the steps again at every θ makes
-// it jagged: it jumps where a step is taken or rejected, by as much as the tolerance
-// allows, and a chain or an optimiser can be caught between two jumps.
+// with the others fixed. If error control chooses the steps again at every θ, the log
+// likelihood jumps wherever a step is taken or rejected, by as much as the tolerance
+// allows. A chain or an optimiser can be caught between two jumps.
 type Profile struct {
 	Param  string
 	X      []float64
@@ -67,9 +67,9 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the profile along the parameter that the first of the setups shifts
-// most, to both sides of the first mode, by the setups and the reference; nil if no mode
-// was reached or nothing could be solved.
+// Profile returns the profile by the setups and the reference, to both sides of the first
+// mode, along the parameter that the first of the setups shifts most. It is nil if no
+// mode was reached or a setup fails.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {
@@ -97,6 +97,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is the half width of a Profile in posterior sd, about as far as a sampler
-// moves in one step.
+// profileWidth is half the width of a Profile in standard deviations, about as far as a
+// sampler moves in one step.
 const profileWidth = 0.5

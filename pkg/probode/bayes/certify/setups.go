@@ -11,8 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The setups that are compared: how large their steps or tolerances are, and which ones
-// are smaller.
+// The sizes of the steps or tolerances of setups, their words, and finer setups.
 
 // tolerance returns the tolerance of a mesh under error control, and false for any other.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
@@ -75,7 +74,7 @@ func sizes(s probode.Setup) (h, rtol, atol float64) {
 	return s.StepSize(), 0, 0
 }
 
-// accurateTolerance returns the relative tolerance of a reference.Accurate.
+// accurateTolerance returns the relative tolerance of a, which may be the default.
 func accurateTolerance(a reference.Accurate) float64 {
 	if a.Relative == 0 {
 		return 1e-10
@@ -84,8 +83,8 @@ func accurateTolerance(a reference.Accurate) float64 {
 }
 
 // finer returns a setup more accurate than s: with a hundredth of the tolerance, a tenth
-// of the step, or the reference. An accurate solution that did not trust itself may
-// already have taken a hundredth of its tolerance, so the finer one takes a thousandth.
+// of the step, or the reference. The reference itself makes a doubtful solution again
+// with a hundredth of its tolerance, so that a finer one needs a thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
@@ -124,8 +123,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe returns a Setup in words. Steps that error control chooses again at every θ
-// are what a tolerance alone stands for.
+// describe returns a Setup in words. A tolerance alone means that error control chooses
+// the steps again at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -8,18 +8,19 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// By how much the mode of a posterior moves, where it is expansion, with what another
-// solver expects of the data; and by how much at most.
+// How far the mode of an expanded posterior moves if another solver computes what is
+// expected of the data, and how far at most.
 
-// focus is by how much the bound on a shift is above D. With cᵢ the curvatures, wᵢ the
-// informations and aᵢ the covariance of an expected value with the parameter, the
-// shift in standard deviations s is by the inequality of Cauchy and Schwarz
+// focus returns the largest possible ratio of a shift of one of the parameters, in
+// standard deviations, to D. With cᵢ the curvatures, wᵢ the informations, aᵢ the
+// covariance of an expected value with the parameter and s its standard deviation, the
+// inequality of Cauchy and Schwarz says
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// With Fisher's informations for c the root is at most 1, unless what the data at hand
-// tell of expected values and the likelihood's own parameters together, as of σ, leaves
-// a direction in which next to nothing is known.
+// If c are Fisher's informations the root is at most 1, except where the mixed
+// derivatives with the likelihood's own parameters, such as σ, leave a direction with
+// next to no precision.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -48,7 +49,7 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// By the reference nothing but this datum can be; by the other solver it can.
+			// The reference allows no other datum, but the other solver does.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
@@ -68,17 +69,17 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	return math.Sqrt(d), shift
 }
 
-// shiftOwn adds what the likelihood's own parameters do. Such as σ answer to the
-// part of δ that the other parameters have not taken: their score changes by
+// shiftOwn adds the shift of the likelihood's own parameters. They respond to the part e
+// of δ that is left when the other parameters have moved: their score changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //
-// for a Gaussian error Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³ with the residuals r. What that has of GΔu
-// to first order is in C already, where C knows of σ and the others together.
+// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. The terms of
+// first order in GΔu are subtracted if C has them.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
-	through := mat.VecDenseCopyOf(score) // what is expected, of parameters that change that, too
-	for range 2 {                        // at first without what the own parameters do
+	through := mat.VecDenseCopyOf(score) // through what is expected of the data
+	for range 2 {                        // first without the shift of the own parameters
 		for _, o := range l.data {
 			shifted[o.At] = expected[o.At] + floats.Dot(o.Jacobian, delta.RawVector().Data)
 		}

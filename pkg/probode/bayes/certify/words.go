@@ -47,7 +47,7 @@ func (e *Enough) String() string {
 			b.WriteString("It is the largest that was tried.\n")
 		}
 	} else {
-		b.WriteString("No setting that was tried is enough.\n")
+		b.WriteString("No setting that was tried is small enough.\n")
 	}
 	if e.Lost > 0 {
 		fmt.Fprintf(&b, "The reference failed at %d further draws.\n", e.Lost)
@@ -67,18 +67,17 @@ func (c *Certificate) Answer(threshold float64) string {
 		return "Nothing is certified: no mode was looked at.\n"
 	}
 	m := &c.Modes[c.Worst(threshold)]
-	verdict := m.verdict(threshold)
-	switch verdict {
+	switch m.verdict(threshold) {
 	case failed:
-		return fmt.Sprintf("Nothing is certified of %v: %s.\n", c.Setup, m.Err)
+		return fmt.Sprintf("Nothing is certified for %v: %s.\n", c.Setup, m.Err)
 	case unreached:
-		return fmt.Sprintf("Nothing is certified of %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
+		return fmt.Sprintf("Nothing is certified for %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
-		fmt.Fprintf(&b, "Nothing is certified of %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
+		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
-		fmt.Fprintf(&b, "Nothing is certified of %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
+		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
-		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that is none of the reference's. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that the reference does not have. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
 		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D says. At %s %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:
@@ -142,7 +141,7 @@ func (c *Certificate) largest(m *AtMode) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
-// mostShifts is the number of parameters that a line of table has room for.
+// mostShifts is the number of parameters for which a row of the table has room.
 const mostShifts = 6
 
 // mostShifted returns the indices of the parameters that are shifted by most in any
@@ -169,8 +168,8 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// table returns the numbers of several certificates of one model, a row
-// each for every mode; of many parameters those that are shifted by most.
+// table returns the numbers of several certificates of one model, with a row for each
+// mode. If there are many parameters it shows those that are shifted by most.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""

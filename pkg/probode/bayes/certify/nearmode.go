@@ -1,0 +1,161 @@
+package certify
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Whether a point stands for a mode of the posterior, without a climb.
+
+const (
+	// leastFall is the share of the fall that the information predicts along an axis which
+	// the density must show.
+	leastFall = 0.1
+	// steepestEdge is the largest slope of the log density along a coordinate that is left
+	// out: see expandNear.
+	steepestEdge = 2
+	// muchLarger is the difference of log likelihoods at which a point is no mode. In one
+	// coordinate, one draw in seventy lies as far below its mode.
+	muchLarger = 3
+)
+
+// expandNear expands the posterior at u without a climb. near says whether u is as near to
+// a mode as draws of a Gaussian posterior are, for which gᵀ C g has the distribution χ²
+// with one degree of freedom for each coordinate. For a Gaussian posterior the shift of
+// the mode is the same wherever the posterior is expanded.
+//
+// At a minimum or a saddle the gradient is zero and the information positive, too. So the
+// density must also fall along each axis of the Gaussian.
+//
+// Coordinates whose standard deviation is above 1, about the width of a prior on this
+// scale, are left out: at the edge of a bounded prior the density on the unbounded scale
+// may have its mode far away, without a difference to the data. Near an edge all slopes
+// vanish, so that the likelihood must not be much larger in the middle of the range.
+func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
+	// Close to the edge of a blow-up only narrow differences succeed.
+	widths := []float64(nil)
+	for h := 1e-6; ; h /= 100 {
+		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
+			break
+		}
+		widths = slices.Repeat([]float64{h}, len(u))
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var full mat.SymDense
+	l.chol.ToSym(&full)
+	var known []int
+	for k := range u {
+		if full.At(k, k) >= 1 {
+			known = append(known, k)
+		} else if !(math.Abs(l.slope.AtVec(k)) <= steepestEdge) || l.largerInside(k) {
+			return l, false, x.ctx.Err()
+		}
+	}
+	near = !l.saddle() && l.stationary(&full, known)
+	return l, near, x.ctx.Err()
+}
+
+// stationary reports whether gradient and density are those of a point near a mode in the
+// known coordinates, with the given precision of all.
+func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
+	n := len(known)
+	if n == 0 {
+		return true
+	}
+	precision, gradient := mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	for i, k := range known {
+		gradient.SetVec(i, l.slope.AtVec(k))
+		for j, m := range known[:i+1] {
+			precision.SetSym(i, j, full.At(k, m))
+		}
+	}
+	var chol mat.Cholesky
+	var step mat.VecDense
+	if !chol.Factorize(precision) || chol.SolveVecTo(&step, gradient) != nil && step.Len() == 0 {
+		return false
+	}
+	// Three standard deviations of χ² above its mean.
+	if !(mat.Dot(&step, gradient) < float64(n)+3*math.Sqrt(2*float64(n))) {
+		return false
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(precision, true) {
+		return false
+	}
+	var axes mat.Dense
+	eigen.VectorsTo(&axes)
+	for i, value := range eigen.Values(nil) {
+		axis := make([]float64, len(l.X))
+		for j, k := range known {
+			axis[k] = axes.At(j, i) / math.Sqrt(value)
+		}
+		// A draw may be two standard deviations from its mode, and the log density of
+		// Laplace errors is straight up to there.
+		if !(l.fall(axis, 1) > leastFall/2 || l.fall(axis, 2) > leastFall*2) {
+			return false
+		}
+	}
+	return true
+}
+
+// fall returns by how much the log density falls at a distance along a direction, in the
+// mean of both sides; +∞ if it cannot be evaluated on one of them.
+func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
+	u := make([]float64, len(l.X))
+	for _, step := range []float64{-distance, distance} {
+		for k := range u {
+			u[k] = l.X[k] + step*direction[k]
+		}
+		mean += (l.Value - l.x.surface.Value(u)) / 2
+	}
+	return mean
+}
+
+// largerInside reports whether the likelihood is much larger where coordinate k alone is
+// in the middle of its range.
+func (l *expansion) largerInside(k int) bool {
+	u, theta := slices.Clone(l.X), make([]float64, len(l.X))
+	here := l.x.logLikelihood(l.theta)
+	for _, u[k] = range []float64{-4, -2, -1, 0, 1, 2, 4} {
+		l.x.density.Constrain(theta, u)
+		if l.x.logLikelihood(theta) > here+muchLarger {
+			return true
+		}
+	}
+	return false
+}
+
+// saddle reports whether the log density rises in the direction in which the indefinite
+// precision lets it rise most. It may not: that precision lacks a part of the derivatives
+// between two parameters of the likelihood.
+func (l *expansion) saddle() bool {
+	if l.indefinite == nil {
+		return false
+	}
+	n := len(l.X)
+	// In coordinates in which the information is the identity.
+	var lower mat.TriDense
+	l.chol.LTo(&lower)
+	var half, scaled mat.Dense
+	if half.Solve(&lower, l.indefinite) != nil || scaled.Solve(&lower, half.T()) != nil {
+		return false
+	}
+	symmetric := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			symmetric.SetSym(i, j, (scaled.At(i, j)+scaled.At(j, i))/2)
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(symmetric, true) {
+		return false
+	}
+	var axes mat.Dense
+	eigen.VectorsTo(&axes)
+	direction := mat.NewVecDense(n, nil)
+	return direction.SolveVec(lower.T(), axes.ColView(0)) == nil && l.fall(direction.RawVector().Data, 1) < 0
+}
