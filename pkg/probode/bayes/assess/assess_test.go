@@ -523,7 +523,7 @@ func TestAssessRunsAreIndependent(t *testing.T) {
 // filter, which takes a path in four pieces, and for delayed acceptance leave out
 // solves of one of its stages.
 func TestAssessSolves(t *testing.T) {
-	for _, sampler := range []sample.Sampler{sample.PCNWithinGibbs{}, sample.PseudoMarginal{Particles: 20}, sample.PseudoMarginal{Particles: 20, Importance: true}, sample.DelayedAcceptance{Noise: true}} {
+	for _, sampler := range []sample.Sampler{sample.PCNWithinGibbs{}, sample.PseudoMarginal{Particles: 20}, sample.DelayedAcceptance{Noise: true}} {
 		s := mcmc.Settings{Draws: 100, BurnIn: 100, Seed: 1}
 		a := assessed(t, assessPosterior(0), assess.Settings{Steps: []float64{0.125}, Sampler: sampler, Weighed: 100, Chains: s, Calibrate: calibrate.Settings{Paths: 40}})
 		p := assessPosterior(0.125)

@@ -33,7 +33,6 @@ func TestCompare(t *testing.T) {
 		{sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true, Proposal: walk}, noisy, 1.25, 2.25, false},
 		{sample.PCNWithinGibbs{Proposal: walk}, noisy, 1.9, 2.1, false},
 		{sample.PseudoMarginal{Particles: 8, Proposal: walk}, noisy, 0, 8.1, false},
-		{sample.PseudoMarginal{Particles: 8, Importance: true, Proposal: walk}, noisy, 8, 8, false},
 		{sample.PseudoMarginal{Particles: 8, Correlation: 0.9, Proposal: walk}, noisy, 0, 8.1, false},
 		{sample.Reweighted{Sampler: sample.Deterministic{Proposal: walk}}, exact, 1, 1, false},
 		{sample.RedrawOnAccept{Proposal: walk}, noisy, 1, 2, true},

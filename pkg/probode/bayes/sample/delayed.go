@@ -56,9 +56,6 @@ type DelayedAcceptance struct {
 	// Noise makes the sampler move ξ, too.
 	Noise bool
 
-	// Beta is the same as in PCNWithinGibbs. It has no meaning without Noise.
-	Beta float64
-
 	// Proposal makes the moves of θ; nil stands for a rule that needs no tuning.
 	Proposal mcmc.Rule
 }
@@ -91,9 +88,6 @@ func (s DelayedAcceptance) first(p *bayes.Posterior) probode.Setup {
 }
 
 func (s DelayedAcceptance) Check(d *bayes.Density) error {
-	if !(s.Beta >= 0 && s.Beta <= 1) {
-		return fmt.Errorf("sample: DelayedAcceptance with Beta %g: want a number in [0, 1]", s.Beta)
-	}
 	if _, err := d.With(s.first(d.Posterior())); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
@@ -128,7 +122,7 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 		return newDelayed(newState(with(e, s.Second), rule, burnIn, false), nil, coarse)
 	}
 	if s.Noise {
-		xi := newPCN(e, rule, burnIn, s.Beta, 1)
+		xi := newPCN(e, rule, burnIn)
 		return newDelayed(xi.state, xi, coarse)
 	}
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)

@@ -61,7 +61,6 @@ func TestDelayedAcceptanceByItself(t *testing.T) {
 func TestDelayedAcceptanceErrors(t *testing.T) {
 	for want, s := range map[string]sample.DelayedAcceptance{
 		"step is -1":                {First: probode.Setup{Mesh: probode.Uniform(-1)}},
-		"Beta 2":                    {Beta: 2},
 		"first stage":               {First: probode.Setup{Mesh: probode.Uniform(3)}},
 		"there is no noise to move": {Noise: true, First: probode.Setup{Mesh: probode.Uniform(0.5)}},
 	} {

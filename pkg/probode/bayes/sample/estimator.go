@@ -17,17 +17,13 @@ import (
 type estimator struct {
 	*state
 	particles  int
-	filter     bool
 	correlated bool
 	aux        []float64 // the normals to use, if correlated
 	xi         []float64 // the normals of one path, if not
 	logw       []float64 // log weights
-	chosen     []float64 // the fit of the chosen path
-
-	// The following are used by the filter only.
-	swarms []swarm // by experiment
-	weight []float64
-	order  []int
+	weight     []float64
+	order      []int
+	swarms     []swarm // by experiment
 }
 
 // A swarm is the particle filter of one experiment.
@@ -51,14 +47,11 @@ type stage struct {
 	any  bool  // not all values are missing
 }
 
-func newEstimator(s *state, filter bool) *estimator {
-	m := &estimator{state: s, filter: filter, chosen: make([]float64, len(s.fit))}
+func newEstimator(s *state, correlated bool) *estimator {
+	m := &estimator{state: s, correlated: correlated}
 	for i, x := range s.e.Posterior().Experiments {
 		r := s.e.Part(i)
 		m.xi = append(m.xi[:0], make([]float64, max(len(m.xi), r.NoiseLen()))...)
-		if !filter {
-			continue
-		}
 		at := r.Grid().Interpolator()
 		rows := make([]int, len(x.Data.T))
 		for n := range rows {
@@ -86,25 +79,23 @@ func (m *estimator) resize(particles int) {
 	m.particles = particles
 	m.logw = make([]float64, particles)
 	total := m.e.NoiseLen() * particles
-	if m.filter {
-		m.weight = make([]float64, particles)
-		m.order = make([]int, particles)
-		for i := range m.swarms {
-			r := m.e.Part(i)
-			w, solver := &m.swarms[i], r.Grid().Solver()
-			w.z, w.next, w.memory, w.nextMemory, w.fit, w.ancestor = nil, nil, nil, nil, nil, nil
-			for range particles {
-				w.z = append(w.z, make([]float64, solver.PathLen()))
-				w.next = append(w.next, make([]float64, solver.PathLen()))
-				w.memory = append(w.memory, make([]float64, solver.MemoryLen()))
-				w.nextMemory = append(w.nextMemory, make([]float64, solver.MemoryLen()))
-				w.fit = append(w.fit, make([]float64, len(r.Expected())))
-			}
-			for range w.stages {
-				w.ancestor = append(w.ancestor, make([]int, particles))
-			}
-			total += len(w.stages)
+	m.weight = make([]float64, particles)
+	m.order = make([]int, particles)
+	for i := range m.swarms {
+		r := m.e.Part(i)
+		w, solver := &m.swarms[i], r.Grid().Solver()
+		w.z, w.next, w.memory, w.nextMemory, w.fit, w.ancestor = nil, nil, nil, nil, nil, nil
+		for range particles {
+			w.z = append(w.z, make([]float64, solver.PathLen()))
+			w.next = append(w.next, make([]float64, solver.PathLen()))
+			w.memory = append(w.memory, make([]float64, solver.MemoryLen()))
+			w.nextMemory = append(w.nextMemory, make([]float64, solver.MemoryLen()))
+			w.fit = append(w.fit, make([]float64, len(r.Expected())))
 		}
+		for range w.stages {
+			w.ancestor = append(w.ancestor, make([]int, particles))
+		}
+		total += len(w.stages)
 	}
 	if m.correlated {
 		m.aux = make([]float64, total)
@@ -121,54 +112,12 @@ func (m *estimator) logLikelihood(theta, _ []float64) (float64, error) {
 	for i := range m.e.Posterior().Experiments {
 		var ll float64
 		var err error
-		if m.filter {
-			ll, u, err = m.filtered(i, theta, u)
-		} else {
-			ll, u, err = m.mean(i, theta, u)
-		}
-		if err != nil {
+		if ll, u, err = m.filtered(i, theta, u); err != nil {
 			return math.Inf(-1), err
 		}
 		sum += ll
 	}
 	return sum, nil
-}
-
-// mean estimates the likelihood of experiment i by a mean over whole paths. Like
-// filtered, it returns the part of u that it has not used.
-func (m *estimator) mean(i int, theta, u []float64) (float64, []float64, error) {
-	r := m.e.Part(i)
-	n := r.NoiseLen()
-	xi, chosen := m.xi[:n], m.chosen[:len(r.Expected())]
-	total, solved := math.Inf(-1), 0
-	for range m.particles {
-		if m.correlated {
-			xi, u = u[:n], u[n:]
-		} else {
-			m.chance.draw(xi, m.latent)
-		}
-		m.stats.Latent.Proposed++
-		ll, err := r.LogLikelihood(theta, xi)
-		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
-			m.stats.Latent.Failed++
-			continue
-		}
-		m.stats.Latent.Accepted++
-		solved++
-		if math.IsInf(ll, -1) {
-			continue
-		}
-		// The path becomes the chosen one with probability w_j/(w₁ + … + w_j).
-		total = logAdd(total, ll)
-		if m.chance.accept(ll-total, m.latent) {
-			copy(chosen, r.Expected())
-		}
-	}
-	if solved == 0 {
-		return 0, u, errNoPath
-	}
-	copy(r.Expected(), chosen)
-	return total - math.Log(float64(m.particles)), u, nil
 }
 
 // filtered estimates the likelihood of experiment i by a particle filter.

@@ -51,17 +51,21 @@ func (s ExpectedLikelihood) Target() Target { return Target{} }
 // Kernel returns the kernel of one chain.
 func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
-	k := &expected{state: newState(e, rule, burnIn, false)}
-	m := newEstimator(k.state, false)
+	k := &expected{state: newState(e, rule, burnIn, false), paths: s.Paths}
 	if s.Paths == 0 {
-		s.Paths = 10
+		k.paths = 10
 	}
-	m.resize(s.Paths)
-	k.like = m.logLikelihood
+	k.xi, k.chosen = make([]float64, e.NoiseLen()), make([]float64, len(k.fit))
+	k.like = k.estimate
 	return k
 }
 
-type expected struct{ *state }
+type expected struct {
+	*state
+	paths  int
+	xi     []float64 // of one path
+	chosen []float64 // expected values of one path, chosen in proportion to its likelihood
+}
 
 func (k *expected) Step(rng *rand.Rand) {
 	ll, err := k.like(k.theta, nil)
@@ -72,4 +76,49 @@ func (k *expected) Step(rng *rand.Rand) {
 		k.keepFit()
 	}
 	k.moveTheta(rng)
+}
+
+// estimate returns the logarithm of the mean likelihood of k.paths paths, the product of the
+// means of all experiments.
+func (k *expected) estimate(theta, _ []float64) (float64, error) {
+	var sum float64
+	for i := range k.e.Posterior().Experiments {
+		ll, err := k.mean(k.e.Part(i), theta)
+		if err != nil {
+			return math.Inf(-1), err
+		}
+		sum += ll
+	}
+	return sum, nil
+}
+
+// mean returns the estimate for one experiment, and leaves in its Expected the values of one
+// of the paths.
+func (k *expected) mean(r *bayes.Part, theta []float64) (float64, error) {
+	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]
+	total, solved := math.Inf(-1), 0
+	for range k.paths {
+		k.chance.draw(xi, k.latent)
+		k.stats.Latent.Proposed++
+		ll, err := r.LogLikelihood(theta, xi)
+		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+			k.stats.Latent.Failed++
+			continue
+		}
+		k.stats.Latent.Accepted++
+		solved++
+		if math.IsInf(ll, -1) {
+			continue
+		}
+		// The path becomes the chosen one with probability w_j/(w₁ + … + w_j).
+		total = logAdd(total, ll)
+		if k.chance.accept(ll-total, k.latent) {
+			copy(chosen, r.Expected())
+		}
+	}
+	if solved == 0 {
+		return 0, errNoPath
+	}
+	copy(r.Expected(), chosen)
+	return total - math.Log(float64(k.paths)), nil
 }

@@ -295,7 +295,7 @@ func TestInvariance(t *testing.T) {
 		check("deterministic"+c.name, zero, transitions(b, 4, func(i int) { det.at(i, 1) },
 			func() { det.Step(nil) }, func() int { return int(det.theta[0]) }), c.sound)
 
-		k := newPCN(e, c.rule, 0, 0.5, 1)
+		k := newPCN(e, c.rule, 0)
 		check("θ | ξ"+c.name, joined(), noise(k.state, func() { k.moveTheta(nil) }), c.sound)
 		check("pcn"+c.name, joined(), noise(k.state, func() { k.Step(nil) }), c.sound)
 		check("ξ | θ", joined(), noise(k.state, k.crank), true)
@@ -314,7 +314,7 @@ func TestInvariance(t *testing.T) {
 			}
 			d := newDelayed(newState(e, c.rule, 0, false), nil, coarse)
 			if noisy {
-				xi := newPCN(e, c.rule, 0, 0.5, 1)
+				xi := newPCN(e, c.rule, 0)
 				d = newDelayed(xi.state, xi, coarse)
 			}
 			step := func() {
@@ -343,11 +343,11 @@ func TestInvariance(t *testing.T) {
 		for i := range pi {
 			pi[i] = toyPrior[i/9] * toyNoise[i/3%3] * toyNoise[i%3] * estimate(i)
 		}
-		cor := PseudoMarginal{Particles: 2, Correlation: 0.5, Importance: true}.Kernel(e, c.rule, 0).(*pseudoMarginal)
+		cor := PseudoMarginal{Particles: 2, Correlation: 0.5}.Kernel(e, c.rule, 0).(*pseudoMarginal)
 		cor.chance = b
 		p := transitions(b, 36, func(i int) {
 			cor.at(i/9, 1)
-			cor.kept[0], cor.kept[1] = float64(i/3%3-1), float64(i%3-1)
+			cor.kept[0], cor.kept[1], cor.kept[2] = float64(i/3%3-1), float64(i%3-1), 0 // the last is not used
 			cor.ll = math.Log(estimate(i))
 		}, func() { cor.Step(nil) }, func() int {
 			return 9*int(cor.theta[0]) + 3*int(cor.kept[0]+1) + int(cor.kept[1]+1)
@@ -371,7 +371,7 @@ func TestInvariance(t *testing.T) {
 			merged[index(i/9, estimate(i))] += pi[i]
 		}
 		merged = merged[:len(states)]
-		pm := PseudoMarginal{Particles: 2, Importance: true}.Kernel(e, c.rule, 0).(*pseudoMarginal)
+		pm := PseudoMarginal{Particles: 2}.Kernel(e, c.rule, 0).(*pseudoMarginal)
 		pm.chance = b
 		p = transitions(b, len(states), func(i int) {
 			pm.at(int(states[i][0]), 1)
@@ -569,14 +569,12 @@ func marginal(t *testing.T, e *bayes.Density, theta []float64) (logp float64, me
 // The mean of p̂(Y | θ)/p(Y | θ) is one, and with these weights the mean of what
 // the chosen path expects is that given Y: of an early value, of a missing one,
 // and of one in the other experiment. The weights have a variance of 0.3 to 8, so
-// that means of n = 5000 are normal for practical purposes; |z| < 4.5 in 24
-// checks: false alarms 24·7e-6 = 2e-4.
+// that means of n = 5000 are normal for practical purposes; |z| < 4.5 in 12
+// checks: false alarms 12·7e-6 = 1e-4.
 func TestEstimatesAreUnbiased(t *testing.T) {
 	const n = 5000
 	for _, s := range []PseudoMarginal{
 		{Particles: 4}, {Particles: 4, Correlation: 0.9}, {Particles: 30},
-		{Particles: 4, Importance: true}, {Particles: 30, Importance: true},
-		{Particles: 4, Importance: true, Correlation: 0.9},
 	} {
 		e, err := bayes.NewDensity(context.Background(), linear())
 		if err != nil {
@@ -610,13 +608,12 @@ func TestEstimatesAreUnbiased(t *testing.T) {
 }
 
 // What resampling is for: with as many paths the filter's log p̂ varies less.
-func TestFilterBeatsImportance(t *testing.T) {
+func TestFilterBeatsWholePaths(t *testing.T) {
 	e, err := bayes.NewDensity(context.Background(), linear())
 	if err != nil {
 		t.Fatal(err)
 	}
-	variance := func(s PseudoMarginal) float64 {
-		k := s.Kernel(e, scripted{}, 0).(*pseudoMarginal)
+	variance := func(k *state) float64 {
 		k.source.Seed(1, 2)
 		var sum, squares float64
 		const n = 2000
@@ -631,10 +628,11 @@ func TestFilterBeatsImportance(t *testing.T) {
 		return squares - sum*sum
 	}
 	// The variances are known to 2√(2/2000) = 6 % or so, and differ fourfold.
-	f, i := variance(PseudoMarginal{Particles: 50}), variance(PseudoMarginal{Particles: 50, Importance: true})
-	t.Logf("variance of log p̂: %.3g by the filter, %.3g by importance", f, i)
+	f := variance(PseudoMarginal{Particles: 50}.Kernel(e, scripted{}, 0).(*pseudoMarginal).state)
+	i := variance(ExpectedLikelihood{Paths: 50}.Kernel(e, scripted{}, 0).(*expected).state)
+	t.Logf("variance of log p̂: %.3g by the filter, %.3g by whole paths", f, i)
 	if f > i/1.5 {
-		t.Errorf("variance of log p̂ is %.3g by the filter and %.3g by importance", f, i)
+		t.Errorf("variance of log p̂ is %.3g by the filter and %.3g by whole paths", f, i)
 	}
 }
 
@@ -644,9 +642,8 @@ func TestFilterBeatsImportance(t *testing.T) {
 func TestKernelsResumeAndDoNotAllocate(t *testing.T) {
 	rule := mcmc.AdaptiveMetropolis{Scale: []float64{0.2, 0.2}, AdaptAfter: 50, StopAfter: 200}
 	for _, s := range []Sampler{
-		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1, Moves: 2}, ExpectedLikelihood{},
-		PseudoMarginal{}, PseudoMarginal{Correlation: 0.9}, PseudoMarginal{Importance: true}, PseudoMarginal{Particles: 5},
-		PseudoMarginal{Importance: true, Correlation: 0.99},
+		Deterministic{}, RedrawOnAccept{}, PCNWithinGibbs{}, PCNWithinGibbs{Blocks: -1}, ExpectedLikelihood{},
+		PseudoMarginal{}, PseudoMarginal{Correlation: 0.9}, PseudoMarginal{Particles: 5},
 	} {
 		job, err := prepare(context.Background(), linear(), s, mcmc.Settings{Seed: 1, BurnIn: 200,
 			Start: func(int, *rand.Rand) []float64 { return []float64{0.5, 2} }})

@@ -34,18 +34,13 @@ import (
 // harm.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals for each draw,
-// about 2.5 times a deterministic draw. The zero value is ready for use.
+// about 2.5 times a deterministic draw. The step β of the move of ξ is tuned during burn-in
+// such that a quarter of the moves is accepted, and then kept. The zero value is ready for
+// use.
 type PCNWithinGibbs struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
 	Proposal mcmc.Rule
-
-	// Beta is the step β of the move of ξ, in (0, 1]. With zero it is tuned during burn-in
-	// such that a quarter of the moves is accepted, and then kept.
-	Beta float64
-
-	// Moves is the number of moves of ξ in an iteration; zero means 1.
-	Moves int
 
 	// Blocks is the number of intervals of time by which a joint move describes ξ. Zero
 	// means at most 40, such that there are 64 numbers for all components and experiments
@@ -59,12 +54,7 @@ type PCNWithinGibbs struct {
 func (PCNWithinGibbs) String() string         { return "pcn" }
 func (s PCNWithinGibbs) Proposals() mcmc.Rule { return s.Proposal }
 
-func (s PCNWithinGibbs) Check(d *bayes.Density) error {
-	if !(s.Beta >= 0 && s.Beta <= 1) || s.Moves < 0 {
-		return fmt.Errorf("sample: PCNWithinGibbs with Beta %g and Moves %d: want Beta in [0, 1] and Moves ≥ 0", s.Beta, s.Moves)
-	}
-	return noisy(s, d)
-}
+func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 
 // Target returns p(θ, ξ | Y).
 func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
@@ -72,7 +62,7 @@ func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Rew
 // Kernel returns the kernel of one chain.
 func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
-	k := newPCN(e, rule, burnIn, s.Beta, max(1, s.Moves))
+	k := newPCN(e, rule, burnIn)
 	if s.gaussian != nil {
 		k.joint = newJoint(s.gaussian)
 	}
@@ -80,22 +70,18 @@ func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcm
 }
 
 // newPCN returns the kernel without joint moves.
-func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int, beta float64, moves int) *pcn {
-	k := &pcn{state: newState(e, rule, burnIn, true), moves: moves, left: burnIn,
-		beta: tuned{step: beta, fixed: true}, b: tuned{step: 0.5}}
+func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int) *pcn {
+	k := &pcn{state: newState(e, rule, burnIn, true), left: burnIn,
+		beta: tuned{step: 0.1}, b: tuned{step: 0.5}}
 	k.next = make([]float64, len(k.xi))
-	if beta == 0 {
-		k.beta = tuned{step: 0.1}
-	}
 	return k
 }
 
 type pcn struct {
 	*state
-	next  []float64 // proposed ξ
-	moves int
-	left  int // iterations of burn-in
-	beta  tuned
+	next []float64 // proposed ξ
+	left int       // iterations of burn-in
+	beta tuned
 
 	joint both // moves of θ and ξ at once; may be nil
 	b     tuned
@@ -107,18 +93,15 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes the moves of ξ.
+// moveXi makes a move of ξ, every second time together with θ.
 func (k *pcn) moveXi() {
-	for range k.moves {
-		if k.joint == nil {
-			k.crank()
-			continue
-		}
-		if k.turn = 1 - k.turn; k.turn == 1 {
-			k.crank()
-		} else {
-			k.moveBoth()
-		}
+	if k.joint != nil {
+		k.turn = 1 - k.turn
+	}
+	if k.joint == nil || k.turn == 1 {
+		k.crank()
+	} else {
+		k.moveBoth()
 	}
 	k.left--
 }
@@ -159,15 +142,11 @@ func (k *pcn) moveBoth() {
 // A tuned step adapts its logarithm by the method of Robbins and Monro until a quarter
 // of the moves is accepted.
 type tuned struct {
-	step  float64 // in (0, 1]
-	fixed bool
-	n     int // moves so far
+	step float64 // in (0, 1]
+	n    int     // moves so far
 }
 
 func (t *tuned) learn(accepted bool) {
-	if t.fixed {
-		return
-	}
 	t.n++
 	a := -0.25
 	if accepted {

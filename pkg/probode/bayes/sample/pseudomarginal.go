@@ -19,9 +19,9 @@ import (
 // and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
 // datum to datum and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
-// Doucet & Holenstein 2010], or it is a mean over whole paths. With several experiments
-// it is the product of their estimates. A path that cannot be continued has weight
-// zero; a θ fails only if all paths fail.
+// Doucet & Holenstein 2010].
+// With several experiments it is the product of theirs. A path that cannot be
+// continued has weight zero; θ fails only where all of them do.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
 // belong to one path Z, chosen in proportion to its weight, so that predictions have
@@ -59,20 +59,11 @@ type PseudoMarginal struct {
 	// few paths but long chains. Chains store U, Particles·N·d numbers, and sort the
 	// particles before resampling.
 	Correlation float64
-
-	// Importance uses the mean of the likelihoods of whole paths, drawn from p(ξ), instead
-	// of the particle filter. The number of paths that it needs grows exponentially with
-	// the data, while that of the filter grows linearly. But the mean is a smooth function
-	// of θ and U.
-	Importance bool
 }
 
 func (s PseudoMarginal) String() string {
-	switch {
-	case s.Correlation > 0:
+	if s.Correlation > 0 {
 		return "correlated pseudo-marginal"
-	case s.Importance:
-		return "pseudo-marginal, importance"
 	}
 	return "pseudo-marginal"
 }
@@ -88,8 +79,8 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	}
 	p := d.Posterior()
 	for i := range p.Experiments {
-		if r := d.Part(i); r.Grid() == nil && !s.Importance {
-			return fmt.Errorf("sample: %v: %s: %v has no grid on which a particle filter could stop at the data: want Importance, or steps such as Uniform", s, r.Title(), p.Mesh)
+		if r := d.Part(i); r.Grid() == nil {
+			return fmt.Errorf("sample: %v: %s: %v has no grid on which a particle filter could stop at the data: want steps such as Uniform", s, r.Title(), p.Mesh)
 		}
 	}
 	return nil
@@ -112,14 +103,13 @@ func (s PseudoMarginal) Target() Target { return Target{Distribution: Marginal, 
 func (s PseudoMarginal) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
 	k := &pseudoMarginal{state: newState(e, rule, burnIn, false), fixed: s.Particles > 0}
-	k.estimator = newEstimator(k.state, !s.Importance)
+	k.estimator = newEstimator(k.state, s.Correlation > 0)
 	k.like, k.begin = k.estimator.logLikelihood, k.drawU
 	k.move = math.Sqrt((1 - s.Correlation) * (1 + s.Correlation))
 	k.particles = s.Particles
 	if !k.fixed {
 		k.particles = firstParticles
 	}
-	k.correlated = s.Correlation > 0
 	k.resize(k.particles)
 	return k
 }

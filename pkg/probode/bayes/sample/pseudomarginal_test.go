@@ -50,8 +50,6 @@ func TestPseudoMarginal(t *testing.T) {
 		sample.PseudoMarginal{Proposal: walk, Particles: 3},
 		sample.PseudoMarginal{Proposal: walk},
 		sample.PseudoMarginal{Proposal: walk, Correlation: 0.9},
-		sample.PseudoMarginal{Proposal: walk, Importance: true},
-		sample.PseudoMarginal{Proposal: walk, Importance: true, Correlation: 0.9},
 		sample.PseudoMarginal{},
 	} {
 		c := run(t, decayPosterior(decayAlpha, decayY), s, 4000)
@@ -100,7 +98,7 @@ func TestPathsThatFail(t *testing.T) {
 		Setup: probode.Setup{Method: adams.Bashforth{}, Mesh: probode.Uniform(1), Alpha: 1},
 	}
 	for _, s := range []sample.Sampler{
-		sample.PseudoMarginal{Particles: 6}, sample.PseudoMarginal{Particles: 6, Importance: true},
+		sample.PseudoMarginal{Particles: 6},
 		sample.PseudoMarginal{Particles: 6, Correlation: 0.5}, sample.ExpectedLikelihood{},
 	} {
 		c, err := sample.Run(context.Background(), post, s, mcmc.Settings{Draws: 5000, Seed: 1,

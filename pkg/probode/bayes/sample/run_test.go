@@ -179,7 +179,7 @@ func TestPosteriorMoments(t *testing.T) {
 		{sample.Deterministic{Proposal: walk}, 0},
 		{sample.Deterministic{}, 0},
 		{sample.PCNWithinGibbs{Proposal: walk}, decayAlpha},
-		{sample.PCNWithinGibbs{Proposal: walk, Beta: 0.5, Moves: 2}, decayAlpha},
+		{sample.PCNWithinGibbs{Proposal: walk, Blocks: -1}, decayAlpha},
 		{sample.PCNWithinGibbs{}, decayAlpha},
 	} {
 		mean, sd := decayMoments(t, c.alpha, decayY)

@@ -34,7 +34,6 @@ var streamSamplers = []sample.Sampler{
 	sample.RedrawOnAccept{},
 	sample.PseudoMarginal{},
 	sample.PseudoMarginal{Correlation: 0.9},
-	sample.PseudoMarginal{Importance: true},
 	sample.ExpectedLikelihood{Paths: 3},
 	sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}},
 	sample.DelayedAcceptance{First: probode.Setup{Mesh: probode.Uniform(0.5)}, Noise: true},
@@ -283,7 +282,7 @@ func TestStreamRefusesAnotherModel(t *testing.T) {
 			p.Experiments[0].Observe = func(dst []float64, _ float64, x, _ []float64) { dst[0] = x[0] + 1e-15 }
 		}},
 		{"sampler", "scheme is pcn,PCNWithinGibbs{Proposal:AdaptiveMetropolis{", func(_ *bayes.Posterior, sampler *sample.Sampler, _ *mcmc.Settings) {
-			*sampler = sample.PCNWithinGibbs{Proposal: rule, Beta: 0.2}
+			*sampler = sample.PCNWithinGibbs{Proposal: rule, Blocks: -1}
 		}},
 		{"seed", "seed is 5 there and 6 here", func(_ *bayes.Posterior, _ *sample.Sampler, s *mcmc.Settings) { s.Seed = 6 }},
 	} {
