@@ -24,6 +24,7 @@ type Density struct {
 	others     []*Density // made by With
 	noise      int        // length of ξ, all experiments together
 	theta      []float64  // of LogPosterior
+	terms      []float64  // log probabilities of the values that are not missing
 	fit        []float64  // expected values of the data, by experiment, row and column
 	*life
 	at  *Part   // the part that is being evaluated
@@ -97,6 +98,7 @@ func NewDensity(ctx context.Context, p *Posterior) (*Density, error) {
 		values += len(r.x.Data.T) * r.x.Data.columns()
 	}
 	e.setFit(make([]float64, values))
+	e.setTerms()
 	if err := e.checkObserve(); err != nil {
 		return nil, err
 	}
@@ -172,6 +174,7 @@ func (e *Density) Clone() *Density {
 		c.parts = append(c.parts, r.clone(c))
 	}
 	c.setFit(make([]float64, len(e.fit)))
+	c.terms = make([]float64, len(e.terms))
 	for _, d := range e.others {
 		other := d.Clone()
 		other.life = c.life
@@ -257,48 +260,35 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 // ξ = 0. If a solve fails, the log likelihood is −∞, and the error is that of the
 // solve.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
+	return e.logLikelihood(e.parts, theta, xi, true)
+}
+
+// logLikelihood is the log likelihood of some of the experiments, with their parts of ξ one
+// after another in xi. Without solve it uses the states that the parts hold.
+func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
-		e.evaluate(theta, xi)
+		e.evaluate(parts, theta, xi, solve)
 	}
 	return e.ll, e.err
 }
 
 // evaluate sets the fields ll and err. They are not results, because results that a
 // recovered panic sets would have to be allocated.
-func (e *Density) evaluate(theta, xi []float64) {
-	e.at = e.parts[0]
+func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
+	e.at = parts[0]
 	defer e.recovered(theta)
 	var sum float64
-	for _, r := range e.parts {
+	for _, r := range parts {
 		e.at = r
-		if xi, e.err = e.solve(r, theta, xi); e.err != nil {
+		if !solve {
+			e.bind(r, theta)
+		} else if xi, e.err = e.solve(r, theta, xi); e.err != nil {
 			return
 		}
 		sum += r.logLikelihood(theta)
 	}
 	e.ll = sum
-}
-
-// again evaluates one experiment, r, with its part of ξ at the beginning of xi, and
-// reports whether it has a likelihood there. Without solve it uses the states that r
-// holds.
-func (e *Density) again(r *Part, theta, xi []float64, solve bool) bool {
-	if e.err = e.fault; e.fault == nil {
-		e.evaluateOne(r, theta, xi, solve)
-	}
-	return e.err == nil && !math.IsNaN(e.ll) && !math.IsInf(e.ll, 0)
-}
-
-func (e *Density) evaluateOne(r *Part, theta, xi []float64, solve bool) {
-	e.at = r
-	defer e.recovered(theta)
-	if !solve {
-		e.bind(r, theta)
-	} else if _, e.err = e.solve(r, theta, xi); e.err != nil {
-		return
-	}
-	e.ll = r.logLikelihood(theta)
 }
 
 // recovered records a panic in a likelihood or in Observe.
@@ -422,7 +412,7 @@ func (e *Density) Quantities() []string {
 	for i := range e.fit {
 		names = append(names, fmt.Sprintf("y_hat.%d", i+1))
 	}
-	for i := range e.observed() {
+	for i := range e.terms {
 		names = append(names, fmt.Sprintf("log_lik.%d", i+1))
 	}
 	return names

@@ -1,10 +1,6 @@
 package bayes
 
-import (
-	"math"
-
-	"github.com/probode/probode/pkg/probode"
-)
+import "github.com/probode/probode/pkg/probode"
 
 // Part returns experiment i of the density, for samplers that solve experiments one by one
 // or in pieces, such as particle filters.
@@ -34,17 +30,15 @@ func (r *Part) Theta(theta []float64) []float64 {
 // LogLikelihood is Density.LogLikelihood for this experiment only. xi has the length
 // NoiseLen of the part.
 func (r *Part) LogLikelihood(theta, xi []float64) (float64, error) {
-	r.e.ll = math.Inf(-1)
-	r.e.again(r, theta, xi, true)
-	return r.e.ll, r.e.err
+	return r.e.logLikelihood(r.alone(), theta, xi, true)
 }
 
 // Observe is LogLikelihood of the states that were solved last: it does not solve again.
 func (r *Part) Observe(theta []float64) (float64, error) {
-	r.e.ll = math.Inf(-1)
-	r.e.again(r, theta, nil, false)
-	return r.e.ll, r.e.err
+	return r.e.logLikelihood(r.alone(), theta, nil, false)
 }
+
+func (r *Part) alone() []*Part { return r.e.parts[r.number : r.number+1] }
 
 // Solve continues a path from one point of the grid to another: see probode.Solver.SolveFrom.
 func (r *Part) Solve(path, memory, theta, xi []float64, from, to int) error {

@@ -11,22 +11,25 @@ import (
 // error of a failed solve, or the first value of the data whose log probability is not
 // finite. It is nil if the density is positive.
 func (e *Density) Explain(theta, xi []float64) error {
-	for i, r := range e.parts {
+	for _, r := range e.parts {
 		var err error
 		if xi, err = e.solve(r, theta, xi); err != nil {
-			return fmt.Errorf("%s: %w", r.x.Title(i), err)
+			return fmt.Errorf("%s: %w", r.Title(), err)
 		}
 		r.logLikelihood(theta)
-		c := len(r.errors)
+	}
+	e.pointwise(e.terms, e.fit, theta)
+	terms := e.terms
+	for _, r := range e.parts {
 		for n, row := range r.x.Data.Y {
 			for k, y := range row {
 				if math.IsNaN(y) {
 					continue
 				}
-				m := r.fit[n*c+k]
-				if lp := r.errors[k].LogProb(y, m, r.errors[k].at(r.fit[n*c:])); math.IsNaN(lp) || math.IsInf(lp, 0) {
-					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.x.Title(i), y, r.x.Data.T[n], k+1, lp, m)
+				if lp := terms[0]; math.IsNaN(lp) || math.IsInf(lp, 0) {
+					return fmt.Errorf("%s: the value %.6g at t = %g, column %d, has the log probability %g where %.4g is expected", r.Title(), y, r.x.Data.T[n], k+1, lp, r.fit[n*len(row)+k])
 				}
+				terms = terms[1:]
 			}
 		}
 	}
@@ -36,24 +39,17 @@ func (e *Density) Explain(theta, xi []float64) error {
 // LogLikelihoodOf returns the log probability of the data for the expected values fit,
 // in the order of Expected, with the own numbers of the likelihoods from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
+	e.pointwise(e.terms, fit, theta)
 	var sum float64
-	for _, r := range e.parts {
-		e.bind(r, theta)
-		c := len(r.errors)
-		for n, row := range r.x.Data.Y {
-			for k, y := range row {
-				if !math.IsNaN(y) {
-					sum += r.errors[k].LogProb(y, fit[n*c+k], r.errors[k].at(fit[n*c:]))
-				}
-			}
-		}
-		fit = fit[len(r.x.Data.Y)*c:]
+	for _, lp := range e.terms {
+		sum += lp
 	}
 	return sum
 }
 
-// observed returns the number of values of the data that are not missing.
-func (e *Density) observed() int {
+// setTerms makes room for the log probability of each value of the data that is not
+// missing.
+func (e *Density) setTerms() {
 	n := 0
 	for _, r := range e.parts {
 		for _, row := range r.x.Data.Y {
@@ -64,7 +60,7 @@ func (e *Density) observed() int {
 			}
 		}
 	}
-	return n
+	e.terms = make([]float64, n)
 }
 
 // pointwise writes the log probability of each value of the data that is not missing,

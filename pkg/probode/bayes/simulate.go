@@ -49,7 +49,7 @@ func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q 
 		q.Experiments[i].Data = &data
 	}
 	// The density of the data must not be zero, because the chain begins here.
-	terms := make([]float64, e.observed())
+	terms := make([]float64, len(e.terms))
 	for i, r := range e.parts {
 		r.x = &q.Experiments[i]
 	}
