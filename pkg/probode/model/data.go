@@ -18,7 +18,7 @@ import (
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)
-	f := &files{source.Dir(dir)}
+	f := &files{source.Dir(dir, true)}
 	f.Warnings, f.Opened = slices.Clone(p.Warnings), slices.Clone(p.Files)
 	if len(p.Models) != 1 {
 		(&source.File{Name: text.Clip(base)}).Failf(0, "data for a problem of %d models: want one model", len(p.Models))

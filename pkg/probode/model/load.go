@@ -16,10 +16,17 @@ import (
 // is refused here: a problem that loads has everything written out by
 // [File.Instances] without an error.
 //
-// The error is an [*source.Error] with file and line.
-func Load(name string) (*File, error) {
+// All files are in the folder of the first or below it. The error is an [*source.Error] with
+// file and line.
+func Load(name string) (*File, error) { return fromDisk(name, false) }
+
+// LoadOutside is Load of a file that may name files outside of its folder. Errors about such
+// files quote nothing that is in them.
+func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
+
+func fromDisk(name string, outside bool) (*File, error) {
 	dir, base := filepath.Split(name)
-	return (&files{source.Dir(dir)}).load(filepath.ToSlash(base))
+	return (&files{source.Dir(dir, outside)}).load(filepath.ToSlash(base))
 }
 
 // LoadFS reads a problem from a file system, such as one that is embedded.

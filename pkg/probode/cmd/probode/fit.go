@@ -33,6 +33,7 @@ The flags:
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
 	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
+	outside := flags.Bool("outside", false, outsideHelp)
 	starts := flags.Int("starts", 20, "`number` of searches")
 	seed := flags.Uint64("seed", 1, "seed of the starts")
 	file := flags.String("out", "", "`file` for the figure: .png, .svg or .html")
@@ -52,7 +53,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(to); err != nil {
 		return err
 	}
-	p, err := loadModel(*name, to)
+	p, err := loadModel(*name, *outside, to)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	function := flags.String("name", "Problem", "`name` of the function")
 	file := flags.String("out", "", "`file` for the Go code; none: the terminal")
 	name := flags.String("model", "", "`file` of the model, as for other commands")
+	outside := flags.Bool("outside", false, outsideHelp)
 	// The model may come before or after the flags.
 	var names []string
 	for rest := args; len(rest) > 0; {
@@ -50,7 +51,7 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(to); err != nil {
 		return err
 	}
-	p, err := loadModel(names[0], to)
+	p, err := loadModel(names[0], *outside, to)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ The flags:
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
 	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
+	outside := flags.Bool("outside", false, outsideHelp)
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
 	how := solving{flags: flags}
 	flags.StringVar(&how.rtol, "rtol", "", "relative `tolerance` of the solver; none: as small as an error of 1e-7 requires")
@@ -70,7 +71,7 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	if err := checkOutputs(to, outFile{"petab", *folder}); err != nil {
 		return err
 	}
-	p, err := loadModel(*name, to)
+	p, err := loadModel(*name, *outside, to)
 	if err != nil {
 		return err
 	}
@@ -215,13 +216,15 @@ func conditionName(condition, pre string) string {
 	return condition
 }
 
+const outsideHelp = "the model file may name files outside of its folder"
+
 // loadModel reads the file of -model and writes its warnings. It refuses outputs that are
 // files of the model.
-func loadModel(name string, outputs ...outFile) (*modelfile.File, error) {
+func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
 	if name == "" {
 		return nil, errors.New("-model: want the file of a model")
 	}
-	p, err := modelfile.Load(name)
+	p, err := loadFile(name, outside)
 	if err != nil {
 		if folder := filepath.Dir(name); folder != "." {
 			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // the error does not repeat it
@@ -239,6 +242,13 @@ func loadModel(name string, outputs ...outFile) (*modelfile.File, error) {
 		fmt.Fprintln(os.Stderr, "warning:", text.Printable(w))
 	}
 	return p, nil
+}
+
+func loadFile(name string, outside bool) (*modelfile.File, error) {
+	if outside {
+		return modelfile.LoadOutside(name)
+	}
+	return modelfile.Load(name)
 }
 
 // valuesAt reads -at: the values of all parameters, linear.

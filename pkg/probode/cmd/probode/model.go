@@ -45,6 +45,7 @@ another table of data:
 type model struct {
 	solving
 	preset, file  string // -case, -model
+	outside       bool
 	data, time    string
 	alpha         string
 	seed          uint64
@@ -72,6 +73,7 @@ func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
 	flags.StringVar(&m.file, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
+	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
 	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; none: the data of the case or the model file")
 	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: the name in the case or the model file")
 	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: that of the case, radau5 for a model file")
@@ -181,7 +183,7 @@ func (m *model) ofCase() (*bayes.Posterior, error) {
 
 // ofFile returns the posterior of a model file.
 func (m *model) ofFile() (*bayes.Posterior, error) {
-	f, err := loadModel(m.file, m.outputs...)
+	f, err := loadModel(m.file, m.outside, m.outputs...)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ The flags:
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
 	limit := flags.Duration("limit", time.Minute, "longest `time` for a problem")
+	outside := flags.Bool("outside", false, outsideHelp)
 	if err := parse(flags, args, petabHelp, out); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		row, ok, err := tryProblem(ctx, f, *limit)
+		row, ok, err := tryProblem(ctx, f, *limit, *outside)
 		if loads(row) {
 			loaded++
 		}
@@ -83,7 +84,7 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 func loads(row []string) bool { return row[1] != "" }
 
 // tryProblem returns the row of a problem, and whether it has a likelihood.
-func tryProblem(ctx context.Context, file string, limit time.Duration) (row []string, ok bool, err error) {
+func tryProblem(ctx context.Context, file string, limit time.Duration, outside bool) (row []string, ok bool, err error) {
 	name := filepath.Base(filepath.Dir(file))
 	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {
 		name += "/" + base
@@ -95,7 +96,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration) (row []st
 		row[7], row[8] = fmt.Sprintf("%.2f", time.Since(begin).Seconds()), text.Printable(err.Error())
 		return row, false, err
 	}
-	p, err := modelfile.Load(file)
+	p, err := loadFile(file, outside)
 	if err != nil {
 		return refused(err)
 	}

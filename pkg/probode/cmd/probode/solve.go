@@ -52,6 +52,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	s := solution{}
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
 	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
+	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
 	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
@@ -115,6 +116,7 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 type solution struct {
 	solving
 	problem, model, condition string
+	outside                   bool
 	outputs                   []outFile
 	times, theta, span        string
 	paths                     int
@@ -270,7 +272,7 @@ func (s *solution) named() (*probode.Problem, error) {
 		}
 		return p, nil
 	}
-	m, err := loadModel(s.model, s.outputs...)
+	m, err := loadModel(s.model, s.outside, s.outputs...)
 	if err != nil {
 		return nil, err
 	}

@@ -214,8 +214,12 @@ func TestNames(t *testing.T) {
 // yet true at its time.
 func TestTriggers(t *testing.T) {
 	const time, trigger = `<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>`, `<apply><geq/>`
-	at := func(condition string) string { return strings.Replace(rich, trigger+time+`<cn>5</cn></apply>`, condition, 1) }
-	apply := func(op string, args ...string) string { return "<apply><" + op + "/>" + strings.Join(args, "") + "</apply>" }
+	at := func(condition string) string {
+		return strings.Replace(rich, trigger+time+`<cn>5</cn></apply>`, condition, 1)
+	}
+	apply := func(op string, args ...string) string {
+		return "<apply><" + op + "/>" + strings.Join(args, "") + "</apply>"
+	}
 	number := func(v float64) string { return fmt.Sprintf("<cn>%v</cn>", v) }
 	step := "<piecewise><piece><cn>0</cn>" + apply("lt", time, "<cn>1</cn>") + "</piece><otherwise><cn>5</cn></otherwise></piecewise>"
 	for name, c := range map[string]string{

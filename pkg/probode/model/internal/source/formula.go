@@ -56,7 +56,7 @@ func (s *File) FailMath(line int, what string, err error) {
 	}
 	for _, feature := range []string{"delay", "rateOf"} {
 		if strings.Contains(msg, feature) {
-			panic(&Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(what + msg)})
+			panic(s.fault(line, feature, what+msg))
 		}
 	}
 	s.Failf(line, "%s%s", what, msg)

@@ -5,6 +5,8 @@
 package source
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,56 +52,87 @@ type Files struct {
 	Opened   []string // of a folder on disk
 	Warnings []string
 
-	open func(name string) (io.ReadCloser, error)
+	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir are the files of a folder on disk; a name may leave the folder, as
-// PEtab problems that share a table do.
-func Dir(dir string) *Files {
+// Dir are the files of a folder on disk. After the first, which the user has named, a name
+// that leads out of the folder, also by a link, is refused unless outside is set: a model
+// from elsewhere could name any file of its reader's. What an error says of a file outside
+// then quotes nothing that is in it.
+func Dir(dir string, outside bool) *Files {
 	f := &Files{}
-	f.open = func(name string) (io.ReadCloser, error) {
-		full := filepath.FromSlash(name)
-		if !filepath.IsAbs(full) {
-			full = filepath.Join(dir, full)
+	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
+		local := filepath.FromSlash(name)
+		full := filepath.Join(dir, local)
+		if filepath.IsAbs(local) {
+			full = local
 		}
 		// A pipe or a device would block or never end.
 		info, err := os.Stat(full)
-		if err != nil {
-			return nil, err
+		if len(f.Opened) > 0 && !inside(dir, local) {
+			if quiet = true; !outside {
+				return nil, quiet, errOutside
+			}
 		}
-		if !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("not a regular file")
+		switch {
+		case err != nil:
+			return nil, quiet, err
+		case !info.Mode().IsRegular():
+			return nil, quiet, errors.New("not a regular file")
 		}
 		f.Opened = append(f.Opened, full)
-		return os.Open(full)
+		file, err := os.Open(full)
+		return file, quiet, err
 	}
 	return f
 }
 
+var errOutside = errors.New("it is outside of the folder of the file that names it: want it inside, or -outside")
+
+// inside reports whether a name stays in the folder, with all links followed.
+func inside(dir, name string) bool {
+	if !filepath.IsLocal(name) {
+		return false
+	}
+	folder, err := filepath.EvalSymlinks(cmp.Or(dir, "."))
+	if err != nil {
+		return false
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(dir, name))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	rel, err := filepath.Rel(folder, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // FS are the files beside one of a file system.
 func FS(fsys fs.FS, dir string) *Files {
-	return &Files{open: func(name string) (io.ReadCloser, error) {
-		return fsys.Open(path.Join(dir, name))
+	return &Files{open: func(name string) (io.ReadCloser, bool, error) {
+		r, err := fsys.Open(path.Join(dir, name))
+		return r, false, err
 	}}
 }
 
 // A File is one file that is being read: its text, and its name for errors.
 type File struct {
 	*Files
-	Name string
-	Text []byte
+	Name  string
+	Text  []byte
+	quiet bool // messages quote nothing
 }
 
 // Read reads a file of UTF-8 text, without its byte order mark if it has one.
 func (f *Files) Read(name string, limit int64) *File {
 	s := &File{Files: f, Name: name}
-	r, err := f.open(name)
+	r, quiet, err := f.open(name)
 	if err != nil {
 		if pe, ok := err.(*fs.PathError); ok {
 			err = pe.Err
 		}
 		s.Failf(0, "cannot be opened: %v", err)
 	}
+	s.quiet = quiet
 	defer r.Close()
 	s.Text, err = io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {
@@ -135,19 +168,24 @@ func (s *File) utf8() {
 
 // Failf stops reading: the file is at fault.
 func (s *File) Failf(line int, format string, args ...any) {
-	panic(&Error{File: s.Name, Line: line, Msg: OneLine(fmt.Sprintf(format, args...))})
+	panic(s.fault(line, "", fmt.Sprintf(format, args...)))
 }
 
 // Refuse stops reading: the file asks for what this package does not do.
 func (s *File) Refuse(line int, feature, format string, args ...any) {
-	panic(&Error{File: s.Name, Line: line, Feature: feature,
-		Msg: OneLine(feature + " is not supported: " + fmt.Sprintf(format, args...))})
+	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
 
 // Warnf notes what is odd and changes no result.
 func (s *File) Warnf(line int, format string, args ...any) {
-	e := Error{File: s.Name, Line: line, Msg: OneLine(fmt.Sprintf(format, args...))}
-	s.Warnings = append(s.Warnings, e.Error())
+	s.Warnings = append(s.Warnings, s.fault(line, "", fmt.Sprintf(format, args...)).Error())
+}
+
+func (s *File) fault(line int, feature, msg string) *Error {
+	if s.quiet {
+		feature, msg = "", "it is not what the file that names it takes it for"
+	}
+	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }
 
 // Catch puts an *Error that a reader stopped with into err.
@@ -181,19 +219,20 @@ func OneLine(s string) string {
 // Where is the place in a file that something was read from; its zero value is
 // nowhere.
 type Where struct {
-	File string
-	Line int
+	File  string
+	Line  int
+	quiet bool // messages quote nothing
 }
 
 // At returns a place in the file.
-func (s *File) At(line int) Where { return Where{File: s.Name, Line: line} }
+func (s *File) At(line int) Where { return Where{s.Name, line, s.quiet} }
 
 // Failf stops with an error about what was read there.
 func (w Where) Failf(format string, args ...any) {
-	(&File{Name: w.File}).Failf(w.Line, format, args...)
+	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
 // Refuse stops, as the file asks there for what is not supported.
 func (w Where) Refuse(feature, format string, args ...any) {
-	(&File{Name: w.File}).Refuse(w.Line, feature, format, args...)
+	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }
