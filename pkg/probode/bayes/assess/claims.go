@@ -9,21 +9,22 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// rows are the claims of a report as they are made.
+// rows collects the claims of a report.
 type rows []Claim
 
-// number adds a number that is compared with nothing.
+// number adds a number without a limit.
 func (r *rows) number(kind, step, run string, value, se float64) {
 	r.check(Claim{Kind: kind, Step: step, Run: run, Value: value, SE: se, Limit: math.NaN(), Verdict: Negligible}, "")
 }
 
-// warn adds a finding that is no number.
+// warn adds a finding that has no number.
 func (r *rows) warn(kind, step, sentence string) {
 	nan := math.NaN()
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// limit adds a number with its limit; the sentence is for a number that is beyond it.
+// limit adds a number with its limit, and the sentence if the number is beyond the
+// limit.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -73,8 +74,8 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects has four rows for each effect: two of median and central interval, two of
-// mean and standard deviation; and one for each certificate.
+// claimEffects adds four rows for each effect, two for median and central interval and
+// two for mean and standard deviation, and one row for each certificate.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -110,8 +111,8 @@ func (a *assessment) claimEffects(r *rows) {
 	}
 }
 
-// against says what else is known that contradicts a certificate of step i; "" if nothing
-// does. A certificate looks at modes, and an assessment at more.
+// against returns a sentence about a result that contradicts the certificate of step i;
+// "" if there is none. A certificate uses only modes, an assessment more than that.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -161,8 +162,8 @@ func (a *assessment) claimReference(r *rows, j *judge) {
 	}
 }
 
-// claimModes says which modes of step i are phantoms, which are missed, in which the draws
-// are too few, and what the search for modes may have missed.
+// claimModes says which modes of step i are phantoms, which are missed, which have too
+// few draws, and what the search for modes may have missed.
 func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	st, f := &a.out.Steps[i], &a.modes.steps[i]
 	for _, m := range st.Modes {
@@ -195,7 +196,8 @@ func (a *assessment) claimModes(r *rows, j *judge, i int) {
 	}
 }
 
-// claimStep has the numbers of step i and of its runs, and says what is wrong with these.
+// claimStep adds the numbers of step i and of its runs, and says what is wrong with the
+// runs.
 func (a *assessment) claimStep(r *rows, i int) {
 	st, step := &a.out.Steps[i], a.out.Steps[i].String()
 	switch {
@@ -253,14 +255,14 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 	r.limit("failed solves", step, inf.Sampler, d.failed, mostFailing, d.failed <= mostFailing, fmt.Sprintf(saidFailing, where, 100*d.failed))
 }
 
-// claimSource says what is wrong with the chains that stand for the accurate posterior,
-// and which parameters have no verdict for that.
+// claimSource says what is wrong with the chains that represent the accurate posterior,
+// and which parameters have no verdict for this reason.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
 	}
 	if !slices.Contains(a.runs, a.y.draws) {
-		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains behind the accurate posterior, %v with %s", a.y.p.Method, setting(a.y.p)))
+		a.claimChains(r, a.y.draws, "", fmt.Sprintf("the chains of the accurate posterior, %v with %s", a.y.p.Method, setting(a.y.p)))
 	}
 	var unsound []string
 	for _, k := range a.assessed {
@@ -273,8 +275,8 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder has the observed orders of the path, and says where they are lower than that
-// of the method.
+// claimOrder adds the observed orders of the path, and says where they are lower than
+// the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order
@@ -283,7 +285,7 @@ func (a *assessment) claimOrder(r *rows) {
 	if want == a.p.Method.Order() || remedy == "" {
 		remedy = saidOrderRemedy
 	}
-	judged := false // between the two smallest steps whose errors are both well above rounding
+	judged := false // for the two smallest steps with errors well above rounding
 	for i := a.finest() - 1; i >= 0; i-- {
 		c, f := &a.ladder[i], &a.ladder[i+1]
 		order := math.Log(a.paths[i]/a.paths[i+1]) / math.Log(c.StepSize/f.StepSize)
@@ -301,7 +303,7 @@ func (a *assessment) claimOrder(r *rows) {
 	}
 }
 
-// claimAlpha says where one noise scale does not serve all steps and all θ.
+// claimAlpha says where one noise scale does not fit all steps and all θ.
 func (a *assessment) claimAlpha(r *rows) {
 	ratio := func(x, y float64) float64 { return math.Exp(math.Abs(math.Log(x / y))) }
 	for i, s := range a.scales {
@@ -332,7 +334,8 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma says which unknown sizes of the data's errors absorb the solver's error.
+// claimSigma says which unknown sizes of the measurement errors absorb the solver's
+// error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
 	spreads := a.p.Spreads()
@@ -357,8 +360,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// nominal returns the order for which a method is chosen, and what to do if it has a lower
-// one, as an Adams–Moulton method does that is linearised at the current state.
+// nominal returns the order that a user of the method expects, and what to do if its
+// order is lower, as for an Adams–Moulton method that is linearised at the current
+// state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

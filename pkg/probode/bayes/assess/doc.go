@@ -7,10 +7,10 @@
 //
 // # Tolerances
 //
-// With Settings.Tolerances the solver in question chooses its steps again at every θ, as
-// adaptive solvers inside likelihoods do. Its log likelihood jumps where a step is taken
-// or rejected; Report.Profile shows that. Steps frozen at the mode give a smooth
-// likelihood, cost less with explicit methods, and are among the remedies.
+// With Settings.Tolerances the solver chooses its steps at every θ, like adaptive
+// solvers inside likelihoods. Its log likelihood jumps where a step changes from
+// accepted to rejected; Report.Profile shows that. Steps frozen at the mode give a
+// smooth likelihood, cost less with explicit methods, and are among the remedies.
 //
 // # Remedies
 //
@@ -18,7 +18,6 @@
 // effect and cost as measured on the model at hand: a smaller step or tolerance,
 // another solver, frozen steps, reweighting, delayed acceptance before a finer or the
 // accurate solver, and noise in the model. The cheapest that reaches the threshold is
-// recommended. Noise in the model is never recommended where it is worse than
-// nothing, which is often: noise of mean zero does not undo an error that keeps its
-// sign.
+// recommended. Noise in the model is not recommended if it is worse than nothing. It
+// often is, because noise of mean zero does not undo an error that keeps its sign.
 package assess

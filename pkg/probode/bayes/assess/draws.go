@@ -13,18 +13,18 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws are the draws of one run, with what has been estimated from them.
+// draws holds the draws of one run, and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
-	pair    *pairing // the modes of p, nil if nothing is known of them
+	pair    *pairing // the modes of p, nil if they are not known
 	target  sample.TargetDistribution
 	summed  *Inference
 	failed  float64  // share of evaluations after burn-in that failed
-	drawing float64  // the part of the seconds that grows in proportion to the draws
+	drawing float64  // the part of the seconds that is proportional to the draws
 	notes   []string // warnings of the sampler
 
-	// By measure and quantity: centre and spread; and by quantity whether their standard
-	// errors can be believed.
+	// estimates are centre and spread by measure and quantity; sound says for each
+	// quantity whether their standard errors can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
 	// visited are the shares of the draws in the modes of the pairing and of the reference
@@ -34,27 +34,28 @@ type draws struct {
 	result sample.Measurement
 	first  int // draws of each chain before any were added
 	all    *mcmc.Chains
-	few    *mcmc.Chains // evenly spaced ones, at which the equations are solved accurately
+	few    *mcmc.Chains // evenly spaced draws, at which the equations are solved accurately
 
-	// raw are the log weights of few as computed so far, and weights the smoothed ones, of
-	// mean 1; nil before. shifts are what the weights say of the solver's error, and
-	// accurate what they say of the accurate posterior, by measure and quantity.
+	// raw are the log weights of few that have been computed, and weights the smoothed
+	// weights of mean 1; both are nil at first. shifts and accurate are the estimates from
+	// the weights of the solver's error and of the accurate posterior, by measure and
+	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
 	shifts       [measures][]Shift
 	accurate     [measures][]CenterSpread
 
-	// in and fewIn are the modes of the reference posterior to which all and few belong,
-	// nil if there is one part only.
+	// in and fewIn are the modes of the reference posterior to which the draws of all and
+	// few belong, nil if there is only one part.
 	in, fewIn [][]int
 
-	// center and log are what the draws since the preceding weighed one add to the errors
-	// of centre and log spread of all draws, by measure, quantity, chain and weighed draw:
-	// see measure.stretches.
+	// center and log are the contributions of the draws since the preceding weighed one to
+	// the errors of centre and log spread of all draws, by measure, quantity, chain and
+	// weighed draw: see measure.stretches.
 	center, log [measures][][][]float64
 }
 
-// size returns the number of draws, in units of those before any were added.
+// size returns the number of draws divided by the number before any were added.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
 // thousand returns the seconds that 1000 effective draws take, NaN if that is not known.
@@ -68,7 +69,7 @@ func (d *draws) thousand() float64 {
 // cost returns thousand plus the search for modes, other preparation, and the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
-// A sampling makes draws and estimates what is compared.
+// A sampling makes draws and computes the estimates that are compared.
 type sampling struct {
 	*plan
 	*work
@@ -81,7 +82,8 @@ func newSampling(w *work, pl *plan, f *found) *sampling {
 	return &sampling{plan: pl, work: w, modes: f, quantities: quantities(pl.assessed, f.reference)}
 }
 
-// sample runs a sampler of p, whose modes are those of f, and keeps what is needed.
+// sample runs a sampler of p, whose modes are those of f, and keeps its draws and
+// estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -93,14 +95,14 @@ func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler
 		return nil, fmt.Errorf("%v, %s: %w", sampler, setting(p), err)
 	}
 	if err := s.ctx.Err(); err != nil {
-		return nil, err // what follows takes seconds with many draws
+		return nil, err // the rest takes seconds if there are many draws
 	}
 	d := &draws{p: p, pair: f, target: sampler.Target().Distribution, first: len(r.Chains.Draws[0]), khat: math.NaN(), limit: math.NaN()}
 	if err := s.take(d, r); err != nil {
 		return nil, err
 	}
 	if !s.s.Auto {
-		d.result = sample.Measurement{} // no draws will be added: let go of its memory
+		d.result = sample.Measurement{} // no draws will be added, so release its memory
 	}
 	return d, nil
 }
@@ -118,14 +120,14 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// take keeps what is needed of r; the earlier draws of d, if there are any, are the first
-// of r.
+// take stores the draws and estimates of r, whose first draws are the earlier draws of
+// d, if there are any.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The weighed draws grow in proportion, and the first of them are those that were
-	// weighed before.
+	// The number of weighed draws grows in proportion, and the first of them are those
+	// that were weighed before.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -157,20 +159,20 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 		}
 	}
 	d.visited, d.visitedReference = nil, nil
-	d.visited, _ = modes.Shares(d.p, d.pair.modes, c) // an error leaves it nil: nothing is known
+	d.visited, _ = modes.Shares(d.p, d.pair.modes, c) // after an error it is nil: the shares are not known
 	if s.modes.reference != nil {
 		d.visitedReference, _ = modes.Shares(d.p, s.modes.reference, c)
 	}
 	return nil
 }
 
-// forget lets go of the memory of draws that are not needed any more.
+// forget releases the memory of draws that are no longer needed.
 func (d *draws) forget() {
 	d.result, d.all, d.few, d.in, d.fewIn = sample.Measurement{}, nil, nil, nil, nil
 	d.center, d.log = [measures][][][]float64{}, [measures][][][]float64{}
 }
 
-// three returns three of the first draws, at which α is calibrated, too.
+// three returns three of the first draws, for further calibrations of α.
 func (d *draws) three() (out [][]float64) {
 	for k := range 3 {
 		chain := d.all.Draws[k%len(d.all.Draws)][:d.first]
@@ -179,7 +181,7 @@ func (d *draws) three() (out [][]float64) {
 	return out
 }
 
-// summarise takes down what the report says of a run.
+// summarise stores the summary of a run for the report.
 func (s *sampling) summarise(d *draws, r sample.Measurement) {
 	c := r.Chains
 	d.summed = &Inference{
@@ -212,7 +214,7 @@ func (s *sampling) mixed(d *draws) bool {
 	return !slices.ContainsFunc(s.assessed, func(k int) bool { return !sound(d.summed.Summary[k]) })
 }
 
-// sound reports whether the standard errors of m can be believed.
+// sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
 // setting says how p is solved.

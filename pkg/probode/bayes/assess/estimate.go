@@ -12,11 +12,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A posterior of one parameter is judged by where it lies, its centre, and how wide it
-// is, its spread. Median and half the width of the central 68 % interval come first: a
-// mode too small to be seen by the draws does not move them. Mean and standard deviation
-// come second: they are what most papers report, and are the same for a normal
-// distribution, but a far mode with a thousandth of the mass can decide on them.
+// The posterior of a parameter is judged by its centre and its spread. Median and half
+// the width of the central 68 % interval come first, because a mode that is too small
+// to have draws does not move them. Mean and standard deviation come second. Most
+// papers report these, and for a normal distribution they are the same, but a distant
+// mode with a thousandth of the mass can change them.
 //
 // Centre c and logarithm of the spread s are smooth functions of means over the
 // draws, so that their errors are those of the means of their influence functions
@@ -35,28 +35,27 @@ import (
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
 
-// A measure is one of the two.
+// A measure is one of these two pairs of centre and spread.
 type measure int
 
 const (
 	byQuantiles measure = iota
 	byMoments
-	measures // how many there are
+	measures // the number of measures
 )
 
-// A quantity is what is compared: a parameter in the whole posterior, or in the part that
-// belongs to a mode.
+// A quantity is compared between posteriors: a parameter in the whole posterior, or in
+// the part that belongs to a mode.
 //
 // The spread of a posterior with several modes is the distance between them. In such
-// units a mode may move by many times its own width without a sign. So whatever is said
-// of the whole posterior is said of each of its parts, too: of the draws that belong to
-// one mode, in units of the spread there.
+// units a mode may move by many times its own width unnoticed. So each part, the draws
+// that belong to one mode, is also judged by itself, in units of its own spread.
 type quantity struct {
 	param int // among all parameters
 	part  int // a mode of the reference posterior, −1 for the whole
 }
 
-// quantities lists what is compared, the whole posterior first.
+// quantities lists the quantities, those of the whole posterior first.
 func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	parts := []int{-1}
 	if reference != nil {
@@ -94,14 +93,15 @@ func belong(in [][]int, part int) [][]float64 {
 	return out
 }
 
-// A summary is centre and spread of draws, with the influence that a draw has on the
+// A summary holds centre and spread of draws, and the influence of each draw on the
 // centre and on the logarithm of the spread.
 type summary struct {
 	center, spread float64
 	influence      func(y float64) (center, log float64)
 }
 
-// summary returns centre and spread of the draws x under weights, nil for equal ones.
+// summary returns centre and spread of the draws x with the given weights; nil means
+// equal weights.
 func (by measure) summary(x, weights []float64) summary {
 	if by == byMoments {
 		m, v := stat.PopMeanVariance(x, weights)
@@ -123,11 +123,11 @@ func (by measure) summary(x, weights []float64) summary {
 	}}
 }
 
-// weightedQuantiles are the draws in order, each with the share of the weight that is
-// before it and half of its own, on a scale from 0 at the first to 1 at the last.
+// weightedQuantiles are the sorted draws. Each has the share of the weights before it
+// plus half of its own, on a scale from 0 at the first to 1 at the last.
 type weightedQuantiles struct {
 	x, p []float64
-	size float64 // Kish's number of draws
+	size float64 // Kish's effective number of draws
 }
 
 func newQuantiles(x, weights []float64) weightedQuantiles {
@@ -174,7 +174,7 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// slope returns 1/f at the quantile of p; NaN where there are too few draws.
+// slope returns 1/f at the quantile of p; NaN if there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -186,8 +186,8 @@ func (q weightedQuantiles) slope(p float64) float64 {
 	return math.NaN()
 }
 
-// part summarises the draws x under weights, nil for equal ones, of those for which in is
-// 1, nil for all; and returns the influence of a draw of weight 1.
+// part summarises those draws x for which in is 1, with weights w; nil stands for all
+// draws and for equal weights. It also returns the influence of a draw of weight 1.
 func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -219,16 +219,16 @@ func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// estimate returns the centre and spread of draws, of those for which in is 1.
+// estimate returns the centre and spread of the draws for which in is 1.
 func (by measure) estimate(x, in [][]float64) CenterSpread {
 	center, log := by.stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
 	return CenterSpread{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// stretches cuts each chain of x into n stretches and returns what each of them adds
-// to the centre and to the logarithm of the spread, of the draws for which in is 1, in
-// units in which these are the means over the stretches.
+// stretches cuts each chain of x into n parts. For the draws for which in is 1, it
+// returns the contribution of each part to the centre and to the logarithm of the
+// spread, scaled such that these are means over the parts.
 func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))

@@ -79,9 +79,9 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// wanted returns the sizes that runs are to have for the next analysis, in units of the
-// draws of the first one. The draws that stand for the accurate posterior get as many as
-// the step that needs most, since every step is compared with them.
+// wanted returns the sizes of the runs for the next analysis, in units of the draws of
+// the first one. The draws that represent the accurate posterior get as many as the
+// step that needs most, because every step is compared with them.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
 	for _, d := range a.trusted() {
@@ -104,8 +104,8 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// needs returns the size that a run is to have for the next analysis, zero if it is
-// decided or draws do not decide.
+// needs returns the size of a run for the next analysis, zero if it is decided or if
+// more draws would not decide.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0
@@ -115,7 +115,7 @@ func (a *assessment) needs(d *draws) int {
 		if y := a.y.draws; y == d || y.size() >= a.budget(y) {
 			return 0
 		}
-		return size // only the draws that stand for the accurate posterior can grow
+		return size // only the draws of the accurate posterior can increase
 	}
 	want := 2 * size
 	if n := d.summed.needed(a.out.Threshold); !math.IsInf(n, 1) {

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/internal/jsonfile"
 )
 
-// jsonVersion grows when a name of docs/json.md goes or changes its meaning.
+// jsonVersion increases when a name of docs/json.md is removed or changes its meaning.
 const jsonVersion = 2
 
 type object = jsonfile.Object
@@ -51,7 +51,7 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	}.Write(w)
 }
 
-// judgedBy says what mean and sd stand for in JSON.
+// judgedBy says which centre and spread mean and sd are in JSON.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

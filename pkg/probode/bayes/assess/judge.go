@@ -11,7 +11,7 @@ import (
 type judge struct {
 	*sampling
 	threshold float64
-	z         float64   // standard errors that a number must be away from the threshold
+	z         float64   // distance from the threshold, in standard errors, that a verdict needs
 	y         *standard // nil if the accurate posterior is not known
 	allowed   bool      // y and the reference can be trusted
 }
@@ -37,7 +37,7 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// Draws say nothing of a mode in which there are none.
+		// Draws say nothing about a mode without draws.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -59,7 +59,7 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// worse returns the verdict on two things together.
+// worse returns the verdict on two numbers together.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -70,15 +70,15 @@ func worse(v, w Verdict) Verdict {
 	return Negligible
 }
 
-// known reports whether the standard errors of quantity k can be believed. If chains have
-// not mixed, neither the accurate centre nor the accurate spread is known.
+// known reports whether the standard errors of quantity k can be trusted. If chains
+// have not mixed, neither the accurate centre nor the accurate spread is known.
 func (j *judge) known(d *draws, k int) bool {
 	return j.allowed && d.sound[k] && j.y.sound[k] && j.y.accurate[byQuantiles][k].Spread > 0
 }
 
-// shift compares quantity k of a run with the accurate posterior. There are two estimates,
-// the difference of two runs and, if they can be trusted, the weights of this one: the one
-// with the smaller error counts.
+// shift compares quantity k of a run with the accurate posterior. There are two
+// estimates: the difference of two runs and, if the weights of this run can be trusted,
+// an estimate from the weights. The one with the smaller error counts.
 func (j *judge) shift(by measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
@@ -103,9 +103,9 @@ func (m CenterSpread) against(x CenterSpread) Shift {
 		Ratio: ratio, RatioSE: ratio * math.Hypot(m.SpreadSE/m.Spread, x.SpreadSE/x.Spread)}
 }
 
-// trusted reports whether the weights of a run say what the difference between it and the
-// accurate posterior is. Weights say nothing about regions that no draw has come near, and
-// k̂ does not either: a mode that the solver misses leaves no sign.
+// trusted reports whether the weights of a run can be used to compare it with the
+// accurate posterior. Neither weights nor k̂ say anything about regions without draws,
+// so a mode that the solver misses leaves no sign in them.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) {
 		return false
@@ -129,7 +129,7 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// judge returns the verdict at z standard errors, Undecided also if a number is NaN.
+// judge returns the verdict at z standard errors. It is Undecided if a number is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -142,12 +142,13 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// errors returns z standard errors of bias and ratio in thresholds.
+// errors returns z standard errors of bias and ratio, in units of the threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns bias and ratio in thresholds, and size the larger of the two.
+// sizes returns bias and ratio in units of the threshold; size returns the larger of
+// the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -157,16 +158,16 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// more returns by which factor the number of draws would have to grow for a decision at z
-// standard errors, if the numbers stay as they are.
+// more returns the factor by which the number of draws must grow for a decision at z
+// standard errors, if the numbers do not change.
 func (e Effect) more(threshold, z float64) float64 {
-	least, most := math.Inf(1), 0.0 // to show that one is above, or that all are below
+	least, most := math.Inf(1), 0.0 // the factors to show that one is above, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
 		s := e.Median
 		b, r := s.sizes(threshold)
 		bias, ratio := s.errors(threshold, z)
 		bias, ratio = bias/math.Abs(b-1), ratio/math.Abs(r-1)
-		// One that is above decides alone.
+		// One effect above the threshold is enough.
 		if b > 1 {
 			least = math.Min(least, bias)
 		}
@@ -179,10 +180,10 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// needed returns the number of draws of each chain that would decide about all parameters,
-// if the numbers stay as they are: the least for the parameters beyond the threshold, since
-// one of them is enough, else the most. It is NaN if there is a verdict, and +Inf if no
-// number of draws is known to decide.
+// needed returns the number of draws of each chain that would decide about all
+// parameters, if the numbers do not change: the smallest number for the parameters
+// beyond the threshold, since one of them is enough, otherwise the largest. It is NaN
+// if there is a verdict, and +Inf if no number of draws is known to decide.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -202,13 +203,13 @@ func (inf *Inference) needed(threshold float64) float64 {
 		most = math.Max(most, n)
 	}
 	if most == 0 {
-		return math.Inf(1) // a mode is undecided, and no parameter
+		return math.Inf(1) // a mode is undecided, but no parameter
 	}
 	return math.Min(least, most)
 }
 
-// gravest returns, of the shift of the whole posterior and those within its modes, the one
-// farthest beyond the threshold, with the mode, −1 for the whole.
+// gravest returns the shift that is farthest beyond the threshold, in the whole
+// posterior or within a mode, and the index of the mode, −1 for the whole posterior.
 func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	worst, part = e.Median, -1
 	for k, w := range e.Within {
@@ -219,8 +220,8 @@ func (e Effect) gravest(threshold float64) (worst Shift, part int) {
 	return worst, part
 }
 
-// gravest returns the parameter that is farthest beyond the threshold, of those whose
-// verdict is that on all parameters.
+// gravest returns the parameter that is farthest beyond the threshold, among those with
+// the same verdict as all parameters together.
 func (inf *Inference) gravest(threshold float64) (param int) {
 	v := Negligible
 	for _, e := range inf.Effects {

@@ -11,21 +11,22 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// Weights say nothing about regions that no draw has come near, and neither does k̂. So
-// the draws that stand for the reference posterior are checked for parts that they miss: a
-// mode that another search knows, or a neighbourhood where their solver fails and the
-// reference does not. And a mode so small that no draw is in it may still decide on a mean
-// or an sd if it is far away.
+// Weights and k̂ say nothing about regions without draws. So this file checks whether
+// the draws that represent the reference posterior miss a part of it: a mode that
+// another search has found, or a region in which their solver fails but the reference
+// does not. A distant mode that is too small to have draws may still change a mean or
+// an sd.
 
 const (
 	// starts is the number of draws whose neighbourhood is checked, by two moves each.
 	starts = 400
-	// unreached is how far the log density lies below that of all draws where a solver has
-	// next to no density.
+	// unreached is the distance of a log density below that of all draws at which a point
+	// counts as not reached.
 	unreached = 5
 )
 
-// missed returns about which share of the reference posterior the draws of d do not reach.
+// missed estimates the share of the reference posterior that the draws of d do not
+// reach.
 func (s *sampling) missed(d *draws) (mass float64, err error) {
 	around, err := s.missedAround(d)
 	reference := s.modes.reference
@@ -53,10 +54,10 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround takes Metropolis moves of the reference posterior from some draws, and
-// returns twice the share of those that lead to where the solver of the draws has next to
-// no density: about the mass beyond, for a posterior that is cut off. It solves by the
-// reference only where the moves would lead there.
+// missedAround makes Metropolis moves of the reference posterior from some draws. It
+// returns twice the share of moves that lead to points at which the solver of the draws
+// has almost no density; for a posterior that is cut off, that is about the missed
+// mass. It solves by the reference only at such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	for i, theta := range from {
 		v := make([]float64, n)
 		if coarse.Unconstrain(v, theta) != nil {
-			return 0, nil // at the end of a support
+			return 0, nil // the draw is at an end of the support
 		}
 		u = append(u, v)
 		all.SetRow(i, v)
@@ -108,7 +109,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 		}
 		there, err := fine.LogPosterior(to, nil)
 		if err != nil || math.IsNaN(there) {
-			continue // nothing is known there, which the failures of the reference count
+			continue // unknown; the failures of the reference are counted elsewhere
 		}
 		if here, err := fine.LogPosterior(v, nil); err == nil {
 			share += math.Exp(math.Min(0, there-here)) / float64(len(u))
@@ -119,14 +120,14 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 
 // An unvisited mode is one without draws.
 type unvisited struct {
-	size  float64 // how far it would move the mean or sd of a parameter, in thresholds
+	size  float64 // the shift of the mean or sd of a parameter that it would cause, in units of the threshold
 	theta []float64
 	mass  float64 // by the Gaussian approximation
 }
 
-// unvisited returns the mode without draws that would move the mean or sd of assessed
-// parameter j most, by its Gaussian approximation: a mode of the posterior of the draws
-// or of the reference's. Its size is zero if there is none.
+// unvisited returns the mode without draws, of the posterior of the draws or of the
+// reference, that would move the mean or sd of assessed parameter j most according to
+// its Gaussian approximation. Its size is zero if there is none.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -144,14 +145,15 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// moved returns how far a mode of small mass at x moves a mean or an sd, in thresholds.
+// moved returns the shift of a mean or an sd by a mode of small mass at x, in units of
+// the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass of a mode that may have no draws by chance, with a probability
-// of 5 %: in the run, or among the draws that stand for the reference.
+// unseen returns the mass of a mode that has no draws with a probability of 5 %, in the
+// run or among the draws of the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {
@@ -160,9 +162,8 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 	return math.Min(1, 3/least)
 }
 
-// unseenSize returns how far a mode that may be unseen could move the mean or sd of
-// assessed parameter j, in thresholds, if it is anywhere in the central 99.9 % of the
-// prior.
+// unseenSize returns the largest shift of the mean or sd of assessed parameter j, in
+// units of the threshold, by an unseen mode in the central 99.9 % of the prior.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

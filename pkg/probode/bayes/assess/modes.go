@@ -29,8 +29,8 @@ type found struct {
 // A pairing says which modes of a step's posterior and of the reference's are
 // counterparts.
 type pairing struct {
-	modes *bayes.Modes // of the step, with those that only the search from the reference's modes found
-	own   []ModeShare  // the modes that are listed, and after them the missed ones
+	modes *bayes.Modes // of the step, including those that only the search from the modes of the reference found
+	own   []ModeShare  // the listed modes, followed by the missed ones
 	first []float64    // the counterpart of the reference's first mode
 	err   error        // why there are no modes
 }
@@ -62,8 +62,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 		w.advance(1)
 	}
-	// A solver with a loose error control has modes that all steps miss. If not even that
-	// can solve the equations, the reference will say so.
+	// A solver with loose error control may find modes that all steps miss. If even this
+	// solver fails, the reference reports it.
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
 		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)
@@ -75,8 +75,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 			return nil, err
 		}
 	}
-	// The reference costs more than the steps do, and its modes are as a rule among those
-	// that are known.
+	// The reference costs more than the steps, and its modes are usually among the known
+	// ones.
 	byReference := pl.search(f.known)
 	byReference.Points, byReference.Starts = 60, 4
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
@@ -117,7 +117,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
-	// What is said of the search, and its cost, are those of the first one.
+	// The counts and the cost of the search are those of the first one.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -168,7 +168,7 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit takes the masses of the modes from the shares of the draws in them, if the draws
+// visit sets the masses of the modes to the shares of the draws in them, if the draws
 // have mixed.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
@@ -187,7 +187,8 @@ func (f *pairing) copy() *pairing {
 	return &g
 }
 
-// verdictOnModes returns what modes that only one of two posteriors has make of the verdict.
+// verdictOnModes returns the verdict that follows from modes which only one of the two
+// posteriors has.
 func verdictOnModes(modes []ModeShare) Verdict {
 	v := Negligible
 	for _, m := range modes {
@@ -202,9 +203,9 @@ func verdictOnModes(modes []ModeShare) Verdict {
 	return v
 }
 
-// ModeTable returns a table of the modes m of p, around which the chains were drawn,
-// beside the modes of the posterior by an accurate solver; "" if only one mode holds a
-// hundredth of the mass. It searches from the modes, and from few draws of the prior.
+// ModeTable returns a table of the modes m of p, from which the chains started, and the
+// modes of the posterior of an accurate solver; "" if only one mode has a hundredth of
+// the mass or more. Its search starts at the modes, and at a few draws of the prior.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil

@@ -16,25 +16,26 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// A plan says what is to be done: which posterior, with which settings, on which ladder.
+// A plan says what to do: the posterior, the settings and the ladder.
 //
-// With a ladder of tolerances the deterministic inference is what users of an adaptive
-// solver have: the solver chooses its steps again at every θ, and the likelihood jumps
-// where one is taken or rejected. Noise needs fixed grids: the noisy inference has those
-// of the mode, frozen, which are among the remedies of the deterministic one, too.
+// With a ladder of tolerances the deterministic inference is that of an adaptive
+// solver: the steps are chosen at every θ, and the likelihood jumps where a step
+// changes from accepted to rejected. Noise needs fixed grids, so the inference with
+// noise uses grids that are frozen at the mode. These are also a remedy for the
+// deterministic inference.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
 	ladder   []level // the largest step first
-	asked    []int   // indices in the ladder of the steps that were asked for
+	asked    []int   // indices in the ladder of the requested steps
 	assessed []int   // indices of the assessed parameters
 }
 
-// A level is a rung of the ladder with the setup of deterministic inference.
+// A level is a rung of the ladder, with the setup of its deterministic inference.
 type level struct {
 	Rung
 	setup probode.Setup
-	exact bool // every observation is at a grid point
+	exact bool // all observations are at grid points
 }
 
 func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
@@ -87,7 +88,7 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, nil
 }
 
-// add adds a level; equal steps get the size that their grid has.
+// add adds a level; the size of equal steps is that of their grid.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -108,7 +109,7 @@ func (pl *plan) add(l level) error {
 	return nil
 }
 
-// nearest returns the index of the level that was made for the size asked for.
+// nearest returns the index of the level that was made for the requested size.
 func (pl *plan) nearest(size float64) int {
 	at, least := 0, math.Inf(1)
 	for i, l := range pl.ladder {
@@ -119,7 +120,7 @@ func (pl *plan) nearest(size float64) int {
 	return at
 }
 
-// report returns a report in which nothing is known.
+// report returns an empty report.
 func (pl *plan) report() *Report {
 	nan := math.NaN()
 	a := &Report{Method: pl.p.Method.String(), Order: pl.p.Method.Order(), Threshold: pl.s.Threshold, Confidence: pl.s.Confidence, Looks: 1,
@@ -159,7 +160,7 @@ func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 // of returns the posterior of deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen is of, with the steps that error control chooses at mode.
+// frozen is like of, with the steps that error control chooses at mode.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -168,8 +169,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors by solvers that are likely to be nearer to the accurate one
-// than the last step is, the cheap ones first.
+// finer returns posteriors by solvers that are probably closer to the accurate one than
+// the last step, the cheap ones first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
@@ -198,19 +199,19 @@ func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
 
-// search is how modes are searched for.
+// search returns the settings of a search for modes.
 func (pl *plan) search(from [][]float64) modes.Settings {
 	return modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 }
 
-// work is the context of an assessment and how far it has come.
+// work is the context of an assessment and its progress.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)
 	done, total int
 }
 
-// say reports what is being done.
+// say reports the current piece of work.
 func (w *work) say(format string, args ...any) {
 	if w.show != nil {
 		w.show(w.done, w.total, fmt.Sprintf(format, args...))
@@ -223,7 +224,8 @@ func (w *work) advance(n int) error {
 	return w.ctx.Err()
 }
 
-// saying reports what is being done, and returns a context that passes on how far it is.
+// saying reports the current piece of work, and returns a context that reports its
+// progress.
 func (w *work) saying(format string, args ...any) context.Context {
 	what := fmt.Sprintf(format, args...)
 	w.say("%s", what)

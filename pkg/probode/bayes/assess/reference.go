@@ -16,18 +16,18 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A standard is the accurate posterior, as weighted draws give it.
+// A standard is the accurate posterior, represented by weighted draws.
 type standard struct {
 	*draws
 	by     string    // the draws, in words
 	usable bool      // the weights can be trusted
-	worth  float64   // effective draws that the weighed ones are worth
-	missed float64   // about which share of the reference posterior they do not reach
+	worth  float64   // effective draws that the weighed draws are worth
+	missed float64   // the share of the reference posterior that they do not reach
 	heavy  []bool    // by assessed parameter: the tails are too heavy for a mean
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// standard lets the weighted draws d stand for the accurate posterior.
+// standard makes the weighted draws d represent the accurate posterior.
 func (s *sampling) standard(d *draws, by string, missed float64) *standard {
 	y := &standard{draws: d, by: by, missed: missed, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -37,10 +37,10 @@ func (s *sampling) standard(d *draws, by string, missed float64) *standard {
 	return y
 }
 
-// whole reports whether the draws reach next to all of the reference posterior.
+// whole reports whether the draws reach almost all of the reference posterior.
 func (y *standard) whole() bool { return y.missed < mostMissed }
 
-// better reports whether y stands for the accurate posterior better than z does.
+// better reports whether y represents the accurate posterior better than z.
 func (y *standard) better(z *standard) bool {
 	if z == nil || y.whole() != z.whole() {
 		return z == nil || y.whole()
@@ -48,10 +48,10 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that stand for the accurate posterior: those of the
-// smallest step or, if it is so far off that its weights cannot be trusted or add more to
-// the Monte Carlo error than the chains have, those of a solver that is nearer. It is nil
-// if nothing could be weighed.
+// accuratePosterior finds draws that represent the accurate posterior: those of the
+// smallest step, or those of a more accurate solver, if the weights of the smallest
+// step cannot be trusted or increase the Monte Carlo error too much. It is nil if no
+// draws could be weighed.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
@@ -74,7 +74,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	}
 	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
-		// A path that is no better is not worth a chain.
+		// A solver whose path is not more accurate is not worth a chain.
 		if !(s.pathError(q, mode) < before/3) {
 			continue
 		}
@@ -128,12 +128,12 @@ func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*st
 // A referenceError says how accurate the reference is.
 type referenceError struct {
 	d          float64 // the largest D between the reference and a more accurate solver; NaN if nothing is known
-	points     int     // modes and draws at which that was computed
-	unknown    int     // of these points, those at which one of the two failed
+	points     int     // modes and draws at which d was computed
+	unknown    int     // the number of these points at which one of the two failed
 	failed     float64 // share of the weighed draws at which the reference failed
-	unseen     float64 // D between the reference and very many equal steps, if these see something that it steps over
-	sufficient string  // the setup that would be accurate enough where this one is not; empty if none is known
-	seconds    float64 // that all of this took
+	unseen     float64 // D between the reference and very many equal steps, if the reference steps over something that these detect
+	sufficient string  // a setup that would be accurate enough if this one is not; empty if none is known
+	seconds    float64 // the time of these computations
 }
 
 // enough reports whether the reference is accurate enough for a verdict.
@@ -141,10 +141,10 @@ func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
-// checkReference measures the reference's own error. It is small enough for a verdict if D
-// between the reference and a more accurate solver is at most a tenth of the threshold, at
-// every mode of the reference posterior and at a hundred draws of it: what is accurate at
-// a mode need not be accurate in the tails.
+// checkReference measures the reference's own error. It is small enough for a verdict
+// if D between the reference and a more accurate solver is at most a tenth of the
+// threshold at every mode and at a hundred draws of the reference posterior, because a
+// solver that is accurate at a mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()
@@ -178,7 +178,7 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	}
 	if r.unseen == 0 && y.whole() && !r.enough(s.s.Threshold) {
 		if failed > mostFailed {
-			points = append(points, unsolved...) // a sufficient setting has to solve these, too
+			points = append(points, unsolved...) // a sufficient setup must solve these points, too
 		}
 		enough, found, err := certify.Sufficient(s.ctx, s.p, by, worstPoints(points, d), limit, workers)
 		if err != nil {

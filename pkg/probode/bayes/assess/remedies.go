@@ -20,7 +20,7 @@ type trial struct {
 	run        *draws
 }
 
-// try tries the remedies that the ladder does not have, by short runs.
+// try measures the remedies that are not in the ladder by short runs.
 func (a *assessment) try() error {
 	a.say("remedies")
 	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
@@ -34,7 +34,7 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// attempt measures a remedy by a short run; one that fails is no remedy.
+// attempt measures a remedy by a short run; if the run fails, it is not a remedy.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -127,7 +127,7 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed {
 		return nil // nothing to compare with
 	}
-	first := math.Inf(1) // of the steps, in the order asked for
+	first := math.Inf(1) // the first of the steps, in the requested order
 	if a.asked != nil {
 		first = a.ladder[a.asked[0]].Size()
 	}
@@ -166,8 +166,8 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// measured is the remedy of a run. It reaches the threshold if its verdict says so and its
-// own checks find nothing wrong.
+// measured returns the remedy of a run. It reaches the threshold if its verdict says so
+// and its own checks find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -189,7 +189,7 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise measures noise in the model. It does not count as a remedy where it is not better
+// noise measures noise in the model. It does not count as a remedy if it is not better
 // than trusting the solver at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
@@ -197,8 +197,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Some number of an undecided run is off by chance, and by more than those of a
-		// solver that is known to do nothing.
+		// Some number of an undecided run is wrong by chance, and by more than the numbers of
+		// a solver with a negligible effect.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -208,8 +208,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns the limits of the size of the worst effect, in units of the threshold, as
-// far as the Monte Carlo error tells, and the size itself.
+// span returns limits for the size of the worst effect, in units of the threshold,
+// given its Monte Carlo error, and the size itself.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -222,8 +222,8 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, s.size(j.threshold)
 }
 
-// reweighting compares the draws of a step, weighed, with those that stand for the
-// reference posterior. Where they are the same draws the error is that of the weights.
+// reweighting compares the weighed draws of a step with those that represent the
+// reference posterior. If they are the same draws, the error is that of the weights.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN()}
 	verdict, worst := Negligible, 0.0
@@ -231,7 +231,7 @@ func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 		x := a.y.accurate[byQuantiles][k]
 		s := d.accurate[byQuantiles][k].against(x)
 		if d == a.y.draws {
-			s.Bias, s.Ratio = 0, 1 // before their errors
+			s.Bias, s.Ratio = 0, 1 // the values without errors
 			s.BiasSE, s.RatioSE = x.CenterSE/x.Spread, x.SpreadSE/x.Spread
 		} else if n := s.size(j.threshold); n >= worst {
 			worst, r.Bias, r.Ratio = n, s.Bias, s.Ratio

@@ -10,17 +10,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Report is what Run found. After an interruption it holds what had been done by then.
+// A Report is the result of Run. After an interruption it holds the results up to then.
 // It is plain data. Claims holds the verdict as rows; the other fields are the numbers
-// behind them.
+// from which they follow.
 type Report struct {
 	Model     string // names of the problems
 	Method    string
 	Order     int // of the method
 	Threshold float64
 
-	// Confidence is the confidence of each verdict on a number, which up to Looks interim
-	// analyses share; see Settings.Auto.
+	// Confidence is the confidence of each verdict on a number. Up to Looks interim
+	// analyses share it; see Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -30,23 +30,23 @@ type Report struct {
 	Names  []string
 
 	// ReferenceSolver is the accurate solver, which defines the reference posterior, and
-	// ReferenceBy says which weighted draws stand for that posterior.
+	// ReferenceBy says which weighted draws represent that posterior.
 	ReferenceSolver, ReferenceBy string
 	ReferenceModes               []ModeShare
 
 	// Steps are the rungs of the ladder, the largest step or tolerance first. Asked are
-	// the indices in Steps of those that were asked for, in that order.
+	// the indices in Steps of the requested steps, in the requested order.
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance with which, and below which, the solver's
-	// error is negligible for every parameter; zero if there is none.
+	// Largest is the largest step or tolerance at which, and at all smaller ones, the
+	// solver's error is negligible for every parameter; zero if there is none.
 	Largest float64
 
-	// Unseen is the mass of a mode, real or made by the solver, of which the draws may
-	// show nothing: with a probability of 5 % no draw is in it even if the chains move
-	// freely. It would not move medians and central intervals, but it could move means
-	// and standard deviations. NaN if nothing is known.
+	// Unseen is the mass of a mode, real or phantom, that has no draws with a probability
+	// of 5 %, even if the chains move freely. Such a mode would not move medians and
+	// central intervals, but it could move means and standard deviations. Unseen is NaN if
+	// nothing is known.
 	Unseen float64
 
 	// Profile is the log likelihood by the largest and the smallest step and by the
@@ -54,8 +54,8 @@ type Report struct {
 	// none.
 	Profile *certify.Profile
 
-	// Remedies are what could be done, the recommended one first, then the others that
-	// reach the threshold, each by cost.
+	// Remedies are ordered: the recommended one first, then the others that reach the
+	// threshold, then the rest, each group by cost.
 	Remedies []Remedy
 
 	Claims []Claim
@@ -74,33 +74,33 @@ type AccurateMarginal struct {
 	HeavyTails bool
 }
 
-// A CenterSpread is where a distribution lies and how wide it is, with Monte Carlo
+// A CenterSpread is the centre and the spread of a distribution, with Monte Carlo
 // standard errors.
 type CenterSpread struct {
 	Center, CenterSE float64
 	Spread, SpreadSE float64
 }
 
-// A Rung is a step or tolerance of the ladder, with what was found for it.
+// A Rung is a step or tolerance of the ladder with its results.
 type Rung struct {
-	// StepSize is the size of equal steps, zero where error control chooses them with the
-	// Tolerance, again at every θ.
+	// StepSize is the size of equal steps. It is zero if error control chooses the steps
+	// at every θ, with the Tolerance.
 	StepSize  float64
 	Tolerance probode.Tolerance
 
 	Err string // why something is not known; empty otherwise
 
-	// Modes are the modes of the deterministic posterior, the largest first, and after
-	// them the modes of the reference posterior that are missed. Unsearched says in words
-	// what the search may not have found.
+	// Modes are the modes of the deterministic posterior, the largest first, followed by
+	// the missed modes of the reference posterior. Unsearched says in words what the
+	// search may not have found.
 	Modes      []ModeShare
 	Unsearched string
 
-	// Certificate is what is known without sampling, nil if nothing is.
+	// Certificate is the result without sampling, nil if there is none.
 	Certificate *certify.Certificate
 
-	// Deterministic trusts the solver, and Probabilistic has its error in the model; nil
-	// if they were not made.
+	// Deterministic is the inference that trusts the solver, and Probabilistic the one
+	// with its error in the model; nil if it was not made.
 	Deterministic, Probabilistic *Inference
 }
 
@@ -141,12 +141,12 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share by the Gaussian approximations, Visited that of the
-	// deterministic draws, NaN without draws, and Mass the one of the two that counts:
-	// that of the draws if they have mixed.
+	// Gaussian is the share according to the Gaussian approximations, and Visited the
+	// share of the deterministic draws, NaN without draws. Mass is the share that counts:
+	// Visited if the draws have mixed, otherwise Gaussian.
 	Mass, Gaussian, Visited float64
-	// Phantom says that the reference posterior does not have this mode. Missed says, of
-	// a mode of the reference posterior, that the step's posterior does not have it.
+	// Phantom says that the reference posterior does not have this mode. Missed says that
+	// this mode of the reference posterior is missing in the posterior of the step.
 	Phantom, Missed bool
 	// Found is the number of searches that ended here.
 	Found int
@@ -158,13 +158,13 @@ type Inference struct {
 	Summary diag.Summary // of all parameters, an unknown α included
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is that on medians, central intervals and modes: Matters if one of them is
-	// wrong, Negligible if none is.
+	// Verdict is the verdict on medians, central intervals and modes: Matters if one of
+	// them is wrong, Negligible if none is.
 	Verdict Verdict
 
 	Draws, Chains int // Draws of each chain
-	// Solves is the work, burn-in included: the steps that solvers took, in units of one
-	// solution of all the equations with this step.
+	// Solves is the work, burn-in included: the steps of the solvers divided by the steps
+	// of one solution of all equations with this step.
 	Solves  int
 	Seconds float64
 	// ESSPerSecond is the smallest bulk effective sample size of the assessed parameters
@@ -177,21 +177,21 @@ func (inf *Inference) marginal(name string) diag.Marginal {
 	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }
 
-// An Effect is what the solver's error does to one parameter.
+// An Effect describes the effect of the solver's error on one parameter.
 type Effect struct {
 	Median Shift // of the median and half the width of the central 68 % interval
-	Mean   Shift // of mean and standard deviation; NaN where the tails are too heavy
+	Mean   Shift // of mean and standard deviation; NaN if the tails are too heavy
 
 	// Within are the effects within each of the modes that hold more than a twentieth of
 	// the reference posterior, if there are several, in units of the accurate spread
 	// there.
 	Within []Effect
 
-	// Verdict is that on Median here and within all modes.
+	// Verdict is the verdict on Median, in the whole posterior and within all modes.
 	Verdict Verdict
 
-	// Draws is the number of draws of each chain that would decide, if the numbers stay
-	// as they are: zero where there is a verdict, or draws do not decide.
+	// Draws is the number of draws of each chain that would decide, if the numbers do not
+	// change. It is zero if there is a verdict, or if more draws would not decide.
 	Draws float64
 }
 
@@ -204,31 +204,31 @@ type Shift struct {
 }
 
 const (
-	// Undecided: the Monte Carlo error is too large for a verdict, or unknown, because the
-	// chains have not mixed or the accurate posterior is out of reach.
+	// Undecided says that the Monte Carlo error is too large for a verdict, or unknown
+	// because the chains have not mixed or the accurate posterior is not known.
 	Undecided Verdict = iota
-	// Negligible: the interval of the error lies below the threshold.
+	// Negligible says that the interval of the error lies below the threshold.
 	Negligible
-	// Matters: it lies above.
+	// Matters says that the interval of the error lies above the threshold.
 	Matters
 )
 
-// A Verdict on an error.
+// A Verdict says whether an error matters.
 type Verdict int
 
 func (v Verdict) String() string { return [...]string{"undecided", "negligible", "matters"}[v] }
 
-// A Remedy is something that can be done about the solver's error for the model at hand,
-// with its measured effect and cost.
+// A Remedy is a measure against the solver's error, with its effect and cost as
+// measured on the model.
 type Remedy struct {
 	Kind string // such as "smaller step"
 	Name string // with its setting
 
-	// Bias and Ratio are those of the median and the central interval of the parameter
-	// that is worst off, NaN if they were not measured.
+	// Bias and Ratio belong to the median and the central interval of the parameter that
+	// is worst off; they are NaN if they were not measured.
 	Bias, Ratio float64
 
-	// Seconds is the time that 1000 effective draws take on this machine, with the search
+	// Seconds is the time for 1000 effective draws on this machine, including the search
 	// for modes and the burn-in; NaN if it is not known.
 	Seconds float64
 
@@ -249,10 +249,10 @@ type Claim struct {
 	Kind      string // what the number is, such as "bias", "k̂" or "R̂"
 	Step      string // the setting of the step; empty if the row is about the assessment
 	Run       string // the sampler; empty if the row is about no run
-	Parameter string // empty if the row is about no single parameter
-	Mode      int    // the mode of Report.ReferenceModes within which; −1 for the whole posterior
+	Parameter string // empty if the row is not about a single parameter
+	Mode      int    // index in Report.ReferenceModes of the mode that the row is about; −1 for the whole posterior
 
-	Value, SE, Limit float64 // NaN where there is no such number
+	Value, SE, Limit float64 // NaN if there is no such number
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
 	// Sentence is a warning that says what the number means and what to do about it;
@@ -272,7 +272,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns the sentences of the rows that the reader should know.
+// Warnings returns the sentences of the rows.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {

@@ -102,14 +102,14 @@ func TestNoVerdictWithoutAccurateChains(t *testing.T) {
 			}
 		}
 		all := strings.Join(a.Warnings(), "\n")
-		who := "the chains behind the accurate posterior, RK4 with h = 0.1: "
+		who := "the chains of the accurate posterior, RK4 with h = 0.1: "
 		if own {
 			who = "deterministic, h = 0.25: "
 		}
 		if strings.Count(all, who) != 1 || strings.Count(all, "R̂ up to 1.200 (a)") != 1 || strings.Count(all, "no verdict is given on a:") != 1 {
 			t.Errorf("own chains %v: warnings %q", own, a.Warnings())
 		}
-		if strings.Contains(a.Answer(), "the chains behind the accurate posterior have not mixed") == own {
+		if strings.Contains(a.Answer(), "the chains of the accurate posterior have not mixed") == own {
 			t.Errorf("own chains %v: answer %q", own, a.Answer())
 		}
 	}

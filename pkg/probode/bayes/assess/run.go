@@ -16,22 +16,22 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// Run answers whether the numerical error of p.Method matters for the posterior, and from
-// which step on. It compares three posteriors: that of someone who trusts the solver, that
-// of someone who has its error in the model, and the accurate one. At each step of the
-// ladder Run
+// Run answers whether the numerical error of p.Method matters for the posterior, and
+// from which step on. It compares three posteriors: the deterministic one, which trusts
+// the solver; the one with the solver's error in the model; and the accurate one. At
+// each step of the ladder Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
 //   - samples by Deterministic and by s.Sampler;
 //   - compares medians and central 68 % intervals, and then means and standard
-//     deviations, with those of the accurate posterior, which the deterministic draws of
-//     the smallest step give when they are weighed. If they are too far off for that
-//     (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
+//     deviations, with those of the accurate posterior. The weighed deterministic draws
+//     of the smallest step represent the accurate posterior; if they are too far from
+//     it (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
 //
-// s.Chains.Seed decides all numbers but times. The error says what is wrong with p or s,
-// that nothing could be sampled at the smallest step, or that ctx ended; the Report then
-// holds what had been done, nil if nothing.
+// s.Chains.Seed determines all numbers except times. It is an error if p or s has a
+// mistake, if the smallest step could not be sampled, or if ctx ends. The Report then
+// holds the results up to then; it is nil if there are none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
@@ -55,16 +55,16 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// An assessment is the state of Run: what has been done so far.
+// An assessment is the state of Run, with the results so far.
 type assessment struct {
 	*sampling
 	begin     time.Time
-	looked    int // interim analyses that were made
+	looked    int // number of interim analyses
 	out       *Report
 	certifier *certify.Certifier
 
-	// By step: the errors of the path, the noise scale, and the runs, deterministic and
-	// with noise in the model; nil where there are none.
+	// These are indexed by step: the errors of the path, the noise scales, and the runs,
+	// deterministic and with noise in the model; nil if there is no run.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
@@ -76,14 +76,14 @@ type assessment struct {
 
 // A scale is the noise scale of a step.
 type scale struct {
-	alpha    float64           // of the probabilistic inference, NaN where there is none
-	star     *bayes.NoiseScale // as calibrated at the mode; nil if it was not
-	at       []float64         // as calibrated at three draws
+	alpha    float64           // of the probabilistic inference, NaN if there is none
+	star     *bayes.NoiseScale // calibrated at the mode; nil if it was not calibrated
+	at       []float64         // calibrated at three draws
 	warnings []string
 }
 
-// run does the work, from the smallest step, on which the accurate posterior rests, to the
-// largest.
+// run does the work from the smallest step, whose draws the accurate posterior needs,
+// to the largest.
 func (a *assessment) run(w *work, pl *plan) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -103,8 +103,8 @@ func (a *assessment) run(w *work, pl *plan) error {
 	return nil
 }
 
-// certify makes the certificate of each step, at the modes of the reference posterior and
-// those of the step, and the profile of the log likelihood.
+// certify computes the certificate of each step, at the modes of the reference
+// posterior and those of the step, and the profile of the log likelihood.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -123,7 +123,7 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// A climb by the reference from a phantom of the step ends far away.
+		// A climb by the reference that starts at a phantom of the step ends far away.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -142,8 +142,8 @@ func (a *assessment) certify() error {
 	return a.ctx.Err()
 }
 
-// deterministic makes deterministic inference at each step and, after the smallest, finds
-// the accurate posterior and the error of each step's path.
+// deterministic makes the deterministic inference at each step. After the smallest step
+// it determines the accurate posterior and the error of the path of each step.
 func (a *assessment) deterministic() error {
 	for i := a.finest(); i >= 0; i-- {
 		if a.modes.steps[i].modes == nil {
@@ -205,8 +205,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// calibrate finds α at the mode of step i and at some draws. Where α cannot be calibrated,
-// such as where the error is nowhere large enough, Err says why.
+// calibrate finds α at the mode of step i and at some draws. If α cannot be calibrated,
+// for example because the error is too small everywhere, Err says why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first
@@ -236,7 +236,8 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// measureBy takes y for the accurate posterior, and measures the reference's own error.
+// measureBy uses y as the accurate posterior, and measures the error of the reference
+// itself.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by
@@ -255,7 +256,7 @@ func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
 		st, s := &a.out.Steps[i], &a.scales[i]
 		if a.runs[i] == nil || a.p.AlphaParam == "" && s.star == nil {
-			a.advance(3) // α could not be calibrated, which Err says
+			a.advance(3) // α could not be calibrated; Err says why
 			continue
 		}
 		p := a.frozen(i, a.modes.steps[i].first)

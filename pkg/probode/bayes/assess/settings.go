@@ -14,16 +14,16 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Settings says what Run is to do. The zero value is ready for use.
+// Settings says what Run does. The zero value is ready for use.
 type Settings struct {
 	// Steps are the step sizes to assess, in any order. Nil means the step size of the
 	// Posterior and its half, quarter and eighth.
 	Steps []float64
 
-	// Tolerances, in place of Steps, assess the method of the Posterior under error
-	// control, which chooses the steps again at every θ, as an adaptive solver inside a
-	// likelihood does. Noise in the model and some remedies use the steps that it chooses
-	// at the mode, frozen.
+	// Tolerances, instead of Steps, assess the method of the Posterior under error
+	// control, which chooses the steps at every θ, like an adaptive solver inside a
+	// likelihood. Noise in the model and some remedies use steps that are frozen at the
+	// mode.
 	Tolerances []probode.Tolerance
 
 	// Sampler makes the inference with the solver's error in the model; nil means
@@ -42,31 +42,31 @@ type Settings struct {
 	Confidence float64
 
 	// Auto adds draws to the chains of deterministic inference while a step is undecided
-	// for want of draws, as far as the budget goes, in up to four interim analyses that
-	// share the error probability.
+	// because it has too few, within the budget, in up to four interim analyses that share
+	// the error probability.
 	Auto bool
 
-	// MaxDraws is the budget of Auto in draws of each chain; zero means eight times as many
-	// as without Auto. MaxTime, if positive, is another budget: no further draws are begun
-	// when Run has taken as long. Where it ends depends on the machine; no other number
-	// does.
+	// MaxDraws is the budget of Auto in draws of each chain; zero means eight times as
+	// many as without Auto. MaxTime, if positive, is another budget: Run starts no further
+	// draws after this time. The number of draws then depends on the machine; all other
+	// numbers do not.
 	MaxDraws int
 	MaxTime  time.Duration
 
 	// Chains are the settings of each run; its Start, Names, Generated, Only and Progress
-	// have no meaning here. If Draws and MinESS are both zero, each run goes on until the
-	// effective sample size is 4000, at most to 20,000 draws of each chain.
+	// have no meaning here. If Draws and MinESS are both zero, each run continues until
+	// the effective sample size is 4000, or until each chain has 20,000 draws.
 	Chains mcmc.Settings
 
 	// Weighed is the number of draws of each step, of all chains together, at which the
 	// equations are solved accurately, at least 50. Zero means 4000.
 	Weighed int
 
-	// Accurate says how they are solved accurately; its Method and Mesh, where they are nil,
-	// are those of the Posterior. The zero value is the setup of reference.Accurate.
+	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, it is
+	// that of the Posterior. The zero value stands for reference.Accurate.
 	Accurate probode.Setup
 
-	// Calibrate says how α is found. Zero Paths means 400.
+	// Calibrate has the settings of the calibration of α. Zero Paths means 400.
 	Calibrate calibrate.Settings
 
 	// Progress, if not nil, is called from time to time with the number of pieces of work
@@ -74,7 +74,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// check panics at a programmer's faults and returns an error for what data may cause.
+// check panics if a setting is not allowed, and returns an error for mistakes that data
+// may cause.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// A TextTable has a header, rows of as many cells, and notes below them; or notes alone.
-// The columns of Left hold words, all others numbers.
+// A TextTable has a header, rows with as many cells, and notes below them, or only
+// notes. The columns in Left hold words, all others numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string
@@ -21,7 +21,7 @@ type TextTable struct {
 	Notes  []string
 }
 
-// String returns the table with its columns under one another.
+// String returns the table with aligned columns.
 func (t TextTable) String() string {
 	out := ""
 	if t.Header != nil {
@@ -58,7 +58,7 @@ func (a *Report) String() string {
 
 // Tables returns the numbers as tables: of the modes, if there are several, of the
 // steps, of the calibrated noise scales, of the effects on each parameter, of the
-// accurate posterior, and of the remedies. Empty ones are left out.
+// accurate posterior, and of the remedies. Empty tables are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -72,7 +72,7 @@ func (a *Report) Tables() []TextTable {
 }
 
 // modeTable lists the modes of all steps and of the reference, if there are several;
-// else it says what the search at the first step may have missed.
+// otherwise it says what the search at the first step may have missed.
 func (a *Report) modeTable() TextTable {
 	several := len(weighty(a.ReferenceModes)) > 1
 	for _, st := range a.Steps {
@@ -134,7 +134,7 @@ func (a *Report) stepTable() TextTable {
 	return t
 }
 
-// alphaTable shows whether one α serves all of the posterior.
+// alphaTable shows whether one α fits the whole posterior.
 func (a *Report) alphaTable() TextTable {
 	t := TextTable{Name: "alpha", Header: []string{"calibrated α*"}, Rows: [][]string{{"at the mode"}, {"at three draws"}}, Left: []int{0}}
 	known := false
@@ -164,7 +164,8 @@ func (a *Report) alphaAt(st *Rung, format string) (all []string) {
 	return all
 }
 
-// effectTable shows one number of the effects, in a row for each parameter and sampler.
+// effectTable shows one number of the effects, with a row for each parameter and
+// sampler.
 func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
 	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
 	for _, st := range a.Steps {
@@ -209,7 +210,7 @@ func (a *Report) accurateTable() TextTable {
 // reach returns the time of the cheapest remedy of a kind that reaches the threshold, NaN
 // if none does.
 func (a *Report) reach(kind string) float64 {
-	for _, r := range a.Remedies { // the cheap ones come first
+	for _, r := range a.Remedies { // sorted by cost
 		if r.Kind == kind && r.Reaches {
 			return r.Seconds
 		}

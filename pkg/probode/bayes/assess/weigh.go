@@ -20,12 +20,12 @@ import (
 //
 //	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
 //
-// has a Monte Carlo error that vanishes with the bias. The difference of two chains would
-// be hidden by their noise.
+// has a Monte Carlo error that vanishes with the bias. In the difference of two chains
+// their noise would hide it.
 
-// weigh solves accurately at those few draws of d where that has not been done, and finds
-// what the weights say of the solver's error and of the accurate posterior. After an
-// error k̂ is infinite.
+// weigh computes accurate solutions at the draws in few that have none yet, and then
+// the estimates of the solver's error and of the accurate posterior from the weights.
+// After an error k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -40,7 +40,7 @@ func (s *sampling) weigh(d *draws) error {
 	}
 	d.khat, d.weights = khat, normalised(log)
 	if all := slices.Concat(d.raw...); slices.Max(all)-slices.Min(all) < 0.1 {
-		d.limit = math.Inf(1) // weights that are next to equal have no tail that k̂ could describe
+		d.limit = math.Inf(1) // nearly equal weights have no tail that k̂ could describe
 	}
 	for by := range measures {
 		d.shifts[by], d.accurate[by] = nil, nil
@@ -72,7 +72,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	if err != nil {
 		return err
 	}
-	var values []int // the log likelihoods among the generated quantities
+	var values []int // indices of the log likelihoods among the generated quantities
 	for i, name := range rest.Quantities {
 		if strings.HasPrefix(name, "log_lik.") {
 			values = append(values, i)
@@ -124,7 +124,7 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// kish returns the number of equally weighted draws that one of the weighed ones is worth.
+// kish returns the number of equally weighted draws that a weighed draw is worth.
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -140,9 +140,9 @@ func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighed draws of parameter k, with those that have next to no weight
-// moved to the median: their tails are the tails of the accurate posterior, without modes
-// that the solver has made.
+// tails returns the weighed draws of parameter k, with draws of almost no weight moved
+// to the median. Their tails are those of the accurate posterior, without phantom modes
+// of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -181,7 +181,7 @@ func (d *draws) resampled(n int) (out [][]float64) {
 }
 
 // unsolved returns up to n of the weighed draws at which the reference failed, and the
-// share of all at which it did.
+// share of all weighed draws at which it failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

@@ -16,14 +16,14 @@ import (
 // The sentences of rows.
 const (
 	saidNoReference = "the accurate posterior is not known: the reference cannot be solved at the draws: declare jumps of f as events, or take another Accurate solver"
-	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for as many effective draws, so that no verdict is given: add smaller steps, or take a method of higher order"
-	saidWorth       = "the accurate posterior is not known: %s, are worth fewer than %d effective draws, so that no verdict is given: more draws (Draws, Weighed), or smaller steps"
+	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for this number of effective draws, so no verdict is given: add smaller steps, or take a method of higher order"
+	saidWorth       = "the accurate posterior is not known: %s, are worth fewer than %d effective draws, so no verdict is given: take more draws (Draws, Weighed) or smaller steps"
 	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method that reaches them"
 	saidHeavy       = "%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that mean and sd do not describe it: only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it"
 	saidMissed    = "missed: the posterior at %v does not have the mode of the reference posterior at %s, which holds %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: %s is moved by %.2g of the threshold by a mode at %s, with %.2g of the mass by its Gaussian approximation, in which no draw is"
+	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g of the threshold because of a mode without draws at %s, with %.2g of the mass by its Gaussian approximation"
 	saidSearch    = "%v: there may be other modes: %s"
 	saidStuck     = "the reference posterior has %d modes, between which the chains do not move: no verdict"
 
@@ -32,22 +32,22 @@ const (
 	saidSampled   = "the draws show a larger error"
 
 	saidAlso    = ", and R̂ up to %.3f"
-	saidFew     = "%s: too few effective draws, %.0f where each chain needs %d%s (%s): run longer (Draws, MinESS)"
-	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): more draws, a longer burn-in, or check the traces for several modes"
-	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: a smaller step, an implicit method, or a prior that excludes what cannot be solved"
-	saidUnsound = "no verdict is given on %s: the chains behind the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
+	saidFew     = "%s: too few effective draws, %.0f for each chain instead of %d%s (%s): run longer (Draws, MinESS)"
+	saidMixing  = "%s: the chains may not have mixed: R̂ up to %.3f (%s): take more draws or a longer burn-in, or check the traces for several modes"
+	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: take a smaller step, an implicit method, or a prior that excludes parameters that cannot be solved"
+	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α has no meaning; add smaller steps"
+	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
 	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: its error falls like h^%d, the method's like h^%d, and is part of the error assessed; a step that divides the times of the data avoids it"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error does not have the size that the order predicts, and an α of one step is wrong for another"
-	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all is a compromise; give α a prior, or take a smaller step"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error does not have the size that the order predicts, and the α of one step is wrong for another"
+	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all draws is a compromise: give α a prior, or take a smaller step"
 	saidAlphaGiven  = "the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated"
 	saidTaken       = "%s is %.3g at %v and accurately %.3g"
-	saidSigma       = "an unknown size of the data's errors hides a bad solver: it takes the solver's error for an error of the data (%s): intervals get wider and the fit still looks honest; judge the step by %s, too"
+	saidSigma       = "an unknown size of the measurement errors hides a bad solver, because it absorbs the solver's error (%s): intervals become wider and the fit still looks good; judge the step by %s, too"
 )
 
 // The notes of remedies.
@@ -57,9 +57,9 @@ const (
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "something is wrong with the draws: see the warnings"
-	noteNotBetter    = "not known to be better than the solver trusted at the same step"
+	noteNotBetter    = "not known to be better than trusting the solver at the same step"
 	noteNotNeeded    = "not needed: the solver can be trusted at the same step"
-	noteMissed       = "the draws miss a part of the reference posterior, which no weights bring back"
+	noteMissed       = "the draws miss a part of the reference posterior, which weights cannot restore"
 	noteWeights      = "k̂ = %.2f"
 )
 
@@ -67,7 +67,8 @@ func sayWorse(factor float64) string {
 	return fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, factor)
 }
 
-// sayDistrust says what is wrong with the reference, and what would be accurate enough.
+// sayDistrust says why the reference cannot be trusted, and which setup would be
+// accurate enough.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
 		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
@@ -89,8 +90,8 @@ func sayDistrust(r referenceError, threshold float64) string {
 	return what + ": " + cure
 }
 
-// sayWrongShare says that no draw is in the mode, or that the draws give it another share
-// than its Gaussian approximation does; "" if neither.
+// sayWrongShare says that no draw is in the mode, or that the share of the draws
+// differs from that of the Gaussian approximation; "" if neither.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -100,13 +101,13 @@ func sayWrongShare(m ModeShare) string {
 	case m.Visited == 0:
 		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and no draw is in it", m.Gaussian)
 	case odds < 1./3 || odds > 3:
-		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and %.3g of the draws are in it: where R̂ is good it is the approximation that is wrong", m.Gaussian, m.Visited)
+		return fmt.Sprintf("holds %.3g of the mass by its Gaussian approximation, and %.3g of the draws are in it: if R̂ is good, the approximation is wrong", m.Gaussian, m.Visited)
 	}
 	return ""
 }
 
-// Answer returns the verdict in sentences, one in a line, in two parts: what is known
-// without sampling, and what is known by sampling, first about medians and central
+// Answer returns the verdict, one sentence on each line, in two parts: the result
+// without sampling, and the result of sampling, first about medians and central
 // intervals, then about means and standard deviations.
 func (a *Report) Answer() string {
 	var b strings.Builder
@@ -139,7 +140,7 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// doubt says why nothing can be decided; "" if something can.
+// doubt says why no verdict is possible; "" if one is.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -149,8 +150,9 @@ func (a *Report) doubt() string {
 	return ""
 }
 
-// sayCertificate says what is certified: of the largest step that is certified together
-// with all smaller ones, or else of the smallest; nothing if there are no certificates.
+// sayCertificate writes the certificate of the largest step that is certified together
+// with all smaller ones, or of the smallest step if there is none; nothing without
+// certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -175,7 +177,8 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong with step i, the smallest that is not known to be enough.
+// sayNext says what is wrong with step i, the smallest that is not known to be small
+// enough.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -249,19 +252,19 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
 	switch m := inf.marginal(name); {
 	case !(m.SD > 0):
-		return "its draws are all the same, so that nothing is known"
+		return "its draws are all the same, so nothing is known"
 	case !sound(m):
-		return "the chains have not mixed, so that the number of draws needed is not known"
+		return "the chains have not mixed, so the number of draws needed is not known"
 	case e.Draws == 0:
-		return "the chains behind the accurate posterior have not mixed"
+		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
 		return "it lies at the threshold itself, where no reasonable number of draws decides"
 	}
 	return fmt.Sprintf("to decide takes about %s draws of each chain, and Weighed in proportion", twoDigits(e.Draws))
 }
 
-// sayMoments says what is known of means and standard deviations at the steps at which
-// medians and central intervals are right.
+// sayMoments says what is known about means and standard deviations at the steps at
+// which medians and central intervals are right.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open []string
 	right := false
@@ -285,7 +288,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	switch {
 	case !right:
 	case wrong != nil:
-		fmt.Fprintf(b, "By mean and standard deviation it matters, all the same: %s.\n", strings.Join(wrong, "; "))
+		fmt.Fprintf(b, "By mean and standard deviation it still matters: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
 		fmt.Fprintf(b, "Means and standard deviations are less certain, and undecided for %s.\n", strings.Join(open, ", "))
 	default:
@@ -301,7 +304,8 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	}
 }
 
-// sayBasis says what the verdict rests on, and how many draws would decide.
+// sayBasis writes the thresholds and draws of the verdict, and how many draws would
+// decide.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
@@ -328,8 +332,8 @@ func (a *Report) sayBasis(b *strings.Builder) {
 	}
 }
 
-// Advice returns the recommended remedy in one line, and in another that noise in the
-// model does harm, if it does; empty if no remedies were measured.
+// Advice returns a line with the recommended remedy, and another line if noise in the
+// model is harmful; it is empty if no remedies were measured.
 func (a *Report) Advice() string {
 	if len(a.Remedies) == 0 {
 		return ""
@@ -352,7 +356,7 @@ func (a *Report) Advice() string {
 	return b.String()
 }
 
-// sizeName is the name of what the ladder consists of.
+// sizeName returns the name of the sizes of the ladder.
 func (a *Report) sizeName() string {
 	switch {
 	case !a.controlled():
@@ -363,7 +367,7 @@ func (a *Report) sizeName() string {
 	return "atol"
 }
 
-// SizeName says in words what the sizes of Steps are, as for the axis of a figure.
+// SizeName describes the sizes of Steps in words, for the axis of a figure.
 func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
@@ -371,8 +375,8 @@ func (a *Report) SizeName() string {
 // sized writes a size of the ladder with its name.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest writes the largest step that is small enough for parameter j: a number, with
-// ≥ before it where a larger one may do, "undecided", or "none".
+// sayLargest writes the largest step that is small enough for parameter j: a number,
+// with ≥ before it if a larger one may be small enough; "undecided"; or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -389,8 +393,8 @@ func (a *Report) sayLargest(j int) string {
 // at writes a point with the names of its numbers.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where writes the θ of a mode: of many parameters, those in which the modes differ
-// most.
+// where writes the θ of a mode; if there are many parameters, only those in which the
+// modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
 	order := make([]int, len(theta))
