@@ -101,6 +101,10 @@ func TestPartsThatAreCutOffElsewhere(t *testing.T) {
 		return plane(distuv.Normal{Mu: -3, Sigma: 4}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] },
 			[]float64{1}, []float64{2, 4, 6}, washed, bayes.Gaussian{Sigma: bayes.Known(0.1)}, probode.RungeKutta{}, h)
 	}
+	saturated := func(h float64) *bayes.Posterior { // logistic growth that is over before the first datum
+		return plane(distuv.LogNormal{Mu: 1, Sigma: 1}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) },
+			[]float64{0.05}, []float64{3, 5, 7}, []float64{1.02, 0.97, 1.01}, bayes.Gaussian{Sigma: bayes.Known(0.05)}, probode.RungeKutta{}, h)
+	}
 	for _, c := range []struct {
 		name  string
 		model func(h float64) *bayes.Posterior
@@ -109,6 +113,7 @@ func TestPartsThatAreCutOffElsewhere(t *testing.T) {
 		{"steady state", steady, [2]float64{0.5, 0.125}},
 		{"ridge", ridge, [2]float64{0.25, 1. / 16}},
 		{"other side", otherSide, [2]float64{0.5, 0.125}},
+		{"saturated", saturated, [2]float64{0.125, 1. / 32}},
 		{"following", following, [2]float64{1. / 16, 1. / 64}},
 	} {
 		for i, h := range c.steps {
@@ -123,6 +128,23 @@ func TestPartsThatAreCutOffElsewhere(t *testing.T) {
 			if (bias > 0.1) != (i == 0) || one.Certified(0.1) != (i == 1) {
 				t.Errorf("%s, h = %.3g: bias %.3f, %s", c.name, h, bias, one.Answer(0.1))
 			}
+		}
+	}
+}
+
+// Towards the upper edge of the prior the solver's error brings the decay of large rates
+// back to that of the data: with steps of ½, RK4 multiplies by the same factor at k = 1
+// and k = 4.8. The nearer the edge comes, the more of the posterior lies there.
+func TestModeAtTheEdgeOfAPrior(t *testing.T) {
+	for _, c := range []struct {
+		edge      float64
+		certified bool
+	}{{4, true}, {4.6, false}, {4.75, false}} {
+		p := plane(distuv.Uniform{Min: 0.1, Max: c.edge}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
+			[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, probode.RungeKutta{}, 0.5)
+		bias, one := biases(t, p, 1000, everywhere(p))[0], certificate(t, p)
+		if (math.Abs(bias) < 0.1) != c.certified || one.Certified(0.1) != c.certified {
+			t.Errorf("edge %g: bias %.3f, %s", c.edge, bias, one.Answer(0.1))
 		}
 	}
 }
