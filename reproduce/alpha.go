@@ -26,9 +26,9 @@ func computeAlpha(ctx context.Context, s *study) error {
 			Indicator: reference.TrueError(reference.Settings{}),
 			Criterion: calibrate.Bhattacharyya, StepSize: h, Seed: s.seed, Paths: s.paths(1500, 200), Workers: s.workers})
 		switch {
-		case err == nil && !c.AtEdge:
+		case err == nil:
 			t.add(u.name, u.lin, h, c.Alpha, c.SE, u.alpha)
-		case err == nil || errors.Is(err, probode.ErrDiverged):
+		case errors.Is(err, probode.ErrDiverged):
 			t.add(u.name, u.lin, h, math.NaN(), math.NaN(), u.alpha)
 		default:
 			return err

@@ -256,10 +256,7 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	}
 	out.Calibration = time.Since(begin).Seconds()
 	out.Alpha, out.SE, out.SETime = cal.Alpha, cal.SE, cal.SETime
-	if cal.AtEdge {
-		return errors.New("no optimum of alpha in its bracket")
-	}
-	out.Fit = cal.Fits[0].MeanSquare
+	out.Fit = cal.MeanSquare
 	v := newVerdict(t.p.Dim())
 	failed := 0
 	for i := 1; i < len(t.theta); i++ {

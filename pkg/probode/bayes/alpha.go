@@ -18,7 +18,7 @@ type NoiseScale struct {
 	Alpha, SE float64
 
 	// Experiments are the calibrations of the experiments' equations.
-	Experiments []*calibrate.Result
+	Experiments []*calibrate.Calibration
 
 	// Warnings are those of the calibrations.
 	Warnings []string

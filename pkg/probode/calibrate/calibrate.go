@@ -41,24 +41,19 @@ type Settings struct {
 	// Paths is the size of the ensemble; zero means 1000. The standard error
 	// of log α* falls with its square root.
 	Paths int
-	// Bracket holds the smallest and the largest α considered. Zero means 1e-6 and 1e6,
-	// and a wider range if the ensemble is still too wide at the smallest or too narrow at
-	// the largest. The range has to be wide because α* depends on the units of the state,
-	// and on a high power of the unit of time.
-	Bracket [2]float64
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64
 	// Workers is the number of goroutines; zero means the number of cores. It does not
 	// change the result.
 	Workers int
 	// Progress, if not nil, is called with the number of evaluations of the score done so
-	// far, and an upper bound on their total number, which increases if the bracket is
-	// extended.
+	// far, and an upper bound on their total number, which increases if α* is outside of
+	// [1e-6, 1e6].
 	Progress func(done, total int)
 }
 
-// A Result is the result of Run.
-type Result struct {
+// A Calibration is the noise scale that Run has found, and how well it is known.
+type Calibration struct {
 	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife over groups of
 	// paths. SE is NaN if a path cannot be solved at a scale close to α*. α* belongs to
 	// the problem, to θ and to the units of the state: with a state ten times as large it
@@ -70,39 +65,21 @@ type Result struct {
 	// the jackknife over tenths of the points in the order of time: more paths do not
 	// reduce it. It is large if a few errors decide on α*.
 	SETime float64
-	// Fits says how well the spread at α* fits the errors from which α* was chosen: first
-	// at all points, then for each component in the score. It is nil if α* is at an edge
-	// where paths cannot be solved.
-	Fits []Fit
-	// Points is the number of terms of the score, grid points times components. LeftOut
-	// counts the terms that were left out.
-	Points  int
-	LeftOut LeftOut
-	// AtEdge says that the optimum is at an edge of the bracket, so that
-	// Alpha is not a maximum of the score. It does not happen with a Bracket
-	// of zero as long as α* is in [1e-100, 1e100].
-	AtEdge bool
+	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] the share
+	// of points at which |E| is below k+1 standard deviations √v. For a Gaussian error with
+	// that spread they are 1, 68 % and 95 %. An error that keeps its sign and grows is not
+	// Gaussian, so that no α gives all three values.
+	MeanSquare float64
+	Within     [2]float64
 	// Warnings are sentences that a user should read before trusting these numbers.
 	Warnings []string
 }
 
 // Settings returns s with the Scaling and the Alpha of c, because an α has no meaning
 // without its scaling.
-func (c *Result) Settings(s probode.Settings) probode.Settings {
+func (c *Calibration) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s
-}
-
-// LeftOut counts the grid points, times components, that are not in a score,
-// by reason. The start and the start-up, where there is no noise, are not
-// counted.
-type LeftOut struct {
-	// Small counts points at which the error is below 10⁻⁴ of the largest error of its
-	// component. The score depends on ratios, so a few points where an error crosses zero,
-	// or where a state has decayed, would otherwise decide alone.
-	Small int
-	// Uncertain counts points at which the error is not known to better than 1 %.
-	Uncertain int
 }
 
 // Run finds α* for p and m. An error of the indicator, of ctx or of the classical
@@ -111,42 +88,30 @@ type LeftOut struct {
 // It costs less than ten ensembles of its size. The normals are drawn once and kept, up
 // to half a gigabyte. A tenth of the paths is used to find the neighbourhood of α*, and
 // all paths are solved at about four values there.
-func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*Result, error) {
+func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*Calibration, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
 		return nil, err
 	}
 	defer c.release()
-	out := &Result{Points: len(c.used), LeftOut: c.left, Scaling: c.solver.Scaling()}
-	scan, err := c.scan(ctx, s.Bracket == [2]float64{})
+	scan, err := c.scan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	best, last := scan.best, len(scan.curve)-1
-	if math.IsInf(scan.curve[best].score, -1) {
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble with a spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), scan.curve[0].alpha, scan.curve[last].alpha)
-	}
-	if best == 0 || best == last {
-		out.AtEdge = true
-		out.Alpha, out.SE, out.SETime = scan.curve[best].alpha, math.NaN(), math.NaN()
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the score still rises at the edge of the bracket, alpha = %.3g: widen Bracket; if that does not help, the noise of %v does not have the size of its error at %v", out.Alpha, m, c.solver.Grid()))
-		e, err := c.evaluate(ctx, out.Alpha, c.s.Paths)
-		if err != nil {
-			return nil, err
-		}
-		if e.ok {
-			out.Fits = c.fits(e.logv)
-		}
-		c.warn(out)
-		return out, nil
+	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
+	switch best := scan.curve[scan.best]; {
+	case math.IsInf(best.score, -1):
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble with a spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
+	case best == least || best == most:
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v does not have its size", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
 	top, err := c.refine(ctx, scan)
 	if err != nil {
 		return nil, err
 	}
-	out.Alpha = math.Exp(top.x)
+	out := &Calibration{Alpha: math.Exp(top.x), Scaling: c.solver.Scaling()}
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
-	out.Fits = c.fits(top.logv)
+	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* as a lower bound, or a smaller step", out.Alpha))
 	}

@@ -23,7 +23,7 @@ const (
 	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread then has the
 	// size of the error, with ScaleLocal in every component: see docs/calibration.md for
 	// the measurement. A few points with little noise can decide on α*, which
-	// Result.SETime shows. If the error is large, noise of its size may move paths to
+	// Calibration.SETime shows. If the error is large, noise of its size may move paths to
 	// states from which they cannot be solved; then there is a warning.
 	LogScore Criterion = iota
 
@@ -72,54 +72,18 @@ func (c Criterion) match(logv, loge2 []float64) (score, width float64) {
 	return score, width
 }
 
-// A Fit says how well the stated spread fits the errors from which it was chosen. For a
-// Gaussian error with that spread 68 % of the points are within one standard deviation,
-// 95 % within two, and the mean square is one. An error that keeps its sign and grows
-// is not Gaussian, so that no α gives all three values.
-type Fit struct {
-	// Component is the number of the component of the state, −1 for all of them.
-	Component int
-	// Points is the number of points: grid points times components.
-	Points int
-	// MeanSquare is the mean of E²/v.
-	MeanSquare float64
-	// Within[k] is the share of points at which |E| is below k+1 standard
-	// deviations.
-	Within [2]float64
-}
-
-func (f Fit) String() string {
-	return fmt.Sprintf("mean square %.3g, within 1 sd %.0f %%, within 2 sd %.0f %%", f.MeanSquare, 100*f.Within[0], 100*f.Within[1])
-}
-
-// fits returns the Fit of all points and of each component.
-func (c *calibrator) fits(logv []float64) []Fit {
-	out := make([]Fit, c.d+1)
-	add := func(f *Fit, z2 float64) {
-		f.Points++
-		f.MeanSquare += z2
-		for k := range f.Within {
-			if z2 < float64((k+1)*(k+1)) {
-				f.Within[k]++
+// fit returns the mean of E²/v, and the shares of points at which |E| is below one and
+// two standard deviations.
+func (c *calibrator) fit(logv []float64) (meanSquare float64, within [2]float64) {
+	n := float64(len(logv))
+	for k, l := range logv {
+		z2 := math.Exp(c.loge2[k] - l)
+		meanSquare += z2 / n
+		for m := range within {
+			if z2 < float64((m+1)*(m+1)) {
+				within[m] += 1 / n
 			}
 		}
 	}
-	for k, l := range logv {
-		z2 := math.Exp(c.loge2[k] - l)
-		add(&out[0], z2)
-		add(&out[1+c.used[k]%c.d], z2)
-	}
-	n := 0
-	for k, f := range out {
-		if f.Points == 0 {
-			continue
-		}
-		f.Component = k - 1
-		f.MeanSquare /= float64(f.Points)
-		f.Within[0] /= float64(f.Points)
-		f.Within[1] /= float64(f.Points)
-		out[n] = f
-		n++
-	}
-	return out[:n]
+	return meanSquare, within
 }

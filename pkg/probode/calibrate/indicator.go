@@ -9,10 +9,10 @@ import (
 
 // An Indicator estimates the global error of the classical method of s, at θ,
 // on the grid of s.
-type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error)
+type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error)
 
-// An Estimate is an estimate of the global error of a classical solution.
-type Estimate struct {
+// Errors are estimates of the global error of a classical solution.
+type Errors struct {
 	// E is the estimated error, row-major (N+1)×d; its sign does not matter.
 	E []float64
 	// Accuracy is the error of each element of E, as far as it is known; nil if it is not
@@ -27,7 +27,7 @@ type Estimate struct {
 //
 // q the order of the method. It is right to leading order in h; its Accuracy includes
 // rounding errors only.
-func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Estimate, error) {
+func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Estim
 	for i, v := range z {
 		rounding[i%d] = max(rounding[i%d], 8*epsilon*math.Abs(v))
 	}
-	e := &Estimate{E: z, Accuracy: make([]float64, len(z))}
+	e := &Errors{E: z, Accuracy: make([]float64, len(z))}
 	two := math.Exp2(float64(s.Method().Order()))
 	for i := range s.Times() {
 		at := y[grid.Refined(i)*d:][:d]

@@ -47,10 +47,10 @@ type calibrator struct {
 	solver  *probode.Solver
 	d       int // dimension of the state
 	theta   []float64
-	used    []int     // positions in a path that enter the score
-	loge2   []float64 // log E² there
-	left    LeftOut
-	noise   [][]float64 // ξ of the first paths, drawn when a path is first solved
+	used    []int                          // positions in a path that enter the score
+	loge2   []float64                      // log E² there
+	left    struct{ small, uncertain int } // points that are not in the score, by reason
+	noise   [][]float64                    // ξ of the first paths, drawn when a path is first solved
 	workers []*worker
 	release func()
 	done    int
@@ -67,9 +67,6 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	ctx, s.Progress = progress.Counts(ctx, s.Progress, "calibration")
 	if s.Paths == 0 {
 		s.Paths = 1000
-	}
-	if s.Bracket == [2]float64{} {
-		s.Bracket = [2]float64{1e-6, 1e6}
 	}
 	if err := s.check(ctx, p); err != nil {
 		return nil, err
@@ -103,7 +100,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	c.choose(est)
 	if len(c.used) == 0 {
 		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
-			p.Title(), m, c.solver.Grid(), c.left.Small, c.left.Uncertain)
+			p.Title(), m, c.solver.Grid(), c.left.small, c.left.uncertain)
 	}
 	c.noise = make([][]float64, min(s.Paths, maxKept/max(1, c.solver.NoiseLen())))
 	return c, nil
@@ -123,8 +120,6 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 		return fmt.Errorf("%s: %v: want Bhattacharyya or LogScore", p.Title(), s.Criterion)
 	case s.Paths < 2*jackknifeGroups:
 		return fmt.Errorf("%s: %d paths: want at least %d to calibrate", p.Title(), s.Paths, 2*jackknifeGroups)
-	case !(s.Bracket[0] > 0 && s.Bracket[0] < s.Bracket[1]) || math.IsInf(s.Bracket[1], 1):
-		return fmt.Errorf("%s: Bracket is [%g, %g]: want 0 < smallest < largest alpha", p.Title(), s.Bracket[0], s.Bracket[1])
 	}
 	for _, k := range s.Components {
 		if k < 0 || k >= p.Dim() {
@@ -165,15 +160,18 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that enter the score, and the errors there.
-func (c *calibrator) choose(est *Estimate) {
+// choose finds the points that enter the score, and the errors there. The score depends
+// on ratios, so that a few points at which an error crosses zero, or where a state has
+// decayed, would otherwise decide alone; and an error that is not known to better than
+// 1 % says little. The start and the start-up, where there is no noise, are not counted.
+func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
 		for k := range c.d {
 			components = append(components, k)
 		}
 	}
-	const small = 1e-4 // see LeftOut
+	const small = 1e-4 // of the largest error of the component
 	largest := make([]float64, c.d)
 	for i, v := range est.E {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
@@ -187,9 +185,9 @@ func (c *calibrator) choose(est *Estimate) {
 			e := math.Abs(est.E[i*c.d+k])
 			switch {
 			case !(e > small*largest[k]):
-				c.left.Small++
+				c.left.small++
 			case est.Accuracy != nil && !(e > 100*est.Accuracy[i*c.d+k]):
-				c.left.Uncertain++
+				c.left.uncertain++
 			default:
 				c.used = append(c.used, i*c.d+k)
 				c.loge2 = append(c.loge2, 2*math.Log(e))
@@ -201,11 +199,11 @@ func (c *calibrator) choose(est *Estimate) {
 // maxKept is the number of normals that a calibration keeps, of eight bytes each.
 const maxKept = 512 << 20 / 8
 
-func (c *calibrator) warn(out *Result) {
+func (c *calibrator) warn(out *Calibration) {
 	// A few points at which an error crosses zero are normal.
-	if n := c.left.Small + c.left.Uncertain; 10*n > n+len(c.used) {
+	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
-			n, n+len(c.used), c.left.Small, c.left.Uncertain))
+			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
 }
 

@@ -28,18 +28,16 @@ type point struct{ alpha, score float64 }
 // pilot is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
-// scan computes the score over the bracket, and beyond it if grow is set.
-func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
-	const perDecade, later = 3, 6
-	lo, hi := math.Log(c.s.Bracket[0]), math.Log(c.s.Bracket[1])
-	n := max(2, int(math.Ceil((hi-lo)/math.Ln10*perDecade)))
+// scan computes the score over twelve decades, and beyond them as far as the ensemble is
+// still too wide at the smallest α or too narrow at the largest. The range has to be wide
+// because α* depends on the units of the state, and on a high power of the unit of time.
+func (c *calibrator) scan(ctx context.Context) (*scan, error) {
+	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
+	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
 	c.total = n + 1 + later
 	s := &scan{width: (hi - lo) / float64(n)}
 	at := func(i int) (point, float64, error) {
 		a := math.Exp(lo + (hi-lo)*float64(i)/float64(n))
-		if i == 0 || i == n {
-			a = c.s.Bracket[min(i, 1)] // exactly, without a rounding error
-		}
 		e, err := c.evaluate(ctx, a, c.pilot())
 		return point{a, e.score}, e.width, err
 	}
@@ -56,9 +54,6 @@ func (c *calibrator) scan(ctx context.Context, grow bool) (*scan, error) {
 		if s.curve = append(s.curve, p); p.score > s.curve[s.best].score {
 			s.best = i
 		}
-	}
-	if !grow {
-		return s, nil
 	}
 	// The width says on which side the maximum lies, even if the score does not: for
 	// example if the noise is below the rounding errors of the path, or no path can be

@@ -235,7 +235,7 @@ func (s *Settings) complete(p *probode.Problem) error {
 // TrueError returns the Indicator that computes the difference from an accurate
 // solution, before and after events.
 func TrueError(r Settings) calibrate.Indicator {
-	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Estimate, error) {
+	return func(ctx context.Context, s *probode.Solver, theta []float64) (*calibrate.Errors, error) {
 		r.Theta = theta
 		z := make([]float64, s.PathLen())
 		if err := s.Solve(z, theta, nil); err != nil { // moves the grid to θ
@@ -251,7 +251,7 @@ func TrueError(r Settings) calibrate.Indicator {
 		for i, x := range ref.X {
 			z[i] -= x
 		}
-		return &calibrate.Estimate{E: z, Accuracy: ref.Error}, nil
+		return &calibrate.Errors{E: z, Accuracy: ref.Error}, nil
 	}
 }
 

@@ -460,23 +460,6 @@ func TestAssessUnits(t *testing.T) {
 	}
 }
 
-// An α at the edge of the caller's own bracket is said to be so, once a step.
-func TestAssessAlphaAtEdge(t *testing.T) {
-	a := assessed(t, assessPosterior(0.125), assess.Settings{Steps: []float64{0.125, 0.0625}, Weighed: 100, Chains: mcmc.Settings{Draws: 100, BurnIn: 100},
-		Calibrate: calibrate.Settings{Paths: 40, Bracket: [2]float64{1e-6, 1e-3}}})
-	for _, st := range a.Steps {
-		n := 0
-		for _, w := range a.Warnings() {
-			if strings.Contains(w, fmt.Sprintf("α* = 0.001 at h = %g", st.StepSize)) && strings.Contains(w, "edge of the bracket") {
-				n++
-			}
-		}
-		if c := a.Claim("α*", st.String(), ""); n != 1 || !math.IsNaN(c.SE) {
-			t.Errorf("h = %g: α = %g ± %g, %d warnings of the edge in %q", st.StepSize, c.Value, c.SE, n, a.Warnings())
-		}
-	}
-}
-
 // Four experiments that are the same have four α* that are independent: the
 // standard error of their mean over 40 seeds against what is reported. The
 // ratio of the variances is χ²₃₉/39, above 2.3 with probability 1e-5, and 4 if the
