@@ -86,7 +86,7 @@ func TestPulseOfTheState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := c.Modes[0]; c.Certified(0.1) || !(m.OwnD > 1) || !strings.Contains(c.Answer(0.1), "events where f breaks") {
+	if m := c.Modes[0]; c.Certified(0.1) || !(m.OwnD > 1) || !strings.Contains(c.Answer(0.1), "jumps of f as events") {
 		t.Errorf("%+v: %s", m, c.Answer(0.1))
 	}
 }
