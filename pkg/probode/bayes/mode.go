@@ -29,10 +29,6 @@ type Mode struct {
 	// Found is the number of searches that ended here.
 	Found int
 
-	// Tried is the number of draws of the prior that were tried as starts, and Solved the
-	// number of those at which the equations could be solved.
-	Tried, Solved int
-
 	// Shape is Cov or, if Cov is nil, the nearest covariance matrix; nil if there is none.
 	Shape *mat.SymDense
 }
@@ -48,11 +44,13 @@ type Modes struct {
 	// in new modes; see Missed and Doubtful.
 	Searches, Once int
 
-	// Ends are the modes in which the searches from ModeSearch.From ended, −1 if the
+	// Ends are the modes in which the searches from modes.Settings.From ended, −1 if the
 	// density was zero or the end too low to count.
 	Ends []int
 
-	Tried, Solved int // see Mode
+	// Tried is the number of draws of the prior that were tried as starts, and Solved the
+	// number of those at which the equations could be solved.
+	Tried, Solved int
 
 	// Work is the cost of the search: its steps divided by the steps of one solution of
 	// all equations. Seconds is the time.

@@ -125,22 +125,6 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// Observation returns Observe, or the function that replaces it if it is nil.
-func (x *Experiment) Observation() (func(dst []float64, t float64, state, theta []float64), error) {
-	if x.Observe != nil {
-		return x.Observe, nil
-	}
-	pick, err := x.pick()
-	if err != nil {
-		return nil, err
-	}
-	return func(dst []float64, _ float64, state, _ []float64) {
-		for k, i := range pick {
-			dst[k] = state[i]
-		}
-	}, nil
-}
-
 // Title names the experiment, number i of its model, in messages.
 func (x *Experiment) Title(i int) string {
 	if x.Name != "" {
@@ -223,7 +207,7 @@ func (p *Posterior) validate() error {
 		if math.IsInf(lows[i], -1) {
 			low = "−∞"
 		}
-		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, HalfNormal, Truncated or another distribution of positive numbers", v.Name, low, what)
+		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, Truncated or another distribution of positive numbers", v.Name, low, what)
 	}
 	alpha := Value{Name: p.AlphaParam}
 	if err := use("AlphaParam", alpha); err != nil {

@@ -42,7 +42,7 @@ func (halfNormal) CDF(x float64) float64 { return math.Erf(x / 0.7 / math.Sqrt2)
 var dists = map[string]withCDF{
 	"normal":        distuv.Normal{Mu: 1, Sigma: 2},
 	"log-normal":    distuv.LogNormal{Mu: -1, Sigma: 0.5},
-	"half-normal":   halfNormal{bayes.HalfNormal(0.7)},
+	"half-normal":   halfNormal{bayes.Positive(0, 0.7)},
 	"exponential":   distuv.Exponential{Rate: 3},
 	"gamma":         distuv.Gamma{Alpha: 2, Beta: 3},
 	"inverse gamma": distuv.InverseGamma{Alpha: 3, Beta: 2},

@@ -30,13 +30,8 @@ type Prediction struct {
 // Quantiles returns the quantile of probability prob of new observations of column k,
 // at each time. Draws that are NaN, because there is no distribution of errors for the
 // expected value, are left out; without any draws the quantile is NaN.
-func (q *Prediction) Quantiles(k int, prob float64) []float64 { return quantiles(q.Y, k, prob) }
-
-// FitQuantiles is like Quantiles, but for the expected values, without measurement
-// errors.
-func (q *Prediction) FitQuantiles(k int, prob float64) []float64 { return quantiles(q.Fit, k, prob) }
-
-func quantiles(draws [][][]float64, k int, prob float64) []float64 {
+func (q *Prediction) Quantiles(k int, prob float64) []float64 {
+	draws := q.Y
 	if len(draws) == 0 {
 		return nil
 	}

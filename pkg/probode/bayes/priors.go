@@ -79,9 +79,6 @@ func Positive(mu, sigma float64) Truncated {
 	return Truncated{Of: distuv.Normal{Mu: mu, Sigma: sigma}, Max: math.Inf(1)}
 }
 
-// HalfNormal returns the distribution of |x| for x ~ N(0, sigma²).
-func HalfNormal(sigma float64) Truncated { return Positive(0, sigma) }
-
 // draw returns a draw of d. It excludes the uniform number zero, which would give the
 // end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {

@@ -143,7 +143,6 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			out.Ends[i] = k
 		}
 		out.Modes = append(out.Modes, m.Mode)
-		m.Tried, m.Solved = out.Tried, out.Solved
 		if m.Found == 1 {
 			out.Once++
 		}

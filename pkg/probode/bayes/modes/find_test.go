@@ -67,10 +67,11 @@ func linesLaw() ([]float64, *mat.SymDense) {
 // order are exact up to rounding, 1e-16·50/1e-6 of it.
 func TestFindModeOfAGaussian(t *testing.T) {
 	mean, cov := linesLaw()
-	m, err := findMode(context.Background(), lines(), 1)
+	found, err := modes.Find(context.Background(), lines(), modes.Settings{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := found.Highest()
 	for i := range 2 {
 		if off := math.Abs(m.Theta[i]-mean[i]) / math.Sqrt(cov.At(i, i)); off > 2e-3 {
 			t.Errorf("mode %v, want %v: %g standard deviations off", m.Theta, mean, off)
@@ -81,8 +82,8 @@ func TestFindModeOfAGaussian(t *testing.T) {
 			}
 		}
 	}
-	if m.Solved != m.Tried {
-		t.Errorf("solved at %d of %d", m.Solved, m.Tried)
+	if found.Solved != found.Tried {
+		t.Errorf("solved at %d of %d", found.Solved, found.Tried)
 	}
 	// The density at the mode, with constants.
 	p := lines()

@@ -22,9 +22,9 @@ type Measurement struct {
 	// for weights.
 	Solves float64
 
-	// ESS is the smallest bulk effective sample size of all parameters, of
-	// all chains together, and Tail the smallest tail effective sample size.
-	ESS, Tail float64
+	// ESS is the smallest bulk effective sample size of all parameters, of all chains
+	// together.
+	ESS float64
 
 	// Work is the work of the whole run in the same units, without the search for modes.
 	// Prepared is the work of that search.
@@ -97,7 +97,7 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 	kept := len(chains.Draws[0]) * thin
 	all := kept + max(0, job.settings.BurnIn)
 	r := Measurement{
-		Sampler: sampler, Chains: chains, ESS: math.Inf(1), Tail: math.Inf(1),
+		Sampler: sampler, Chains: chains, ESS: math.Inf(1),
 		Solves:  job.solves() / float64(all*len(job.kernels)) * float64(thin),
 		Work:    job.solves(),
 		Seconds: (job.preparing + job.drawing + job.finishing).Seconds(), Preparation: job.preparing.Seconds(),
@@ -108,7 +108,7 @@ func (job *job) measure(ctx context.Context, sampler Sampler, draws int) (Measur
 		r.Prepared = job.modes.Work
 	}
 	for _, m := range chains.Summary() {
-		r.ESS, r.Tail = math.Min(r.ESS, m.BulkESS), math.Min(r.Tail, m.TailESS)
+		r.ESS = math.Min(r.ESS, m.BulkESS)
 	}
 	return r, nil
 }

@@ -65,7 +65,7 @@ func growth() *bayes.Posterior {
 				{Name: "rate", Prior: distuv.LogNormal{Mu: 0, Sigma: 0.5}},
 				{Name: "capacity", Prior: distuv.LogNormal{Mu: math.Log(10), Sigma: 0.5}},
 				{Name: "cells0", Prior: bayes.Positive(0.5, 0.3)},
-				{Name: "sigma", Prior: bayes.HalfNormal(0.3)},
+				{Name: "sigma", Prior: bayes.Positive(0, 0.3)},
 			},
 			Experiments: []bayes.Experiment{{
 				Problem: logistic.UnknownStart(),

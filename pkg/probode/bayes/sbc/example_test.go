@@ -18,7 +18,7 @@ import (
 func growth() *bayes.Posterior {
 	return &bayes.Posterior{
 		Model: bayes.Model{
-			Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}, {Name: "sigma", Prior: bayes.HalfNormal(0.5)}},
+			Params: []bayes.Param{{Name: "rate", Prior: distuv.LogNormal{Sigma: 0.5}}, {Name: "sigma", Prior: bayes.Positive(0, 0.5)}},
 			Experiments: []bayes.Experiment{{
 				Problem: &probode.Problem{
 					Name: "logistic growth", States: []string{"cells"}, Params: []string{"rate"},
