@@ -11,7 +11,7 @@ import sys
 
 def main():
     minutes, command = float(sys.argv[1]), sys.argv[2:]
-    child = subprocess.Popen(command, start_new_session=True)
+    child, received = None, None
 
     def end(how):
         try:
@@ -19,9 +19,18 @@ def main():
         except ProcessLookupError:
             pass
 
+    def receive(number, _):
+        nonlocal received
+        received = number
+        if child:
+            end(number)
+
     for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(s) != signal.SIG_IGN:  # as nohup sets it
-            signal.signal(s, lambda number, _: end(number))
+            signal.signal(s, receive)
+    child = subprocess.Popen(command, start_new_session=True)
+    if received:  # while the child was made
+        end(received)
     try:
         status = child.wait(minutes * 60)
     except subprocess.TimeoutExpired:
