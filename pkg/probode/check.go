@@ -76,7 +76,7 @@ func (s *Solver) checkPath(z, theta []float64) error {
 	n := s.Steps()
 	for k := 1; k <= points; k++ {
 		if s.stop.Load() {
-			return s.fail(n, theta, nil, s.cause())
+			return s.Fail(n, theta, nil, s.cause())
 		}
 		i := (2*k - 1) * n / (2 * points)
 		from, to := s.g.Segment(i)

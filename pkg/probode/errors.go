@@ -41,19 +41,19 @@ func (e *PanicError) Error() string { return text.Panic(e.Value, e.Stack) }
 
 // A SolveError says at which step a path failed.
 type SolveError struct {
-	Problem string
-	Method  Method
-	Grid    string    // how the steps were chosen
-	Step    int       // index of the step that failed
-	T, H    float64   // time at its beginning, and its length
-	X       []float64 // state at that time; nil if there is none
-	Theta   []float64
-	Err     error // one of the errors above, an error of a Stepper or a context, or a *PanicError
+	Step  int       // index of the step that failed
+	T     float64   // time at its beginning
+	X     []float64 // state at that time; nil if there is none
+	Theta []float64
+	Err   error // one of the errors above, an error of a Stepper or a context, or a *PanicError
+
+	problem, grid string
+	method        Method
 }
 
 func (e *SolveError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.Problem, e.Method, e.Grid, e.Step, e.T, e.Err)
+	fmt.Fprintf(&b, "%s, %v, %s: step %d at t = %.6g: %v", e.problem, e.method, e.grid, e.Step, e.T, e.Err)
 	var p *PanicError
 	if errors.As(e.Err, &p) || errors.Is(e.Err, ErrField) || errors.Is(e.Err, ErrParameter) || errors.Is(e.Err, ErrStart) {
 		fmt.Fprintf(&b, "; x = %s, theta = %s", short(e.X), short(e.Theta))
@@ -72,10 +72,10 @@ func short(x []float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
-// fail returns the error for step i in state x. If the path diverged or a matrix was
+// Fail returns the *SolveError for step i in state x. If the path diverged or a matrix was
 // singular, it looks for the reason, which may be f itself. Failures are frequent in
 // samplers, so it allocates nothing but the error.
-func (s *Solver) fail(i int, theta, x []float64, err error) error {
+func (s *Solver) Fail(i int, theta, x []float64, err error) error {
 	i = min(i, s.Steps()-1)
 	all := new(struct {
 		SolveError
@@ -83,7 +83,7 @@ func (s *Solver) fail(i int, theta, x []float64, err error) error {
 	})
 	kept := append(append(all.few[:0], x...), theta...)
 	e := &all.SolveError
-	*e = SolveError{Problem: s.p.Title(), Method: s.m, Grid: s.g.rule, Step: i, T: s.g.t[i], H: s.g.H(i),
+	*e = SolveError{problem: s.p.Title(), method: s.m, grid: s.g.rule, Step: i, T: s.g.t[i],
 		X: kept[:len(x):len(x)], Theta: kept[len(x):], Err: err}
 	if x == nil || !errors.Is(err, ErrDiverged) && !errors.Is(err, ErrSingular) && !errors.Is(err, ErrNewton) {
 		return e

@@ -169,18 +169,18 @@ func (s *Solver) eachLocal(errs localizer, theta []float64, do func(i int, local
 		}
 		*s.now = seg.now
 		if err := s.step.Start(seg.from, row(z, seg.from, s.d), theta); err != nil {
-			return s.fail(seg.from, theta, row(z, seg.from, s.d), err)
+			return s.Fail(seg.from, theta, row(z, seg.from, s.d), err)
 		}
 		for i := seg.from; i < seg.to; i++ {
 			x, next := row(z, i, s.d), row(z, i+1, s.d)
 			if at = s.g.t[i]; s.stop.Load() {
-				return s.fail(i, theta, x, s.cause())
+				return s.Fail(i, theta, x, s.cause())
 			}
 			if err := s.step.Step(next, i, x, theta, nil, nil); err != nil {
-				return s.fail(i, theta, x, err)
+				return s.Fail(i, theta, x, err)
 			}
 			if err := errs.LocalError(local, i, x, next, theta); err != nil {
-				return s.fail(i, theta, x, err)
+				return s.Fail(i, theta, x, err)
 			}
 			do(i, local, x, next)
 		}

@@ -229,7 +229,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 	}
 	*s.now = s.g.seg[s.g.segment(i+1)].now
 	if err := s.step.Start(from, row(z, from, s.d), theta); err != nil {
-		return nil, nil, s.fail(from, theta, row(z, from, s.d), err)
+		return nil, nil, s.Fail(from, theta, row(z, from, s.d), err)
 	}
 	if r, ok := s.step.(Recaller); ok {
 		r.Recall(from, i, z, theta)
@@ -237,7 +237,7 @@ func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float
 		next := make([]float64, s.d)
 		for j := from; j < i; j++ {
 			if err := s.step.Step(next, j, row(z, j, s.d), theta, nil, nil); err != nil {
-				return nil, nil, s.fail(j, theta, row(z, j, s.d), err)
+				return nil, nil, s.Fail(j, theta, row(z, j, s.d), err)
 			}
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Solver) MoveTo(theta []float64) (err error) {
 	at := s.p.Span[0]
 	defer s.p.recovered(&err, &at, nil, theta)
 	if err := s.g.move(theta); err != nil {
-		return s.fail(0, theta, nil, err)
+		return s.Fail(0, theta, nil, err)
 	}
 	return nil
 }
@@ -270,23 +270,23 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
 	if !vector.Finite(theta) {
-		return s.fail(from, theta, nil, ErrParameter)
+		return s.Fail(from, theta, nil, ErrParameter)
 	}
 	i := from
 	defer func() { // a function of the problem may panic
 		if v := recover(); v != nil {
-			err = s.fail(i, theta, row(z, i, d), &PanicError{v, stack()})
+			err = s.Fail(i, theta, row(z, i, d), &PanicError{v, stack()})
 		}
 	}()
 	if s.g.moving {
 		if err := s.g.move(theta); err != nil {
-			return s.fail(from, theta, nil, err)
+			return s.Fail(from, theta, nil, err)
 		}
 	}
 	if from == 0 {
 		s.p.Initial(z[:d], theta)
 		if !sane(z[:d]) {
-			return s.fail(0, theta, z[:d], ErrStart)
+			return s.Fail(0, theta, z[:d], ErrStart)
 		}
 	} else if len(memory) > 0 {
 		s.step.(Rememberer).Restore(from, memory)
@@ -304,12 +304,12 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 		*s.now = seg.now
 		if i == seg.from && i < seg.to {
 			if err := s.step.Start(i, row(z, i, d), theta); err != nil {
-				return s.fail(i, theta, row(z, i, d), err)
+				return s.Fail(i, theta, row(z, i, d), err)
 			}
 		}
 		for end := min(to, seg.to); i < end; {
 			if s.stop.Load() {
-				return s.fail(i, theta, row(z, i, d), s.cause())
+				return s.Fail(i, theta, row(z, i, d), s.cause())
 			}
 			if tangents != nil {
 				err = s.advanceTangents(z, i, j, n, theta, xi)
@@ -320,7 +320,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 				i, err = s.advance(z, i, end, n, theta, xi)
 			}
 			if err != nil {
-				return s.fail(i, theta, row(z, i, d), err)
+				return s.Fail(i, theta, row(z, i, d), err)
 			}
 		}
 		if i < to { // the event after the segment
@@ -331,7 +331,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 			if e := s.g.events[j]; e.inside && e.event.Jump != nil {
 				e.event.Jump(row(z, i+1, d), s.g.t[i], theta)
 				if !sane(row(z, i+1, d)) {
-					return s.fail(i, theta, row(z, i, d), fmt.Errorf("%w: after %s", ErrDiverged, e.title))
+					return s.Fail(i, theta, row(z, i, d), fmt.Errorf("%w: after %s", ErrDiverged, e.title))
 				}
 			}
 			i++

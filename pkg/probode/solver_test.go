@@ -235,42 +235,6 @@ func TestOneStepMoments(t *testing.T) {
 	}
 }
 
-// One more iteration of Newton's method, or a sharper tolerance, moves a step by
-// less than 10⁻¹¹ of the state, on grids made to loose tolerances and on stiff
-// problems whose components differ by many decades, so that Z is smooth in θ
-// although the number of iterations changes. On Oregonator's rapid jumps the
-// rounding of f alone moves the solution of the equation by 3·10⁻¹¹.
-func TestNewtonLeavesNothing(t *testing.T) {
-	for _, p := range []*Problem{problems.FitzHughNagumo(), problems.VanDerPol(100), problems.Robertson(), problems.HIRES(), problems.Oregonator()} {
-		for s := range 2 {
-			m := adams.Moulton{Steps: s}
-			g := mustGrid(t)(Setup{Method: m, Mesh: Frozen{Tolerance: Tolerance{Relative: 1e-3}}}.Grid(ctx(), p, nil, nil))
-			solver := mustSolverOn(t, p, m, g, 0)
-			m.Newton = adams.NewtonSettings{Tolerance: 1e-14, Max: 100}
-			sharp := mustSolverOn(t, p, m, g, 0)
-			z, d := solve(t, solver, nil), p.Dim()
-			dst, tried := make([]float64, d), 0
-			for i := 0; i < g.Steps(); i += 1 + g.Steps()/100 {
-				step, _, err := sharp.Stepper(i, z, p.Theta)
-				if err == nil {
-					err = step.Step(dst, i, z[i*d:(i+1)*d], p.Theta, nil, nil)
-				}
-				if err != nil {
-					continue // below rounding
-				}
-				tried++
-				size := maxDiff(dst, make([]float64, d))
-				if e := maxDiff(dst, z[(i+1)*d:(i+2)*d]); e > 1e-11*size && (e > 1e-10*size || p.Name != problems.Oregonator().Name) {
-					t.Errorf("%s, %v: step %d is off by %.1e of %.1e", p.Name, m, i, e, size)
-				}
-			}
-			if tried < 20 {
-				t.Errorf("%s, %v: %d steps were compared", p.Name, m, tried)
-			}
-		}
-	}
-}
-
 // Explicit methods add √α h^{q+1/2} ξ to the state and nothing else.
 func TestExplicitNoise(t *testing.T) {
 	for _, m := range every() {
@@ -377,7 +341,7 @@ func TestStiff(t *testing.T) {
 	s := mustSolver(t, p, adams.Bashforth{}, 0.01, 0)
 	err := s.Solve(make([]float64, s.PathLen()), nil, nil)
 	var se *SolveError
-	if !errors.As(err, &se) || !errors.Is(err, ErrDiverged) || se.H != 0.01 || se.Step == 0 || math.Abs(se.T-float64(se.Step)*se.H) > 1e-12 {
+	if !errors.As(err, &se) || !errors.Is(err, ErrDiverged) || se.Step == 0 || math.Abs(se.T-0.01*float64(se.Step)) > 1e-12 {
 		t.Errorf("AB1 at a stiff problem: error %v", err)
 	}
 

@@ -26,9 +26,6 @@ type Moulton struct {
 
 	// Linearize says how the implicit equation r(z) = 0 is solved.
 	Linearize Linearization
-
-	// Newton is used by the linearisation Newton.
-	Newton NewtonSettings
 }
 
 // Nominal returns the order of the implicit equation, which may be higher than Order if
@@ -75,17 +72,14 @@ func (l Linearization) String() string {
 	return fmt.Sprintf("Linearization %d", int(l))
 }
 
-// NewtonSettings are the limits of Newton's method in an implicit step.
-type NewtonSettings struct {
-	// Tolerance ends the iteration when the largest component of an update is below
-	// Tolerance times the largest component of the state. The remaining error is about the
-	// square of the last update, so the default, 1e-9 for zero, leaves no error above
-	// rounding.
-	Tolerance float64
-	// Max is the largest number of updates; zero means 25. It is an error if the iteration
-	// has not converged by then.
-	Max int
-}
+const (
+	// tolerance ends Newton's method when the largest component of an update is below this
+	// part of the largest component of the state. The remaining error is about the square
+	// of the last update, so that none is left above rounding.
+	tolerance = 1e-9
+	// iterations is the largest number of updates.
+	iterations = 25
+)
 
 func (m Moulton) String() string {
 	return fmt.Sprintf("AM%d (%v)", m.Steps, m.Linearize)
@@ -116,18 +110,12 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 	if err != nil {
 		return nil, err
 	}
-	a := &moulton{past: past, lin: m.Linearize, newton: m.Newton, steps: m.Steps,
+	a := &moulton{past: past, lin: m.Linearize, tolerance: tolerance, steps: m.Steps,
 		beta: newTable(g, m.Steps, true), explicit: newTable(g, max(1, m.Steps), false),
 		eval: probode.NewLinearizer(p), jac: p.NewJacobian(), currentIsOld: p.Autonomous}
 	a.lu = probode.NewLU(a.jac)
 	for _, v := range []*[]float64{&a.fc, &a.known, &a.c, &a.u, &a.v, &a.noise} {
 		*v = make([]float64, a.d)
-	}
-	if a.newton.Tolerance == 0 {
-		a.newton.Tolerance = 1e-9
-	}
-	if a.newton.Max == 0 {
-		a.newton.Max = 25
 	}
 	return a, nil
 }
@@ -144,12 +132,12 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 // Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	past
-	lin      Linearization
-	newton   NewtonSettings
-	steps    int
-	beta     *table // β₋₁, β₀, …, β_{s−1}
-	explicit *table // Adams–Bashforth coefficients of the predictor
-	higher   *table // for the error estimate
+	lin       Linearization
+	tolerance float64
+	steps     int
+	beta      *table // β₋₁, β₀, …, β_{s−1}
+	explicit  *table // Adams–Bashforth coefficients of the predictor
+	higher    *table // for the error estimate
 
 	// The following belong to the present step.
 	t1       float64
@@ -316,10 +304,10 @@ func (a *moulton) iterate(next, theta []float64) error {
 	lambda := 1.
 	for n := 0; ; n++ {
 		size := largest(a.u)
-		if size-size != 0 || n == a.newton.Max {
+		if size-size != 0 || n == iterations {
 			return probode.ErrNewton
 		}
-		small := a.newton.Tolerance * max(start, largest(z))
+		small := a.tolerance * max(start, largest(z))
 		if size <= small {
 			subtract(next, z, 1, a.u)
 			return nil
@@ -359,7 +347,7 @@ func (a *moulton) iterate(next, theta []float64) error {
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
-			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin, Newton: a.newton}, dst, i, x, next, theta)
+			return a.doubled(Moulton{Steps: a.steps, Linearize: a.lin}, dst, i, x, next, theta)
 		}
 		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)
 	}

@@ -65,7 +65,7 @@ func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []floa
 func (a *moulton) newton1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
-	tol, most := a.newton.Tolerance, a.newton.Max
+	tol := a.tolerance
 	steps := len(a.betaPast)
 	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
 	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
@@ -116,7 +116,7 @@ step:
 		lambda := 1.
 		for n := 0; ; n++ {
 			size := math.Abs(u0)
-			if size-size != 0 || n == most {
+			if size-size != 0 || n == iterations {
 				return i, probode.ErrNewton
 			}
 			small := tol * max(start, math.Abs(y0))
@@ -226,7 +226,7 @@ func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []floa
 func (a *moulton) newton2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
-	tol, most := a.newton.Tolerance, a.newton.Max
+	tol := a.tolerance
 	steps := len(a.betaPast)
 	b0, b1, b2, b3 := r.b[0], r.b[1], r.b[2], r.b[3]
 	p10, p20, p30 := a.before(from, 1, 0), a.before(from, 2, 0), a.before(from, 3, 0)
@@ -282,7 +282,7 @@ step:
 		lambda := 1.
 		for n := 0; ; n++ {
 			size := larger(u0, u1)
-			if size-size != 0 || n == most {
+			if size-size != 0 || n == iterations {
 				return i, probode.ErrNewton
 			}
 			small := tol * max(start, larger(y0, y1))
@@ -385,7 +385,7 @@ func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []floa
 func (a *moulton) newton3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
-	tol, most := a.newton.Tolerance, a.newton.Max
+	tol := a.tolerance
 	steps := len(a.betaPast)
 	var a0, a1, a2, a3, a4, a5, a6, a7, a8 float64
 	var ok bool
@@ -432,7 +432,7 @@ step:
 		lambda := 1.
 		for n := 0; ; n++ {
 			size := larger(larger(u0, u1), u2)
-			if size-size != 0 || n == most {
+			if size-size != 0 || n == iterations {
 				return i, probode.ErrNewton
 			}
 			small := tol * max(start, larger(larger(y0, y1), y2))

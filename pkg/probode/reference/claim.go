@@ -66,7 +66,7 @@ func checkpoints(start float64, times []float64) []float64 {
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
-	before := sol.Implicit
+	before := sol.implicit
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	once := func(run int, s Settings, nudge bool, out []float64) error {
@@ -78,10 +78,10 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 			e.nudge = slices.Repeat([]float64{1}, d)
 		}
 		err := e.run(c, out)
-		sol.Steps += e.steps
-		sol.Rejected += e.rejected
-		sol.Evaluations += e.evals
-		sol.Implicit += e.implicitOnes
+		sol.steps += e.steps
+		sol.rejected += e.rejected
+		sol.evaluations += e.evals
+		sol.implicit += e.implicitOnes
 		if errors.Is(err, errStopped) {
 			err = fmt.Errorf("stopped at t = %.6g: %w", e.t, ctx.Err())
 		}
@@ -91,7 +91,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 		return err
 	}
 	loose, factor, doubt := s, looser, doubt
-	if sol.Implicit > before {
+	if sol.implicit > before {
 		factor, doubt = looserStiff, doubtStiff
 	}
 	if s.Relative > 0 { // no integration is so loose that its result is meaningless

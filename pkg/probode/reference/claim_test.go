@@ -128,15 +128,15 @@ func TestFamilies(t *testing.T) {
 		{until(problems.Robertson(), 1e11), 1e-8, 40000},
 	} {
 		r := accurate(t, test.p, []float64{test.p.Span[1]}, Settings{Tolerance: relative(test.tol)})
-		if r.Evaluations > test.most || r.Implicit < r.Steps/4 {
-			t.Errorf("%s: %d evaluations, %d of %d steps implicit", test.p.Name, r.Evaluations, r.Implicit, r.Steps)
+		if r.evaluations > test.most || r.implicit < r.steps/4 {
+			t.Errorf("%s: %d evaluations, %d of %d steps implicit", test.p.Name, r.evaluations, r.implicit, r.steps)
 		}
 	}
 	for _, p := range []*probode.Problem{problems.LotkaVolterra(), problems.Kepler(0.6), problems.Pleiades(), problems.Lorenz63()} {
 		auto := accurate(t, p, []float64{p.Span[1]}, Settings{})
 		fixed := accurate(t, p, []float64{p.Span[1]}, Settings{fixed: explicit})
-		if float64(auto.Evaluations) > 1.3*float64(fixed.Evaluations) {
-			t.Errorf("%s: %d evaluations, %d without looking for stiffness", p.Name, auto.Evaluations, fixed.Evaluations)
+		if float64(auto.evaluations) > 1.3*float64(fixed.evaluations) {
+			t.Errorf("%s: %d evaluations, %d without looking for stiffness", p.Name, auto.evaluations, fixed.evaluations)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 	if err != nil {
 		return nil, math.Inf(1), err
 	}
-	a.work += sol.Steps + sol.Rejected
+	a.work += sol.steps + sol.rejected
 	return sol.X, relativeClaim(a.first, sol.X, sol.Error), nil
 }
 

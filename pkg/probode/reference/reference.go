@@ -58,11 +58,9 @@ type Solution struct {
 	// for its basis, and for errors that no solver can detect.
 	Error []float64
 
-	// Steps, Rejected and Evaluations count the accepted steps, the rejected
-	// ones and the calls of F and FJ, of all integrations together. Implicit
-	// counts those of Steps that were linearly implicit: many if the problem
-	// is stiff.
-	Steps, Rejected, Evaluations, Implicit int
+	// The accepted steps, the rejected ones and the calls of F and FJ, of all integrations
+	// together. implicit counts those of the steps that were linearly implicit.
+	steps, rejected, evaluations, implicit int
 }
 
 // Solve solves p at the given times, which must increase and lie in the span; the first

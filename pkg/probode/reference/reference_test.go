@@ -158,8 +158,8 @@ func TestFitzHughNagumo(t *testing.T) {
 		}
 		// Rows of 2, 4 and 6 substeps are enough where the output is dense, or
 		// of 4, 6 and 8 in the second integration: 13 and 19 evaluations.
-		if r.Evaluations > 32*n+20000 {
-			t.Errorf("%d times took %d evaluations", n, r.Evaluations)
+		if r.evaluations > 32*n+20000 {
+			t.Errorf("%d times took %d evaluations", n, r.evaluations)
 		}
 	}
 }

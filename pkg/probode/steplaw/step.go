@@ -30,13 +30,10 @@ type Step struct {
 
 	problem  *probode.Problem
 	d        int
-	number   int     // i
-	h        float64 // step size
-	method   probode.Method
-	grid     string
-	inv      float64   // (h β₋₁)⁻¹
-	known    []float64 // the part of r that does not depend on z
-	forecast []float64 // Adams–Bashforth value, from which roots are searched
+	at       *probode.SolveError // says where an error occurred; nil in a path
+	inv      float64             // (h β₋₁)⁻¹
+	known    []float64           // the part of r that does not depend on z
+	forecast []float64           // Adams–Bashforth value, from which roots are searched
 	target   *target
 	singular error // ErrSingularH, wrapped, or nil
 	logDet   float64
@@ -96,10 +93,9 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Step, error) {
 	case errors.Is(err, probode.ErrStarting):
 		return nil, refuse(fmt.Errorf("step %d at t = %g: %w", i, s.Times()[i], err))
 	case err != nil:
-		return nil, &probode.SolveError{Problem: title(p), Method: s.Method(), Grid: s.Grid().String(), Step: i,
-			T: s.Times()[i], H: s.Grid().H(i), X: slices.Clone(z[i*d : (i+1)*d]), Theta: slices.Clone(theta), Err: err}
+		return nil, s.Fail(i, theta, z[i*d:(i+1)*d], err)
 	}
-	step.method = s.Method()
+	errors.As(s.Fail(i, theta, step.Z, nil), &step.at)
 	if step.singular != nil {
 		step.singular = step.fail(step.singular)
 	}
@@ -114,8 +110,8 @@ func newStep(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, 
 		return nil, err
 	}
 	d := p.Dim()
-	s := &Step{problem: p, h: g.H(i), number: i, T: g.Times()[i], Z: slices.Clone(x),
-		Cov: mat.NewSymDense(d, nil), d: d, grid: g.String(), inv: m.Inv, known: m.Known, forecast: m.Forecast,
+	s := &Step{problem: p, T: g.Times()[i], Z: slices.Clone(x),
+		Cov: mat.NewSymDense(d, nil), d: d, inv: m.Inv, known: m.Known, forecast: m.Forecast,
 		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
 	s.scratch = probode.NewLU(s.moving)
 	if err := s.target.set(&m, slices.Clone(theta), scale); err == ErrSingularH {
@@ -146,11 +142,12 @@ func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
 // fail returns err with the step in which it occurred.
 func (s *Step) fail(err error) error {
-	if s.method == nil { // the step belongs to a path, whose error says where
+	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
 	}
-	return &probode.SolveError{Problem: title(s.problem), Method: s.method, Grid: s.grid, Step: s.number, T: s.T, H: s.h,
-		X: s.Z, Theta: s.target.theta, Err: err}
+	e := *s.at
+	e.Err = err
+	return &e
 }
 
 // Residual writes the discrepancy in derivative space,
