@@ -42,6 +42,7 @@ type draws struct {
 	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
+	missed       float64 // about which share of the reference posterior the weighed draws do not reach
 	shifts       [measures][]Shift
 	accurate     [measures][]CenterSpread
 

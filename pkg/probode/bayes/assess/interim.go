@@ -63,7 +63,7 @@ func (a *assessment) interim() error {
 				a.out.Steps[i].Deterministic = d.summed
 			}
 		}
-		if err := a.measureBy(a.standard(a.y.draws, a.y.by, a.y.missed)); err != nil {
+		if err := a.measureBy(a.standard(a.y.draws, a.y.by)); err != nil {
 			return err
 		}
 	}

@@ -107,13 +107,8 @@ func (m CenterSpread) against(x CenterSpread) Shift {
 // accurate posterior. Neither weights nor k̂ say anything about regions without draws,
 // so a mode that the solver misses leaves no sign in them.
 func (j *judge) trusted(d *draws) bool {
-	if j.y == nil || !j.usable(d) {
+	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false
-	}
-	for _, m := range d.pair.own {
-		if m.Missed && m.Mass >= rightMass {
-			return false
-		}
 	}
 	for by := range measures {
 		for k := range j.quantities {

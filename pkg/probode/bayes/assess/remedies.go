@@ -143,12 +143,19 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 		case a.out.controlled():
 			kind = "smaller tolerance"
 		}
-		all = append(all, j.measured(trial{kind, "solver trusted, " + l.String(), d}))
+		r := j.measured(trial{kind, "solver trusted, " + l.String(), d})
+		if r.Reaches && l.Size() > a.out.Largest {
+			r.Reaches, r.Note = false, noteSmaller
+		}
+		all = append(all, r)
 		if noisy := a.noisy[i]; noisy != nil {
 			all = append(all, j.noise(trial{"noise in the model", "noise in the model, " + l.String(), noisy}, d))
 		}
-		if j.trusted(d) {
+		switch {
+		case j.trusted(d):
 			all = append(all, a.reweighting(j, l, d))
+		case d.weights != nil && !d.whole():
+			all = append(all, Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN(), Seconds: math.NaN(), Note: noteMissed})
 		}
 	}
 	for _, t := range a.tried {
@@ -238,10 +245,7 @@ func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 		}
 		verdict = worse(verdict, s.judge(j.threshold, j.z))
 	}
-	missed, err := a.missed(d)
 	switch {
-	case err != nil || missed >= mostMissed:
-		r.Note = noteMissed
 	case verdict != Negligible:
 		r.Note = noteUndecided
 	case !a.mixed(d) || d.failed > mostFailing || d.notes != nil:

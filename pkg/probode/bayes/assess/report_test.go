@@ -2,6 +2,7 @@ package assess
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 // run returns the draws of a run that has mixed, of the parameters a and b with standard
 // deviation 1.
 func run(sampler string, a, b float64) *draws {
-	d := &draws{summed: &Inference{Sampler: sampler, Chains: 4, Draws: 1000}, pair: &pairing{}, first: 1000}
+	d := &draws{summed: &Inference{Sampler: sampler, Chains: 4, Draws: 1000}, pair: &pairing{}, first: 1000, weights: [][]float64{{1}}, khat: math.NaN()}
 	for i, mean := range []float64{a, b} {
 		d.summed.Summary = append(d.summed.Summary, diag.Marginal{Name: string(rune('a' + i)), Mean: mean, SD: 1, RHat: 1, BulkESS: 4000, TailESS: 4000})
 		d.sound = append(d.sound, true)
@@ -50,6 +51,7 @@ func concluded(change func(*assessment)) *Report {
 	}
 	a.y = &standard{draws: run("deterministic", 0, 0), by: "draws", usable: true, worth: 1e5, heavy: make([]bool, 2), tails: make([]float64, 2)}
 	a.y.accurate = a.y.estimates
+	a.y.khat, a.y.limit = 0, 0.7
 	a.y.p = &bayes.Posterior{Setup: probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(0.1)}}
 	if change != nil {
 		change(a)

@@ -49,7 +49,9 @@ func (s *sampling) weigh(d *draws) error {
 			d.shifts[by], d.accurate[by] = append(d.shifts[by], shift), append(d.accurate[by], accurate)
 		}
 	}
-	return nil
+	var err error
+	d.missed, err = s.missed(d)
+	return err
 }
 
 // rawWeights computes the log weights of the draws in few that have none yet.
@@ -124,6 +126,9 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
+// whole reports whether the weighed draws reach almost all of the reference posterior.
+func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
+
 // kish returns the number of equally weighted draws that a weighed draw is worth.
 func (d *draws) kish() float64 {
 	var n, squares float64
@@ -134,8 +139,8 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// usable reports whether the weights can be trusted: k̂ is within its limit, and the
-// weighed draws are worth enough effective ones.
+// usable reports whether the weights can be trusted as far as the draws reach: k̂ is within
+// its limit, and the weighed draws are worth enough effective ones.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }

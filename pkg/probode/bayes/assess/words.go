@@ -54,6 +54,7 @@ const (
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
+	noteSmaller      = "a smaller step is not known to be enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "something is wrong with the draws: see the warnings"

@@ -1,0 +1,345 @@
+package assess_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/assess"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/calibrate"
+	"github.com/probode/probode/pkg/probode/mcmc"
+)
+
+// contradictions returns the pairs of claims in a report that exclude each other.
+func contradictions(a *assess.Report) (all []string) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	answer := a.Answer()
+	doubted := strings.Contains(answer, "cannot be decided")
+	if doubted && (a.Largest > 0 || len(a.Remedies) > 0) {
+		add("nothing can be decided, but the error is negligible up to %g, and there are %d remedies", a.Largest, len(a.Remedies))
+	}
+	largest := 0.0
+	for _, st := range slices.Backward(a.Steps) {
+		if st.Deterministic == nil || st.Deterministic.Verdict != assess.Negligible {
+			break
+		}
+		largest = st.Size()
+	}
+	if largest != a.Largest || (a.Largest > 0) != strings.Contains(answer, "The solver's error does not matter") {
+		add("negligible up to %g, reported is %g: %s", largest, a.Largest, answer)
+	}
+	steps := map[string]assess.Rung{}
+	for _, st := range a.Steps {
+		steps[st.String()] = st
+		d := st.Deterministic
+		if d == nil {
+			continue
+		}
+		if doubted && d.Verdict != assess.Undecided {
+			add("nothing can be decided, but the verdict at %v is %v", st, d.Verdict)
+		}
+		for j, e := range d.Effects {
+			if d.Verdict == assess.Negligible && e.Verdict != assess.Negligible || e.Verdict == assess.Matters && d.Verdict != assess.Matters {
+				add("%v at %v, but %v for %s", d.Verdict, st, e.Verdict, a.Params[j].Name)
+			}
+			if e.Mean.Verdict == assess.Matters && d.Verdict == assess.Negligible && !strings.Contains(answer, "By mean and standard deviation it matters") {
+				add("%s: the mean matters at %v, and the answer does not say so", a.Params[j].Name, st)
+			}
+		}
+	}
+	for _, c := range a.Claims {
+		st := steps[c.Step]
+		v := assess.Undecided
+		if st.Deterministic != nil {
+			v = st.Deterministic.Verdict
+		}
+		switch {
+		case (c.Kind == "phantom mode" || c.Kind == "missed mode") && v == assess.Negligible && c.Verdict != assess.Negligible:
+			add("negligible at %v, but a %s has %g of the mass", st, c.Kind, c.Value)
+		case (c.Kind == "phantom mode" || c.Kind == "missed mode") && a.Claim("certificate", c.Step, "").Verdict == assess.Negligible:
+			add("certified at %v, but there is a %s", st, c.Kind)
+		case c.Kind == "certificate" && c.Verdict == assess.Negligible && (v == assess.Matters || doubted):
+			add("certified at %v, but %v, doubted %v", st, v, doubted)
+		case c.Kind == "bias" && c.Mode < 0 && c.Run == "deterministic" && a.Claim("certificate", c.Step, "").Verdict == assess.Negligible && math.Abs(c.Value)-4*c.SE > c.Limit:
+			add("certified at %v, but the mean of %s is off by %g ± %g", st, c.Parameter, c.Value, c.SE)
+		case c.Kind == "mode without draws":
+			for j, q := range a.Params {
+				if q.Name == c.Parameter && st.Deterministic.Effects[j].Mean.Verdict == assess.Negligible {
+					add("the mean of %s is negligible at %v, but a mode without draws moves it by %g thresholds", q.Name, st, c.Value)
+				}
+			}
+		}
+	}
+	for i, r := range a.Remedies {
+		if r.Bias == 0 && r.Ratio == 1 {
+			add("%s: a bias of 0 and a ratio of 1 are not measured", r.Name)
+		}
+		if r.Recommended && (i > 0 || !r.Reaches) || r.Reaches && (math.Abs(r.Bias) > a.Threshold || math.Abs(math.Log(r.Ratio)) > math.Log1p(a.Threshold)) {
+			add("recommended %v: %+v", i, r)
+		}
+		name, trusted := strings.CutPrefix(r.Name, "solver trusted, ")
+		if trusted && r.Reaches && steps[name].Size() > a.Largest {
+			add("%s reaches the threshold, but no step above %g is known to", r.Name, a.Largest)
+		}
+		if st := steps[name]; trusted && r.Reaches && st.Deterministic.Verdict != assess.Negligible {
+			add("%s reaches the threshold, but the verdict is %v", r.Name, st.Deterministic.Verdict)
+		}
+	}
+	certified := false
+	for _, c := range a.Claims {
+		certified = certified || c.Kind == "certificate" && c.Verdict == assess.Negligible
+	}
+	if !certified && strings.Contains(answer, "Certified to first order") {
+		add("no certificate holds, but %s", answer)
+	}
+	return all
+}
+
+// A decayModel is y′ = −k y from 1 by a Runge–Kutta method with steps of size h; growth is
+// the factor by which the method multiplies y in a step.
+type decayModel struct {
+	name   string
+	method probode.Method
+	growth func(z float64) float64
+	prior  bayes.Distribution
+	times  []float64
+	y      []float64
+	sigma  float64
+	h      float64
+}
+
+func rk4(z float64) float64   { return 1 - z + z*z/2 - z*z*z/6 + z*z*z*z/24 }
+func heun3(z float64) float64 { return 1 - z + z*z/2 - z*z*z/6 }
+
+func (m decayModel) posterior() *bayes.Posterior {
+	p := plane(m.prior, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] }, []float64{1}, m.times, m.y, bayes.Gaussian{Sigma: bayes.Known(m.sigma)})
+	p.Method, p.Mesh = m.method, probode.Uniform(m.h)
+	return p
+}
+
+// truth returns how far median and central interval are off, in thresholds of 0.1, by
+// quadrature over the quantiles of the prior.
+func (m decayModel) truth() float64 {
+	const n = 40000
+	posterior := func(expected func(k, t float64) float64) (lo, mid, hi float64) {
+		var logs [n]float64
+		top := math.Inf(-1)
+		for i := range logs {
+			k := m.prior.Quantile((float64(i) + 0.5) / n)
+			for j, t := range m.times {
+				r := (m.y[j] - expected(k, t)) / m.sigma
+				logs[i] -= r * r / 2
+			}
+			if math.IsNaN(logs[i]) {
+				logs[i] = math.Inf(-1)
+			}
+			top = max(top, logs[i])
+		}
+		sum := 0.0
+		for i := range logs {
+			logs[i] = math.Exp(logs[i] - top)
+			sum += logs[i]
+		}
+		at, out := 0.0, [3]float64{}
+		for q, p := range []float64{distuv.UnitNormal.CDF(-1), 0.5, distuv.UnitNormal.CDF(1)} {
+			at = 0
+			for i := range logs {
+				if at += logs[i] / sum; at >= p {
+					out[q] = m.prior.Quantile((float64(i) + 0.5) / n)
+					break
+				}
+			}
+		}
+		return out[0], out[1], out[2]
+	}
+	lo, mid, hi := posterior(func(k, t float64) float64 { return math.Exp(-k * t) })
+	l, c, u := posterior(func(k, t float64) float64 { return math.Pow(m.growth(m.h*k), math.Round(t/m.h)) })
+	return max(math.Abs(c-mid)/((hi-lo)/2)/0.1, math.Abs(math.Log((u-l)/(hi-lo)))/math.Log(1.1))
+}
+
+// randomDecay draws a model of one of four families: well determined, with a phantom mode,
+// cut off by the stability of the method, and with heavy tails.
+func randomDecay(rng *rand.Rand) decayModel {
+	m := decayModel{name: "smooth", method: probode.RungeKutta{}, growth: rk4, times: []float64{1, 2, 3, 4}, sigma: 0.02 + 0.1*rng.Float64(), h: []float64{1, 0.5, 0.25}[rng.IntN(3)]}
+	k := 0.3 + rng.Float64()
+	m.prior = distuv.LogNormal{Mu: math.Log(k), Sigma: 0.3 + 0.3*rng.Float64()}
+	switch rng.IntN(4) {
+	case 1:
+		m.name, m.prior = "phantom", distuv.LogNormal{Mu: rng.NormFloat64() / 2, Sigma: 0.7 + rng.Float64()}
+	case 2: // the data bound k from below only
+		m.name, m.times, k = "cut-off", []float64{2, 4, 6}, 50
+		m.prior = distuv.LogNormal{Mu: 1, Sigma: 0.5 + rng.Float64()}
+		if rng.IntN(2) == 0 {
+			m.prior = distuv.Uniform{Min: 0, Max: 10 + 20*rng.Float64()}
+		}
+	case 3:
+		m.name, m.prior, m.sigma = "heavy tails", halfCauchy, 0.3+rng.Float64()
+	}
+	if rng.IntN(3) == 0 {
+		m.method, m.growth = probode.RungeKutta{Tableau: probode.Heun}, heun3
+	}
+	for _, t := range m.times {
+		m.y = append(m.y, math.Exp(-k*t)+m.sigma*rng.NormFloat64())
+	}
+	return m
+}
+
+// randomOther draws a model of the other families: pulses that solvers step over,
+// oscillators with two modes, and growth.
+func randomOther(rng *rand.Rand) (string, *bayes.Posterior) {
+	times, by := []float64{1, 2, 3, 4}, bayes.Gaussian{Sigma: bayes.Known(0.05 + 0.1*rng.Float64())}
+	noise := func(exact func(t float64) float64) (y []float64) {
+		for _, t := range times {
+			y = append(y, exact(t)+by.Sigma.Value*rng.NormFloat64())
+		}
+		return y
+	}
+	var name string
+	var p *bayes.Posterior
+	switch rng.IntN(3) {
+	case 0:
+		at, width := 0.3+3*rng.Float64(), math.Pow(10, -3*rng.Float64())
+		name = fmt.Sprintf("pulse of width %.2g", width)
+		p = plane(distuv.LogNormal{Mu: 0, Sigma: 0.7}, func(f []float64, t float64, x, th []float64) {
+			u := (t - at) / width
+			f[0] = th[0]*(0.1+math.Exp(-u*u/2)/width/math.Sqrt(2*math.Pi)) - 0.3*x[0]
+		}, []float64{0}, times, noise(func(t float64) float64 { return t / 4 }), by)
+		p.Experiments[0].Problem.Autonomous = false
+	case 1:
+		name = "oscillator"
+		w := 0.7 + rng.Float64()
+		p = plane(distuv.Uniform{Min: 0, Max: 2 * math.Pi}, func(f []float64, _ float64, x, th []float64) {
+			f[0], f[1] = x[1], -th[0]*th[0]*x[0]
+		}, []float64{1, 0}, times, noise(func(t float64) float64 { return math.Cos(w * t) }), by)
+	default:
+		name = "growth"
+		p = plane(distuv.Uniform{Min: 0, Max: 6}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) },
+			[]float64{0.1}, times, noise(func(t float64) float64 { return 1 / (1 + 9*math.Exp(-1.2*t)) }), by)
+	}
+	p.Mesh = probode.Uniform([]float64{0.5, 0.25, 0.125}[rng.IntN(3)])
+	return name, p
+}
+
+var short = assess.Settings{Weighed: 120, Sampler: sample.Deterministic{}, Chains: mcmc.Settings{Draws: 200, BurnIn: 300, Workers: 2}, Calibrate: calibrate.Settings{Paths: 40}}
+
+// No report of small random models says two things that exclude each other, and no verdict
+// on a decay is wrong by more than half the threshold, which quadrature tells.
+func TestNoReportContradictsItself(t *testing.T) {
+	verdicts := map[string]int{}
+	for seed := range uint64(64) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		s := short
+		s.Chains.Seed = seed
+		var name string
+		var p *bayes.Posterior
+		truth := math.NaN()
+		if seed%4 < 3 {
+			m := randomDecay(rng)
+			name, p, truth = m.name, m.posterior(), m.truth()
+		} else {
+			name, p = randomOther(rng)
+		}
+		if h := p.StepSize(); rng.IntN(2) == 0 {
+			s.Steps = []float64{h}
+		} else {
+			s.Steps = []float64{h, h / 2}
+		}
+		a, err := assess.Run(t.Context(), p, s)
+		if err != nil {
+			t.Errorf("model %d, %s: %v", seed, name, err)
+			continue
+		}
+		v := a.Steps[0].Deterministic.Verdict
+		verdicts[v.String()]++
+		for _, c := range contradictions(a) {
+			t.Errorf("model %d, %s: %s", seed, name, c)
+		}
+		if v == assess.Negligible && truth > 1.5 || v == assess.Matters && truth < 0.5 && a.Claim("phantom mode", a.Steps[0].String(), "").Verdict != assess.Matters {
+			t.Errorf("model %d, %s: %v, where median or interval is off by %.2f thresholds\n%v", seed, name, v, truth, a)
+		}
+		t.Logf("model %d, %s, %v: %v, truth %.2f", seed, name, s.Steps, v, truth)
+	}
+	t.Logf("%v", verdicts)
+	if verdicts["negligible"] < 8 || verdicts["matters"] < 8 {
+		t.Errorf("%v: want more of each", verdicts)
+	}
+}
+
+// Phantom modes with .02 to .3 % of the mass, far away, decide on means and standard
+// deviations, and have few draws or none. Medians and central intervals do not move. Among
+// twenty seeds there are never both verdicts, on neither of the two, and none calls the
+// mean negligible.
+func TestSmallPhantomsGiveOneVerdict(t *testing.T) {
+	straight := func(beta0, beta1 bayes.Distribution) *bayes.Posterior {
+		p := dragons(0.125)
+		p.Method = probode.RungeKutta{Tableau: probode.Heun}
+		p.Params[0].Prior, p.Params[1].Prior = beta0, beta1
+		return p
+	}
+	var times, y []float64
+	for i := 1; i <= 10; i++ {
+		times, y = append(times, float64(i)), append(y, 1/(1+9*math.Exp(-0.8*float64(i))))
+	}
+	growth := plane(distuv.Uniform{Min: 0, Max: 6}, func(f []float64, _ float64, x, th []float64) { f[0] = th[0] * x[0] * (1 - x[0]) },
+		[]float64{0.1}, times, y, bayes.Gaussian{Sigma: bayes.Known(0.1)})
+	growth.Mesh = probode.Uniform(1)
+	for name, p := range map[string]*bayes.Posterior{
+		"log-normal priors":  straight(distuv.LogNormal{Mu: 1.5, Sigma: 2}, distuv.LogNormal{Mu: 0, Sigma: 1.5}),
+		"half-Cauchy priors": straight(halfCauchy, halfCauchy),
+		"logistic growth":    growth,
+	} {
+		var verdicts, means [3]int
+		for seed := range uint64(20) {
+			a := quick(t, p, assess.Settings{Steps: []float64{p.StepSize()}, Weighed: 120, Chains: mcmc.Settings{Draws: 250, BurnIn: 400, Seed: seed}})
+			for _, c := range contradictions(a) {
+				t.Errorf("%s, seed %d: %s", name, seed, c)
+			}
+			d := a.Steps[0].Deterministic
+			verdicts[d.Verdict]++
+			for _, e := range d.Effects {
+				means[e.Mean.Verdict]++
+			}
+			if !strings.Contains(a.Answer(), "may be unseen") || !(a.Unseen > 0 && a.Unseen < 0.1) {
+				t.Errorf("%s, seed %d: unseen mass %g, answer %q", name, seed, a.Unseen, a.Answer())
+			}
+		}
+		t.Logf("%s: %v undecided, negligible, matters; means %v", name, verdicts, means)
+		if verdicts[assess.Negligible] > 0 && verdicts[assess.Matters] > 0 || means[assess.Negligible] > 0 {
+			t.Errorf("%s: %v undecided, negligible, matters; means %v", name, verdicts, means)
+		}
+	}
+}
+
+// Data that bound k from below only, and a solver that is unstable above 2.785/h: weights
+// do not bring back what it cuts off, so that no reweighting is recommended, and no number
+// of a remedy is one that was not measured.
+func TestRemediesOfAPosteriorThatIsCutOff(t *testing.T) {
+	for name, prior := range map[string]bayes.Distribution{"log-normal": distuv.LogNormal{Mu: 1, Sigma: 1}, "uniform": distuv.Uniform{Min: 0, Max: 30}} {
+		for _, h := range []float64{0.5, 0.25, 0.125} {
+			m := decayModel{method: probode.RungeKutta{}, growth: rk4, prior: prior, times: []float64{2, 4, 6}, y: []float64{0.06, -0.05, 0.03}, sigma: 0.1, h: h}
+			s := short
+			s.Steps, s.Weighed, s.Chains.Draws, s.Chains.Seed = []float64{h}, 400, 500, 3
+			a := assessed(t, m.posterior(), s)
+			for _, c := range contradictions(a) {
+				t.Errorf("%s, h = %g: %s", name, h, c)
+			}
+			if v := a.Steps[0].Deterministic.Verdict; v == assess.Negligible {
+				t.Errorf("%s, h = %g: negligible, where median or interval is off by %.1f thresholds", name, h, m.truth())
+			}
+			for _, r := range a.Remedies {
+				if r.Reaches && (r.Kind == "reweighting" || r.Kind == "nothing") {
+					t.Errorf("%s, h = %g: %+v", name, h, r)
+				}
+			}
+			t.Logf("%s, h = %g: %v, %d remedies, %s", name, h, a.Steps[0].Deterministic.Verdict, len(a.Remedies), a.Advice())
+		}
+	}
+}
