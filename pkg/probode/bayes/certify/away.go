@@ -12,17 +12,17 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// What the two setups do away from a mode. A Certificate is of first order: it takes the
-// difference between what the setups expect of the data for constant over the posterior.
-// A solver that is unstable at large rates cuts off a part of a posterior that reaches so
-// far, and nothing at the mode shows that.
+// How two setups differ away from a mode. D at a mode gives the shift to first order: it
+// treats the difference between what the setups expect of the data as constant over the
+// posterior. But a solver that is unstable at large rates cuts off the part of the
+// posterior that lies there, and nothing at the mode shows that.
 //
-// So both setups are evaluated along lines through the mode, one for each parameter, on
-// which the other parameters follow as in the Gaussian approximation, and along the
-// direction in which these lines differ most. On each line the means of both densities
-// are computed by quadrature. Draws of the prior find what lies on no line: each stands
-// for an equal share of the prior's mass. Together that takes at most 50 + 20 d solves for
-// d parameters, which are counted for both setups.
+// So the densities by both setups are evaluated along lines through the mode, one for
+// each parameter, on which the other parameters follow as in the Gaussian approximation,
+// and along the direction in which these lines show the largest differences. On each line
+// the means of both densities are computed by quadrature. Draws of the prior find what
+// lies on no line; each draw stands for an equal share of the prior's mass. For d
+// parameters all of this takes at most 50 + 20 d solves, those by both setups together.
 //
 // Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior is
 // N(0, I): a few units reach through any prior, however heavy its tails.
@@ -47,8 +47,8 @@ type look struct {
 	fineTop, coarseTop float64 // log densities of the scores at the mode
 }
 
-// newLook returns the look at the setup coarse from the mode l; ll is the log likelihood
-// by coarse there.
+// newLook prepares a comparison of coarse with the reference, which has the mode l. The
+// log likelihood by coarse at the mode is ll.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -57,7 +57,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// Where the data contradict the prior there are no scores.
+		// A mode so far in the tail of the prior has no score.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -111,9 +111,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves by both setups at t standard deviations along a direction. Where neither
-// succeeds, nothing is known: the density counts as by the Gaussian approximation, and as
-// zero by the setup in question.
+// probe solves by both setups at t standard deviations along a direction. If both fail,
+// nothing is known about the point. It then gets the density of the Gaussian
+// approximation by the reference, and zero by the other.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -155,9 +155,9 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// along returns the line on which parameter i moves by standard deviations and the others
-// follow, and its direction. towards is the largest effect on it, negative if that is on
-// the side of smaller values.
+// along returns the line on which parameter i moves and the others follow, and its
+// direction. towards is the largest effect on the line, negative if it is found at
+// smaller values of the parameter.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -170,8 +170,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// diagonal returns the line in the direction C w, of which only one side is evaluated, and
-// the other taken for Gaussian; nil if w is zero.
+// diagonal returns the line in the direction C w, nil if w is zero. Only one side of it is
+// evaluated; on the other both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -206,7 +206,7 @@ func (k *look) away(params []int) (shift float64, where probe) {
 		if k.free[i] {
 			continue
 		}
-		// The mean on the natural scale lies farther out if the tail is heavy.
+		// On the natural scale a heavy tail has more influence on the mean.
 		note(l.shift(func(t float64) float64 { return quantile(k.params[i].Prior, k.z[i]+t*direction[i]) }, math.Inf(1)), l)
 	}
 	if len(params) > 1 {
@@ -218,8 +218,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// draws returns the largest shift that a stratified sample of the prior shows beside the
-// mode, which counts with the mass of its Gaussian approximation.
+// draws returns the largest shift that the draws of a stratified sample of the prior cause
+// beside the mode. The mode has the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

@@ -1,5 +1,7 @@
 package certify
 
+import "github.com/probode/probode/pkg/probode"
+
 // A Certificate bounds what the difference between a Setup and a reference does to a
 // posterior, without sampling. At a mode of the reference's posterior let δ be the
 // difference between the values of the data that the two expect, and W the Fisher
@@ -38,9 +40,9 @@ type Certificate struct {
 	Names            []string // of all parameters, as in Theta
 	Params           []string // of the assessed parameters, as in Shift
 
-	Method             string  // of Setup
-	StepSize           float64 // of Setup; zero under error control
-	Relative, Absolute float64 // tolerances of Setup; zero for equal steps, and for several absolute ones
+	Method    string            // of Setup
+	StepSize  float64           // of Setup; zero under error control
+	Tolerance probode.Tolerance // of Setup; zero for equal steps
 
 	// Modes are the modes of the reference's posterior that were checked.
 	Modes []AtMode

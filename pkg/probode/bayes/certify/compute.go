@@ -48,7 +48,8 @@ func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	if coarse.Method != nil {
 		out.Method = coarse.Method.String()
 	}
-	out.StepSize, out.Relative, out.Absolute = sizes(coarse)
+	out.StepSize = coarse.StepSize()
+	out.Tolerance, _ = tolerance(coarse)
 	for _, k := range c.assessed {
 		out.Params = append(out.Params, c.p.Params[k].Name)
 	}

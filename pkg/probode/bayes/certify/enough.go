@@ -36,8 +36,8 @@ type Enough struct {
 	Setup string
 	At    Level
 
-	StepSize           float64 // of Setup; zero under error control
-	Relative, Absolute float64 // tolerances of Setup; zero for equal steps, and for several absolute ones
+	StepSize  float64           // of Setup; zero under error control
+	Tolerance probode.Tolerance // of Setup; zero for equal steps
 
 	Levels []Level // all that were tried, the largest first
 	Draws  int     // number of points, modes included, at which each was tried
@@ -163,7 +163,8 @@ func (t *trials) search() (*Enough, error) {
 	if out.Found {
 		found := Sized(t.coarse, best.Size)
 		out.At, out.Setup = best, describe(found)
-		out.StepSize, out.Relative, out.Absolute = sizes(found)
+		out.StepSize = found.StepSize()
+		out.Tolerance, _ = tolerance(found)
 	}
 	return out, nil
 }

@@ -56,12 +56,12 @@ func TestLargestEnoughTolerance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !e.Found || math.Abs(e.Absolute/e.Relative-0.1) > 1e-12 || !(e.At.D < 1e-3) {
+		if !e.Found || math.Abs(e.Tolerance.Absolute[0]/e.Tolerance.Relative-0.1) > 1e-12 || !(e.At.D < 1e-3) {
 			t.Errorf("%v: %+v", m, e)
 		}
 		for _, l := range e.Levels {
-			if l.Size < e.Relative && !l.Enough {
-				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, e.Relative, l.Size, l.D)
+			if l.Size < e.Tolerance.Relative && !l.Enough {
+				t.Errorf("%v: %g found, but %g is not enough: D = %g", m, e.Tolerance.Relative, l.Size, l.D)
 			}
 		}
 	}

@@ -4,9 +4,10 @@ import (
 	"io"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
+	"github.com/probode/probode/pkg/probode"
 )
 
-// Certificates are the certificates of several settings of a solver, for one model.
+// Certificates are the certificates of several setups for one model, as they are shown.
 type Certificates struct {
 	Model     string
 	Threshold float64
@@ -25,7 +26,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		reference = c.All[0].Reference
 	}
 	if e := c.Enough; e != nil {
-		enough = object{"found", e.Found, "h", orNull(e.StepSize), "tol", orNull(e.Relative), "atol", orNull(e.Absolute), "draws", e.Draws,
+		enough = object{"found", e.Found, "h", orNull(e.StepSize), "tol", orNull(e.Tolerance.Relative), "atol", absolute(e.Tolerance), "draws", e.Draws,
 			"levels", jsonfile.List(len(e.Levels), func(i int) object {
 				l := e.Levels[i]
 				return object{"size", l.Size, "D", l.D, "shift", l.Shift, "enough", l.Enough}
@@ -35,7 +36,7 @@ func (c Certificates) WriteJSON(w io.Writer) error {
 		"format", "probode certify", "version", jsonVersion, "model", c.Model, "threshold", c.Threshold, "reference", reference,
 		"steps", jsonfile.List(len(c.All), func(i int) object {
 			one := c.All[i]
-			return object{"h", orNull(one.StepSize), "tol", orNull(one.Relative), "atol", orNull(one.Absolute), "method", one.Method, "certified", one.Certified(c.Threshold),
+			return object{"h", orNull(one.StepSize), "tol", orNull(one.Tolerance.Relative), "atol", absolute(one.Tolerance), "method", one.Method, "certified", one.Certified(c.Threshold),
 				"modes", jsonfile.List(len(one.Modes), one.jsonMode), "seconds", one.Seconds}
 		}),
 		"enough", enough,
@@ -58,4 +59,12 @@ func orNull(v float64) any {
 		return nil
 	}
 	return v
+}
+
+// absolute returns the absolute tolerance, nil unless there is one for all components.
+func absolute(t probode.Tolerance) any {
+	if len(t.Absolute) != 1 {
+		return nil
+	}
+	return t.Absolute[0]
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// fallen is the fall of the log density from the mode at which a density counts no more.
+// fallen is the fall of the log density below the mode beyond which a point no longer
+// counts.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
@@ -21,7 +22,7 @@ type probe struct {
 // counts reports whether the density counts by either setup.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
-// differs reports whether the setups differ in more than a small correction.
+// differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return !(math.Abs(p.coarse-p.fine) < 1) }
 
 // effect returns the difference of the densities; that at the mode is 1.
@@ -39,8 +40,9 @@ func (l line) worst() probe {
 }
 
 // densities returns both densities at t between the points a and b. The log density is
-// interpolated in t², as a Gaussian has it, and the difference of the log densities in t.
-// If one of the points cannot be solved, the density is zero between them.
+// interpolated linearly in t², which is exact for a Gaussian, and the difference of the
+// log densities linearly in t. If a setup fails at one of the points, its density is zero
+// between them.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -56,9 +58,8 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 	return math.Exp(f), math.Exp(c)
 }
 
-// shift returns by how many standard deviations the means of a function of t differ
-// between the densities, in the standard deviation by the reference, or in most if that
-// is smaller.
+// shift returns the difference between the means of a function of t by the two densities.
+// Its unit is the standard deviation by the reference, or most if that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

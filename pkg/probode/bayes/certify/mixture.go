@@ -46,7 +46,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 			lost++
 			continue
 		}
-		// The posterior has the shape of the nearest mode.
+		// The covariance is that at the nearest mode.
 		best := slices.MinFunc(modes, func(a, b *expansion) int {
 			if a.distance(l.X) < b.distance(l.X) {
 				return -1

@@ -13,7 +13,7 @@ import (
 
 // How accurate the reference is itself. OwnError compares it with a more accurate Setup;
 // Unseen compares it with many equal steps, which see short pulses of f that error
-// control may step over, with any tolerance.
+// control may step over, whatever its tolerance.
 
 const (
 	// ManySteps is the number of equal steps, over the longest of the spans, with which
@@ -55,9 +55,10 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 }
 
 // steppedOver returns D between the reference and many equal steps if the reference has
-// stepped over something, else zero: from what the reference, many steps, and a quarter
-// as many expect. A jump of f leaves an error of first order in the many steps, for which
-// a quarter as many are three times as far off as the reference; a pulse does not.
+// stepped over something, else zero. expected are the values expected by the reference,
+// by the many steps, and by a quarter as many. A jump of f leaves an error of first order
+// in the many steps, so that a quarter as many differ from them three times as much as
+// the reference does. A pulse leaves no such error.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -66,9 +67,9 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves by each of the setups at each of the points and calls do with what they
-// expect of the data, nil where one of them fails, as many explicit steps do on a stiff
-// problem.
+// atEach solves by each of the setups at each of the points, and calls do with what they
+// expect of the data. That is nil where one of them fails, as explicit steps may on a
+// stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -102,7 +103,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range x.surface.DataAt(finer, theta) {
-		// A value that both expect alike may be certain.
+		// A certain value does no harm if both expect the same.
 		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
 			if o.Certain {
 				o.Information = math.Inf(1)
@@ -137,7 +138,7 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 }
 
 // ownError returns D between the reference and a finer Setup at a mode, or between it and
-// many equal steps if it has stepped over something; NaN if no finer solution exists.
+// many equal steps if it has stepped over something; NaN if the finer Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))

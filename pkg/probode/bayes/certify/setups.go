@@ -11,7 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// The sizes of the steps or tolerances of setups, their words, and finer setups.
+// What certificates need to know about setups: the sizes of their steps or tolerances,
+// their names in words, and finer ones.
 
 // tolerance returns the tolerance of a mesh under error control, and false for any other.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
@@ -59,19 +60,6 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 		s.Mesh = m
 	}
 	return s
-}
-
-// sizes returns the step size of s, or the relative and absolute tolerance; zero for what
-// it does not have.
-func sizes(s probode.Setup) (h, rtol, atol float64) {
-	if t, ok := tolerance(s); ok {
-		rtol = t.Relative
-		if len(t.Absolute) == 1 {
-			atol = t.Absolute[0]
-		}
-		return 0, rtol, atol
-	}
-	return s.StepSize(), 0, 0
 }
 
 // accurateTolerance returns the relative tolerance of a, which may be the default.
