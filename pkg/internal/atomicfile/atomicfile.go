@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ func Write(path string, write func(io.Writer) error) error {
 			return err
 		}
 		err = write(f)
-		return errors.Join(err, f.Close())
+		return cmp.Or(err, f.Close())
 	}
 	return Replace(path, write)
 }

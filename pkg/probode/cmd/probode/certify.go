@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
@@ -60,7 +61,7 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return fmt.Errorf("certify: %q is not a flag: see probode certify -help", clip(flags.Arg(0)))
+		return fmt.Errorf("certify: %q is not a flag: see probode certify -help", text.Clip(flags.Arg(0)))
 	case !(*threshold > 0 && *threshold < 1):
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*finest >= 1e-13 && *finest < 1e-2):
@@ -127,7 +128,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	}
 	k := slices.Index(all[0].Params, name)
 	if k < 0 {
-		return fmt.Errorf("-line %s: want one of %s", clip(name), strings.Join(all[0].Params, ", "))
+		return fmt.Errorf("-line %s: want one of %s", text.Clip(name), strings.Join(all[0].Params, ", "))
 	}
 	theta, sd := at.Theta[slices.Index(all[0].Names, name)], at.SD[k]
 	profile, err := certify.NewProfile(ctx, p, append(slices.Clone(setups), reference), at.Theta, name, theta-lineWidth*sd, theta+lineWidth*sd, 401)
@@ -149,21 +150,21 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 // a move of a sampler.
 const lineWidth = 0.5
 
-// at returns the point of -at, nil if text is empty.
-func (m *model) at(text string) ([][]float64, error) {
+// at returns the point of -at, nil if where is empty.
+func (m *model) at(where string) ([][]float64, error) {
 	switch {
-	case text == "":
+	case where == "":
 		return nil, nil
 	case m.loaded == nil:
 		return nil, errors.New("-at has no meaning without -model, whose file has nominal values")
 	}
-	theta, err := valuesAt(m.loaded, text)
+	theta, err := valuesAt(m.loaded, where)
 	if err != nil {
 		return nil, err
 	}
 	for i, q := range m.loaded.Params {
 		if v := theta[i]; q.Estimate && v != q.Nominal && (v < q.Lower || v > q.Upper) {
-			return nil, fmt.Errorf("-at %s=%g: outside of its bounds, %g to %g", clip(q.ID), v, q.Lower, q.Upper)
+			return nil, fmt.Errorf("-at %s=%g: outside of its bounds, %g to %g", text.Clip(q.ID), v, q.Lower, q.Upper)
 		}
 	}
 	point, err := m.loaded.Point(theta)

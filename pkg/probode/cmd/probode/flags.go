@@ -35,7 +35,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	}
 	flags.VisitAll(func(f *flag.Flag) {
 		if o := f.Value.(*once); o.lost != "" {
-			fmt.Fprintf(os.Stderr, "warning: -%s is given twice: %s counts, %s does not\n", f.Name, clip(o.Value.String()), clip(o.lost))
+			fmt.Fprintf(os.Stderr, "warning: -%s is given twice: %s counts, %s does not\n", f.Name, text.Clip(o.Value.String()), text.Clip(o.lost))
 			o.lost = ""
 		}
 	})
@@ -214,12 +214,12 @@ func list(text string) []string {
 }
 
 // numbers reads a list of finite numbers.
-func numbers(text string) ([]float64, error) {
+func numbers(values string) ([]float64, error) {
 	var out []float64
-	for _, one := range list(text) {
+	for _, one := range list(values) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%q is not a finite number", clip(one))
+			return nil, fmt.Errorf("%q is not a finite number", text.Clip(one))
 		}
 		out = append(out, v)
 	}
@@ -227,13 +227,4 @@ func numbers(text string) ([]float64, error) {
 		return nil, errors.New("want at least one number")
 	}
 	return out, nil
-}
-
-// clip shortens the input of a user for a message.
-func clip(text string) string {
-	const most = 60
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
 }

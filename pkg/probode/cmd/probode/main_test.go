@@ -207,6 +207,9 @@ func TestFlagValues(t *testing.T) {
 		"version -x":                                             `"-x": want no arguments`,
 		"-version -x":                                            `"-x": want no arguments`,
 		"help nothing":                                           `no command "nothing"`,
+		"sample -case influenza -dir x -burn-in 99999999999999":  "-burn-in 99999999999999: want a number from 0 to 1000000000",
+		"sample -case influenza -dir x -thin 99999999999":        "-thin 99999999999: want a number from 1 to 1000000",
+		"solve -problem fhn -step 0.1 -out x.xlsx":               "-out x.xlsx: want a name that ends in .csv or .txt",
 	} {
 		err := run(context.Background(), strings.Fields(args), io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -159,8 +159,8 @@ func TestCounts(t *testing.T) {
 	for _, chains := range []int{1, 4, mcmc.MaxChains} {
 		for _, draws := range []int{0, 1, maxDraws} {
 			m := &model{chains: chains, draws: draws}
-			burnIn := math.MaxInt / 2 / chains
-			thin := burnIn / max(draws, 1000) / 100
+			burnIn := min(math.MaxInt/2/chains, maxDraws)
+			thin := min(math.MaxInt/2/chains/max(draws, 1000)/100, maxThin)
 			if err := m.checkCounts(burnIn, thin); err != nil {
 				t.Error(err)
 			}

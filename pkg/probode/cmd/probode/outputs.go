@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
@@ -120,7 +121,7 @@ func canWrite(flag, path string) error {
 	if err != nil {
 		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
 // reason returns an error without the operation and the path.

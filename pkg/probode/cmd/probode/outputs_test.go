@@ -77,7 +77,7 @@ func TestOutputsInTheWay(t *testing.T) {
 		{"solve -problem fhn -step 0.1 -out a.csv -json ./a.csv", "-out a.csv: it is also the file of -json"},
 		{"solve -problem fhn -step 0.1 -out folder/a -json also/a", "-out folder/a: it is also the file of -json"},
 		{"solve -problem fhn -step 0.1 -out - -json -", "-out -: it is also the file of -json"},
-		{"solve -model pk.yaml -out pk.yaml", "-out pk.yaml: it is a file that is read"},
+		{"solve -model pk.yaml -out pk.csv", "-out pk.csv: it is a file that is read"},
 		{"solve -model pk.yaml -json pk.csv", "-json pk.csv: it is a file that is read"},
 		{"solve -model pk.yaml -json link", "-json link: it is a file that is read"},
 		{"likelihood -model pk.yaml -json pk.csv", "-json pk.csv: it is a file that is read"},

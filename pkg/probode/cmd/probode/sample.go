@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -27,8 +28,11 @@ import (
 const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file
 for each chain, which ArviZ and pandas read. After Ctrl-C, or if the program is
 killed, the same command resumes the run, and in the end the files are the same,
-byte for byte. A larger -draws extends a study. With -chain it draws one chain only, so
-that a study can be split between machines; probode merge collects the chains.
+byte for byte. Without -draws the number of draws is doubled, from 1000 of each chain to
+at most 32000, until every parameter has 400 effective draws, or 100 for each chain if
+that is more, and R̂ is below 1.01. A larger -draws extends a study. With -chain it draws
+one chain only, so that a study can be split between machines; probode merge collects
+the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
   probode summary runs/lynx
@@ -146,22 +150,67 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 			show(done, total, doing)
 		}
 	}
-	err = sample.Store(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
-	if errors.Is(err, context.Canceled) {
-		return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
+	words := ""
+	// Without -draws the draws of all chains decide how many they are.
+	open := s.Draws == 0 && s.Only == nil
+	if open {
+		s.Draws = max(firstDraws, store.Length(*dir))
 	}
-	if err != nil {
-		return err
+	for {
+		err = sample.Store(ctx, p, sampler, *dir, s, store.Options{Checkpoint: *every})
+		if errors.Is(err, context.Canceled) {
+			return stopped(fmt.Sprintf("stopped at %d %%; run the same command to continue", percent))
+		}
+		if err != nil {
+			return err
+		}
+		if !open {
+			break
+		}
+		chains, err := store.Read(*dir)
+		if err != nil {
+			return err
+		}
+		var enough bool
+		if enough, words = sufficient(chains); enough || 2*s.Draws > lastDraws {
+			break
+		}
+		s.Draws *= 2
 	}
 	n := len(s.Only)
 	if s.Only == nil {
 		n = s.Chains
 	}
-	fmt.Fprintf(out, "%d of %d chains in %s\n", n, s.Chains, text.Printable(*dir))
+	fmt.Fprintf(out, "%d of %d chains in %s\n%s", n, s.Chains, text.Printable(*dir), words)
 	if sampler.Target().Distribution == sample.Accurate {
 		return nil // p.Modes belong to another posterior
 	}
 	return printModes(ctx, p, *dir, s, out)
+}
+
+// Without -draws each chain makes firstDraws draws. They are doubled until they are
+// sufficient, at most to lastDraws.
+const firstDraws, lastDraws = 1000, 32_000
+
+// sufficient reports whether every parameter has 400 effective draws, or 100 for each chain
+// if that is more, and an R̂ below 1.01. It says so in a line.
+func sufficient(c *mcmc.Chains) (enough bool, words string) {
+	least, most, few, apart := math.Inf(1), 0., "", ""
+	for _, m := range c.Summary() {
+		if ess := min(m.BulkESS, m.TailESS); !(ess >= least) && !math.IsNaN(least) {
+			least, few = ess, m.Name
+		}
+		if !(m.RHat <= most) && !math.IsNaN(most) {
+			most, apart = m.RHat, m.Name
+		}
+	}
+	wanted := float64(max(400, 100*len(c.Draws)))
+	words = fmt.Sprintf("%d draws of each chain: at least %.0f effective draws (%s), R̂ at most %.3f (%s)\n",
+		len(c.Draws[0]), math.Floor(least), text.Printable(few), most, text.Printable(apart))
+	if least >= wanted && most < 1.01 {
+		return true, words
+	}
+	return false, words + fmt.Sprintf("caution: that is not enough: want %.0f effective draws and R̂ below 1.01 for every parameter; a larger -draws extends the study, and probode summary says what may help\n", wanted)
 }
 
 // printModes prints a table of the modes, if there are several, all chains are in dir, and they
@@ -256,6 +305,9 @@ func chainList(text string, chains int) ([]int, error) {
 // maxDraws is far more than anybody needs.
 const maxDraws = 1_000_000_000
 
+// maxThin is far more than makes neighbouring draws independent.
+const maxThin = 1_000_000
+
 // maxWorkers is more than any machine has processors.
 const maxWorkers = 4096
 
@@ -270,10 +322,10 @@ func (m *model) checkCounts(burnIn, thin int) error {
 		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
 	}
 	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
-	if burnIn < 0 || burnIn > most {
-		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, most)
+	if longest := min(most, maxDraws); burnIn < 0 || burnIn > longest {
+		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, longest)
 	}
-	if most = most / max(m.draws, 1000) / 100; thin < 1 || thin > most {
+	if most = min(most/max(m.draws, 1000)/100, maxThin); thin < 1 || thin > most {
 		return fmt.Errorf("-thin %d: want a number from 1 to %d", thin, most)
 	}
 	return nil
@@ -297,7 +349,7 @@ func checkFolder(dir string) error {
 	if err != nil {
 		return fmt.Errorf("-dir %s: nothing can be made in the folder %s: %w", dir, above, reason(err))
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
 // unfinished reports whether a chain in dir is not complete.

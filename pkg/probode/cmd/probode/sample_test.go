@@ -1,17 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/mcmc/store"
 )
 
 // quickStudy are flags of a study that takes a moment.
@@ -174,6 +179,60 @@ func TestSamplers(t *testing.T) {
 		if got, err := samplerNamed(samplerName(s)); err != nil || !reflect.DeepEqual(got, s) {
 			t.Errorf("%s is %v, %v", samplerName(s), got, err)
 		}
+	}
+}
+
+// Without -draws a study goes on until all parameters have enough effective draws, and says
+// what they have. It is the study of the same number of draws; the same command finds it
+// complete.
+func TestSampleUntilEnough(t *testing.T) {
+	dir := t.TempDir()
+	open, fixed := filepath.Join(dir, "open"), filepath.Join(dir, "fixed")
+	args := []string{"-case", "influenza", "-scheme", "deterministic", "-chains", "2", "-quiet", "-dir"}
+	first := runCommand(t, sampleVerb, append(args, open)...)
+	chains, err := store.Read(open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(chains.Draws[0])
+	if n%firstDraws != 0 || !strings.HasPrefix(first, "2 of 2 chains in "+open+"\n"+fmt.Sprint(n)+" draws of each chain: at least ") || strings.Contains(first, "caution") {
+		t.Errorf("%d draws, and sample says %q", n, first)
+	}
+	for _, m := range chains.Summary() {
+		if !(m.BulkESS >= 400 && m.TailESS >= 400 && m.RHat < 1.01) {
+			t.Errorf("%s has %.0f and %.0f effective draws and R̂ %.3f", m.Name, m.BulkESS, m.TailESS, m.RHat)
+		}
+	}
+	if again := runCommand(t, sampleVerb, append(args, open)...); again != first {
+		t.Errorf("sample says %q, once more %q", first, again)
+	}
+	runCommand(t, sampleVerb, append(args, fixed, "-draws", fmt.Sprint(n))...)
+	for _, name := range []string{"chain-1.csv", "chain-2.csv"} {
+		a, _ := os.ReadFile(filepath.Join(open, name))
+		b, err := os.ReadFile(filepath.Join(fixed, name))
+		if err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs from that of a study of %d draws: %v", name, n, err)
+		}
+	}
+}
+
+// What is not enough is said with its numbers; a parameter that did not move is not enough.
+func TestSufficient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	c := &mcmc.Chains{Names: []string{"a", "still"}}
+	for range 4 {
+		var chain [][]float64
+		for range 500 {
+			chain = append(chain, []float64{rng.NormFloat64(), 1})
+		}
+		c.Draws = append(c.Draws, chain)
+	}
+	if enough, words := sufficient(c); enough || !strings.Contains(words, "R̂ at most NaN (still)") || !strings.Contains(words, "caution: that is not enough: want 400") {
+		t.Errorf("%v, %q", enough, words)
+	}
+	c.Names = c.Names[:1]
+	if enough, words := sufficient(c); !enough || !strings.HasPrefix(words, "500 draws of each chain: at least ") || strings.Count(words, "\n") != 1 {
+		t.Errorf("%v, %q", enough, words)
 	}
 }
 

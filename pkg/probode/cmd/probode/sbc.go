@@ -41,6 +41,10 @@ within the bands with probability 0.95.
 // maxSets is far more than anybody has time for.
 const maxSets = 1_000_000
 
+// leastRanks is the smallest number of draws whose ranks show more than which side of them
+// the parameter is on.
+const leastRanks = 3
+
 // sbcVerb runs simulation-based calibration of schemes.
 func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sbc", flag.ContinueOnError)
@@ -64,8 +68,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("sbc: %q is not a flag: see probode sbc -help", flags.Arg(0))
 	case *sets < 1 || *sets > maxSets:
 		return fmt.Errorf("-sets %d: want a number from 1 to %d", *sets, maxSets)
-	case *ranks < 1 || *ranks > maxSets:
-		return fmt.Errorf("-ranks %d: want a number from 1 to %d", *ranks, maxSets)
+	case *ranks < leastRanks || *ranks > maxSets:
+		return fmt.Errorf("-ranks %d: want a number from %d to %d", *ranks, leastRanks, maxSets)
 	case *workers < 0 || *workers > maxWorkers:
 		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	}

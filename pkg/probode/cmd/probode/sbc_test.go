@@ -45,6 +45,7 @@ func TestSBCAndSpeedErrors(t *testing.T) {
 		"-scheme gibbs: want all, delayed-acceptance-accurate, deterministic": {"-scheme", "gibbs"},
 		"-sets 0: want a number":                     {"-sets", "0"},
 		"-ranks -1: want a number":                   {"-ranks", "-1"},
+		"-ranks 1: want a number from 3":             {"-ranks", "1"},
 		"-sets 1000001: want a number":               {"-sets", "1000001"},
 		"-workers -1: want a number":                 {"-workers", "-1"},
 		"-out nodir/a.png: there is no folder nodir": {"-out", "nodir/a.png"},

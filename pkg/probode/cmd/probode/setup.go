@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/methods"
 )
@@ -38,12 +39,12 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	case "method":
 		base.Scaling = probode.ScaleStep
 	default:
-		return base, fmt.Errorf("-noise %s: want local or method", clip(s.noise))
+		return base, fmt.Errorf("-noise %s: want local or method", text.Clip(s.noise))
 	}
 	name := s.method
 	if s.linearize != "" {
 		if strings.Contains(name, ",") {
-			return base, fmt.Errorf("-linearize %s: -method %s has one already", clip(s.linearize), clip(name))
+			return base, fmt.Errorf("-linearize %s: -method %s has one already", text.Clip(s.linearize), text.Clip(name))
 		}
 		name += "," + s.linearize
 	}
@@ -125,9 +126,9 @@ func stepSizes(list string) ([]float64, error) {
 		h, err := strconv.ParseFloat(strings.TrimSpace(one), 64)
 		switch {
 		case err != nil || !(h >= 1e-300) || math.IsInf(h, 1):
-			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", clip(list), clip(one))
+			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", text.Clip(list), text.Clip(one))
 		case slices.Contains(steps, h):
-			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", clip(list), clip(one))
+			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", text.Clip(list), text.Clip(one))
 		}
 		steps = append(steps, h)
 	}
@@ -150,14 +151,14 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	switch {
 	case s.components > 0:
 		if len(relative) > 1 {
-			return nil, fmt.Errorf("-rtol %s: want one number", clip(s.rtol))
+			return nil, fmt.Errorf("-rtol %s: want one number", text.Clip(s.rtol))
 		}
 		if len(absolute) > 1 && len(absolute) != s.components {
-			return nil, fmt.Errorf("-atol %s: want a number, or %d", clip(s.atol), s.components)
+			return nil, fmt.Errorf("-atol %s: want a number, or %d", text.Clip(s.atol), s.components)
 		}
 		n = 1
 	case relative != nil && len(absolute) > 1 && len(absolute) != len(relative):
-		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", clip(s.atol), len(absolute), len(relative))
+		return nil, fmt.Errorf("-atol %s: %d numbers for %d numbers of -rtol: want one for each, or one for all", text.Clip(s.atol), len(absolute), len(relative))
 	}
 	var out []probode.Tolerance
 	for i := range n {
@@ -185,17 +186,17 @@ func (s *solving) list(name, value, want string, allowed func(v float64) bool) (
 	}
 	all, err := numbers(value)
 	if err != nil || slices.ContainsFunc(all, func(v float64) bool { return !allowed(v) }) {
-		return nil, fmt.Errorf("-%s %s: %s", name, clip(value), want)
+		return nil, fmt.Errorf("-%s %s: %s", name, text.Clip(value), want)
 	}
 	return all, nil
 }
 
-// noiseScale reads -alpha. It reports whether text is a number; otherwise it is auto, or the
+// noiseScale reads -alpha. It reports whether the value is a number; otherwise it is auto, or the
 // prior of α.
-func noiseScale(text string) (alpha float64, is bool, err error) {
-	v, notNumber := strconv.ParseFloat(text, 64)
+func noiseScale(value string) (alpha float64, is bool, err error) {
+	v, notNumber := strconv.ParseFloat(value, 64)
 	if notNumber == nil && (!(v >= 0) || math.IsInf(v, 1)) {
-		return 0, true, fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(text))
+		return 0, true, fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", text.Clip(value))
 	}
 	return v, notNumber == nil, nil
 }

@@ -10,11 +10,13 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
+	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/calibrate"
 	"github.com/probode/probode/pkg/probode/methods"
@@ -73,7 +75,12 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", clip(flags.Arg(0)))
+		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", text.Clip(flags.Arg(0)))
+	}
+	if filepath.Ext(*file) != "" {
+		if err := checkEnding("out", *file, ".csv", ".txt"); err != nil {
+			return err
+		}
 	}
 	s.outputs = []outFile{{"json", *machine}, {"out", *file}}
 	if *machine == "" && *file == "" {
@@ -232,13 +239,13 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("-theta %s: want name=value", clip(one))
+			return nil, fmt.Errorf("-theta %s: want name=value", text.Clip(one))
 		case k < 0:
-			return nil, fmt.Errorf("-theta %s: no parameter %q: %s has %s", clip(one), clip(name), p.Name, strings.Join(paramNames(p), ", "))
+			return nil, fmt.Errorf("-theta %s: no parameter %q: %s has %s", text.Clip(one), text.Clip(name), p.Name, strings.Join(paramNames(p), ", "))
 		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-			return nil, fmt.Errorf("-theta %s: want a finite number", clip(one))
+			return nil, fmt.Errorf("-theta %s: want a finite number", text.Clip(one))
 		case seen[k]:
-			return nil, fmt.Errorf("-theta %s: given twice", clip(one))
+			return nil, fmt.Errorf("-theta %s: given twice", text.Clip(one))
 		}
 		p.Theta[k], seen[k] = v, true
 	}
@@ -246,10 +253,10 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 		ends, err := numbers(s.span)
 		const most = 1e300 // so that arithmetic with times remains finite
 		if err != nil || len(ends) != 2 || !(-most <= ends[0] && ends[0] < ends[1] && ends[1] <= most) {
-			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", clip(s.span))
+			return nil, fmt.Errorf("-span %s: want from,to with from < to, from -1e300 to 1e300", text.Clip(s.span))
 		}
 		if s.model != "" && ends[0] != 0 {
-			return nil, fmt.Errorf("-span %s: models begin at 0: want 0,to", clip(s.span))
+			return nil, fmt.Errorf("-span %s: models begin at 0: want 0,to", text.Clip(s.span))
 		}
 		p.Span = [2]float64{ends[0], ends[1]}
 	}
@@ -296,7 +303,7 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	}
 	times, err := numbers(s.times)
 	if err != nil {
-		return nil, fmt.Errorf("-times %s: %w", clip(s.times), err)
+		return nil, fmt.Errorf("-times %s: %w", text.Clip(s.times), err)
 	}
 	for _, t := range times {
 		if !(t >= p.Span[0] && t <= p.Span[1]) {
@@ -347,7 +354,7 @@ func (s *solution) noisy(ctx context.Context, p *probode.Problem, m probode.Meth
 	alpha, is, err := noiseScale(s.alpha)
 	switch {
 	case err == nil && !is && s.alpha != "auto":
-		return fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", clip(s.alpha))
+		return fmt.Errorf("-alpha %s: want a number ≥ 0, or auto", text.Clip(s.alpha))
 	case err != nil || is:
 		to.Alpha = alpha
 		return err

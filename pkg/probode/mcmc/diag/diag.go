@@ -16,9 +16,10 @@
 //     quantiles, for the tails.
 //
 // Each function takes x[c][k], draw k of chain c; one chain is enough. They panic if the
-// chains differ in length. They return NaN for fewer than four draws per chain, for a
-// draw that is NaN or infinite, and for draws that are all equal, since a parameter that
-// never moved says nothing about mixing.
+// chains differ in length. They return NaN for fewer than four draws per chain, and for a
+// draw that is NaN or infinite. Draws that are all equal, as of a parameter that never
+// moved, say nothing about mixing: R̂ is NaN, and, as in ArviZ, the effective sample size is
+// the number of draws and the standard error of the mean zero.
 //
 // # References
 //
@@ -43,7 +44,6 @@ func usable(x [][]float64) bool {
 	if len(x) == 0 || len(x[0]) < 4 {
 		return false
 	}
-	constant := true
 	for _, c := range x {
 		if len(c) != len(x[0]) {
 			panic("diag: chains of different lengths")
@@ -51,11 +51,8 @@ func usable(x [][]float64) bool {
 		if !finite(c) {
 			return false
 		}
-		for _, v := range c {
-			constant = constant && v == x[0][0]
-		}
 	}
-	return !constant
+	return true
 }
 
 // finite reports whether x has elements, and all are finite.

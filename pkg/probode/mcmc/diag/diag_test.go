@@ -131,7 +131,6 @@ func TestDiagnosticsUndefined(t *testing.T) {
 		"no chains":   nil,
 		"no draws":    {{}, {}},
 		"three draws": {{1, 2, 3}, {2, 3, 1}},
-		"constant":    {{0.1, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.1}},
 		"NaN":         {{1, 2, 3, 4, 5}, {1, 2, math.NaN(), 4, 5}},
 		"infinite":    {{1, 2, 3, 4, 5}, {1, 2, math.Inf(1), 4, 5}},
 	} {
@@ -140,6 +139,13 @@ func TestDiagnosticsUndefined(t *testing.T) {
 				t.Errorf("%s: diagnostic %d is %v, want NaN", what, i, v)
 			}
 		}
+	}
+
+	// A constant is, as in ArviZ, worth all its draws, and its mean is exact. Nothing
+	// is known of the mixing of its chains, nor of its standard deviation.
+	constant := [][]float64{{0.1, 0.1, 0.1, 0.1, 0.1}, {0.1, 0.1, 0.1, 0.1, 0.1}}
+	if v := all(constant); !math.IsNaN(v[0]) || v[1] != 8 || v[2] != 8 || v[3] != 0 || !math.IsNaN(v[4]) {
+		t.Errorf("of a constant R̂, bulk ESS, tail ESS and the MCSE of mean and sd are %v, want NaN, 8, 8, 0 and NaN", v)
 	}
 
 	// Chains that stand still in different places have variance between and

@@ -17,8 +17,8 @@ import (
 //
 // with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone
 // sequence. Chains that disagree count as correlated. The result is at most S log₁₀ S,
-// which negative correlations can reach. It is NaN for fewer than four draws per chain,
-// and for draws that are not finite or all equal.
+// which negative correlations can reach. It is S for draws that are all equal, as in ArviZ,
+// and NaN for fewer than four draws per chain and for draws that are not finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -30,7 +30,7 @@ func BulkESS(x [][]float64) float64 {
 // quantile, which are those of the indicators of draws up to the quantile. If so many
 // draws lie at an end of the range that an indicator is constant, as for draws that are
 // 0 or 1, it counts as the number of draws, as in ArviZ. The result is NaN for fewer
-// than four draws per chain, and for draws that are not finite or all equal.
+// than four draws per chain, and for draws that are not finite.
 func TailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -49,14 +49,11 @@ func quantileESS(x [][]float64, p float64) float64 {
 		}
 		return 0
 	}))
-	if n := ess(halves); !math.IsNaN(n) {
-		return n
-	}
-	return float64(len(halves) * len(halves[0])) // a constant indicator
+	return ess(halves)
 }
 
-// ess returns the effective sample size of two or more sequences, untransformed, NaN if
-// all numbers are equal.
+// ess returns the effective sample size of two or more sequences, untransformed: the
+// number of draws if all are equal.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
@@ -70,7 +67,7 @@ func ess(x [][]float64) float64 {
 	}
 	whole := acov[0] + stat.Variance(means, nil)
 	if !(whole > 0) {
-		return math.NaN()
+		return float64(m * n)
 	}
 	within := acov[0] * float64(n) / float64(n-1)
 	rho := func(t int) float64 {

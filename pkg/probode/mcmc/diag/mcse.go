@@ -12,8 +12,8 @@ import (
 //	sd / √ESS
 //
 // with the effective sample size of the draws themselves, not of their ranks. It
-// has no meaning for a distribution without variance. It is NaN for fewer than four draws
-// per chain, and for draws that are not finite or all equal.
+// has no meaning for a distribution without variance. It is zero for draws that are all
+// equal, and NaN for fewer than four draws per chain and for draws that are not finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

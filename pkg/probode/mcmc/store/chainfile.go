@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc64"
@@ -369,7 +370,7 @@ func (f *file) lengthen() error {
 			return err
 		}
 		// Windows does not replace an open file by a rename.
-		return errors.Join(in.Close(), f.f.Close())
+		return cmp.Or(in.Close(), f.f.Close())
 	})
 	if err != nil {
 		return err

@@ -208,6 +208,21 @@ func Read(dir string) (*mcmc.Chains, error) {
 	return out, nil
 }
 
+// Length returns the number of draws that each chain of the study in dir has, or will have
+// when it is finished. It is 0 if there is no study.
+func Length(dir string) int {
+	longest := 0
+	for _, suffix := range []string{".csv", ".csv" + partSuffix} {
+		paths, _ := chainFiles(dir, suffix) // a directory that does not exist holds no study
+		for _, path := range paths {
+			if t, err := readHeader(path); err == nil {
+				longest = max(longest, t.draws)
+			}
+		}
+	}
+	return longest
+}
+
 // Merge collects in dst the chains of one run that Run has written to several
 // directories, for example if every chain ran on a machine of its own. It copies the
 // files without changes, and the states from which a study can be extended. It makes

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,7 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 		return err
 	}
 	if err := atomicfile.Rename(tmp, dir); err != nil {
-		return errors.Join(err, atomicfile.Rename(aside, dir))
+		return cmp.Or(atomicfile.Rename(aside, dir), err)
 	}
 	return os.RemoveAll(aside)
 }
@@ -210,7 +211,7 @@ func (z *zarr) group(name string, attributes map[string]any) error {
 		}
 		name += "/"
 	}
-	return errors.Join(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
+	return cmp.Or(z.json(name+".zgroup", map[string]any{"zarr_format": 2}), z.json(name+".zattrs", attributes))
 }
 
 // json writes a file of metadata.
@@ -233,7 +234,7 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 	if original != "" {
 		attributes["long_name"] = original
 	}
-	return errors.Join(
+	return cmp.Or(
 		z.json(path+"/.zarray", map[string]any{"zarr_format": 2, "shape": shape, "chunks": chunk, "dtype": dtype,
 			"compressor": nil, "filters": nil, "fill_value": nil, "order": "C"}),
 		z.json(path+"/.zattrs", attributes))
@@ -245,7 +246,7 @@ func (z *zarr) counted(path, dimension string, n int) error {
 	for i := range n {
 		data = binary.LittleEndian.AppendUint64(data, uint64(i))
 	}
-	return errors.Join(z.array(path, "<i8", []int{n}, []int{n}, []string{dimension}, ""),
+	return cmp.Or(z.array(path, "<i8", []int{n}, []int{n}, []string{dimension}, ""),
 		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
 }
 
