@@ -108,7 +108,7 @@ func (c *controller) run(ctx context.Context) (err error) {
 			if err := c.step.Start(i, c.x, c.theta); err != nil {
 				return err
 			}
-			h := c.first() // what was before an event says nothing about what comes
+			h := c.first() // the steps before an event say nothing about those after it
 			before := 1.0
 			c.goal = 0
 			for n := seg.from + 1; n <= seg.to; n++ {

@@ -60,8 +60,8 @@ type Layer interface {
 	painted(color.NRGBA) Layer
 }
 
-// look is what the legend and the renderers need to know about any layer. Its colour
-// includes the opacity.
+// look holds the properties of any layer that the legend and the renderers need. Its
+// colour includes the opacity.
 type look struct {
 	name   string
 	color  color.Color

@@ -33,7 +33,7 @@ var limit = sync.OnceValue(func() float64 {
 	return min(least, float64(debug.SetMemoryLimit(-1)))
 })
 
-// field returns the number behind a name at the beginning of a line.
+// field returns the number that follows a name at the beginning of a line.
 func field(file, name string) (float64, bool) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -55,7 +55,7 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c.rows = make([]float64, g.Steps()*width)
 	for _, s := range segments {
 		for i := s.from; i < s.to; i++ {
-			row := c.uniform // of a step in which the method starts: the noise behind an event uses it
+			row := c.uniform // of a step in which the method starts: the noise right after an event uses it
 			if i-s.from >= n-1 {
 				row = c.compute(i)
 			}

@@ -58,9 +58,9 @@ func (r *Part) Cells() []Cell {
 	return out
 }
 
-// Locations appends to dst what the distribution of each value of the data depends on, as it
-// was evaluated last: the expected value, and the own numbers of the likelihood that are
-// parameters or are expected of another column.
+// Locations appends to dst the numbers on which the distribution of each value of the
+// data depends, from the last evaluation: the expected value, and those own numbers of
+// the likelihood that are parameters or expected values of another column.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {

@@ -32,8 +32,9 @@ type Density struct {
 	err error
 }
 
-// A life is what densities of one posterior by several setups share in one chain: when
-// their solves end, what has failed, and the work that was done.
+// A life is shared by the densities of one posterior under several setups in one chain.
+// It holds the context that ends their solves, the failures, and the work that was
+// done.
 type life struct {
 	ctx    context.Context // that solves end with
 	bound  int             // calls of Bind

@@ -113,7 +113,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g paths can no longer be solved, which cuts off the score there: take alpha* as a lower bound, or a smaller step", out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g paths can no longer be solved, which cuts off the score there: alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g rests on a small part of the time: without one tenth of the time it would be far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))

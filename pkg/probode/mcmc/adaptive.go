@@ -163,8 +163,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	p.refactor()
 }
 
-// refactor makes cov, which it overwrites, the covariance of the proposal. If cov is
-// singular from rounding, or has overflowed, the old covariance stays.
+// refactor makes cov the covariance of the proposal, and overwrites cov. If cov is
+// singular because of rounding, or has overflowed, the proposal keeps its old
+// covariance.
 func (p *adaptive) refactor() {
 	if math.IsInf(p.cov.Trace(), 1) {
 		return

@@ -111,7 +111,8 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter counts what the chains have made so far, of until iterations each.
+// newReporter counts the iterations that the chains have made so far; each is to reach
+// until.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()

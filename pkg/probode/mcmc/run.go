@@ -43,7 +43,8 @@ type Settings struct {
 	Names []string
 
 	// Generated are the names of quantities that are kept with each draw, beside the
-	// parameters. If there are any, the kernels have to be Generators of as many.
+	// parameters. If there are any, each kernel must be a Generator of that many
+	// quantities.
 	Generated []string
 
 	// MinESS, if positive, lets the chains run until the bulk effective
@@ -122,7 +123,7 @@ func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	return &Running{s: s, chains: chains}, nil
 }
 
-// Run draws what the settings ask for, as the function Run does.
+// Run draws as many iterations as the settings ask for, as the function Run does.
 func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	s := &r.s
 	limit := s.Draws

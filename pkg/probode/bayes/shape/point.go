@@ -47,8 +47,9 @@ type Function interface {
 	// Expand computes the expansion at p.X, and reports success.
 	Expand(p *Point) bool
 
-	// Follow computes the expansion at p.X, at which Value was called last, from that at
-	// the point before, if possible without new derivatives. It reports success.
+	// Follow computes the expansion at p.X from the expansion at the point before, without
+	// new derivatives if that is possible. The last call of Value must have been at p.X.
+	// It reports success.
 	Follow(p *Point, before []float64) bool
 }
 

@@ -65,7 +65,7 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 			var sigma float64
 			khat, sigma = fitPareto(excess)
 			for i, k := range tail {
-				// The quantile of p, with E = −log(1 − p).
+				// q is the quantile of the Pareto distribution at p, where e = −log(1 − p).
 				e := -math.Log1p(-(float64(i) + 0.5) / float64(len(tail)))
 				q := sigma * e
 				if khat != 0 {

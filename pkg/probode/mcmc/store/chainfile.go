@@ -56,7 +56,7 @@ type file struct {
 	layout  *layout
 	buf     []byte // draws to be written
 	crc     uint64 // of all bytes written
-	body    int64  // bytes written behind the line of the columns
+	body    int64  // bytes written after the line of the columns
 	bodyCRC uint64 // of these
 	headCRC uint64 // see state
 	length  int64  // the number of iterations after burn-in
@@ -452,8 +452,8 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// finish writes the lines that follow the draws and gives the file its name. The state
-// stays, so that the chain can be extended.
+// finish writes the lines that follow the draws and gives the file its name. The file
+// of the state is kept, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()
 	burnIn, after := f.chain.Counts()

@@ -15,8 +15,8 @@ import (
 type layout struct {
 	fields  []mcmc.Field
 	columns []string
-	// front and back are the quantities that stand in front of the
-	// parameters and behind them.
+	// front and back are the quantities whose columns precede and follow those of the
+	// parameters.
 	front, back []int
 }
 

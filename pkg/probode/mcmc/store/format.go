@@ -17,7 +17,7 @@ import (
 // CmdStan writes, which ArviZ, pandas and R read as it is:
 //
 //	# format = probode-draws-1
-//	# model = FitzHugh–Nagumo        what the caller has to say, Options.Meta
+//	# model = FitzHugh–Nagumo        from the caller: Options.Meta
 //	# seed = 1
 //	# start = 6f2c8a914be03d57       a hash of where chain 1 would begin
 //	# chain = 1                      counted from 1 in files
