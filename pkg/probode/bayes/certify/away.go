@@ -162,8 +162,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
 	low, high := k.side(direction, -1), k.side(direction, 1)
-	if towards = high.worst().effect(); low.worst().effect() > towards {
-		towards = -low.worst().effect()
+	if towards = high.effect(); low.effect() > towards {
+		towards = -low.effect()
 	}
 	l = slices.Concat(low, line{{theta: k.at.theta}}, high)
 	l.sort()

@@ -64,7 +64,7 @@ func TestPartsOfThePosteriorThatAreCutOff(t *testing.T) {
 		{"normal", distuv.Normal{Mu: 3, Sigma: 4}, 0.5, 0},
 	} {
 		p := washout(c.prior, c.h)
-		got := biases(t, p, 2000, everywhere(p))[0]
+		got := biases(t, p, 800, everywhere(p))[0]
 		if c.bias != 0 && math.Abs(got-c.bias) > 0.002 {
 			t.Errorf("%s, h = %.3g: the bias is %.4f: want %.3f", c.name, c.h, got, c.bias)
 		}
@@ -118,7 +118,7 @@ func TestPartsThatAreCutOffElsewhere(t *testing.T) {
 	} {
 		for i, h := range c.steps {
 			p := c.model(h)
-			n := 1000
+			n := 500
 			if len(p.Params) > 1 {
 				n = 60
 			}
@@ -142,7 +142,7 @@ func TestModeAtTheEdgeOfAPrior(t *testing.T) {
 	}{{4, true}, {4.6, false}, {4.75, false}} {
 		p := plane(distuv.Uniform{Min: 0.1, Max: c.edge}, func(f []float64, _ float64, x, th []float64) { f[0] = -th[0] * x[0] },
 			[]float64{1}, decayTimes, decayY, bayes.Gaussian{Sigma: bayes.Known(decaySigma)}, probode.RungeKutta{}, 0.5)
-		bias, one := biases(t, p, 1000, everywhere(p))[0], certificate(t, p)
+		bias, one := biases(t, p, 500, everywhere(p))[0], certificate(t, p)
 		if (math.Abs(bias) < 0.1) != c.certified || one.Certified(0.1) != c.certified {
 			t.Errorf("edge %g: bias %.3f, %s", c.edge, bias, one.Answer(0.1))
 		}
@@ -165,9 +165,9 @@ func TestCertificatesOfSmoothProblems(t *testing.T) {
 		for k, q := range p.Params {
 			b = append(b, [2]float64{max(-6, score(q.Prior, m.Theta[k]-8*m.SD[k])), min(6, score(q.Prior, m.Theta[k]+8*m.SD[k]))})
 		}
-		n := 300
+		n := 120
 		if len(p.Params) > 1 {
-			n = 50
+			n = 30
 		}
 		bias := largest(biases(t, p, n, b))
 		// What the linearisation alone certifies.

@@ -23,7 +23,7 @@ type probe struct {
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
 // differs reports whether the log densities differ by 1 or more.
-func (p probe) differs() bool { return !(math.Abs(p.coarse-p.fine) < 1) }
+func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
 // effect returns the difference of the densities; that at the mode is 1.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
@@ -34,9 +34,22 @@ type line []probe
 // sort brings the points into the order of t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// worst returns the point with the largest effect.
+// effect returns the largest effect of a point.
+func (l line) effect() (most float64) {
+	for _, p := range l {
+		most = max(most, p.effect())
+	}
+	return most
+}
+
+// worst returns the point that shows best what is wrong: of those at which the setups
+// differ, or else of all, the one with the largest effect.
 func (l line) worst() probe {
-	return slices.MaxFunc(l, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
+	from := l
+	if slices.ContainsFunc(l, probe.differs) {
+		from = slices.DeleteFunc(slices.Clone(l), func(p probe) bool { return !p.differs() })
+	}
+	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
 // densities returns both densities at t between the points a and b. The log density is
