@@ -50,7 +50,7 @@
 //	Γ            (h β₋₁)⁻¹ I − J
 //	H            α h^{2s+1} J Jᵀ, the scale in derivative space
 //	Σ_Z          α h^{2s+1} I, the covariance of the explicit methods
-//	r(z)         steplaw.Distribution.Residual
+//	r(z)         steplaw.Law.Residual
 //
 // # Differences from the paper
 //

@@ -18,7 +18,7 @@ type NoiseScale struct {
 	Alpha, SE float64
 
 	// Experiments are the calibrations of the experiments' equations.
-	Experiments []*calibrate.Calibration
+	Experiments []*calibrate.NoiseScale
 
 	// Warnings are those of the calibrations.
 	Warnings []string

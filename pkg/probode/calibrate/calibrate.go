@@ -52,8 +52,8 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// A Calibration is the noise scale that Run has found, and how well it is known.
-type Calibration struct {
+// A NoiseScale is the α* that Run has found, and how well it is known.
+type NoiseScale struct {
 	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife over groups of
 	// paths. SE is NaN if a path cannot be solved at a scale close to α*. α* belongs to
 	// the problem, to θ and to the units of the state: with a state ten times as large it
@@ -77,7 +77,7 @@ type Calibration struct {
 
 // Settings returns s with the Scaling and the Alpha of c, because an α has no meaning
 // without its scaling.
-func (c *Calibration) Settings(s probode.Settings) probode.Settings {
+func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	s.Scaling, s.Alpha = c.Scaling, c.Alpha
 	return s
 }
@@ -88,7 +88,7 @@ func (c *Calibration) Settings(s probode.Settings) probode.Settings {
 // It costs less than ten ensembles of its size. The normals are drawn once and kept, up
 // to half a gigabyte. A tenth of the paths is used to find the neighbourhood of α*, and
 // all paths are solved at about four values there.
-func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*Calibration, error) {
+func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	if err != nil {
 		return nil, err
 	}
-	out := &Calibration{Alpha: math.Exp(top.x), Scaling: c.solver.Scaling()}
+	out := &NoiseScale{Alpha: math.Exp(top.x), Scaling: c.solver.Scaling()}
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {

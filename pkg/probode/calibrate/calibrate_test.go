@@ -126,7 +126,7 @@ func TestCalibrateFitzHughNagumo(t *testing.T) {
 // more, amplified near the flat maximum, of which Brent's method wants 4e-4.
 func TestCalibrateUnits(t *testing.T) {
 	for _, m := range []Method{adams.Bashforth{}, RungeKutta{}} {
-		calibrated := func(state, time float64) *calibrate.Calibration {
+		calibrated := func(state, time float64) *calibrate.NoiseScale {
 			p := &Problem{Name: "decay", X0: []float64{state}, Span: [2]float64{0, 2 * time}, Autonomous: true,
 				F: func(f []float64, _ float64, x, _ []float64) { f[0] = -x[0] / time }}
 			c, err := calibrate.Run(ctx(), p, m, calibrate.Settings{StepSize: time / 4, Paths: 100, Seed: 1})

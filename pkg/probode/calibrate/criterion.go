@@ -23,7 +23,7 @@ const (
 	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread then has the
 	// size of the error, with ScaleLocal in every component: see docs/calibration.md for
 	// the measurement. A few points with little noise can decide on α*, which
-	// Calibration.SETime shows. If the error is large, noise of its size may move paths to
+	// NoiseScale.SETime shows. If the error is large, noise of its size may move paths to
 	// states from which they cannot be solved; then there is a warning.
 	LogScore Criterion = iota
 

@@ -199,7 +199,7 @@ func (c *calibrator) choose(est *Errors) {
 // maxKept is the number of normals that a calibration keeps, of eight bytes each.
 const maxKept = 512 << 20 / 8
 
-func (c *calibrator) warn(out *Calibration) {
+func (c *calibrator) warn(out *NoiseScale) {
 	// A few points at which an error crosses zero are normal.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",

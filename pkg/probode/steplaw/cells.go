@@ -12,7 +12,7 @@ import (
 // them. In ζ the distribution has a size of about 1 if the approximation is reasonable.
 // Densities are relative to e^top.
 type division struct {
-	s          *Distribution
+	s          *Law
 	lo, hi     []float64 // the box
 	top        float64
 	nodes, wts []float64 // Gauss rule on (0, 1)
@@ -40,7 +40,7 @@ const (
 	cellTol     = 1e-10
 )
 
-func (s *Distribution) divided() (*division, error) {
+func (s *Law) divided() (*division, error) {
 	if s.cells != nil {
 		return s.cells, nil
 	}

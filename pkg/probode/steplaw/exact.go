@@ -37,7 +37,7 @@ import (
 // distant region of small r, with one percent of the mass and up to half of the
 // variance. The default number of sweeps misses most of it and understates the variance
 // by up to a half; 1600 sweeps find it. In one and two dimensions, compare with the
-// Moments of a Distribution, which are independent.
+// Moments of a Law, which are independent.
 //
 // The exact distribution needs H⁻¹, so det J = 0 is an error, ErrSingularH. It exists
 // only if its density can be normalised; otherwise the error is ErrImproper. Its mean
@@ -205,7 +205,7 @@ func (x *sampler) searches(i int) bool {
 // search looks whether the density of step i can be normalised, which the chain cannot
 // detect. If it cannot, that is an error of the whole ensemble.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
-	s, err := newDistribution(x, x.p, x.g, i, state, theta, scale)
+	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type Moments struct {
 // of Gauss rules of 6 points agree to 10⁻¹⁰ of the integral with those of half
 // the width. It is an error if d > 2, if the exact distribution does not exist
 // (ErrSingularH, ErrImproper), or if 2¹⁸ cells are not enough.
-func (s *Distribution) Moments() (*Moments, error) {
+func (s *Law) Moments() (*Moments, error) {
 	c, err := s.divided()
 	if err != nil {
 		return nil, err

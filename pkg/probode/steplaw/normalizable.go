@@ -17,7 +17,7 @@ import (
 // away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10 with every factor of
 // ten in distance, from 10⁴ to 10⁸ times the size of the state, or the integral could
 // diverge. A density that does not decay in other directions is not detected.
-func (s *Distribution) normalizable() error {
+func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular
 	}

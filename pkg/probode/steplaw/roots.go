@@ -15,7 +15,7 @@ import (
 // before. For d = 1 the search finds every change of sign of r over such distances, in
 // steps of 5 %. If there is more than one root, the exact distribution may have several
 // modes, and Newton's method may find the wrong root.
-func (s *Distribution) Roots() [][]float64 {
+func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
 	}
@@ -32,7 +32,7 @@ func (s *Distribution) Roots() [][]float64 {
 }
 
 // size returns the larger scale of the state and of the step.
-func (s *Distribution) size() float64 {
+func (s *Law) size() float64 {
 	size := max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {
 		size = 1
@@ -42,7 +42,7 @@ func (s *Distribution) size() float64 {
 
 // around returns points that are spread out around the mean: on a spiral of
 // directions for d ≤ 2, and along at most 8 axes otherwise.
-func (s *Distribution) around() [][]float64 {
+func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
 		z := slices.Clone(s.Mean)
@@ -73,7 +73,7 @@ func (s *Distribution) around() [][]float64 {
 
 // newton runs Newton's method from z, which it overwrites, and keeps the root
 // if it finds a new one.
-func (s *Distribution) newton(z []float64) {
+func (s *Law) newton(z []float64) {
 	f := make([]float64, s.d)
 	for range 100 {
 		s.eval.FJ(f, s.moving, s.target.t, z, s.target.theta)
@@ -100,7 +100,7 @@ func (s *Distribution) newton(z []float64) {
 	}
 }
 
-func (s *Distribution) keep(z []float64) {
+func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
 		// Newton's method finds a double root only up to the square root of the rounding
 		// error, and it must not be counted twice. Roots that are closer than 10⁻³ sd make no
@@ -117,7 +117,7 @@ func (s *Distribution) keep(z []float64) {
 }
 
 // changesOfSign finds the roots for d = 1.
-func (s *Distribution) changesOfSign() {
+func (s *Law) changesOfSign() {
 	r := func(x float64) float64 {
 		z, v := [1]float64{x}, [1]float64{}
 		s.Residual(v[:], z[:])
@@ -158,9 +158,9 @@ func (s *Distribution) changesOfSign() {
 
 // sd returns the standard deviation of component k in the Gaussian approximation, the
 // natural unit of length.
-func (s *Distribution) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
+func (s *Law) sd(k int) float64 { return math.Sqrt(s.Cov.At(k, k)) }
 
-func (s *Distribution) distance(a, b []float64) float64 {
+func (s *Law) distance(a, b []float64) float64 {
 	var most float64
 	for k, v := range a {
 		most = max(most, math.Abs(v-b[k]))

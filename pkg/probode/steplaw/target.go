@@ -1,5 +1,5 @@
 // Package steplaw computes the exact distribution of a step of an implicit Adams
-// method. Exact samples whole paths, and Distribution belongs to a single step.
+// method. Exact samples whole paths, and Law belongs to a single step.
 //
 // The discrepancy r in derivative space has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ belong to

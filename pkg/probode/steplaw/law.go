@@ -12,14 +12,14 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A Distribution describes the state Z_{i+1} after one step of an implicit method, given
+// A Law describes the state Z_{i+1} after one step of an implicit method, given
 // the states before it: the exact density and its Gaussian approximation. It serves
 // figures and tests. In one and two dimensions it computes moments of the exact
 // distribution by quadrature, independently of the chain of Exact.
 //
-// A Distribution has its own workspace and is not for use by two goroutines at the
+// A Law has its own workspace and is not for use by two goroutines at the
 // same time.
-type Distribution struct {
+type Law struct {
 	T float64   // tᵢ, the beginning of the step
 	Z []float64 // Zᵢ
 
@@ -57,7 +57,7 @@ type Distribution struct {
 //
 // A singular J is not an error here, since the Gaussian approximation exists; Moments
 // reports it.
-func New(s *probode.Solver, i int, z, theta []float64) (*Distribution, error) {
+func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	p, d := s.Problem(), s.Problem().Dim()
 	switch {
 	case i < 0 || i >= s.Steps():
@@ -88,7 +88,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Distribution, error) {
 	case square(scale) == 0:
 		return nil, refuse(errors.New("the noise is zero: want alpha > 0, else there is no distribution"))
 	}
-	step, err := newDistribution(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
+	step, err := newLaw(implicit, p, s.Grid(), i, z[i*d:(i+1)*d], theta, scale)
 	switch {
 	case errors.Is(err, probode.ErrStarting):
 		return nil, refuse(fmt.Errorf("step %d at t = %g: %w", i, s.Times()[i], err))
@@ -102,15 +102,15 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Distribution, error) {
 	return step, nil
 }
 
-// newDistribution returns the distribution of step i from x, for a stepper that has its past.
+// newLaw returns the distribution of step i from x, for a stepper that has its past.
 // It returns the errors of the step.
-func newDistribution(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Distribution, error) {
+func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {
 		return nil, err
 	}
 	d := p.Dim()
-	s := &Distribution{problem: p, T: g.Times()[i], Z: slices.Clone(x),
+	s := &Law{problem: p, T: g.Times()[i], Z: slices.Clone(x),
 		Cov: mat.NewSymDense(d, nil), d: d, inv: m.Inv, known: m.Known, forecast: m.Forecast,
 		target: newTarget(p), eval: probode.NewLinearizer(p), moving: p.NewJacobian(), w: make([]float64, d)}
 	s.scratch = probode.NewLU(s.moving)
@@ -141,7 +141,7 @@ func newDistribution(from probode.Implicit, p *probode.Problem, g *probode.Grid,
 func title(p *probode.Problem) string { return cmp.Or(p.Name, "problem") }
 
 // fail returns err with the step in which it occurred.
-func (s *Distribution) fail(err error) error {
+func (s *Law) fail(err error) error {
 	if s.at == nil { // the step belongs to a path, whose error says where
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *Distribution) fail(err error) error {
 //	r(z) = β₋₁⁻¹ (h⁻¹(z − Zᵢ) − Σ_{j=0}^{s−1} β_j F_{i−j}) − f(t_{i+1}, z),
 //
 // into dst. [T18, equation 9]
-func (s *Distribution) Residual(dst, z []float64) {
+func (s *Law) Residual(dst, z []float64) {
 	s.checkLen(dst)
 	s.checkLen(z)
 	s.target.p.F(dst, s.target.t, z, s.target.theta)
@@ -166,7 +166,7 @@ func (s *Distribution) Residual(dst, z []float64) {
 
 // LogDensity returns the exact log density −½ r(z)ᵀ H⁻¹ r(z), not normalised
 // (see Moments for the normaliser). It is NaN if H is singular.
-func (s *Distribution) LogDensity(z []float64) float64 {
+func (s *Law) LogDensity(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
 		return math.NaN()
@@ -181,7 +181,7 @@ func (s *Distribution) LogDensity(z []float64) float64 {
 
 // LogGaussian returns the log density of the Gaussian approximation N(Mean,
 // Cov) at z, normalised. It is NaN if Cov is singular.
-func (s *Distribution) LogGaussian(z []float64) float64 {
+func (s *Law) LogGaussian(z []float64) float64 {
 	s.checkLen(z)
 	if s.singular != nil {
 		return math.NaN()
@@ -192,7 +192,7 @@ func (s *Distribution) LogGaussian(z []float64) float64 {
 
 // standardize writes ζ = L⁻¹(z − μ) into dst: since J and Γ commute,
 // Sζ = J⁻¹Γ(z−μ) = (hβ₋₁)⁻¹ J⁻¹(z−μ) − (z−μ).
-func (s *Distribution) standardize(dst, z []float64) {
+func (s *Law) standardize(dst, z []float64) {
 	for k, v := range s.Mean {
 		dst[k] = z[k] - v
 	}
@@ -203,11 +203,11 @@ func (s *Distribution) standardize(dst, z []float64) {
 }
 
 // logRelative returns ln of the exact density at ζ, −½‖u‖² = −Φ − ½‖ζ‖².
-func (s *Distribution) logRelative(zeta []float64) float64 {
+func (s *Law) logRelative(zeta []float64) float64 {
 	return -s.target.phi(zeta) - square(zeta)/2
 }
 
-func (s *Distribution) checkLen(z []float64) {
+func (s *Law) checkLen(z []float64) {
 	if len(z) != s.d {
 		panic(fmt.Sprintf("steplaw: state has length %d: want d = %d", len(z), s.d))
 	}

@@ -45,7 +45,7 @@ func solver(t testing.TB, p *Problem, m Method, h, alpha float64) *Solver {
 }
 
 // stepAt is the distribution of the first step of m from z.
-func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *steplaw.Distribution {
+func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *steplaw.Law {
 	t.Helper()
 	s := solver(t, oneStep(p, z, h), m, h, alpha)
 	l, err := steplaw.New(s, 0, z, p.Theta)
@@ -55,7 +55,7 @@ func stepAt(t testing.TB, p *Problem, m Method, z []float64, h, alpha float64) *
 	return l
 }
 
-func moments(t testing.TB, l *steplaw.Distribution) *steplaw.Moments {
+func moments(t testing.TB, l *steplaw.Law) *steplaw.Moments {
 	t.Helper()
 	m, err := l.Moments()
 	if err != nil {
@@ -307,7 +307,7 @@ type grid struct {
 }
 
 // newGrid makes a grid of n×n points up to 14 sd from the mean.
-func newGrid(l *steplaw.Distribution, m *steplaw.Moments, n int) *grid {
+func newGrid(l *steplaw.Law, m *steplaw.Moments, n int) *grid {
 	axis := func(k int) []float64 {
 		x := make([]float64, n)
 		for i := range x {
