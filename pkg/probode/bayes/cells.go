@@ -148,19 +148,17 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 // closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
-	full := make([]float64, n*n)
+	full := l.scratch()
 	if c.closed == nil || !c.closed.Information(full, m, l.own) {
 		return false
 	}
-	which := []int{0}
-	for i := range l.own {
-		if l.open(i) {
-			which = append(which, 1+i)
-		}
-	}
-	for a, i := range which {
-		for b, j := range which {
-			c.Information[a*len(which)+b] = full[i*n+j]
+	at := 0
+	for i := range n {
+		for j := range n {
+			if l.location(i) && l.location(j) {
+				c.Information[at] = full[i*n+j]
+				at++
+			}
 		}
 	}
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
@@ -186,16 +184,15 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 		if lp := l.LogProb(y, m, l.own); math.IsNaN(lp) || math.IsInf(lp, 0) {
 			return false
 		}
-		slope := make([]float64, 1+len(l.own))
+		slope := l.scratch()[:1+len(l.own)]
 		l.exact.Slope(slope, y, m, l.own)
-		q := 1
-		for i := range l.own {
-			if l.open(i) {
-				dst[q] = slope[1+i]
+		q := 0
+		for i, v := range slope {
+			if l.location(i) {
+				dst[q] = v
 				q++
 			}
 		}
-		dst[0] = slope[0]
 		return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 	}
 	h := l.width(y, m, spread)

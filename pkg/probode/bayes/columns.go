@@ -11,6 +11,7 @@ type columnErrors struct {
 	param  []int // index in θ of each own number, −1 if it is not a parameter
 	column []int // the column of the data for each own number, −1 if it is not a column
 	own    []float64
+	zeros  []float64      // see scratch
 	exact  Differentiable // the Likelihood, if it has derivatives in closed form
 }
 
@@ -26,6 +27,20 @@ func (l *columnErrors) at(row []float64) []float64 {
 
 // open reports whether own number i is not constant: a parameter, or a column.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
+
+// location reports whether m, which is number 0, or own number i−1 is a location.
+func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
+
+// scratch returns zeros, for a matrix in m and the own numbers. They are valid until the
+// next call.
+func (l *columnErrors) scratch() []float64 {
+	n := 1 + len(l.own)
+	if l.zeros == nil {
+		l.zeros = make([]float64, n*n)
+	}
+	clear(l.zeros)
+	return l.zeros
+}
 
 func (x *Experiment) errors(column int) Likelihood {
 	if len(x.Errors) == 1 {
