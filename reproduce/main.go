@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs, instead of the built-in synthetic data")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
-	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything in seconds")
+	fs.BoolVar(&s.quick, "quick", false, "compute a reduced form of everything: half a minute, and up to two minutes if the program has to be compiled first")
 	check := fs.Bool("check", false, "compare the results with reproduce/expected; exit status 1 if they differ")
 	update := fs.Bool("update", false, "replace the files of reproduce/expected with the results; run it in the root of the repository")
 	fs.IntVar(&s.minPaths, "paths", 0, "smallest `number` of paths of every ensemble")

@@ -94,3 +94,22 @@ func TestAssessmentWithoutAccurate(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The page has the answer and the tables, whose lines may scroll; no sentence is among them.
+func TestAssessmentHTML(t *testing.T) {
+	body, err := AssessmentHTML(assessment(), "a <model>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<h1>Does the error of AB1 matter for the posterior of a &lt;model&gt;?</h1>", "class=answer", "data:image/png", "<pre>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	for _, table := range strings.Split(body, "<pre>")[1:] {
+		table, _, _ = strings.Cut(table, "</pre>")
+		if strings.Contains(table, "searches found") {
+			t.Errorf("a sentence in a table: %s", table)
+		}
+	}
+}

@@ -43,7 +43,13 @@ func AssessmentHTML(a *assess.Report, title string) (string, error) {
 	}
 	b.WriteString("<h2>The numbers</h2>\n")
 	for _, t := range a.Tables() {
-		fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(t.String()))
+		notes := t.Notes
+		if t.Notes = nil; t.Header != nil {
+			fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(t.String()))
+		}
+		for _, note := range notes { // long lines, which a phone breaks
+			fmt.Fprintf(&b, "<p>%s</p>\n", html.EscapeString(note))
+		}
 	}
 	return b.String(), nil
 }

@@ -245,3 +245,13 @@ func TestWriteZarrReplacesItsOwn(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What cannot be written is one error of one line, as on a full disk.
+func TestWriteZarrFails(t *testing.T) {
+	z := &zarr{root: filepath.Join(t.TempDir(), "nowhere"), metadata: map[string]any{}}
+	for what, err := range map[string]error{"group": z.group("", madeBy), "counted": z.counted("chain", "chain", 2)} {
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line", what, err)
+		}
+	}
+}
