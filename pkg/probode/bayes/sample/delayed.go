@@ -27,10 +27,16 @@ import (
 // So the size of the error of the first stage does not matter, only its change from θ
 // to θ′.
 //
-// Stationary distribution: exactly p₀(θ | Y) of the second setup, for any first setup.
-// With Noise it is p(θ, ξ | Y); θ is then moved with ξ fixed, and ξ by pCN as in
-// PCNWithinGibbs. However, a chain does not enter a region in which the first stage
-// fails.
+// Stationary distribution: exactly p₀(θ | Y) of the second setup, if the first stage lets
+// pass, with a probability that is not negligible, every move that the second would accept;
+// with Noise p(θ, ξ | Y), where θ is moved with ξ fixed, and ξ by pCN as in
+// PCNWithinGibbs. A first stage that fails, or has next to no density, where the second has
+// a part of the posterior breaks this condition: the chain does not enter that part, and
+// nothing in its draws shows it. So the condition is tested while sampling. Of the moves
+// that the first stage rejects, one in two during burn-in and later one in sixteen is solved
+// by the second stage, too. A chain in which more than one in 200 of the moves that plain
+// Metropolis would accept are at least ten times less likely goes on by the second stage
+// alone, and Chains.Notes say from which iteration on.
 //
 // Cost: one solve of the first stage for each draw, and one of the second stage for
 // each move that the first accepts. It accepts fewer moves than Deterministic, because
@@ -145,7 +151,24 @@ type delayed struct {
 	fitCoarse []float64 // m̃ at the position
 	fitRight  []float64 // m*
 	spared    int       // moves that the first stage has rejected
+
+	// The test of the first stage: the probabilities with which plain Metropolis would
+	// accept the moves, summed over all of them and over those that the two stages make
+	// less than a tenth as likely; how many of the latter have been seen; and the iteration
+	// from which on the first stage is not used, zero while it is.
+	plain, lost float64
+	refused     int
+	alone       int
 }
+
+const (
+	// soonTested and laterTested are such that one in so many of the moves that the first
+	// stage rejects is tested, during burn-in and later.
+	soonTested, laterTested = 2, 16
+	// mostLost is the share of moves that may be lost, and leastRefused the number of lost
+	// moves that shows it.
+	mostLost, leastRefused = 0.005, 3
+)
 
 func newDelayed(s *state, xi *pcn, coarse *bayes.Density) *delayed {
 	return &delayed{state: s, pcn: xi, coarse: coarse,
@@ -160,9 +183,9 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	if err := init(x, rng); err != nil {
 		return err
 	}
-	k.spared = 0
+	k.spared, k.plain, k.lost, k.refused, k.alone = 0, 0, 0, 0, 0
 	if _, err := k.coarse.LogLikelihood(k.theta, nil); err != nil {
-		return err
+		k.alone = 1 // the posterior has a part where the first stage fails
 	}
 	k.keepCoarse()
 	return nil
@@ -174,7 +197,11 @@ func (k *delayed) keepCoarse() {
 }
 
 func (k *delayed) Step(rng *rand.Rand) {
-	k.moveTheta(rng)
+	if k.alone > 0 {
+		k.state.moveTheta(rng)
+	} else {
+		k.moveTheta(rng)
+	}
 	if k.pcn != nil {
 		k.pcn.moveXi()
 	}
@@ -202,14 +229,13 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	}
 	if s.chance.accept(first, rng) {
 		second := math.Inf(-1)
-		ll, err := s.like(s.thetaNew, s.xi)
-		if err != nil || math.IsNaN(ll) || math.IsInf(ll, 1) {
+		ll, ratio, back := k.second(lp, logq, first)
+		if math.IsNaN(ll) {
 			s.stats.Failed++
-		} else if !math.IsInf(ll, -1) {
-			ratio := lp + ll - s.logPrior - s.ll + logq
-			back := min(0, s.logPrior+k.right(s.theta, k.fitCoarse, s.e.Expected(), k.coarse.Expected())-lp-ll-logq) // log a(θ′, θ)
+		} else {
 			second = ratio + back - first
 			probability = math.Exp(min(0, second))
+			k.test(ratio, first, back, 1)
 		}
 		if s.chance.accept(second, s.latent) {
 			s.moveTo(lp, ll)
@@ -217,8 +243,48 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 		}
 	} else {
 		k.spared++
+		every := laterTested
+		if s.stats.Proposed <= s.burnIn {
+			every = soonTested
+		}
+		if k.spared%every == 0 && !math.IsInf(lp, -1) {
+			if ll, ratio, back := k.second(lp, logq, first); !math.IsNaN(ll) {
+				k.test(ratio, first, back, float64(every))
+			}
+		}
 	}
 	s.walk.Observe(s.u, probability)
+}
+
+// second solves the second stage at the proposed θ′, where the log prior is lp. It returns
+// the log likelihood there, NaN if that fails, the log ratio of plain Metropolis, and
+// log a(θ′, θ), which is −∞ where the first stage has failed.
+func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
+	s := k.state
+	ll, err := s.like(s.thetaNew, s.xi)
+	if err != nil || math.IsInf(ll, 1) {
+		ll = math.NaN()
+	}
+	ratio, back = lp+ll-s.logPrior-s.ll+logq, math.Inf(-1)
+	if !math.IsInf(first, -1) && !math.IsInf(ratio, -1) {
+		back = min(0, s.logPrior+k.right(s.theta, k.fitCoarse, s.e.Expected(), k.coarse.Expected())-lp-ll-logq)
+	}
+	return ll, ratio, back
+}
+
+// test counts a move with the weight given, and stops the use of the first stage if it
+// loses too many. Plain Metropolis accepts the move with probability min(1, eʳ), r = ratio,
+// and the two stages with min(a(θ, θ′), eʳ a(θ′, θ)).
+func (k *delayed) test(ratio, first, back, weight float64) {
+	plain := math.Exp(min(0, ratio))
+	k.plain += weight * plain
+	if plain < 0.01 || math.Exp(min(first, ratio+back)) > plain/10 {
+		return
+	}
+	k.lost += weight * plain
+	if k.refused++; k.refused >= leastRefused && k.lost > mostLost*k.plain {
+		k.alone = k.stats.Proposed
+	}
 }
 
 // right returns the log likelihood at theta by the solution of the first stage there,
@@ -242,10 +308,21 @@ func (k *delayed) State(a *mcmc.Archive) {
 		k.state.State(a)
 	}
 	a.Floats(k.fitCoarse)
+	a.Float(&k.plain)
+	a.Float(&k.lost)
 	a.Int(&k.spared)
+	a.Int(&k.refused)
+	a.Int(&k.alone)
 }
 
 func (k *delayed) Tuned() (what, value string) {
-	return "share of fine solves for moves of θ that the coarse stage saved",
-		fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
+	value = fmt.Sprintf("%.2f", float64(k.spared)/float64(max(1, k.stats.Proposed)))
+	if k.alone > 0 {
+		value += fmt.Sprintf(" (by the second stage alone from iteration %d on: the first one rejects moves that the second accepts", k.alone)
+		if k.alone > k.burnIn {
+			value += "; draws before that are wrong"
+		}
+		value += ")"
+	}
+	return "share of fine solves for moves of θ that the coarse stage saved", value
 }

@@ -317,6 +317,7 @@ func TestInvariance(t *testing.T) {
 				xi := newPCN(e, c.rule, 0)
 				d = newDelayed(xi.state, xi, coarse)
 			}
+			d.plain = math.Inf(1) // keeps the first stage in use, whatever it loses
 			step := func() {
 				d.coarse.LogLikelihood(d.theta, nil)
 				copy(d.fitCoarse, d.coarse.Expected())
