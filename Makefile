@@ -57,10 +57,11 @@ test-kubernetes: ## check the manifests with the schemas of Kubernetes, and run 
 	environment/lab setup-test
 	environment/lab run python environment/kubernetes/test.py
 
-test-draws: ## open studies with ArviZ 0.2x and 1.x, pandas and R's posterior, and models with PEtab's library
+test-draws: ## open studies with ArviZ 0.2x and 1.x, pandas and R's posterior, and models with the libraries of PEtab and SBML
 	environment/lab setup-test
 	environment/lab run python environment/test_draws.py
 	environment/lab run python environment/test_petab.py
+	environment/lab run python environment/test_sbml.py
 
 test-notebooks: ## the launcher, the notebooks on the real kernel, and all pages in a real browser
 	python3 environment/test_lab.py
