@@ -57,7 +57,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	figure := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
 	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parse(flags, args, assessHelp, out); err != nil {
+	if err := parseOnly(flags, args, assessHelp, out); err != nil {
 		return err
 	}
 	s := assess.Settings{
@@ -66,22 +66,15 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var err error
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("assess: %q is not a flag: see probode assess -help", flags.Arg(0))
 	case !(*threshold > 0 && *threshold < 1):
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*confidence >= 0.5 && *confidence < 1):
 		return fmt.Errorf("-confidence %g: want a number from 0.5 to below 1", *confidence)
 	case *budget != "" && !*auto:
 		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
-	case m.chains > maxWorkers: // all draws are kept in memory
-		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, maxWorkers)
-	case *weighed < 100 || *weighed > maxDraws:
-		return fmt.Errorf("-weighed %d: want a number from 100 to %d", *weighed, maxDraws)
-	case *workers < 0 || *workers > maxWorkers:
-		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	}
-	if err := m.checkCounts(0, 1); err != nil {
+	if err := cmp.Or(inRange("chains", m.chains, 1, maxWorkers), // all draws are kept in memory
+		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}
 	// A run gives up at a hundred times its draws, see mcmc.Settings.

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 	"github.com/probode/probode/pkg/probode/reference"
-	"github.com/probode/probode/pkg/viz"
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
@@ -56,12 +54,10 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
-	if err := parse(flags, args, certifyHelp, out); err != nil {
+	if err := parseOnly(flags, args, certifyHelp, out); err != nil {
 		return err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("certify: %q is not a flag: see probode certify -help", text.Clip(flags.Arg(0)))
 	case !(*threshold > 0 && *threshold < 1):
 		return fmt.Errorf("-threshold %g: want a number between 0 and 1", *threshold)
 	case !(*finest >= 1e-13 && *finest < 1e-2):
@@ -135,15 +131,7 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 	if err != nil {
 		return err
 	}
-	draw := viz.PNG
-	if filepath.Ext(path) == ".svg" {
-		draw = viz.SVG
-	}
-	picture, err := draw(plots.LogLikelihoodProfile(profile))
-	if err != nil {
-		return err
-	}
-	return outFile{"out", path}.write(nil, func(w io.Writer) error { _, err := w.Write(picture); return err })
+	return outFile{"out", path}.write(nil, func(w io.Writer) error { return draw(w, path, plots.LogLikelihoodProfile(profile)) })
 }
 
 // lineWidth is half the width of the figure of -line, in posterior sd: about the length of

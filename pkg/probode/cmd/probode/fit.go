@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -37,20 +38,11 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 	starts := flags.Int("starts", 20, "`number` of searches")
 	seed := flags.Uint64("seed", 1, "seed of the starts")
 	file := flags.String("out", "", "`file` for the figure: .png, .svg or .html")
-	if err := parse(flags, args, fitHelp, out); err != nil {
-		return err
-	}
-	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("fit: %q is not a flag: see probode fit -help", text.Clip(flags.Arg(0)))
-	case *starts < 1 || *starts > 1e6:
-		return fmt.Errorf("-starts %d: want a number from 1 to 1000000", *starts)
-	}
-	if err := checkEnding("out", *file, ".html", ".png", ".svg"); err != nil {
+	if err := parseOnly(flags, args, fitHelp, out); err != nil {
 		return err
 	}
 	to := outFile{"out", *file}
-	if err := checkOutputs(to); err != nil {
+	if err := cmp.Or(inRange("starts", *starts, 1, 1_000_000), checkEnding("out", *file, ".html", ".png", ".svg"), checkOutputs(to)); err != nil {
 		return err
 	}
 	p, err := loadModel(*name, *outside, to)

@@ -42,6 +42,23 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
+// parseOnly is parse for a command whose arguments are flags only.
+func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
+	err := parse(flags, args, help, out)
+	if err == nil && flags.NArg() > 0 {
+		return fmt.Errorf("%s: %q is not a flag: see probode %[1]s -help", flags.Name(), text.Clip(flags.Arg(0)))
+	}
+	return err
+}
+
+// inRange returns an error unless the value of a flag is in [least, most].
+func inRange(flag string, value, least, most int) error {
+	if value < least || value > most {
+		return fmt.Errorf("-%s %d: want a number from %d to %d", flag, value, least, most)
+	}
+	return nil
+}
+
 // once is the value of a flag. It remembers whether the flag was given twice with different
 // values; then the first value does not count.
 type once struct {
@@ -227,4 +244,28 @@ func numbers(values string) ([]float64, error) {
 		return nil, errors.New("want at least one number")
 	}
 	return out, nil
+}
+
+// assignments reads the list name=value,… of a flag. The values belong to the names of the
+// same index; known lists the names for a message.
+func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
+	seen := map[int]bool{}
+	for _, one := range list(values) {
+		name, value, ok := strings.Cut(one, "=")
+		i := slices.Index(names, strings.TrimSpace(name))
+		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		switch {
+		case !ok:
+			return fmt.Errorf("-%s %s: want name=value", flag, text.Clip(one))
+		case i < 0:
+			return fmt.Errorf("-%s %s: no parameter %q: want one of %s", flag, text.Clip(one), text.Clip(name), known)
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			return fmt.Errorf("-%s %s: want a finite number", flag, text.Clip(one))
+		case seen[i]:
+			return fmt.Errorf("-%s %s: given twice", flag, text.Clip(one))
+		}
+		seen[i] = true
+		set(i, v)
+	}
+	return nil
 }

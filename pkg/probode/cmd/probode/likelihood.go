@@ -53,11 +53,8 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	gradient := flags.Bool("gradient", false, "the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
 	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with a table of simulations")
-	if err := parse(flags, args, likelihoodHelp, out); err != nil {
+	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("likelihood: %q is not a flag: see probode likelihood -help", text.Clip(flags.Arg(0)))
 	}
 	to := outFile{"json", *file}
 	if *folder != "" {
@@ -253,35 +250,17 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 
 // valuesAt reads -at: the values of all parameters, linear.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
-	theta, index := make([]float64, len(p.Params)), map[string]int{}
+	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
 	for i, q := range p.Params {
-		theta[i], index[q.ID] = q.Nominal, i
+		theta[i], names[i] = q.Nominal, q.ID
 	}
 	if strings.TrimSpace(at) == "nominal" {
 		return theta, nil
 	}
-	seen := map[int]bool{}
-	for _, one := range list(at) {
-		name, value, ok := strings.Cut(one, "=")
-		if !ok {
-			return nil, fmt.Errorf("-at %s: want nominal, or name=value", text.Clip(one))
-		}
-		i, known := index[strings.TrimSpace(name)]
-		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		switch {
-		case !known:
-			return nil, fmt.Errorf("-at %s: the model has no such parameter: want one of %s", text.Clip(one), some(p.Params))
-		case err != nil || v-v != 0:
-			return nil, fmt.Errorf("-at %s: want a finite number", text.Clip(one))
-		case seen[i]:
-			return nil, fmt.Errorf("-at %s: given twice", text.Clip(one))
-		}
-		theta[i], seen[i] = v, true
-	}
-	if len(seen) == 0 {
+	if list(at) == nil {
 		return nil, errors.New("-at: want nominal, or name=value,…")
 	}
-	return theta, nil
+	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
 }
 
 // some lists parameters, the estimated ones first, as many as fit on a line.

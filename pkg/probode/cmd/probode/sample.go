@@ -76,23 +76,18 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	every := flags.Duration("checkpoint", 5*time.Second, "time between two saved states of the chains")
 	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parse(flags, args, sampleHelp+modelHelp+"\n", out); err != nil {
+	if err := parseOnly(flags, args, sampleHelp+modelHelp+"\n", out); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("sample: %q is not a flag: see probode sample -help", flags.Arg(0))
 	}
 
 	var s mcmc.Settings
 	switch {
 	case *dir == "":
 		return errors.New("-dir: want a directory for the draws")
-	case *workers < 0 || *workers > maxWorkers:
-		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
 	case *every <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
 	}
-	if err := model.checkCounts(*burnIn, *thin); err != nil {
+	if err := cmp.Or(inRange("workers", *workers, 0, maxWorkers), model.checkCounts(*burnIn, *thin)); err != nil {
 		return err
 	}
 	if err := checkFolder(*dir); err != nil {
@@ -315,20 +310,11 @@ const maxWorkers = 4096
 // int, and so must a hundred times the draws, after which a run to an effective sample
 // size ends.
 func (m *model) checkCounts(burnIn, thin int) error {
-	if m.chains < 1 || m.chains > mcmc.MaxChains {
-		return fmt.Errorf("-chains %d: want a number from 1 to %d", m.chains, mcmc.MaxChains)
-	}
-	if m.draws < 0 || m.draws > maxDraws {
-		return fmt.Errorf("-draws %d: want a number from 0 to %d", m.draws, maxDraws)
+	if err := cmp.Or(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
+		return err
 	}
 	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
-	if longest := min(most, maxDraws); burnIn < 0 || burnIn > longest {
-		return fmt.Errorf("-burn-in %d: want a number from 0 to %d", burnIn, longest)
-	}
-	if most = min(most/max(m.draws, 1000)/100, maxThin); thin < 1 || thin > most {
-		return fmt.Errorf("-thin %d: want a number from 1 to %d", thin, most)
-	}
-	return nil
+	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
 }
 
 // checkFolder returns an error if the directory cannot be made. It is called before the

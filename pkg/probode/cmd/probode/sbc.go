@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"flag"
@@ -60,18 +61,11 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	workers := flags.Int("workers", 0, "number of data sets that run at the same time; 0: one for each processor")
 	file := flags.String("out", "", "`file` for the figure, .html, .png or .svg; the ranks go to a file of the same name with .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
-	if err := parse(flags, args, sbcHelp, out); err != nil {
+	if err := parseOnly(flags, args, sbcHelp, out); err != nil {
 		return err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("sbc: %q is not a flag: see probode sbc -help", flags.Arg(0))
-	case *sets < 1 || *sets > maxSets:
-		return fmt.Errorf("-sets %d: want a number from 1 to %d", *sets, maxSets)
-	case *ranks < leastRanks || *ranks > maxSets:
-		return fmt.Errorf("-ranks %d: want a number from %d to %d", *ranks, leastRanks, maxSets)
-	case *workers < 0 || *workers > maxWorkers:
-		return fmt.Errorf("-workers %d: want a number from 0 to %d", *workers, maxWorkers)
+	if err := cmp.Or(inRange("sets", *sets, 1, maxSets), inRange("ranks", *ranks, leastRanks, maxSets), inRange("workers", *workers, 0, maxWorkers)); err != nil {
+		return err
 	}
 	if err := checkEnding("out", *file, ".html", ".png", ".svg"); err != nil {
 		return err

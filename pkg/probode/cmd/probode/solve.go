@@ -71,11 +71,8 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
 	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out nothing else is printed")
-	if err := parse(flags, args, solveHelp, out); err != nil {
+	if err := parseOnly(flags, args, solveHelp, out); err != nil {
 		return err
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("solve: %q is not a flag: see probode solve -help", text.Clip(flags.Arg(0)))
 	}
 	if filepath.Ext(*file) != "" {
 		if err := checkEnding("out", *file, ".csv", ".txt"); err != nil {
@@ -232,22 +229,9 @@ func (s *solution) problemOf() (*probode.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[int]bool{}
-	for _, one := range list(s.theta) {
-		name, value, ok := strings.Cut(one, "=")
-		k := slices.Index(paramNames(p), strings.TrimSpace(name))
-		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("-theta %s: want name=value", text.Clip(one))
-		case k < 0:
-			return nil, fmt.Errorf("-theta %s: no parameter %q: %s has %s", text.Clip(one), text.Clip(name), p.Name, strings.Join(paramNames(p), ", "))
-		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-			return nil, fmt.Errorf("-theta %s: want a finite number", text.Clip(one))
-		case seen[k]:
-			return nil, fmt.Errorf("-theta %s: given twice", text.Clip(one))
-		}
-		p.Theta[k], seen[k] = v, true
+	names := paramNames(p)
+	if err := assignments("theta", s.theta, names, strings.Join(names, ", "), func(i int, v float64) { p.Theta[i] = v }); err != nil {
+		return nil, err
 	}
 	if s.span != "" {
 		ends, err := numbers(s.span)
