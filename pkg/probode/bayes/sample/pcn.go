@@ -1,11 +1,13 @@
 package sample
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
 	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
@@ -58,6 +60,45 @@ func (s PCNWithinGibbs) Check(d *bayes.Density) error { return noisy(s, d) }
 
 // Target returns p(θ, ξ | Y).
 func (s PCNWithinGibbs) Target() Target { return Target{Distribution: Joint, Reweightable: true} }
+
+// Prepare searches for the Gaussian approximation that joint moves need.
+func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
+	e, p := d.Clone(), d.Posterior()
+	defer e.Bind(ctx)()
+	blocks := s.Blocks
+	if blocks == 0 {
+		n := 0
+		for i := range p.Experiments {
+			if grid := e.Part(i).Grid(); grid != nil {
+				n += grid.Solver().Normals()
+			}
+		}
+		if blocks = min(64/max(1, n), 40); n == 0 || blocks < 4 {
+			blocks = 0 // the search would cost more than it saves
+		}
+	}
+	if blocks <= 0 {
+		return s, nil, nil
+	}
+	// An error other than the end of ctx does not stop the run, because the caller may
+	// have given the starts.
+	m, err := mode()
+	if err == nil && m.U != nil {
+		s.gaussian = findGaussian(ctx, e, m.U, shape.Blocks(e, blocks))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	if err := e.Err(); err != nil {
+		return nil, nil, err
+	}
+	if s.gaussian == nil {
+		return s, []string{"there are no joint moves of θ and ξ: no Gaussian approximation of their posterior was found"}, nil
+	}
+	theta := make([]float64, len(p.Params))
+	e.Constrain(theta, s.gaussian.mean[:len(theta)])
+	return s, []string{fmt.Sprintf("there are also joint moves of θ and ξ, by a Gaussian approximation around %s with %d numbers for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+}
 
 // Kernel returns the kernel of one chain.
 func (s PCNWithinGibbs) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {

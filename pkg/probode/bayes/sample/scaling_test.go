@@ -93,7 +93,7 @@ func TestScaling(t *testing.T) {
 		}
 	}
 	set.Scaling = probode.ScaleStep
-	if _, err := bayes.CalibrateAlpha(ctx, p, mode, set); err == nil || !strings.Contains(err.Error(), "α for noise of the method, in a model with noise by local errors") {
+	if _, err := bayes.CalibrateAlpha(ctx, p, mode, set); err == nil || !strings.Contains(err.Error(), "α is for noise of the method, but the setup uses noise by local errors") {
 		t.Errorf("another scaling: %v", err)
 	}
 	// The method's own noise on a grid that has local errors.

@@ -45,42 +45,36 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(all), strings.Join(each, "; "), m.Missed())
 }
 
-// begin determines the starts of the chains, and a first guess of the shape of the
-// posterior for the proposals of this package.
-func (j *job) begin(ctx context.Context, starts bool) error {
-	p := j.p
+// findModes returns the modes around which the chains of a sampler start, and which give a
+// first guess of the shape of the posterior. If they are not needed for the starts, no modes
+// are no error.
+func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
-		found, err = modes.Find(ctx, p, modes.Settings{Seed: j.settings.Seed, Workers: j.settings.Workers})
+		found, err = modes.Find(ctx, p, modes.Settings{Seed: s.Seed, Workers: s.Workers})
 	}
 	if err != nil {
-		if ctx.Err() != nil || starts {
-			return err
+		if ctx.Err() != nil || needed {
+			return nil, err
 		}
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the starts of the caller may work
 	}
 	// Chains of an accurate posterior start at its modes. If a Finisher weighs them, they
 	// belong to the Setup of p.
-	if _, weighs := j.sampler.(Finisher); j.sampler.Target().Distribution == Accurate && !weighs {
-		if found, err = refined(ctx, p, found, j.sampler.Target().Setup, j.settings); err != nil {
-			return err
-		}
+	target := sampler.Target()
+	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
+		return refined(ctx, p, found, target.Setup, s)
 	}
-	j.modes = found
+	return found, nil
+}
+
+// starts returns the starts of chains, and a note for the user.
+func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chain int, rng *rand.Rand) []float64, note string, err error) {
 	heavy := heavy(found)
-	if j.rule == nil {
-		j.rule = rule(heavy)
+	if heavy[0].Cov == nil {
+		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
+		return start, "chains start at draws of the prior: no mode with a Gaussian shape was found", nil
 	}
-	if !starts {
-		return nil
-	}
-	mode := heavy[0]
-	if mode.Cov == nil {
-		j.notes = append(j.notes, "chains start at draws of the prior: no mode with a Gaussian shape was found")
-		j.settings.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
-		return nil
-	}
-	j.notes = append(j.notes, describe(found, p)+", with twice the standard deviations of the Gaussian approximation there")
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
 		var chol mat.Cholesky
@@ -92,22 +86,18 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 	}
 	e, err := bayes.NewDensity(context.Background(), p)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	total := max(1, j.settings.Chains)
-	if j.settings.Chains == 0 {
-		total = 4
-	}
-	j.settings.Start = func(chain int, rng *rand.Rand) []float64 {
-		// Run asks for another start if the kernel cannot begin. The first random numbers are
-		// the same for every sampler.
+	start = func(chain int, rng *rand.Rand) []float64 {
+		// mcmc.Run asks for another start if the kernel cannot begin. The first random numbers
+		// are the same for every sampler.
 		d := len(p.Params)
 		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		normals(z, rng)
 		// Chains are distributed in proportion to the masses: chain i starts in the mode at
 		// which the cumulative mass passes (i + ½)/n.
 		at, sum := 0, heavy[0].Mass
-		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(total) {
+		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++
 			sum += heavy[at].Mass
 		}
@@ -123,7 +113,7 @@ func (j *job) begin(ctx context.Context, starts bool) error {
 		e.Constrain(theta, u)
 		return theta
 	}
-	return nil
+	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
 }
 
 // refined returns the modes of the posterior with an accurate setup. The search begins

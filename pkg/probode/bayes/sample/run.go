@@ -17,6 +17,36 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
+// Run draws from p by the sampler. Parameters are moved on an unconstrained scale,
+// except those with Param.Natural. The proposals learn the shape of the posterior
+// during burn-in and do not change afterwards. Draws are on the natural scale, in the
+// order of p.Params. For each draw Chains.Generated holds the quantities
+//
+//	lp__         log posterior density on the unconstrained scale, up to a constant
+//	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
+//	log_lik.1, … its log probability, of those values that are not missing
+//
+// If s.Start is nil, the chains begin around the modes of the deterministic posterior,
+// or at draws of the prior if no mode is found; Chains.Notes say which. To begin at
+// draws of the prior in any case, use DrawPrior. A zero s.BurnIn means 1000 iterations
+// plus 250 for each parameter. Names are those of p. A move to a θ at which the
+// equations cannot be solved is rejected and counted as failed.
+//
+// With the same seed, different samplers have the same starts and, for each chain, the
+// same random numbers for the proposals of θ and their acceptance. The random numbers
+// for ξ are separate.
+//
+// It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a
+// function of the model or the sampler panics. In the last two cases the chains hold
+// the earlier draws. When ctx ends, a solve that takes long is stopped. See mcmc.Run.
+func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
+	job, err := prepare(ctx, p, sampler, s)
+	if err != nil {
+		return nil, err
+	}
+	return job.run(ctx, 0)
+}
+
 // A job is a posterior with a sampler, ready to run.
 type job struct {
 	p         *bayes.Posterior
@@ -78,9 +108,23 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 		j.notes = append(j.notes, held)
 	}
 	if s.Start == nil || j.rule == nil {
-		if err := j.begin(ctx, s.Start == nil); err != nil {
+		if j.modes, err = findModes(ctx, p, sampler, s, s.Start == nil); err != nil {
 			return nil, err
 		}
+		if j.rule == nil {
+			j.rule = rule(heavy(j.modes))
+		}
+	}
+	if s.Start == nil {
+		chains := s.Chains
+		if chains == 0 {
+			chains = 4
+		}
+		start, note, err := starts(p, j.modes, chains)
+		if err != nil {
+			return nil, err
+		}
+		j.settings.Start, j.notes = start, append(j.notes, note)
 	}
 	if f, ok := sampler.(Preparer); ok {
 		prepared, notes, err := f.Prepare(ctx, e, func() (*bayes.Mode, error) {

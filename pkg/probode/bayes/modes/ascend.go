@@ -1,0 +1,236 @@
+package modes
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/shape"
+)
+
+// The cost of a search is limited to shares of the solves of a run with the default
+// settings, including the cost of turning the ends into modes.
+const (
+	sharePlanned = 0.165 // no search begins beyond this share,
+	shareMore    = 0.15  // and no additional search beyond this one;
+	shareMost    = 0.18  // here the running searches are stopped
+)
+
+// climb runs the searches, and returns their ends and the number of searches. They run
+// in groups, and later ones can stop early. After each group some searches begin at
+// summits on the coordinate lines through the highest end. If n searches have found w
+// ends,
+//
+//	w (n − 1)/(n − w − 2)
+//
+// ends are expected in all [Boender & Rinnooy Kan 1987]. If that exceeds w by at least
+// one half, more searches follow from the remaining points.
+func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
+	planned, before := len(climbs), q.work()
+	group := max(6, planned/6)
+	// room returns the number of searches that fit in a share of the work of a run.
+	room := func(share float64) int {
+		if !q.free {
+			return group
+		}
+		each := (q.work() - before) / float64(searches)
+		return max(0, min(group, int(q.left(share, ends)/max(each, 1))))
+	}
+	highest := math.Inf(-1)
+	for _, c := range climbs {
+		highest = max(highest, c.Value)
+	}
+	next, climbs := take(climbs, group)
+	for next = append(next, from...); len(next) > 0; {
+		searches += len(next)
+		if ends, err = q.ascend(ctx, ends, next); err != nil {
+			return nil, 0, err
+		}
+		next = nil
+		n := 0.0
+		for _, c := range ends {
+			n += float64(c.found)
+		}
+		switch {
+		case len(climbs) > 0:
+			next, climbs = take(climbs, room(sharePlanned))
+		case q.free && searches < 4*planned && room(shareMore) > 0:
+			if ends, err = q.distinct(ctx, ends); err != nil {
+				return nil, 0, err
+			}
+			if w := float64(len(ends)); n-w-2 <= 0 || w*(n-1)/(n-w-2) >= w+0.5 {
+				next, left = spread(left, room(shareMore))
+			}
+		}
+		if most := min(4, room(sharePlanned)); q.free && most > 0 {
+			more, err := q.scan(ctx, ends, highest, most)
+			if err != nil {
+				return nil, 0, err
+			}
+			next = append(next, more...)
+		}
+	}
+	ends, err = q.distinct(ctx, ends)
+	return ends, searches, err
+}
+
+// left returns the number of solves that remain of a share of a run after the ends have
+// been turned into modes: a polish and a Hessian for each end that may count, and the
+// checks whether they are distinct.
+func (q *search) left(share float64, ends []*climb) float64 {
+	highest := math.Inf(-1)
+	for _, c := range ends {
+		highest = max(highest, c.Value)
+	}
+	d := float64(len(q.p.Params))
+	out := share*4*(2000+250*d) - q.work()
+	for _, c := range ends {
+		if c.Value > highest-lowest {
+			out -= 4*d + d*(d+1)
+			if !c.apart {
+				out -= 20 + 5*(d+1)
+			}
+		}
+	}
+	return out
+}
+
+// take returns the first n climbs, or all if there are fewer, and the rest.
+func take(climbs []*climb, n int) (first, rest []*climb) {
+	n = min(n, len(climbs))
+	return slices.Clone(climbs[:n]), climbs[n:]
+}
+
+// spread returns n evenly spaced climbs, or all if there are fewer, and the rest.
+func spread(climbs []*climb, n int) (some, rest []*climb) {
+	n = min(n, len(climbs))
+	for i, c := range climbs {
+		if len(some) < n && i*n/len(climbs) == len(some) {
+			some = append(some, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return some, rest
+}
+
+// ascend runs searches, given the known ends. A round makes some steps of each search.
+// Between rounds, searches that have met continue as one, and those stop that lead to a
+// known end or would take too long.
+func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
+	const rounds, each = 25, 3
+	all := len(climbs)
+	tell := q.tell(1, "searches")
+	for round := range rounds {
+		if tell != nil {
+			tell(all-len(climbs), all)
+		}
+		if q.free && len(ends) > 0 && q.left(shareMost, ends) < 0 {
+			climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return len(c.from) == 0 })
+		}
+		if len(climbs) == 0 {
+			break
+		}
+		err := q.each(ctx, len(climbs), nil, func(e *bayes.Density, i int) error {
+			c := climbs[i]
+			for k := range each {
+				if !c.Done && !(round == 0 && k > 0) {
+					c.Step(c.with(e), round == 0)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		var active []*climb
+		for _, c := range climbs {
+			if c.Done || round == rounds-1 {
+				ends = append(ends, c)
+			} else {
+				active = append(active, c)
+			}
+		}
+		ends = unite(ends)
+		active = slices.DeleteFunc(unite(active), func(c *climb) bool {
+			k := slices.IndexFunc(ends, func(o *climb) bool { return near(o, c) })
+			if k >= 0 {
+				ends[k].absorb(c)
+			}
+			return k >= 0
+		})
+		if climbs, err = q.lead(ctx, ends, active); err != nil {
+			return nil, err
+		}
+		highest := math.Inf(-1)
+		for _, c := range slices.Concat(ends, climbs) {
+			highest = max(highest, c.Value)
+		}
+		climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return c.hopeless(highest) })
+	}
+	return ends, nil
+}
+
+// lead returns the searches that do not lead to a known end. A search leads to an end
+// if its next step, without damping, would bring it much nearer to the end, and the
+// density rises along the straight line to it.
+func (q *search) lead(ctx context.Context, ends, active []*climb) ([]*climb, error) {
+	const tests, points, contraction = 3, 5, 0.4
+	to := make([]*climb, len(active))
+	err := q.each(ctx, len(active), nil, func(e *bayes.Density, i int) error {
+		c := active[i]
+		if !c.Known || c.Failed || c.tested == tests {
+			return nil
+		}
+		step, _, ok := c.Newton(0)
+		if !ok {
+			return nil
+		}
+		u := make([]float64, len(c.X))
+		for k := range u {
+			u[k] = c.X[k] + step.AtVec(k)
+		}
+		best := math.Inf(1)
+		var o *climb
+		for _, end := range ends {
+			if end.Information == nil || end.Value < c.Value {
+				continue
+			}
+			away := shape.Distance(c.X, end.X, end.Information)
+			if after := shape.Distance(u, end.X, end.Information); after < max(contraction*away, together) && after < best {
+				best, o = after, end
+			}
+		}
+		if o == nil {
+			return nil
+		}
+		c.tested++
+		top := c.Value
+		for m := 1; m <= points; m++ {
+			t := float64(m) / (points + 1)
+			for k := range u {
+				u[k] = c.X[k] + t*(o.X[k]-c.X[k])
+			}
+			f, err := e.LogPosterior(u, nil)
+			if err != nil || !(f > top-barrier) {
+				return nil
+			}
+			top = max(top, f)
+		}
+		to[i] = o
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []*climb
+	for i, c := range active {
+		if to[i] != nil {
+			to[i].absorb(c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -1,0 +1,34 @@
+package modes
+
+// Settings says how to search for modes. The zero value is ready for use.
+type Settings struct {
+	Seed uint64 // of the draws of the prior
+
+	// From holds further starts, such as the modes for another step.
+	From [][]float64
+
+	// Workers is the number of goroutines; zero means the number of cores. It does not
+	// change the result.
+	Workers int
+
+	// Points is the number of draws of the prior at which the density is evaluated, spread
+	// evenly over the prior of each parameter: zero means 400, a negative number none.
+	// Starts is the number of these from which searches begin. Zero means 24, more in few
+	// dimensions, and up to four times as many if the first ends suggest that there are
+	// others. Further searches begin where the density rises again along a coordinate
+	// through the highest end. No search begins after a sixth of the solves of a run with
+	// the default settings, 4 (2000 + 250 d).
+	Points, Starts int
+}
+
+const (
+	modePoints = 400
+	modeStarts = 24
+	// together is the distance, in standard deviations, below which two searches count as
+	// one.
+	together = 0.5
+	// barrier is the amount by which the log density must fall between two modes.
+	barrier = 0.5
+	// lowest is the largest difference between the log mass of a mode and the highest one.
+	lowest = 14
+)
