@@ -5,8 +5,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check stops at names that are defined twice, or used and not defined, where
-// writing the model out would not find it.
+// check fails on names that are defined twice, or used without a definition, where
+// writing the model out would not find the mistake.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {
@@ -25,7 +25,7 @@ func (p *File) check() {
 }
 
 func (m *Model) check(params map[string]source.Where) {
-	known := map[string]string{} // what an ID of the model is
+	known := map[string]string{} // the kind of each ID of the model
 	name := func(id, kind string, w source.Where) {
 		if other, twice := known[id]; twice {
 			w.Failf("%s %s has the ID of a %s", kind, id, other)
@@ -96,7 +96,7 @@ func (m *Model) check(params map[string]source.Where) {
 	}
 }
 
-// uses notes every name that something in the model uses.
+// uses collects the names that the model uses.
 func (m *Model) uses(used map[string]bool) {
 	add := func(list ...*expr.Node) {
 		for _, n := range list {
@@ -137,7 +137,7 @@ func (m *Model) uses(used map[string]bool) {
 	}
 }
 
-// builtIn says whether a name has a meaning without a definition.
+// builtIn reports whether a name has a meaning without a definition.
 func builtIn(name string) bool {
 	_, ok := expr.Constant(name)
 	return ok || name == expr.Time

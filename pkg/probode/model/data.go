@@ -10,9 +10,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// WithData returns p with the measurements of a file in place of its own. The file is a table
-// such as model files name; time is the name of its column of times, "" for what the model
-// calls the time. It is an error if p has several models.
+// WithData returns p with the measurements of a file in place of its own. The file is a
+// table of the kind that a model file can name. time is the name of its column of
+// times; "" means the name that the model gives the time. It is an error if p has
+// several models.
 //
 // The error about the file is an [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
@@ -35,11 +36,11 @@ func (p *File) WithData(file, time string) (q *File, err error) {
 	return &c, err
 }
 
-// data reads a table of measurements: that of PEtab if it has a column observableId, else a
-// wide one with a column of times, a column for each observable, and conditionId if there are
-// conditions. The column of times has the name that the model gives the time, or is called
-// time. An empty cell, NA or NaN is a measurement that was not made; lines that begin with #
-// are comments.
+// data reads a table of measurements. If it has a column observableId, it is a table of
+// PEtab. Otherwise it is a wide table, with a column of times, a column for each
+// observable, and a column conditionId if there are conditions. The column of times is
+// called time, or has the name that the model gives the time. An empty cell, NA or NaN
+// means that nothing was measured. Lines that begin with # are comments.
 func (f *files) data(name string, m *Model) []Observation {
 	t := f.Read(name, source.MaxTable).Table('#')
 	if t.Has("observableId") {
@@ -103,7 +104,7 @@ func (m *Model) observableIDs() (ids []string) {
 	return ids
 }
 
-// formulas returns the formula of the observable and those of its distribution.
+// formulas returns the formula of the observable and the formulas of its distribution.
 func (o *Observable) formulas() []*expr.Node {
 	return append([]*expr.Node{o.Formula}, numbers(o.Freedom, o.Noise)...)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A NoiseDistribution is that of a measurement around the formula of its observable, both
-// transformed to the scale of the observable.
+// A NoiseDistribution is the distribution of a measurement around the formula of its
+// observable, both transformed to the scale of the observable.
 type NoiseDistribution string
 
 const (
@@ -23,16 +23,17 @@ const (
 	NegativeBinomial NoiseDistribution = "negativeBinomial" // of counts with the variance m + m²/Noise
 )
 
-// counts says whether the distribution is one of whole numbers.
+// counts reports whether the distribution is one of whole numbers.
 func (d NoiseDistribution) counts() bool { return d == Poisson || d == NegativeBinomial }
 
-// numbers returns the formulas of the numbers that a distribution has beside its location,
-// in the order of [bayes.Likelihood]: those that are not nil.
+// numbers returns the formulas of the numbers of a distribution other than its
+// location, without those that are nil, in the order of [bayes.Likelihood].
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution as package bayes has it, with the given numbers.
+// likelihood returns the distribution as a likelihood of package bayes, with the given
+// numbers.
 func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -58,13 +59,14 @@ func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// known is the likelihood without the names of its numbers, which serves where these are
-// at hand.
+// known returns the likelihood without the names of its numbers, for callers that have
+// their values.
 func (d NoiseDistribution) known(on Scale) bayes.Differentiable {
 	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
 }
 
-// A scaled distribution is that of g(y) around g(m), with g = ln or log₁₀, as one of y:
+// A scaled distribution is the distribution of y if g(y) has the distribution Of around
+// g(m), with g = ln or log₁₀:
 //
 //	log p(y | m) = log q(g(y) | g(m)) + log g′(y).
 type scaled struct {
@@ -149,7 +151,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the linear value v for the value on the scale.
+// slope returns the derivative of the linear value v with respect to the value on the
+// scale.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -177,7 +180,7 @@ func readDistribution(s *source.File, line int, v string, among ...NoiseDistribu
 	return ""
 }
 
-// checkValue stops at a value that its distribution cannot have.
+// checkValue fails on a value that is impossible under its distribution.
 func checkValue(d Observation, o *Observable) {
 	if o.Scale != Lin && !(d.Value > 0) || o.Distribution.counts() && (d.Value < 0 || d.Value != math.Trunc(d.Value)) {
 		d.Where.Failf("the measurement of %s is %v: want %s", o.ID, d.Value, o.Distribution.known(o.Scale).(bayes.Describer).Describe().Y)

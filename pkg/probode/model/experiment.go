@@ -9,38 +9,39 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An Instance is everything that one condition makes of a model, after
-// preequilibration at another condition where the data ask for it.
+// An Instance is a model at one condition, called an experiment for short. If the data
+// say so, preequilibration at another condition comes first.
 //
-// Its expressions are over the time ([expr.Time]), the IDs of the states of
-// System, and those of the problem's parameters.
+// Its expressions are over the time ([expr.Time]), the IDs of the states of System, and
+// the IDs of the parameters of the file.
 type Instance struct {
 	Model            *Model
 	Condition        string
 	Preequilibration string // "" if there is none
 
-	// Pre, if not nil, is run from its initial values to its steady state
-	// before System starts. It does not depend on the time, has no
-	// events, and is the same pointer wherever it is the same system.
+	// Pre, if not nil, is run from its initial values to its steady state before System
+	// starts. It does not depend on the time and has no events. Instances with the same
+	// Pre share one pointer.
 	Pre *System
 	System
-	Rows []Row // by time, those of one time as in the file
+	Rows []Row // by time; rows at the same time are in the order of the file
 }
 
-// A System is a model at one condition: an initial value problem from Model.Start on.
+// A System is the initial value problem of a model at one condition, from Model.Start
+// on.
 type System struct {
 	States []string
 
-	// Initial are the values at the start. After preequilibration they are
-	// over the states, too, whose values are then those of the steady state.
+	// Initial are the values at the start. After preequilibration their formulas may
+	// contain states, which stand for their values in the steady state.
 	Initial []*expr.Node
 	Rates   []*expr.Node
 	Events  []equations.Event // over parameters (Time) and time, states, parameters (Jumps)
 
-	// Switches are the times over parameters at which a condition of the
-	// right-hand sides changes: a step should not cross them. Unlocated are
-	// conditions whose time is not known beforehand, as they depend on
-	// states or not linearly on time.
+	// Switches are the times, as formulas of parameters, at which a condition in the
+	// right-hand sides changes; a step should not cross them. Unlocated are conditions
+	// whose times are not known beforehand, because they depend on states, or on the time
+	// in a nonlinear way.
 	Switches  []*expr.Node
 	Unlocated []*expr.Node
 }
@@ -51,7 +52,7 @@ type Row struct {
 	Time       float64 // +Inf: at the steady state
 	Value      float64
 
-	// As in Observable, over time, states and parameters.
+	// The formulas of the Observable, over time, states and parameters.
 	Formula, Noise, Freedom *expr.Node
 	Scale                   Scale
 	Distribution            NoiseDistribution
@@ -59,15 +60,15 @@ type Row struct {
 	Index int // of the measurement in Model.Data
 }
 
-// formulas returns the formula of the row and those of its distribution.
+// formulas returns the formula of the row and the formulas of its distribution.
 func (r *Row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.Formula}, numbers(r.Freedom, r.Noise)...)
 }
 
-// Experiments writes the models of p out for every pair of preequilibration and
-// condition of the data, in the order in which they first appear. A model
-// without data gives one experiment for each of its conditions; without
-// conditions, one whose Condition is "".
+// Instances writes the models of p out for every pair of preequilibration and condition
+// in the data, in the order in which the pairs first appear. A model without data gives
+// one Instance for each of its conditions, and a model without data and conditions one
+// whose Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}
@@ -144,7 +145,8 @@ func (m *Model) experiments(params map[string]bool) []*Instance {
 	return list
 }
 
-// condition returns the condition of that ID; "" is the model as it is.
+// condition returns the condition with the given ID; "" stands for the model without
+// changes.
 func (m *Model) condition(id string) *Condition {
 	for i := range m.Conditions {
 		if m.Conditions[i].ID == id {

@@ -16,14 +16,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 )
 
-// WritePEtab writes the problem as PEtab 1 into a folder, which it makes if
-// need be, and returns the name of the YAML file in it: SBML, the tables of
-// parameters, observables, conditions and measurements.
+// WritePEtab writes p as a PEtab 1 problem into a folder, which it makes if there is
+// none: SBML, and the tables of parameters, observables, conditions and measurements.
+// It returns the name of the YAML file in the folder.
 //
-// The error says what PEtab has no words for: a parameter that is estimated and
-// yet set by a condition, one that is estimated without bounds, a condition
-// that sets a concentration in a compartment that changes its size, events at the
-// same time that depend on each other.
+// It is an error if PEtab cannot express something in p: a parameter that is estimated
+// although a condition sets it, or estimated without bounds; a condition that sets a
+// concentration in a compartment whose size changes; or events at the same time that
+// depend on each other.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
@@ -77,9 +77,9 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	return filepath.Join(dir, "problem.yaml"), err
 }
 
-// WriteSimulations writes, into the folder of WritePEtab, what v, computed for the
-// problem, has simulated for each measurement: PEtab's table of simulations, one for
-// each model.
+// WriteSimulations writes the simulated values of v for each measurement into the
+// folder of WritePEtab, as PEtab's table of simulations, one table for each model. v
+// must be an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// suffix tells the files of several models apart.
+// suffix makes the names of the files of several models different.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
@@ -173,7 +173,8 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	return t.Flush()
 }
 
-// onlyCondition is the condition of a model that has none.
+// onlyCondition is the name of the only condition of a model that has no conditions of
+// its own.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {
@@ -184,7 +185,7 @@ func overrideText(list []*expr.Node) string {
 	return strings.Join(out, ";")
 }
 
-// settingText is a number or an ID.
+// settingText returns the text of a setting: a number or an ID.
 func settingText(n *expr.Node) string {
 	if v, ok := n.Const(); ok {
 		return petab.Number(v)
@@ -193,7 +194,7 @@ func settingText(n *expr.Node) string {
 	return id
 }
 
-// tableParams says which parameters go into the parameter table: all but those
+// tableParams returns the parameters that belong in the parameter table: all but those
 // that a condition sets.
 func (p *File) tableParams() (map[string]bool, error) {
 	in := map[string]bool{}
@@ -221,8 +222,8 @@ func (p *File) tableParams() (map[string]bool, error) {
 	return in, nil
 }
 
-// modelParams are the parameters that the model needs: those that its formulas
-// use or its conditions set.
+// modelParams returns the parameters that the formulas of the model use or its
+// conditions set.
 func (m *Model) modelParams(params []Parameter) (list []sbml.Parameter) {
 	bare := *m
 	bare.Observables, bare.Data = nil, nil

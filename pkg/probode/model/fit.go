@@ -17,46 +17,45 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// FitSettings says how Fit searches.
+// FitSettings are the settings of Fit.
 type FitSettings struct {
 	Starts     int    // ≥ 1
 	Seed       uint64 // of the starts
-	Iterations int    // of a search at most; zero means 500
+	Iterations int    // limit of each search; zero means 500
 
-	// Tolerance of the steps of the solver during the search; the zero value
-	// means a Relative of 10⁻⁵. The optima are then computed to 10⁻⁷ whatever
-	// it is.
+	// Tolerance is that of the solver's steps during the search; the zero value means a
+	// Relative of 10⁻⁵. The optima are computed to 10⁻⁷ in any case.
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
 
-	// Workers is the number of searches at a time; zero means one for each
-	// processor. It changes no result.
+	// Workers is the number of searches at a time; zero means one for each processor.
+	// Results do not depend on it.
 	Workers  int
-	Progress func(done, total int) // as in LikelihoodSettings, of starts
+	Progress func(done, total int) // as in LikelihoodSettings, but counts starts
 }
 
-// An Optimum is where a search has ended.
+// An Optimum is the point at which a search has ended.
 type Optimum struct {
 	Start         int // the number of the search, from 0
 	LogLikelihood float64
 	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
 
-	// Left is the rise in log-likelihood that the expansion at Theta still promises.
-	// Kinks is the number of measurements with Laplace errors that the model meets: the
-	// likelihood has a kink at each, and an optimum usually lies at kinks, as a median
-	// is one of the data.
+	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
+	// Kinks is the number of measurements with Laplace errors that are equal to the
+	// model's values. The likelihood has a kink at each, and an optimum usually lies at
+	// kinks, just as a median is one of the data.
 	Left  float64
 	Kinks int
 
 	Iterations, Evaluations int
 
-	// Reason is why the search ended. Converged says that it is an optimum: Left is
+	// Reason says why the search ended. Converged is true if Theta is an optimum: Left is
 	// below 10⁻⁶.
 	Reason    string
 	Converged bool
 
-	Err error // why the search failed, and everything else is of no value
+	Err error // why the search failed; if not nil, only Start has a meaning besides it
 }
 
 // Fit maximises the log-likelihood, without priors, within the bounds of the
@@ -64,16 +63,16 @@ type Optimum struct {
 // on their scales between their bounds. It returns an Optimum for each start,
 // the best first, those that failed last.
 //
-// Each search is Fisher's scoring with exact gradients, damped as Levenberg and Marquardt
-// do, on the scales of the parameters between their bounds: see shape.Climb. It goes first
-// with the tolerance of the search and then to the accuracy of the optima. Kinks of Laplace
-// errors stay in its expansions as they are.
+// Each search uses Fisher's scoring with exact gradients and the damping of Levenberg
+// and Marquardt, on the scales of the parameters, between their bounds: see
+// shape.Climb. It begins with the tolerance of the search and ends with the accuracy of
+// the optima. Its expansions keep the kinks of Laplace errors.
 //
-// A start where the likelihood cannot be computed is drawn again, at most 20
-// times; during a search such points count as infinitely bad.
+// If the likelihood cannot be computed at a start, another one is drawn, at most 20
+// times. During a search the log-likelihood at such points is −∞.
 //
-// Fit stops with what it has when ctx ends: searches that were under way have
-// that for Err.
+// If ctx ends, Fit returns the results so far; Err of the unfinished searches is the
+// error of ctx.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
@@ -104,13 +103,13 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 	}
 	theta := rough.Nominal()
 	for _, j := range rough.free {
-		theta[j] = 0 // the searches give it
+		theta[j] = 0 // the searches set it
 	}
 	if err := p.complete(theta); err != nil {
 		return nil, err
 	}
 	list := make([]Optimum, s.Starts)
-	// A search that ctx has ended has something to show, and so they all begin.
+	// All searches begin even if ctx has ended, because each result has to say so.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
 		f, err := newSearch(ctx, p, boxes, theta, s)
 		return func(i int) error {
@@ -166,7 +165,7 @@ func newBox(q *Parameter) (box, error) {
 	case b.closed:
 		b.from, b.span = b.low, b.high-b.low
 	case b.start.Type == "" && q.Nominal-q.Nominal == 0 && !math.IsInf(q.Scale.Of(q.Nominal), 0):
-		// Without bounds searches begin about the nominal value.
+		// Without bounds searches begin near the nominal value.
 		at := q.Scale.Of(q.Nominal)
 		b.from, b.span = at-1, 2
 		if q.Scale == Lin {
@@ -178,7 +177,7 @@ func newBox(q *Parameter) (box, error) {
 	return b, nil
 }
 
-// draw returns a start, a little inside the bounds.
+// draw returns a start that is a little inside the bounds.
 func (b *box) draw(r *rand.Rand) float64 {
 	u, a, c := r.Float64(), b.start.A, b.start.B
 	normal, laplace := r.NormFloat64(), r.ExpFloat64()
@@ -224,11 +223,11 @@ type search struct {
 	partOf      []*part         // of fine, by experiment of posterior
 	settings    LikelihoodSettings
 	boxes       []box
-	theta       []float64 // where parameters that are not estimated stay
+	theta       []float64 // with the values of the parameters that are not estimated
 	set         FitSettings
 	surface     *shape.Surface
 	evaluations int
-	failed      error // the last
+	failed      error // the last error
 }
 
 func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s FitSettings) (*search, error) {
@@ -262,7 +261,7 @@ func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s Fit
 	return f, nil
 }
 
-// solved has the searches solve by a mesh from now on; the first solve is at x.
+// solved makes later solves use the given mesh; the first of them is at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.free(x)
@@ -280,8 +279,8 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// unit is a unit of the scale in the coordinate of a surface, which is the linear value or
-// its natural logarithm.
+// unit returns the length of one unit of the scale in the coordinate of a surface,
+// which is the linear value or its natural logarithm.
 func (b *box) unit() float64 {
 	if b.scale == Log10 {
 		return math.Ln10
@@ -307,13 +306,13 @@ func (f *search) all(x []float64) []float64 {
 	return theta
 }
 
-// Value is the log-likelihood, for shape.Function.
+// Value implements shape.Function: it returns the log-likelihood.
 func (f *search) Value(x []float64) float64 {
 	f.evaluations++
 	return f.surface.Value(f.coordinates(x))
 }
 
-// Expand is the expansion by exact derivatives, for shape.Function.
+// Expand implements shape.Function, with exact derivatives.
 func (f *search) Expand(p *shape.Point) bool {
 	f.evaluations++
 	q := shape.Point{X: f.coordinates(p.X)}
@@ -340,7 +339,8 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// coordinates returns the coordinates of the surface at values on the scales.
+// coordinates returns the coordinates of the surface for values on the scales of the
+// parameters.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i, b := range f.boxes {
@@ -349,18 +349,21 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow asks for new derivatives: the exact ones cost little more than a value.
+// Follow reports false, so that derivatives are computed anew: the exact ones cost
+// little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 const (
-	// rise is the rise in log-likelihood below which a search ends, first with the
-	// tolerance of the search and then with the accuracy of the optima; short is what an
-	// optimum may be short of.
+	// rise is the rise in log-likelihood below which a search with the tolerance of the
+	// search ends, and fineRise that with the accuracy of the optima. short bounds
+	// Optimum.Left of a search that has converged.
 	rise, fineRise, short = 1e-6, 1e-8, 1e-6
-	// met is the residual, in units of the noise scale, at which a measurement is met.
+	// A measurement counts as equal to the model's value if the residual, in units of the
+	// noise scale, is below met.
 	met = 1e-6
-	// slack is the damping with which a rise is promised: nothing is promised farther
-	// away than ten standard deviations, or a hundred on a scale that nothing determines.
+	// slack is the damping with which Left is computed. It leaves out rises farther away
+	// than ten standard deviations, or than a hundred units on a scale that the data do
+	// not determine.
 	slack = 1e-2
 )
 
@@ -394,7 +397,8 @@ func (f *search) run(start int) Optimum {
 	}
 	c.Tolerance = 2 * rise
 	f.climb(&c, &o)
-	// The likelihood that is right has its optimum elsewhere, by the error of the other.
+	// The optimum of the accurate likelihood is a little elsewhere, because the search's
+	// solver has an error.
 	if o.Err = f.refine(&c); o.Err != nil {
 		return o
 	}
@@ -434,8 +438,8 @@ func (f *search) run(start int) Optimum {
 	return o
 }
 
-// refine has the search go on with the tolerances that the accuracy of the optima takes at
-// the point where it is.
+// refine continues the search with tighter tolerances: those that the accuracy of the
+// optima needs at the present point.
 func (f *search) refine(c *shape.Climb) error {
 	v, err := f.fine.At(f.ctx, f.all(c.X), false)
 	if err != nil {
@@ -453,7 +457,7 @@ func (f *search) refine(c *shape.Climb) error {
 	return nil
 }
 
-// byProblem is the Mesh that each problem has its own of.
+// byProblem is a Mesh with settings of its own for each problem.
 type byProblem map[*probode.Problem]steps
 
 // Bind binds the mesh of p.
@@ -463,7 +467,7 @@ func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb goes on until no step rises, or no iteration is left.
+// climb steps until no step rises, or no iteration is left.
 func (f *search) climb(c *shape.Climb, o *Optimum) {
 	for ; !c.Done && o.Iterations < f.set.Iterations && f.ctx.Err() == nil; o.Iterations++ {
 		c.Step(f, false)

@@ -15,17 +15,16 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Go returns a Go file of the given package with a function of the given name
-// that returns the initial value problem of an experiment, as ODE does, with F,
-// FJ, FTheta, Start and the events written out: for those who want the last
-// factor of speed, or to change the equations. Its numbers are those of ODE to
-// the last bit.
+// Go returns a Go file of the given package with a function of the given name that
+// returns the initial value problem of an experiment, as ODE does, with F, FJ, FTheta,
+// Start and the events written out. It is faster than the problem that ODE returns, and
+// its equations can be changed. Both give the same numbers to the last bit.
 //
-// It is an error if the names are not Go's, if a parameter that is used has no
-// nominal value, and after preequilibration, for which Start would need a
-// solver.
+// It is an error if the names are not valid in Go, if a parameter that is used has no
+// nominal value, or if the experiment begins with preequilibration, for which Start
+// would need a solver.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
-	// What the file itself uses cannot be the name of its function.
+	// A name that the file itself uses cannot be the name of its function.
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
@@ -169,7 +168,7 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// entry adds an entry of a matrix, unless it is zero whatever the values are.
+// entry adds an entry of a matrix, unless it is zero for all values.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

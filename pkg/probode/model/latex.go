@@ -7,14 +7,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// shownLines is the number of lines of one kind that LaTeX writes out.
+// shownLines is the largest number of lines of one kind that LaTeX writes.
 const shownLines = 40
 
-// LaTeX returns the equations of m for the math mode of LaTeX, as MathJax knows
-// it: derivatives and initial values of states, assignments, events, and
-// observables with the distribution of what is measured. Names are upright, with
-// the Greek letters that are spelled out. Of more than 40 lines of a kind it says
-// how many there are.
+// LaTeX returns the equations of m for the math mode of LaTeX, in the subset that
+// MathJax understands: derivatives and initial values of states, assignments, events,
+// and observables with the distributions of their measurements. Names of several
+// letters are upright, and spelled-out Greek letters become symbols. If there are more
+// than 40 lines of a kind, the rest are only counted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")
@@ -67,7 +67,8 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf are the distributions of an observable with its formula and its numbers.
+// latexOf are the LaTeX formats of the distributions: their arguments are the formula
+// of the observable and the distribution's numbers.
 var latexOf = map[NoiseDistribution]string{
 	Normal:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	Laplace:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
@@ -91,8 +92,8 @@ func init() {
 	}
 }
 
-// latexName writes an ID: what stands behind the first _ is an index, and a
-// placeholder of a row is one of its observable.
+// latexName returns the LaTeX of an ID. The part after the first _ becomes an index,
+// and the ID of the observable in a placeholder is left out.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

@@ -15,32 +15,29 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// LikelihoodSettings says how a Likelihood solves its models. The zero value
-// gives log-likelihoods with an error below 10⁻⁷.
+// LikelihoodSettings say how a LogLikelihood solves its models. The zero value gives
+// log-likelihoods with an error below 10⁻⁷.
 type LikelihoodSettings struct {
-	// Tolerance is that of the steps of error-controlled runs. The zero value
-	// means as small as it takes: from a Relative of 10⁻⁷ on it is divided by
-	// 16, by experiment, until the log-likelihood changes by less than 10⁻⁷ in
-	// all.
+	// Tolerance is that of the steps of error-controlled runs. The zero value means a
+	// tolerance as small as needed: for each experiment it begins with a Relative of 10⁻⁷
+	// and is divided by 16 until the whole log-likelihood changes by less than 10⁻⁷.
 	Tolerance probode.Tolerance
 
-	// Method is the solver; nil means Radau of order 5, as stiff models are
-	// the rule.
+	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep bounds the steps. The zero value means 1/128 of the span where
-	// f depends on the time, so that a pulse in it does not fall between two
-	// steps, and no bound elsewhere; +Inf means none at all, as other solvers
-	// have it.
+	// MaxStep bounds the steps. The zero value means 1/128 of the span if f depends on the
+	// time, so that a pulse of f does not fall between two steps, and no bound otherwise.
+	// +Inf means no bound in either case, as in other solvers.
 	MaxStep float64
 
-	// StepSize, if positive, has equal steps of at most this size between one
-	// time of the data and the next, with Tolerance and MaxStep zero. Steady
-	// states are found as without it.
+	// StepSize, if positive, means equal steps of at most this size between one time of
+	// the data and the next. Tolerance and MaxStep must then be zero. It does not change
+	// the search for steady states.
 	StepSize float64
 
-	// Workers is the number of experiments that are solved at a time; zero
-	// means one for each processor. It changes no result.
+	// Workers is the number of experiments that are solved at a time; zero means one for
+	// each processor. Results do not depend on it.
 	Workers int
 
 	// Progress, if not nil, is called with the number of experiments that are
@@ -74,21 +71,21 @@ func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// A pulse in f(t) that is no piecewise, such as a Gaussian, must not
+		// A pulse in f(t) that is not written as a piecewise, such as a Gaussian, must not
 		// fall between two steps.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)
 }
 
-// A LogLikelihood computes the log-likelihood of the data of a problem, with all
-// constants and without priors, and its gradient: it is a bayes.Density of each
-// experiment. It serves one goroutine.
+// A LogLikelihood computes the log-likelihood of the data of a File, with all constants
+// and without priors, and its gradient, by a bayes.Density for each experiment. Only
+// one goroutine may use it at a time.
 type LogLikelihood struct {
 	p     *File
 	set   LikelihoodSettings
 	free  []int     // components of Params that are estimated
-	fixed []float64 // the θ whose components that are not estimated parts are made for
+	fixed []float64 // the θ for which the parts were made; only its components that are not estimated count
 	parts []*part
 	aim   float64 // for the error of one part
 }
@@ -106,22 +103,22 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error that solving the equations has left in
-	// LogLikelihood: how much it changed with the last reduction of the
-	// tolerance by 16. NaN if LikelihoodSettings has a Tolerance or a StepSize.
+	// Error estimates the error of LogLikelihood that comes from solving the equations:
+	// its change when the tolerance was last divided by 16. NaN if LikelihoodSettings has
+	// a Tolerance or a StepSize.
 	Error float64
 
-	// Gradient are the derivatives for the linear values of all parameters
-	// that are estimated, and ScaleGradient those for their values on the
-	// scale of the parameter, both in the order of LogLikelihood.Estimated; nil
-	// unless asked for.
+	// Gradient are the derivatives with respect to the linear values of all parameters
+	// that are estimated, and ScaleGradient those with respect to their values on the
+	// scale of the parameter, both in the order of LogLikelihood.Estimated. Both are nil
+	// unless the gradient was asked for.
 	Gradient, ScaleGradient []float64
 
-	// Experiments are in the order of File.Experiments.
+	// Instances are in the order of File.Instances.
 	Instances []InstanceValue
 }
 
-// An InstanceValue is what one experiment adds to a log-likelihood.
+// An InstanceValue is the contribution of one experiment to a log-likelihood.
 type InstanceValue struct {
 	Model, Condition, Preequilibration string
 	LogLikelihood                      float64
@@ -129,15 +126,15 @@ type InstanceValue struct {
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated are the formulas of the rows, in the order of Instance.Rows, and Noise
-	// the standard deviations or scales of their distributions.
+	// Simulated are the values of the formulas of the rows, in the order of Instance.Rows,
+	// and Noise are the standard deviations or scales of their distributions.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
 }
 
-// An ObservableValue is what one observable of an experiment adds to a
-// log-likelihood, in the order of their first rows.
+// An ObservableValue is the contribution of one observable of an experiment to a
+// log-likelihood. Observables are in the order of their first rows.
 type ObservableValue struct {
 	Observable    string
 	Points        int
@@ -192,8 +189,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	return l, nil
 }
 
-// Estimated returns the parameters that are estimated, to which gradients
-// belong.
+// Estimated returns the parameters that are estimated, in the order of gradients.
 func (l *LogLikelihood) Estimated() []Parameter {
 	list := make([]Parameter, len(l.free))
 	for i, j := range l.free {
@@ -202,8 +198,8 @@ func (l *LogLikelihood) Estimated() []Parameter {
 	return list
 }
 
-// Nominal returns the nominal values of all parameters: what At takes. NaN
-// stands for a parameter that has none.
+// Nominal returns the nominal values of all parameters, as At takes them. NaN stands
+// for a parameter that has none.
 func (l *LogLikelihood) Nominal() []float64 {
 	theta := make([]float64, len(l.p.Params))
 	for i, q := range l.p.Params {
@@ -216,13 +212,13 @@ func (l *LogLikelihood) Nominal() []float64 {
 // linear and in the order of File.Params, with its gradient if that is asked
 // for.
 //
-// The gradient is that of the numerical solution on a grid that stays, so its
-// error is about that of the solution. Where an event or a switch depends on
-// parameters it includes what the state jumps by; at a measurement at the very
-// time of one, the derivative is that from behind it.
+// The gradient is that of the numerical solution with a fixed grid, so its error is
+// about that of the solution. If the time of an event or a switch depends on
+// parameters, the gradient includes the effect of the jump. For a measurement at
+// exactly such a time it is the one-sided derivative from the side after it.
 //
-// The error is an *ImpossibleError where the model gives a measurement no
-// density, and that of the solver where it fails.
+// The error is an *ImpossibleError if a measurement has no density under the model, and
+// the solver's error if the solver fails.
 func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) (*Evaluation, error) {
 	if len(theta) != len(l.p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(l.p.Params))
@@ -261,7 +257,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix makes the parts for the values of the parameters that are not estimated.
+// fix makes the parts for the given values of the parameters that are not estimated.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -285,7 +281,7 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior leaves the likelihood as it is. On Log it is one of ln θ.
+// A flat prior does not change the likelihood. With Log it is flat in ln θ.
 type flat struct {
 	at float64 // the median
 	on Scale
@@ -308,13 +304,13 @@ func (f flat) Quantile(p float64) float64 {
 	return f.at + (1+math.Abs(f.at))*(p-0.5)
 }
 
-// given reports whether the tolerance or the step is the caller's.
+// given reports whether the caller has given a tolerance or a step size.
 func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// experiment returns what a part adds, at the tolerance that was asked for or
-// at those that it takes.
+// experiment returns the contribution of a part, with the tolerance of the settings, or
+// else with one as small as the accuracy needs.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-7, 16
@@ -366,7 +362,8 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// value returns what a part adds at a tolerance, that of the settings if relative is zero.
+// value returns the contribution of a part at a tolerance; if relative is zero, it is
+// the tolerance of the settings.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -433,9 +430,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An ImpossibleError says that a model gives a measurement no density: noise
-// that is not positive, the logarithm of a number that is not, or what is not
-// finite.
+// An ImpossibleError says that a measurement has no density under the model: its noise
+// is not positive, its formula is not positive although the scale is logarithmic, or a
+// number is not finite.
 type ImpossibleError struct {
 	Model, Condition, Observable string
 	Time                         float64
@@ -450,8 +447,8 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.Observable), e.Time, e.What)
 }
 
-// impossible says why a row has no density where its formula gives m and those of its
-// distribution own, "" if it has one.
+// impossible returns the reason why a row has no density if its formula has the value m
+// and the numbers of its distribution are own, "" if it has one.
 func (r *Row) impossible(m float64, own []float64) string {
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {
@@ -469,8 +466,8 @@ func (r *Row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// spread returns the size of the errors around m: the number of the distribution that is a
-// standard deviation or scale, or the standard deviation of counts.
+// spread returns the size of the errors around m: the standard deviation or scale among
+// the numbers of the distribution, or the standard deviation of counts.
 func (r *Row) spread(m float64, own []float64) float64 {
 	switch r.Distribution {
 	case Poisson:

@@ -11,17 +11,16 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Load reads a problem from a YAML file, ours or PEtab's, told apart by what is
-// in it, with all files that it names. Whatever it asks for and cannot be had
-// is refused here: a problem that loads has everything written out by
-// [File.Instances] without an error.
+// Load reads a YAML file, which is a model file or a problem of PEtab, as its contents
+// show, and all files that it names. If they use something that is not supported, Load
+// fails: for a File without an error, [File.Instances] fails neither.
 //
-// All files are in the folder of the first or below it. The error is an [*source.Error] with
-// file and line.
+// All files must be in the folder of the YAML file or below it. The error is an
+// [*source.Error] with file and line.
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
-// LoadOutside is Load of a file that may name files outside of its folder. Errors about such
-// files quote nothing that is in them.
+// LoadOutside is Load for a file that may name files outside of its folder. Errors
+// about such files quote nothing from them.
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 
 func fromDisk(name string, outside bool) (*File, error) {
@@ -29,7 +28,7 @@ func fromDisk(name string, outside bool) (*File, error) {
 	return (&files{source.Dir(dir, outside)}).load(filepath.ToSlash(base))
 }
 
-// LoadFS reads a problem from a file system, such as one that is embedded.
+// LoadFS is Load from a file system, such as an embedded one.
 func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }

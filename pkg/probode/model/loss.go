@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// A Loss is what a setting of the solver makes of a log-likelihood.
+// A Loss is the effect of a setting of the solver on a log-likelihood.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
-	Loss          float64 // LogLikelihood less the right one: most are negative at an optimum
+	Loss          float64 // LogLikelihood less the accurate one; mostly negative at an optimum
 
-	// D is the difference of what the setting and the right solution expect of
-	// the data, in units of the noise: with g the scale of a row,
+	// D is the distance between the expected data by the setting and by the accurate
+	// solution, in units of the noise. With g the scale of a row, it is
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order no parameter of the posterior moves by more than D of its
-	// standard deviations, √2 D if noise is estimated: see package certify.
+	// To first order no parameter of the posterior moves by more than D of its standard
+	// deviations, or √2 D if noise is estimated: see package certify.
 	D float64
 
 	Seconds float64
-	Err     error // of this setting: too many steps, for example
+	Err     error // of a solve with this setting: too many steps, for example
 }
 
-// Losses sets settings of the solver against the right log-likelihood, all of
-// them at θ, which is as in LogLikelihood.At. The error is that of the right one, or
-// of ctx.
+// Losses compares settings of the solver with the accurate log-likelihood, all of them
+// at θ, which is as in LogLikelihood.At. The error is that of the accurate
+// log-likelihood, or of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

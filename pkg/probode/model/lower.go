@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An index finds what an ID stands for.
+// An index finds the object with a given ID.
 type index struct {
 	m           *Model
 	params      map[string]bool
@@ -48,11 +48,11 @@ func (m *Model) newIndex(params map[string]bool) *index {
 type lowering struct {
 	*index
 	System
-	set         map[string]*expr.Node // what the condition sets
-	after       bool                  // preequilibration
-	start       map[string]*expr.Node // what an ID is at time 0, over parameters (and steady states)
-	open        map[string]bool       // IDs whose start is being worked out
-	now         map[string]*expr.Node // what an ID is at any time
+	set         map[string]*expr.Node // settings of the condition
+	after       bool                  // there was preequilibration
+	start       map[string]*expr.Node // by ID: its value at the start, over parameters (and steady states)
+	open        map[string]bool       // IDs whose value at the start is being worked out
+	now         map[string]*expr.Node // by ID: its formula at any time
 	rows        map[string]*Row       // by observable and its parameters
 	steadyAsked bool
 }
@@ -76,9 +76,9 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		l.set[s.ID] = s.Value
 	}
 
-	// Constants and, if a condition sets them, parameters.
+	// These are constants, and parameters that a condition sets.
 	for _, k := range ix.m.Constants {
-		// One without a value may be one that nothing uses.
+		// A constant without a value is an error only if something uses it.
 		if k.Value != nil || l.set[k.ID] != nil || ix.params[k.ID] {
 			l.now[k.ID] = l.at0(k.ID, k.Where)
 		}
@@ -108,8 +108,8 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	return l
 }
 
-// sameSizes refuses a compartment whose size changes with preequilibration:
-// whether amounts or concentrations stay is not said anywhere.
+// sameSizes refuses a compartment whose size changes after preequilibration: no
+// specification says whether amounts or concentrations stay the same.
 func (ix *index) sameSizes(pre, c *Condition) {
 	sizes := map[string]*expr.Node{}
 	for _, s := range pre.Set {
@@ -122,7 +122,7 @@ func (ix *index) sameSizes(pre, c *Condition) {
 	}
 }
 
-// at0 is what an ID is at time 0.
+// at0 returns the value of an ID at the start.
 func (l *lowering) at0(id string, from source.Where) *expr.Node {
 	if n := l.start[id]; n != nil {
 		return n
@@ -150,7 +150,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	set, isSet := l.set[id]
 	if isSet {
 		if name, ok := set.Symbol(); ok && name == id {
-			isSet = false // k set to k: its own value
+			isSet = false // k is set to k, so it keeps its own value
 		}
 	}
 	if s := l.index.states[id]; s != nil {
@@ -161,7 +161,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 		case isSet:
 			return l.start0(set, s.Where)
 		case l.after:
-			return expr.Sym(id) // the steady state
+			return expr.Sym(id) // stands for its value in the steady state
 		case s.Init == nil:
 			s.Where.Failf("state %s has no initial value", id)
 		}
@@ -203,7 +203,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 writes a formula out as it is at time 0.
+// start0 writes out a formula for its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -212,7 +212,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at writes a formula out as it is at any time.
+// at writes out a formula for any time.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -250,8 +250,8 @@ func (l *lowering) event(e equations.Event) equations.Event {
 	return e
 }
 
-// row writes a measurement out; rows of one observable with the same
-// parameters share their formulas.
+// row writes out a measurement. Rows of one observable with the same parameters share
+// their formulas.
 func (l *lowering) row(index int) Row {
 	d := &l.m.Data[index]
 	key := d.Observable
@@ -274,8 +274,8 @@ func (l *lowering) row(index int) Row {
 		l.placeholdersFit(d, o, by)
 		r = &Row{Observable: o.ID, Scale: o.Scale, Distribution: o.Distribution,
 			Formula: l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID).Simplify()}
-		// Noise may speak of the observable by its ID, unless something of
-		// the model has that ID.
+		// Noise may contain the ID of the observable, which stands for its formula, unless
+		// the model uses that ID for something else.
 		if !l.isModels(o.ID) {
 			by[o.ID] = o.Formula.Substitute(by)
 		}
@@ -301,14 +301,14 @@ func (l *lowering) isModels(id string) bool {
 	return l.index.states[id] != nil || l.constants[id] != nil || l.assignments[id] != nil || l.params[id]
 }
 
-// placeholders names what stands for observableParameter1_id and so on.
+// placeholders adds the values of observableParameter1_id and so on.
 func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.Node) {
 	for i, v := range values {
 		by[placeholder(prefix, i+1, id)] = v
 	}
 }
 
-// placeholdersFit stops unless a row gives just what the formulas ask for.
+// placeholdersFit fails unless a row gives exactly the placeholders of its formulas.
 func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
@@ -326,8 +326,8 @@ func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]
 	}
 }
 
-// autonomous refuses preequilibration where it would matter at which time it
-// begins: PEtab does not say.
+// autonomous refuses preequilibration of a system that depends on the time, because
+// PEtab does not say at which time it begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
@@ -336,7 +336,8 @@ func (l *lowering) autonomous(condition string) {
 	}
 }
 
-// timeless stops at an observable of the steady state that depends on time.
+// timeless fails if an observable depends on the time and is measured at the steady
+// state.
 func (l *lowering) timeless(r Row, d *Observation) {
 	for _, n := range r.formulas() {
 		if slices.Contains(n.Symbols(), expr.Time) {
@@ -345,7 +346,7 @@ func (l *lowering) timeless(r Row, d *Observation) {
 	}
 }
 
-// steady stops where the steady state of a condition would not be one number.
+// steady refuses events in a system that has to reach a steady state.
 func (l *lowering) steady(condition string) {
 	if l.steadyAsked {
 		return

@@ -6,22 +6,22 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A File is what a model file holds: parameters, and one or several models
-// with their data, which share them.
+// A File is the contents of a model file: parameters, and one or several models with
+// their data, which share the parameters.
 type File struct {
 	Name     string
 	Params   []Parameter
 	Models   []*Model
-	Warnings []string // what was odd in the files and changes no likelihood
-	Files    []string // those that were read, if from a folder on disk
+	Warnings []string // about odd things in the files that change no likelihood
+	Files    []string // the files that were read, if they are on disk
 }
 
-// A Model is a system of ordinary differential equations with its observables,
-// the conditions it was observed under, and what was measured.
+// A Model is a system of ordinary differential equations with its observables, the
+// conditions under which it was observed, and the measurements.
 //
-// Formulas are over the IDs of states, constants and assignments of the model,
-// of parameters of the problem, and the time. Experiments writes all of them
-// out for each condition.
+// Formulas are over the IDs of states, constants and assignments of the model and of
+// parameters of the file, and over the time. File.Instances writes them out for each
+// condition.
 type Model struct {
 	equations.Equations
 	Start float64 // the time of the initial values
@@ -30,11 +30,11 @@ type Model struct {
 	Conditions  []Condition
 	Data        []Observation
 
-	timeName string // what the model file calls the time
+	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a parameter of the problem: what may be estimated, and what else
-// the parameter table names. All values are linear, whatever Scale is.
+// A Parameter is a parameter of a File. It may be estimated or known. All values are
+// linear, whatever Scale is.
 type Parameter struct {
 	ID, Name     string
 	Nominal      float64 // NaN if the file gives none
@@ -42,11 +42,11 @@ type Parameter struct {
 	Scale        Scale   // on which it is estimated
 	Estimate     bool
 	Prior        Prior // of the posterior
-	Start        Prior // where a search begins
+	Start        Prior // of the starts of searches
 	Where        source.Where
 }
 
-// A Scale says how a parameter or a measurement is transformed.
+// A Scale is a transformation of a parameter or a measurement.
 type Scale string
 
 const (
@@ -55,7 +55,7 @@ const (
 	Log10 Scale = "log10"
 )
 
-// An Observable is what can be measured of a model, with its noise.
+// An Observable is a quantity of a model that can be measured, with its noise.
 type Observable struct {
 	ID, Name string
 	Formula  *expr.Node
@@ -89,8 +89,8 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// What stands for observableParameter1_… and noiseParameter1_… in the
-	// formulas of the observable.
+	// The values of observableParameter1_… and noiseParameter1_… in the formulas of the
+	// observable.
 	ObservableParams, NoiseParams []*expr.Node
 
 	Dataset, Replicate string // may be empty

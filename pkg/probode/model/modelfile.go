@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads our own format: the words of yaml2sbml with name, data and
-// events added. The page MODELFILE.md beside this file describes it.
+// modelFile reads a model file: the format of yaml2sbml with name, data and events
+// added. MODELFILE.md, in the folder of this package, describes it.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
@@ -77,12 +77,12 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 // A modelReader reads the formulas of one model file.
 type modelReader struct {
 	*source.File
-	time      string // what formulas call the time
+	time      string // the name of the time in formulas
 	lambdas   map[string]*expr.Node
 	callables []string
 }
 
-// id stops unless v can be a name in formulas.
+// id fails unless v can be a name in formulas.
 func (r *modelReader) id(line int, what, v string) string {
 	if !source.IsID(v) || expr.Reserved(v) {
 		r.Failf(line, "%s is %q: want letters, digits and _, no digit first, and not a word such as inf or and", what, v)
@@ -99,12 +99,13 @@ func (r *modelReader) name(n *source.Node, key string) string {
 	return v
 }
 
-// formula reads the formula under a key that may not be absent.
+// formula reads the formula under a key, which must not be absent.
 func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// finish puts functions in and gives the time the name that it has everywhere.
+// finish expands calls of the file's functions, and replaces the file's name of the
+// time by expr.Time.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	return e
 }
 
-// functions reads what formulas may call.
+// functions reads the functions that formulas may call.
 func (r *modelReader) functions(list []*source.Node) {
 	for _, n := range list {
 		n.Mapping("a function", "functionId", "arguments", "formula")
@@ -153,8 +154,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter. It is estimated if the file says so or, where it
-// says nothing, if it has bounds or a prior.
+// parameter reads a parameter. It is estimated if the file says so or, if the file says
+// nothing about that, if it has bounds or a prior.
 func (r *modelReader) parameter(n *source.Node) Parameter {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
@@ -201,7 +202,7 @@ func (r *modelReader) observable(n *source.Node) Observable {
 	return o
 }
 
-// maxEvents bounds count of an event.
+// maxEvents is the largest count of an event.
 const maxEvents = 10000
 
 // events reads an event, once for each time that it happens.
@@ -245,8 +246,8 @@ func (r *modelReader) events(n *source.Node) []equations.Event {
 	return events
 }
 
-// checkNames stops at an ID that means two things, and at an event that sets
-// what is no state.
+// checkNames fails on an ID with two meanings, and on an event that sets something
+// other than a state.
 func (r *modelReader) checkNames(p *File, m *Model) {
 	seen := map[string]source.Where{}
 	name := func(id string, w source.Where) {

@@ -16,18 +16,18 @@ import (
 //
 //	θ = the values of p.Params, all of them and linear, in their order,
 //
-// from Model.Start to the last finite time of a row, or over one unit of time if there is
-// none after the start. F, FJ and
-// FTheta are exact, allocate nothing, and may be called by any number of
-// goroutines. A Band is set where a banded Jacobian costs less than a dense
-// one. Events are those of the experiment, after which a measurement at their
-// time is taken, and its switches, where f changes form.
+// from Model.Start to the last finite time of a row, or over one unit of time if no row
+// has a finite time after the start. F, FJ and FTheta are exact, allocate nothing, and
+// may be called by any number of goroutines. Band is set if a banded Jacobian costs
+// less than a dense one. Events are the events of the experiment, where a measurement
+// at the same time is made after the event, and the switches at which f changes its
+// form.
 //
-// Theta holds the nominal values, 0 for a parameter without one that nothing
-// in the experiment uses. It is an error if one without is used.
+// Theta holds the nominal values. A parameter without a nominal value is 0 there if the
+// experiment does not use it; if it does, that is an error.
 //
-// After preequilibration Start solves for the steady state, which allocates and
-// takes as long as a solve; where there is none x₀ is NaN, which solvers report.
+// With preequilibration Start computes the steady state, which allocates and takes as
+// long as a solve. If there is no steady state, x₀ is NaN, which solvers report.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -41,8 +41,7 @@ func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	return c.ode, nil
 }
 
-// ODEs returns the initial value problems of p.Experiments, in their order: see
-// ODE.
+// ODEs returns the initial value problems of p.Instances, in their order: see ODE.
 func (p *File) ODEs() ([]*probode.Problem, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -65,8 +64,8 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// nominal returns the nominal values of the parameters, 0 for one without that
-// nothing uses.
+// nominal returns the nominal values of the parameters, and 0 for a parameter that has
+// none and is not used.
 func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
@@ -75,8 +74,7 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// complete looks for parameters that are not finite: it is an error if one is
-// used, and of no matter otherwise.
+// complete returns an error if a parameter that is used is not finite.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -100,12 +98,12 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled is an experiment as programs.
+// A compiled experiment consists of programs.
 type compiled struct {
 	e      *Instance
 	title  string
 	params []string // of the problem
-	moves  []int    // those on which states depend, by number
+	moves  []int    // numbers of the parameters on which states depend
 
 	ode *probode.Problem
 	pre *rest // of preequilibration; nil if there is none
@@ -156,7 +154,7 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 	return c, nil
 }
 
-// uses says whether the states of a system depend on a parameter.
+// uses reports whether the states of a system depend on a parameter.
 func uses(s *System, id string) bool {
 	in := func(n *expr.Node) bool { return slices.Contains(n.Symbols(), id) }
 	for _, e := range s.Events {
@@ -214,8 +212,8 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 	return q, nil
 }
 
-// start sets the initial state of q and its derivatives. With x* the steady state that it
-// begins with, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
+// start sets the initial state of q and its derivatives. If q begins with a steady
+// state x*, the derivative of x₀(θ, x*(θ)) is ∂x₀/∂θ + ∂x₀/∂x* ∂x*/∂θ.
 func (c *compiled) start(q *probode.Problem, s *System) error {
 	d, n := len(s.States), len(c.params)
 	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
@@ -250,20 +248,20 @@ func (c *compiled) start(q *probode.Problem, s *System) error {
 	return nil
 }
 
-// derivatives returns the program of the derivatives of expressions for names, a row for
-// each expression. It is compiled when it is first asked for: many who solve never do, and
-// it can be the longest program.
+// derivatives returns a program for the derivatives of expressions with respect to
+// names, a row for each expression. The program is compiled when it is first needed:
+// many solves never need it, and it can be the longest program.
 func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j })
 		if err != nil {
-			panic(fmt.Sprintf("model: %v", err)) // the expressions themselves could be compiled
+			panic(fmt.Sprintf("model: %v", err)) // cannot happen: the expressions themselves were compiled
 		}
 		return w
 	})
 }
 
-// stateNames are the IDs of the states with their units.
+// stateNames returns the IDs of the states with their units.
 func (c *compiled) stateNames(s *System) []string {
 	names := slices.Clone(s.States)
 	for i := range c.e.Model.States {
@@ -314,10 +312,10 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 		q.Events = append(q.Events, e)
 		return nil
 	}
-	// The switches come first: a jump at the time of one is behind it.
+	// The switches come first, so that a jump at the time of a switch is made after it.
 	for _, n := range s.Switches {
 		never := func(t float64) float64 {
-			if t != t { // 0/0: a condition that does not change
+			if t != t { // 0/0: the condition never changes
 				return math.Inf(1)
 			}
 			return t
@@ -375,7 +373,7 @@ type program struct {
 	pool sync.Pool
 }
 
-// A machine is what one goroutine needs for that.
+// A machine is the memory that one goroutine needs to evaluate a program.
 type machine struct {
 	*expr.Program
 	in, out []float64
@@ -393,8 +391,8 @@ func newProgram(inputs []string, outputs []*expr.Node) (*program, error) {
 	return p, nil
 }
 
-// take returns a machine with its outputs computed, to be put back. Of theta it takes as
-// much as the inputs have room for.
+// take returns a machine whose outputs are computed; the caller puts it back into the
+// pool. Elements of theta beyond the inputs of the program are ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -410,14 +408,14 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// eval1 evaluates at inputs that are in one piece.
+// eval1 evaluates the program at inputs that are in one slice.
 func (p *program) eval1(dst, in []float64) {
 	m := p.pool.Get().(*machine)
 	m.Eval(dst, in)
 	p.pool.Put(m)
 }
 
-// A scatter evaluates the entries of a sparse matrix, behind a vector, into
+// A scatter evaluates a vector and the entries of a sparse matrix, which it writes to
 // their places.
 type scatter struct {
 	*program

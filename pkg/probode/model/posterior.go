@@ -13,26 +13,26 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Posterior returns the posterior of p: the parameters that are estimated, with
-// their priors, and an experiment for each condition that has data. Parameters
-// are linear, whatever their scale. The log-likelihood is that of Likelihood.
+// Posterior returns the posterior of p: the parameters that are estimated, with their
+// priors, and an experiment for each condition that has data. Parameters are linear,
+// whatever their scale. The log-likelihood is that of LogLikelihood.
 //
-// A prior is cut off at the bounds of its parameter; without one it is uniform
-// between them on the scale of the parameter, as PEtab has it.
+// A prior is cut off at the bounds of its parameter. A parameter without a prior has
+// the uniform distribution between its bounds on its scale, as in PEtab.
 //
-// Equations are solved by Radau of order 5 without noise (Alpha is 0), on a
-// grid of an error-controlled run at the nominal parameters with a relative
-// tolerance of 10⁻⁶, which then is frozen. Change Method, Mesh and Alpha to ask
-// what another solver would have done.
+// Equations are solved by Radau of order 5 without noise (Alpha is 0), on the grid of
+// an error-controlled run at the nominal parameters with a relative tolerance of 10⁻⁶,
+// which stays the same for all θ. To see the effect of another solver, change Method,
+// Mesh and Alpha.
 //
-// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, is a column of its own,
-// without data, in Data and Observe. Data of a
-// steady state are an experiment of their own, which begins there: it is found by
-// an accurate solver whatever the Method, as that of preequilibration is, and has
-// nothing of the error or the noise of Method.
+// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, is a column of
+// its own, without data, in Data and Observe. Data of a steady state are an experiment
+// of their own, which begins in that state. An accurate solver finds the state, as it
+// does after preequilibration, so it contains neither the error nor the noise of
+// Method.
 //
-// It is an error if a parameter has neither a prior nor bounds, and if one that is
-// used has no nominal value.
+// It is an error if a parameter has neither a prior nor bounds, or if a parameter that
+// is used has no nominal value.
 func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
@@ -71,7 +71,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// estimated returns the numbers of the parameters that are estimated.
+// estimated returns the indices of the parameters that are estimated.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -81,11 +81,11 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the parameters of Posterior at θ = the values of all parameters,
-// linear, as Likelihood.At has them. A value on the edge of the support of its
-// prior or beyond, where many a published optimum lies and a density on an
-// unbounded scale has no point, is moved inside by 10⁻⁹ of the width, on the scale
-// of the parameter if that can be.
+// Point returns the parameters of Posterior at θ, the linear values of all parameters
+// as for LogLikelihood.At. Many published optima lie on the edge of the support of a
+// prior, where a density on an unbounded scale has no point. A value on the edge or
+// beyond it is therefore moved inside by 10⁻⁹ of the width, on the scale of the
+// parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -122,27 +122,28 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 	return point, nil
 }
 
-// A place says where a row is in the expected values of the experiments of observed.
+// A place is the position of a row among the expected values of the experiments that
+// observed returns.
 type place struct {
-	at  int   // what is expected of it
-	own []own // the numbers of its distribution
+	at  int   // of its expected value
+	own []own // numbers of its distribution
 }
 
-// An own number of a distribution is known, or an expected value.
+// An own number of a distribution is a known value or one of the expected values.
 type own struct {
 	value float64
-	at    int // −1 for one that is known
+	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed returns the data of an experiment as package bayes has them: those of finite
-// times, and behind them those of the steady state. Its model has the parameters free, by
-// number; the others have their values in theta. places are those of e.Rows.
+// observed returns the data of an experiment as experiments of package bayes: one of
+// the finite times, then one of the steady state. The parameters with the indices free
+// are unknown; the others have their values in theta. places are those of e.Rows.
 //
-// For a likelihood the numbers of the distributions are columns also where they are
-// parameters, so that their values can be looked at, and the equations know of no parameter
-// that moves nothing in them.
+// For a likelihood the numbers of the distributions are columns even if they are
+// parameters, so that their values can be read, and the experiments have only the
+// parameters on which their states depend.
 func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
-	// Rows are in the order of time.
+	// Rows are sorted by time, so those of the steady state are last.
 	rows := c.e.Rows
 	n := len(rows)
 	for n > 0 && math.IsInf(rows[n-1].Time, 1) {
@@ -195,8 +196,8 @@ type writer struct {
 	p        *File
 	e        *Instance
 	separate bool
-	known    map[string]*expr.Node // values of the parameters that are not estimated
-	params   []string              // those that are
+	known    map[string]*expr.Node // values of the parameters that are not free
+	params   []string              // the free parameters
 	columns  []column
 	x        bayes.Experiment
 }
@@ -216,8 +217,8 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// rows writes the data, and returns where the rows are. Of several rows of one formula at
-// one time each is in a column of its own.
+// rows writes the data, and returns the places of the rows. If one formula has several
+// rows at one time, each of them is in a column of its own.
 func (w *writer) rows(rows []Row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // time and column
@@ -225,7 +226,7 @@ func (w *writer) rows(rows []Row) []place {
 		r := &rows[i]
 		t := r.Time
 		if math.IsInf(t, 1) {
-			t = w.x.Problem.Span[0] // which is at rest
+			t = w.x.Problem.Span[0] // the problem is at rest there
 		}
 		n := len(data.T)
 		if n == 0 || t > data.T[n-1] {
@@ -291,7 +292,7 @@ func (w *writer) observe() error {
 	if err != nil {
 		return err
 	}
-	// Behind the parameters there may be one more, for the noise of the solver.
+	// After the parameters there may be one more element, for the noise of the solver.
 	n, d := len(w.params), len(w.e.States)
 	slopes := derivatives(inputs, formulas, inputs[1:])
 	w.x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta) }
@@ -309,24 +310,25 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column that has no measurements: it stays what
-// it is expected to be.
+// noNoise is the distribution of a column without measurements: a draw of it is the
+// expected value.
 type noNoise struct{}
 
 func (noNoise) Own() []bayes.Value                                { return nil }
 func (noNoise) LogProb(_, _ float64, _ []float64) float64         { return math.NaN() }
 func (noNoise) Rand(m float64, _ []float64, _ *rand.Rand) float64 { return m }
 
-// noiseOf begins the name of a column that is the noise of another one, and freedomOf that
-// of its degrees of freedom.
+// noiseOf and freedomOf begin the names of the columns that hold the noise and the
+// degrees of freedom of another column.
 const (
 	noiseOf   = "noise of "
 	freedomOf = "degrees of freedom of "
 )
 
-// errors returns the distribution of the measurements of a row in the column of the given
-// name. A number of it that is neither known nor a parameter is a column of its own: columns
-// are their names, and formulas what they hold.
+// errors returns the distribution of the measurements of a row in the column of the
+// given name. Each number of the distribution that is neither known nor a parameter
+// becomes a column of its own; columns and formulas are the names and the formulas of
+// these.
 func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

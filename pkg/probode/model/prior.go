@@ -13,9 +13,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Prior is a distribution of a parameter: Type is "" for none, or one of the words that
-// MODELFILE.md lists. A and B are its parameters in the order of that list; B is 0 where there
-// is one.
+// A Prior is a distribution of a parameter: Type is "" for none, or one of the words
+// that MODELFILE.md lists. A and B are its parameters in the order of that list; B is 0
+// if the distribution has only one.
 type Prior struct {
 	Type string
 	A, B float64
@@ -25,15 +25,15 @@ type Prior struct {
 type family struct {
 	name  string
 	form  string // its parameters
-	petab bool   // PEtab has it, too
-	on    Scale  // of the value that is distributed so; "" for the parameter's own
+	petab bool   // PEtab has this kind, too
+	on    Scale  // on which the distribution is; "" means the scale of the parameter
 	min   float64
 	max   float64
 	check func(a, b float64) bool
 	of    func(a, b float64) cumulative
 }
 
-// A cumulative distribution can be cut off.
+// A cumulative distribution has a distribution function, by which it can be cut off.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -68,7 +68,8 @@ var families = func() []family {
 	}
 }()
 
-// familyNamed returns the family of that name, in any case; its name is "" if there is none.
+// familyNamed returns the family of the given name, in upper or lower case. If there is
+// none, the name of the result is "".
 func familyNamed(name string) family {
 	for _, f := range families {
 		if strings.EqualFold(f.name, name) {
@@ -78,7 +79,7 @@ func familyNamed(name string) family {
 	return family{}
 }
 
-// one says whether the family has a single parameter.
+// one reports whether the family has a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
 // prior reads the parameters of a prior of the family.
@@ -129,18 +130,19 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With extreme numbers formulas overflow.
+	// With extreme parameters the formulas overflow.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
 		return nil, fmt.Errorf("its median is %g and the log density there %g: want numbers of an ordinary size", m, d.LogProb(m))
 	}
 	return d.plain(), nil
 }
 
-// prior reads the prior of a parameter; uniform ones default to the bounds.
+// readPrior reads the prior of a parameter. A uniform prior without parameters is
+// uniform between the bounds.
 func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab bool) Prior {
 	if typ == "" {
 		if params != "" {
-			s.Failf(line, "parameters of a prior %q without its type", params)
+			s.Failf(line, "a prior has the parameters %q, but no type", params)
 		}
 		return Prior{}
 	}
@@ -173,14 +175,14 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is a distribution of the value on a scale, cut off outside of
-// [Min, Max], which are linear, as a distribution of the linear value:
+// A scalePrior is the distribution of a linear value whose value on a scale has a given
+// distribution, cut off outside of [Min, Max], which are linear:
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
 	Of       cumulative
 	On       Scale
-	Min, Max float64 // ±Inf where it is not cut off; ≥ 0 for Log and Log10
+	Min, Max float64 // ±Inf if it is not cut off; ≥ 0 for Log and Log10
 }
 
 func newScalePrior(q *Parameter) (scalePrior, error) {
@@ -226,8 +228,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// laplace has the quantiles of 0 and 1, which gonum's panics at or gets wrong
-// by rounding.
+// laplace is gonum's distribution with quantiles at 0 and 1, where gonum's method
+// panics or is wrong by rounding.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -270,7 +272,7 @@ func (d scalePrior) LogProb(x float64) float64 {
 	return d.Of.LogProb(d.On.Of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
-// Quantile returns the linear value below which the probability p lies.
+// Quantile returns the linear value below which there is the probability p.
 func (d scalePrior) Quantile(p float64) float64 {
 	switch p {
 	case 0:

@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"2\t1\tlogNormal", "2\t1\tcauchy"}, `p.tsv:2: prior "cauchy"`, ""},
 		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd, positive but for a mean or location", ""},
 		{[]string{"0;1", "0,1"}, "prior logNormal: \"0,1\": want mean;sd", ""},
-		{[]string{"logNormal\t0;1", "\t0;1"}, "without its type", ""},
+		{[]string{"logNormal\t0;1", "\t0;1"}, "but no type", ""},
 		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice: first in line 2", ""},
 		{[]string{"sd\tlin", "s d\tlin"}, `p.tsv:3: parameter id "s d"`, ""},
 		{[]string{"sd\tlin", "time\tlin"}, "p.tsv:3: parameter id time has a meaning of its own", ""},

@@ -12,18 +12,18 @@ import (
 	"github.com/probode/probode/pkg/probode/methods"
 )
 
-// A rest finds the steady state to which a problem comes from its start, and its derivatives
-// in θ. It keeps the last one that it found: solves at one θ ask for it many times. Any
-// number of goroutines may use it.
+// A rest finds the steady state that a problem approaches from its start, and the
+// derivatives of the state in θ. It keeps the last result, because solves at one θ need
+// it many times. Any number of goroutines may use it.
 type rest struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
 
 	mutex sync.Mutex
-	ctx   context.Context // that the search ends with
-	theta []float64       // of the last steady state; nil for none
+	ctx   context.Context // ends the search
+	theta []float64       // of the last steady state; nil if there is none
 	x     []float64
-	slope []float64 // d×len(theta); nil if it was not asked for
+	slope []float64 // d×len(theta); nil if it was not needed
 	err   error
 }
 
@@ -31,7 +31,7 @@ func newRest(q *probode.Problem, along []int) *rest {
 	return &rest{q: q, along: along, ctx: context.Background()}
 }
 
-// within has searches end with ctx.
+// within makes searches end when ctx ends.
 func (r *rest) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -45,8 +45,8 @@ func (r *rest) failed() error {
 	return r.err
 }
 
-// state returns the steady state at θ, and its derivatives if these are asked for. All is
-// NaN if there is none.
+// state returns the steady state at θ, and its derivatives if slopes is set. If there
+// is no steady state, all numbers are NaN.
 func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -56,7 +56,7 @@ func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 			r.x = nanRow(r.q.Dim())
 			r.slope = nanRow(r.q.Dim() * len(theta))
 			if errors.Is(r.err, context.Canceled) || errors.Is(r.err, context.DeadlineExceeded) {
-				r.theta = nil // it may be asked for again
+				r.theta = nil // the next call searches again
 			}
 		}
 	}
@@ -66,15 +66,16 @@ func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 const (
 	// restTolerance is the relative tolerance of the steps towards a steady state.
 	restTolerance = 1e-10
-	// settled bounds the change of a steady state over the last two of the spans,
-	// each ten times the one before, relative to the largest value of each state.
+	// settled is the largest change of a steady state over each of the last two spans,
+	// relative to the largest value of each state. Each span is ten times as long as the
+	// one before.
 	settled = 1e-11
-	// restLast is the time after the start at which there is no steady state.
+	// restLast is the time after the start at which the search gives up.
 	restLast = 1e14
 )
 
-// find solves on to the times 1, 10, 100, … after the start until over two of these spans
-// neither the state nor its derivatives change.
+// find solves to the times 1, 10, 100, … after the start, until neither the state nor
+// its derivatives change over two of these spans.
 func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -130,8 +131,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
-// calm reports whether states and their derivatives are what they were before, and updates
-// the largest size of each state.
+// calm reports whether states and derivatives are the same as before within settled,
+// and updates the largest size of each state.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
@@ -164,7 +165,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// within has searches for steady states of c end with ctx.
+// within makes searches for steady states of c end when ctx ends.
 func (c *compiled) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -172,7 +173,8 @@ func (c *compiled) within(ctx context.Context) {
 	}
 }
 
-// unsettled returns why there is no steady state, nil if none was looked for in vain.
+// unsettled returns the error of the last search for a steady state of c, nil if none
+// has failed.
 func (c *compiled) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

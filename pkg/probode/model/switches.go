@@ -8,14 +8,15 @@ import (
 
 // switches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is 0. With g = g₀ + g₁·t for g₀ and
-// g₁ free of time and states that is at t = −g₀/g₁.
+// A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is
+// 0. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states, that is at t
+// = −g₀/g₁.
 func (l *lowering) switches() {
 	for _, r := range l.Rates {
 		for _, c := range r.Conditions() {
 			_, args := c.Operator()
 			if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
-				l.Unlocated = append(l.Unlocated, c) // at every whole number
+				l.Unlocated = append(l.Unlocated, c) // it changes at every whole number
 				continue
 			}
 			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
@@ -33,8 +34,9 @@ func (l *lowering) switches() {
 	}
 }
 
-// crossing returns the time at which a number is 0, nil if it does not depend
-// on time or state, false if it cannot be said beforehand.
+// crossing returns the time at which g is 0. The time is nil if g depends neither on
+// time nor on states, and the second result is false if the time is not known
+// beforehand.
 func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
@@ -46,7 +48,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
 }
 
-// fixed says that n depends on parameters at most.
+// fixed reports whether n depends on nothing but parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {

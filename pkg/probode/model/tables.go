@@ -39,7 +39,7 @@ func (f *files) petab(s *source.File, y *source.Node) *File {
 	return p
 }
 
-// notInBoth stops at a parameter that the parameter table and a condition give.
+// notInBoth fails on a parameter that both the parameter table and a condition set.
 func notInBoth(params []Parameter, conditions []Condition) {
 	in := map[string]bool{}
 	for _, q := range params {
@@ -94,7 +94,7 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams stops at parameters that cannot be estimated or used.
+// checkParams fails on parameters that cannot be estimated or used.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
@@ -201,8 +201,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		}
 		d.Time = readTime(t.File, r.Line, r.Must("time"), m.Start)
 		checkValue(d, o)
-		// Drafts of PEtab had these columns here. They may repeat what the
-		// table of observables says, not contradict it.
+		// Drafts of PEtab had these columns here. They may repeat the table of observables,
+		// but must not contradict it.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
 			t.Failf(r.Line, "observableTransformation is %s here and %s in the table of observables", v, o.Scale)
 		}
@@ -216,7 +216,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	return list
 }
 
-// time reads the time of a measurement: not before the start, or inf for the steady state.
+// readTime reads the time of a measurement, which is not before the start, or inf for
+// the steady state.
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
@@ -225,7 +226,7 @@ func readTime(s *source.File, line int, text string, start float64) float64 {
 	return v
 }
 
-// overrides reads numbers and IDs with ; between them.
+// readOverrides reads numbers and IDs that are separated by semicolons.
 func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 	if text == "" {
 		return nil
@@ -239,8 +240,8 @@ func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// isPlaceholder says whether a name stands for what the rows of an observable
-// give; that of another observable is a name like any other.
+// isPlaceholder reports whether a name is a placeholder, whose value the rows of the
+// given observable set. A placeholder of another observable is a name like any other.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable
