@@ -35,7 +35,7 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 			return group
 		}
 		each := (q.work() - before) / float64(searches)
-		return max(0, min(group, int(q.left(share, ends)/max(each, 1))))
+		return max(0, min(group, int(q.solvesLeft(share, ends)/max(each, 1))))
 	}
 	highest := math.Inf(-1)
 	for _, c := range climbs {
@@ -75,10 +75,10 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// left returns the number of solves that remain of a share of a run after the ends have
+// solvesLeft returns the number of solves that remain of a share of a run after the ends have
 // been turned into modes: a polish and a Hessian for each end that may count, and the
 // checks whether they are distinct.
-func (q *search) left(share float64, ends []*climb) float64 {
+func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
 		highest = max(highest, c.Value)
@@ -126,7 +126,7 @@ func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, e
 		if tell != nil {
 			tell(all-len(climbs), all)
 		}
-		if q.free && len(ends) > 0 && q.left(shareMost, ends) < 0 {
+		if q.free && len(ends) > 0 && q.solvesLeft(shareMost, ends) < 0 {
 			climbs = slices.DeleteFunc(climbs, func(c *climb) bool { return len(c.from) == 0 })
 		}
 		if len(climbs) == 0 {

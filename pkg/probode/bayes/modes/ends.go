@@ -14,13 +14,13 @@ import (
 )
 
 // A found is a mode with the elements of Settings.From whose searches ended there.
-type found struct {
+type foundMode struct {
 	*bayes.Mode
 	from []int
 }
 
 // finish turns the ends into modes.
-func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
+func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
 	// An end far below the highest one has no mass, unless it is wider by the same factor;
 	// the metric is accurate enough to decide that.
 	rough := func(c *climb) float64 {
@@ -46,7 +46,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
 	if climbs, err = q.distinct(ctx, climbs); err != nil {
 		return nil, err
 	}
-	modes := make([]found, len(climbs))
+	modes := make([]foundMode, len(climbs))
 	tell := q.tell(2, "masses")
 	for i, c := range climbs {
 		m := &bayes.Mode{Theta: make([]float64, len(c.X)), U: c.X, LogP: c.Value, Found: c.found}
@@ -58,7 +58,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
 			return nil, err
 		}
 		gaussianMass(m)
-		modes[i] = found{m, c.from}
+		modes[i] = foundMode{m, c.from}
 		if tell != nil {
 			tell(i+1, len(climbs))
 		}
@@ -71,7 +71,7 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]found, error) {
 	for _, m := range modes {
 		m.Mass = math.Exp(m.LogMass - total)
 	}
-	slices.SortStableFunc(modes, func(a, b found) int { return cmp.Compare(b.LogMass, a.LogMass) })
+	slices.SortStableFunc(modes, func(a, b foundMode) int { return cmp.Compare(b.LogMass, a.LogMass) })
 	return modes, nil
 }
 

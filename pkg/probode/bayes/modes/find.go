@@ -61,7 +61,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 		q.s.Starts = max(modeStarts, 300/(d+2))
 	}
 
-	points, failed, err := q.points(ctx)
+	points, failed, err := q.drawPoints(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// points evaluates the density at draws of the prior. It returns those with a positive
+// drawPoints evaluates the density at draws of the prior. It returns those with a positive
 // density, the highest first, and the first θ at which it failed. If the equations can
 // be solved at few of them, it takes more draws, up to four times as many.
-func (q *search) points(ctx context.Context) (points []*climb, failed []float64, err error) {
+func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
 		some, bad, err := q.look(ctx, rng)

@@ -81,8 +81,8 @@ func (s DelayedAcceptance) second() bool { return !s.Second.Equal(probode.Setup{
 
 func (s DelayedAcceptance) Proposals() mcmc.Rule { return s.Proposal }
 
-// first returns the setup of the first stage for p.
-func (s DelayedAcceptance) first(p *bayes.Posterior) probode.Setup {
+// firstStage returns the setup of the first stage for p.
+func (s DelayedAcceptance) firstStage(p *bayes.Posterior) probode.Setup {
 	if !s.First.Equal(probode.Setup{}) || s.second() {
 		return s.First
 	}
@@ -94,7 +94,7 @@ func (s DelayedAcceptance) first(p *bayes.Posterior) probode.Setup {
 }
 
 func (s DelayedAcceptance) Check(d *bayes.Density) error {
-	if _, err := d.With(s.first(d.Posterior())); err != nil {
+	if _, err := d.With(s.firstStage(d.Posterior())); err != nil {
 		return fmt.Errorf("first stage of DelayedAcceptance: %w", err)
 	}
 	if s.second() {
@@ -123,7 +123,7 @@ func (s DelayedAcceptance) Target() Target {
 // Kernel returns the kernel of one chain.
 func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
 	rule = chosen(s.Proposal, rule)
-	coarse := with(e, s.first(e.Posterior()))
+	coarse := with(e, s.firstStage(e.Posterior()))
 	if s.second() {
 		return newDelayed(newState(with(e, s.Second), rule, burnIn, false), nil, coarse)
 	}

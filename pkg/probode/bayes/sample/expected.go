@@ -83,7 +83,7 @@ func (k *expected) Step(rng *rand.Rand) {
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {
-		ll, err := k.mean(k.e.Part(i), theta)
+		ll, err := k.meanOf(k.e.Part(i), theta)
 		if err != nil {
 			return math.Inf(-1), err
 		}
@@ -92,9 +92,9 @@ func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// mean returns the estimate for one experiment, and leaves in its Expected the values of one
+// meanOf returns the estimate for one experiment, and leaves in its Expected the values of one
 // of the paths.
-func (k *expected) mean(r *bayes.Part, theta []float64) (float64, error) {
+func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]
 	total, solved := math.Inf(-1), 0
 	for range k.paths {

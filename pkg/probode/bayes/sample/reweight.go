@@ -183,7 +183,7 @@ var (
 	_ Finisher = Reweighted{}
 )
 
-func (s Reweighted) String() string { return s.sampler().String() + ", reweighted" }
+func (s Reweighted) String() string { return s.inner().String() + ", reweighted" }
 
 // Target returns p(θ | Y) of the accurate solver.
 func (s Reweighted) Target() Target {
@@ -192,13 +192,13 @@ func (s Reweighted) Target() Target {
 
 // Proposals returns the rule of the sampler that makes the draws.
 func (s Reweighted) Proposals() mcmc.Rule {
-	if a, ok := s.sampler().(Proposer); ok {
+	if a, ok := s.inner().(Proposer); ok {
 		return a.Proposals()
 	}
 	return nil
 }
 
-func (s Reweighted) sampler() Sampler {
+func (s Reweighted) inner() Sampler {
 	if s.Sampler == nil {
 		return Deterministic{}
 	}
@@ -207,8 +207,8 @@ func (s Reweighted) sampler() Sampler {
 
 // Check returns an error if the draws of the sampler cannot be weighted.
 func (s Reweighted) Check(d *bayes.Density) error {
-	if t := s.sampler().Target(); !t.Reweightable {
-		return fmt.Errorf("sample: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.sampler(), t.Distribution)
+	if t := s.inner().Target(); !t.Reweightable {
+		return fmt.Errorf("sample: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
 	}
 	if s.Workers < 0 {
 		return fmt.Errorf("sample: Reweighted with %d Workers: want a number ≥ 0", s.Workers)
@@ -216,17 +216,17 @@ func (s Reweighted) Check(d *bayes.Density) error {
 	if _, err := d.With(orReference(s.Accurate)); err != nil {
 		return err
 	}
-	return s.sampler().Check(d)
+	return s.inner().Check(d)
 }
 
 // Kernel returns the kernel of the sampler that makes the draws.
 func (s Reweighted) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel {
-	return s.sampler().Kernel(e, rule, burnIn)
+	return s.inner().Kernel(e, rule, burnIn)
 }
 
 // Prepare prepares the sampler that makes the draws.
 func (s Reweighted) Prepare(ctx context.Context, d *bayes.Density, mode func() (*bayes.Mode, error)) (Sampler, []string, error) {
-	f, ok := s.sampler().(Preparer)
+	f, ok := s.inner().(Preparer)
 	if !ok {
 		return s, nil, nil
 	}

@@ -112,7 +112,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 			return nil, err
 		}
 		if j.rule == nil {
-			j.rule = rule(heavy(j.modes))
+			j.rule = proposal(heavy(j.modes))
 		}
 	}
 	if s.Start == nil {

@@ -133,8 +133,8 @@ func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by pro
 	return fine, nil
 }
 
-// rule returns the proposal of this package for a posterior with the given modes.
-func rule(modes []*bayes.Mode) mcmc.Rule {
+// proposal returns the proposal of this package for a posterior with the given modes.
+func proposal(modes []*bayes.Mode) mcmc.Rule {
 	if modes[0].Shape == nil {
 		return mcmc.AdaptiveMixture{}
 	}

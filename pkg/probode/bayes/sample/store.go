@@ -112,9 +112,9 @@ func newProbe(p *bayes.Posterior) (*probe, error) {
 	return q, nil
 }
 
-// at computes the two log densities at theta. They are −∞ if the equations cannot be
+// evaluate computes the two log densities at theta. They are −∞ if the equations cannot be
 // solved or theta is outside the support.
-func (q *probe) at(theta []float64) {
+func (q *probe) evaluate(theta []float64) {
 	q.densities = [2]float64{math.Inf(-1), math.Inf(-1)}
 	if q.e.Unconstrain(q.u, theta) != nil {
 		return
@@ -132,7 +132,7 @@ func (q *probe) at(theta []float64) {
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
-		q.at(q.e.Posterior().DrawPrior(probode.Stream(0x70726f6265, uint64(i))))
+		q.evaluate(q.e.Posterior().DrawPrior(probode.Stream(0x70726f6265, uint64(i))))
 		a := mcmc.NewArchive(nil)
 		a.Floats(q.densities[:])
 		a.Floats(q.e.Expected())
@@ -152,7 +152,7 @@ var _ store.Evaluator = (*streamed)(nil)
 // Evaluate returns the log densities at the position, without noise and with the noise
 // of the probe.
 func (k *streamed) Evaluate() []float64 {
-	k.probe.at(k.Position())
+	k.probe.evaluate(k.Position())
 	return slices.Clone(k.densities[:])
 }
 

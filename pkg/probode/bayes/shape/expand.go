@@ -1,0 +1,230 @@
+package shape
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// Expand computes the derivatives at p.X. If the density jumps because its steps are
+// chosen at every θ, the value is that with the steps at p.X.
+func (s *Surface) Expand(p *Point) bool {
+	s.e.Constrain(s.theta, p.X[:len(s.theta)])
+	defer s.e.Hold(s.theta)()
+	if math.IsInf(s.Value(p.X), 0) {
+		return false
+	}
+	s.locate()
+	if !s.Exact || !s.along(p.X) {
+		if !s.differentiate(p.X, true) {
+			return false
+		}
+	}
+	return s.assemble(p)
+}
+
+// locate stores the states and locations of the last evaluation, and the cells of the
+// data there.
+func (s *Surface) locate() {
+	rng := probode.Stream(0x73636f7265)
+	for i := range s.parts {
+		p, r := &s.parts[i], s.e.Part(i)
+		p.state = append(p.state[:0], s.e.States(i)...)
+		p.base = r.Locations(p.base[:0])
+		r.Score(p.cells, s.Draws, rng)
+	}
+}
+
+// differentiate sets the derivatives of the locations at x, where the density was last
+// evaluated: all of them, or only those in coordinates that occur in no equation.
+func (s *Surface) differentiate(x []float64, all bool) bool {
+	var plus, minus []float64
+	for k, at := range x {
+		if s.Progress != nil && all {
+			s.Progress(k, len(x))
+		}
+		h := s.Steps[k]
+		// look moves coordinate k by h, and returns the locations of the parts that depend on
+		// it, one after another. It returns false outside the bounds.
+		look := func(dst []float64, h float64) ([]float64, bool) {
+			x[k] = at + h
+			defer func() { x[k] = at }()
+			if math.IsInf(s.place(x), 0) {
+				return dst, false
+			}
+			ok := true
+			var ll float64
+			var err error
+			for i := range s.parts {
+				p, r := &s.parts[i], s.e.Part(i)
+				m, found := slices.BinarySearch(p.cols, k)
+				if !found || p.solved[m] && !all {
+					continue
+				}
+				if p.solved[m] {
+					var xi []float64
+					if s.xi != nil {
+						xi = s.xi[p.noise:]
+					}
+					ll, err = r.LogLikelihood(s.theta, xi)
+				} else {
+					ll, err = r.Observe(s.theta)
+				}
+				ok = ok && err == nil && finite(ll)
+				dst = r.Locations(dst)
+				copy(s.e.States(i), p.state)
+			}
+			return dst, ok
+		}
+		var up, down bool
+		if plus, up = look(plus[:0], h); len(plus) == 0 && up {
+			continue // nothing depends on it, or nothing that is requested
+		}
+		if minus = minus[:0]; !s.Forward || !up {
+			if minus, down = look(minus, -h); !down && !up {
+				return false
+			}
+		}
+		for i := range s.parts {
+			p := &s.parts[i]
+			m, found := slices.BinarySearch(p.cols, k)
+			if !found || p.solved[m] && !all {
+				continue
+			}
+			n, w := len(p.base), len(p.cols)
+			if p.jac == nil {
+				p.jac = make([]float64, n*w)
+			}
+			for j, base := range p.base {
+				switch {
+				case up && down:
+					p.jac[j*w+m] = (plus[j] - minus[j]) / (2 * h)
+				case up:
+					p.jac[j*w+m] = (plus[j] - base) / h
+				default: // at a bound
+					p.jac[j*w+m] = (base - minus[j]) / h
+				}
+			}
+			plus = plus[min(n, len(plus)):]
+			minus = minus[min(n, len(minus)):]
+		}
+	}
+	s.place(x)
+	return true
+}
+
+// Follow corrects the derivatives by the change of the locations since the last point.
+func (s *Surface) Follow(point *Point, from []float64) bool {
+	to := point.X
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.before, p.was = append(p.before[:0], p.base...), append(p.was[:0], p.jac...)
+	}
+	s.locate()
+	if !s.differentiate(to, false) {
+		return false
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		// Lengths are measured in the diagonal of the metric.
+		w := len(p.cols)
+		weight := make([]float64, w)
+		var square float64
+		for m, k := range p.cols {
+			if p.solved[m] {
+				weight[m] = (to[k] - from[k]) * (point.Information.At(k, k) + 1e-12)
+				square += weight[m] * (to[k] - from[k])
+			}
+		}
+		if !(square > 0) {
+			continue
+		}
+		for j := range p.base {
+			miss := p.base[j] - p.before[j]
+			was, jac := p.was[j*w:(j+1)*w], p.jac[j*w:(j+1)*w]
+			for m, k := range p.cols {
+				miss -= (to[k] - from[k]) * (was[m] + jac[m]) / 2
+			}
+			for m, v := range weight {
+				jac[m] += miss * v / square
+			}
+		}
+	}
+	return s.assemble(point)
+}
+
+// assemble computes the expansion at point from the derivatives of the locations, and
+// reports whether it is finite.
+func (s *Surface) assemble(point *Point) bool {
+	x := point.X
+	s.gradient.Zero()
+	s.precision.Zero()
+	for i := range s.parts {
+		p := &s.parts[i]
+		if len(p.cols) == 0 {
+			continue
+		}
+		w := len(p.cols)
+		full, gradient, scaled := make([]float64, w*w), make([]float64, w), make([]float64, w)
+		for _, c := range p.cells {
+			for i := range c.Score {
+				clear(scaled)
+				for j := range c.Score {
+					if v := c.Information[i*len(c.Score)+j]; v != 0 {
+						floats.AddScaled(scaled, v, p.jac[(c.At+j)*w:(c.At+j+1)*w])
+					}
+				}
+				row := p.jac[(c.At+i)*w : (c.At+i+1)*w]
+				floats.AddScaled(gradient, c.Score[i], row)
+				for a, v := range row {
+					if v != 0 {
+						floats.AddScaled(full[a*w+a:(a+1)*w], v, scaled[a:])
+					}
+				}
+			}
+		}
+		for a, i := range p.cols {
+			s.gradient.SetVec(i, s.gradient.AtVec(i)+gradient[a])
+			for b, j := range p.cols[a:] {
+				s.precision.SetSym(i, j, s.precision.At(i, j)+full[a*w+a+b])
+			}
+		}
+	}
+	// Add the priors.
+	d := len(s.theta)
+	priors := make([]float64, len(x))
+	add := func(k int, gradient, curvature float64) {
+		priors[k] = curvature
+		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
+		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
+	}
+	for k := range d {
+		at, h := x[k], 100*s.Steps[k]
+		prior := func(u float64) float64 {
+			return s.e.PriorLogProb(k, u)
+		}
+		up, here, down := prior(at+h), prior(at), prior(at-h)
+		if g, c := (up-down)/(2*h), (2*here-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
+			add(k, g, max(0, c))
+		}
+	}
+	for k := d; k < len(x); k++ {
+		add(k, -x[k], 1)
+	}
+	for k := range x {
+		if v := s.gradient.AtVec(k) + s.precision.At(k, k); math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	if point.Gradient == nil {
+		point.Gradient, point.Information = mat.NewVecDense(len(x), nil), mat.NewSymDense(len(x), nil)
+	}
+	point.Gradient.CopyVec(s.gradient)
+	point.Information.CopySym(s.precision)
+	s.bend(point, priors)
+	return true
+}
