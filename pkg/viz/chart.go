@@ -97,7 +97,7 @@ type (
 		opts.AxisLabel
 		CustomValues []float64 `json:"customValues,omitempty"`
 	}
-	legend struct {
+	legendRow struct {
 		opts.Legend
 		ItemGap int `json:"itemGap"`
 	}
@@ -115,7 +115,7 @@ type interactive struct {
 	xs, ys  []axis
 	series  []series
 	zooms   []zoom
-	legends []legend
+	legends []legendRow
 }
 
 func (v *interactive) VisitTitleOpt(opts.Title) any          { return v.titles }
@@ -197,7 +197,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		if panel.Title != "" {
 			v.titles = append(v.titles, opts.Title{
 				Title: panel.Title, Left: pixels((b.x0 + b.x1) / 2), TextAlign: "center",
-				Top: pixels(b.y0 - height(panel.Title, labelSize) - titleGap - 5), TitleStyle: text(labelSize, true),
+				Top: pixels(b.y0 - titleHeight(panel.Title, labelSize) - titleGap - 5), TitleStyle: text(labelSize, true),
 			})
 		}
 		nx, ny := p.counts()
@@ -241,7 +241,7 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 			e.Icon, e.ItemStyle = "inherit", nil // line and marker
 		}
 		if i == 0 || p.entries[i].Y > p.entries[i-1].Y {
-			v.legends = append(v.legends, legend{ItemGap: entryGap, Legend: opts.Legend{
+			v.legends = append(v.legends, legendRow{ItemGap: entryGap, Legend: opts.Legend{
 				Type: "plain", Data: []entry{},
 				Left: pixels(margin - 5), Top: pixels(float64(p.entries[i].Y) - 11), Width: pixels(1.2 * float64(p.Width)),
 				ItemWidth: keyWidth, ItemHeight: 12, TextStyle: text(legendSize, false),
@@ -337,7 +337,7 @@ func css(c color.Color) string {
 // chartSeries returns the series of one layer, in a panel that shows lim in frame.
 func chartSeries(l Layer, panel Panel, lim, frame box, every int) []series {
 	k := l.look()
-	q := rounding{panel, lim}
+	q := precision{panel, lim}
 	hidden := map[string]any{"show": false}
 	xs := scale{lim.x0, lim.x1, frame.x1 - frame.x0, panel.X.Log}
 	ys := scale{lim.y0, lim.y1, frame.y1 - frame.y0, panel.Y.Log}
@@ -450,13 +450,13 @@ func scatter(k look, data json.RawMessage, size float64) series {
 	return s
 }
 
-// rounding writes numbers to 1e-4 of the length of their axis.
-type rounding struct {
+// precision writes numbers to 1e-4 of the length of their axis.
+type precision struct {
 	panel Panel
 	lim   box
 }
 
-func (q rounding) vertices(x, y []float64) json.RawMessage {
+func (q precision) vertices(x, y []float64) json.RawMessage {
 	b := make([]byte, 0, 16*len(x)+2)
 	b = append(b, '[')
 	for i := range x {
@@ -472,7 +472,7 @@ func (q rounding) vertices(x, y []float64) json.RawMessage {
 	return append(b, ']')
 }
 
-func (q rounding) triples(l Band) json.RawMessage {
+func (q precision) triples(l Band) json.RawMessage {
 	b := make([]byte, 0, 24*len(l.X)+2)
 	b = append(b, '[')
 	for i := range l.X {
@@ -494,15 +494,15 @@ func (q rounding) triples(l Band) json.RawMessage {
 	return append(b, ']')
 }
 
-func (q rounding) x(b []byte, v float64) []byte {
-	return round(b, v, q.lim.x1-q.lim.x0, q.panel.X.Log)
+func (q precision) x(b []byte, v float64) []byte {
+	return appendRounded(b, v, q.lim.x1-q.lim.x0, q.panel.X.Log)
 }
 
-func (q rounding) y(b []byte, v float64) []byte {
-	return round(b, v, q.lim.y1-q.lim.y0, q.panel.Y.Log)
+func (q precision) y(b []byte, v float64) []byte {
+	return appendRounded(b, v, q.lim.y1-q.lim.y0, q.panel.Y.Log)
 }
 
-func round(b []byte, v, length float64, log bool) []byte {
+func appendRounded(b []byte, v, length float64, log bool) []byte {
 	if math.IsNaN(v) {
 		return append(b, "null"...)
 	}

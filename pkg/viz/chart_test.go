@@ -181,7 +181,7 @@ func TestRounding(t *testing.T) {
 		{1.23456789, 4, false}, {-1e-9, 1, false}, {123456.789, 0.01, false}, {1e-7 / 3, 1e-6, false},
 		{1e12 / 3, 1e12, false}, {100, 1e4, false}, {-2000000, 1e7, false}, {1e-20 / 3, 1, true}, {3e8 / 7, 1e9, true},
 	} {
-		s := string(round(nil, tt.v, tt.length, tt.log))
+		s := string(appendRounded(nil, tt.v, tt.length, tt.log))
 		tol := 1e-4 * tt.length
 		if tt.log {
 			tol = 1e-4 * math.Abs(tt.v)
@@ -190,7 +190,7 @@ func TestRounding(t *testing.T) {
 			t.Errorf("%v on an axis of length %v is written %s", tt.v, tt.length, s)
 		}
 	}
-	if s := string(round(nil, nan, 1, false)); s != "null" {
+	if s := string(appendRounded(nil, nan, 1, false)); s != "null" {
 		t.Errorf("NaN is written %s", s)
 	}
 }

@@ -6,14 +6,6 @@ import (
 	"math"
 )
 
-// A Graphic is a [Figure], or the [Frames] of a slider: anything that [PNG], [SVG] and
-// [HTML] can draw.
-type Graphic interface {
-	// pages lays the graphic out. It returns one page for each frame, all with the same
-	// axes, and the index of the page that the static picture shows.
-	pages() (ps []*page, show int, err error)
-}
-
 // Figure is a grid of panels under a title and a legend. The legend has one entry for
 // each name in the figure; layers of the same name share it, also across panels.
 type Figure struct {

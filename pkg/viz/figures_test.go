@@ -198,4 +198,4 @@ func frames() Frames {
 	return f
 }
 
-func num(v float64) string { return string(round(nil, v, 1, true)) }
+func num(v float64) string { return string(appendRounded(nil, v, 1, true)) }

@@ -236,7 +236,7 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	var bs []plot.GlyphBox
 	if ls.panel.Title != "" {
 		bs = append(bs, plot.GlyphBox{X: 0.5, Y: 1, Rectangle: vg.Rectangle{
-			Max: vg.Point{Y: vg.Length(height(ls.panel.Title, labelSize)+titleGap) * px},
+			Max: vg.Point{Y: vg.Length(titleHeight(ls.panel.Title, labelSize)+titleGap) * px},
 		}})
 	}
 	sty := typeface(tickSize, false)

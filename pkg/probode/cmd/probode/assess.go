@@ -158,9 +158,6 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// title returns the name under which the model was given.
-func (m *model) title() string { return m.preset + text.Clip(m.file) }
-
 // parseBudget reads a number of draws, a time, or both.
 func parseBudget(text string) (draws int, within time.Duration, err error) {
 	if text == "" {

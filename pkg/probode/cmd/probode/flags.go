@@ -269,3 +269,17 @@ func assignments(flag, values string, names []string, known string, set func(i i
 	}
 	return nil
 }
+
+// folders returns an error if an argument, the name of a directory, is empty, as from an
+// empty variable of a shell, or is a flag after the directories.
+func folders(flags *flag.FlagSet) error {
+	for _, dir := range flags.Args() {
+		switch {
+		case dir == "":
+			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
+		case strings.HasPrefix(dir, "-"):
+			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
+		}
+	}
+	return nil
+}

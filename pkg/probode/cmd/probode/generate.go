@@ -6,10 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
-
-	"github.com/probode/probode/pkg/internal/text"
-	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
 const generateHelp = `Writes a model as Go: a function that returns a probode.Problem with the equations,
@@ -64,23 +60,4 @@ func generate(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return to.write(out, func(w io.Writer) error { _, err := w.Write(code); return err })
-}
-
-// experimentOf returns the experiment of a condition, the first if it is "".
-func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
-	list, err := p.Instances()
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range list {
-		if condition == "" || e.Condition == condition {
-			return e, nil
-		}
-		names = append(names, text.Clip(e.Condition))
-	}
-	if len(names) > 8 {
-		names = append(names[:8], "…")
-	}
-	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
@@ -211,71 +210,4 @@ func conditionName(condition, pre string) string {
 		return "-"
 	}
 	return condition
-}
-
-const outsideHelp = "the model file may name files outside of its folder"
-
-// loadModel reads the file of -model and writes its warnings. It refuses outputs that are
-// files of the model.
-func loadModel(name string, outside bool, outputs ...outFile) (*modelfile.File, error) {
-	if name == "" {
-		return nil, errors.New("-model: want the file of a model")
-	}
-	p, err := loadFile(name, outside)
-	if err != nil {
-		if folder := filepath.Dir(name); folder != "." {
-			return nil, fmt.Errorf("-model in %s: %w", text.Clip(folder), err) // the error does not repeat it
-		}
-		return nil, fmt.Errorf("-model: %w", err)
-	}
-	if err := spare(outputs, p.Files...); err != nil {
-		return nil, err
-	}
-	for i, w := range p.Warnings {
-		if i == 5 {
-			fmt.Fprintf(os.Stderr, "warning: and %d more\n", len(p.Warnings)-i)
-			break
-		}
-		fmt.Fprintln(os.Stderr, "warning:", text.Printable(w))
-	}
-	return p, nil
-}
-
-func loadFile(name string, outside bool) (*modelfile.File, error) {
-	if outside {
-		return modelfile.LoadOutside(name)
-	}
-	return modelfile.Load(name)
-}
-
-// valuesAt reads -at: the values of all parameters, linear.
-func valuesAt(p *modelfile.File, at string) ([]float64, error) {
-	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
-	for i, q := range p.Params {
-		theta[i], names[i] = q.Nominal, q.ID
-	}
-	if strings.TrimSpace(at) == "nominal" {
-		return theta, nil
-	}
-	if list(at) == nil {
-		return nil, errors.New("-at: want nominal, or name=value,…")
-	}
-	return theta, assignments("at", at, names, some(p.Params), func(i int, v float64) { theta[i] = v })
-}
-
-// some lists parameters, the estimated ones first, as many as fit on a line.
-func some(params []modelfile.Parameter) string {
-	var names []string
-	for _, estimated := range []bool{true, false} {
-		for _, q := range params {
-			if q.Estimate == estimated {
-				names = append(names, text.Clip(q.ID))
-			}
-		}
-	}
-	const most = 12
-	if len(names) > most {
-		names = append(names[:most], fmt.Sprintf("… (%d)", len(names)))
-	}
-	return strings.Join(names, ", ")
 }

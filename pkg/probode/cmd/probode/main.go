@@ -41,13 +41,6 @@ var commands = []command{
 	{"version", "print the version of the program", version},
 }
 
-// stopped says how far a command had come when it was interrupted.
-type stopped string
-
-func (s stopped) Error() string { return string(s) }
-
-func (s stopped) Is(target error) bool { return target == context.Canceled }
-
 func main() {
 	ctx, stop := interruptible()
 	defer stop()

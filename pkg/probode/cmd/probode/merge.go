@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode/mcmc/store"
@@ -59,19 +58,5 @@ func merge(_ context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "all chains are in %s\n", text.Printable(dst))
-	return nil
-}
-
-// folders returns an error if an argument, the name of a directory, is empty, as from an
-// empty variable of a shell, or is a flag after the directories.
-func folders(flags *flag.FlagSet) error {
-	for _, dir := range flags.Args() {
-		switch {
-		case dir == "":
-			return fmt.Errorf("%s: the name of a directory is empty", flags.Name())
-		case strings.HasPrefix(dir, "-"):
-			return fmt.Errorf("%s: %s: flags come before the directories; write ./%[2]s for a directory of that name", flags.Name(), text.Clip(dir))
-		}
-	}
 	return nil
 }

@@ -42,3 +42,10 @@ func display(label string) progress.Hook {
 		}
 	}
 }
+
+// stopped says how far a command had come when it was interrupted.
+type stopped string
+
+func (s stopped) Error() string { return string(s) }
+
+func (s stopped) Is(target error) bool { return target == context.Canceled }

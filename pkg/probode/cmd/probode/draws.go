@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/mcmc"
+	"github.com/probode/probode/pkg/probode/reference"
+)
+
+// samplers lists the samplers of the command line with their usual settings.
+var samplers = []sample.Sampler{
+	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
+	sample.Deterministic{},
+	sample.PCNWithinGibbs{},
+	sample.PseudoMarginal{},
+	sample.PseudoMarginal{Correlation: 0.99},
+	sample.DelayedAcceptance{},
+	sample.DelayedAcceptance{Noise: true},
+	sample.ExpectedLikelihood{},
+	sample.RedrawOnAccept{},
+}
+
+// samplerName returns the name of a scheme in a flag.
+func samplerName(s sample.Sampler) string {
+	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
+}
+
+func samplerNames() string {
+	var names []string
+	for _, s := range samplers {
+		names = append(names, samplerName(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+func samplerNamed(name string) (sample.Sampler, error) {
+	for _, s := range samplers {
+		if samplerName(s) == name {
+			return s, nil
+		}
+	}
+	return nil, fmt.Errorf("-scheme %s: want %s", name, samplerNames())
+}
+
+// maxDraws is far more than anybody needs.
+const maxDraws = 1_000_000_000
+
+// maxThin is far more than makes neighbouring draws independent.
+const maxThin = 1_000_000
+
+// maxWorkers is more than any machine has processors.
+const maxWorkers = 4096
+
+// checkCounts checks the numbers of iterations and chains. Their product must fit into an
+// int, and so must a hundred times the draws, after which a run to an effective sample
+// size ends.
+func (m *model) checkCounts(burnIn, thin int) error {
+	if err := cmp.Or(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
+		return err
+	}
+	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
+	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
+}
