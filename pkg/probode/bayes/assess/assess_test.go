@@ -289,7 +289,7 @@ func TestAssessUnknownAlpha(t *testing.T) {
 		t.Errorf("params %+v, alpha %+v", a.Params, a.Steps[0])
 	}
 	var table strings.Builder
-	if err := a.WriteCSV(&table); err != nil || strings.Count(table.String(), "\n") != 1+2*2 || !strings.Contains(table.String(), "theta1") {
+	if err := a.WriteCSV(&table); err != nil || strings.Count(table.String(), "\n") != 1+len(a.Claims) || !strings.Contains(table.String(), "theta1") {
 		t.Errorf("table %q, error %v", table.String(), err)
 	}
 }

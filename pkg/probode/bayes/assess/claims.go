@@ -74,8 +74,8 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds four rows for each effect, two for median and central interval and
-// two for mean and standard deviation, and one row for each certificate.
+// claimEffects adds eight rows for each effect, the values and the comparisons of median,
+// central interval, mean and standard deviation, and one row for each certificate.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -84,14 +84,18 @@ func (a *assessment) claimEffects(r *rows) {
 			for j, whole := range inf.Effects {
 				for part, e := range append([]Effect{whole}, whole.Within...) {
 					for _, s := range []struct {
-						bias, ratio string
+						bias, ratio, center, spread string
 						Shift
-					}{{"median bias", "interval ratio", e.Median}, {"bias", "sd ratio", e.Mean}} {
+					}{{"median bias", "interval ratio", "median", "half interval", e.Median}, {"bias", "sd ratio", "mean", "sd", e.Mean}} {
 						c := Claim{Kind: s.bias, Step: st.String(), Run: inf.Sampler, Parameter: a.out.Params[j].Name, Mode: part - 1,
 							Value: s.Bias, SE: s.BiasSE, Limit: limit, Verdict: s.Verdict}
+						at := c
+						at.Kind, at.Value, at.SE, at.Limit, at.Verdict = s.center, s.Center, s.CenterSE, math.NaN(), Negligible
 						d := c
 						d.Kind, d.Value, d.SE, d.Limit = s.ratio, s.Ratio, s.RatioSE, 1+limit
-						*r = append(*r, c, d)
+						wide := at
+						wide.Kind, wide.Value, wide.SE = s.spread, s.Spread, s.SpreadSE
+						*r = append(*r, c, d, at, wide)
 					}
 				}
 			}

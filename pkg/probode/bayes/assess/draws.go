@@ -9,6 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/internal/estimate"
 	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
@@ -43,7 +44,7 @@ type draws struct {
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
 	missed       float64 // about which share of the reference posterior the weighed draws do not reach
-	shifts       [measures][]Shift
+	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
 	// in and fewIn are the modes of the reference posterior to which the draws of all and
@@ -145,12 +146,12 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 		d.center[by], d.log[by], d.estimates[by] = nil, nil, nil
 		for _, q := range s.quantities {
 			x, in := c.Parameter(q.param), belong(d.in, q.part)
-			center, log := by.stretches(x, in, n)
+			center, log := by.Stretches(x, in, n)
 			d.center[by], d.log[by] = append(d.center[by], center), append(d.log[by], log)
 			m := d.summed.Summary[q.param]
 			e := CenterSpread{m.Mean, m.MCSE, m.SD, m.MCSESD}
 			if by == byQuantiles || q.part >= 0 {
-				e = by.estimate(x, in)
+				e = CenterSpread(by.Of(x, in))
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
 
 // A judge compares runs with the accurate posterior.
@@ -79,7 +80,7 @@ func (j *judge) known(d *draws, k int) bool {
 // shift compares quantity k of a run with the accurate posterior. There are two
 // estimates: the difference of two runs and, if the weights of this run can be trusted,
 // an estimate from the weights. The one with the smaller error counts.
-func (j *judge) shift(by measure, d *draws, k int, own bool) Shift {
+func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
 		return Shift{CenterSpread: m, Bias: nan, BiasSE: nan, Ratio: nan, RatioSE: nan}
@@ -87,8 +88,8 @@ func (j *judge) shift(by measure, d *draws, k int, own bool) Shift {
 	x := j.y.accurate[by][k]
 	s := m.against(x)
 	if own {
-		if w := d.shifts[by][k]; w.BiasSE/x.Spread < s.BiasSE {
-			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Bias/x.Spread, w.BiasSE/x.Spread, w.Ratio, w.RatioSE
+		if w := d.shifts[by][k]; w.CenterSE/x.Spread < s.BiasSE {
+			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
 		}
 	}
 	// The unit of the bias, the accurate spread, has an error of its own.
@@ -116,7 +117,7 @@ func (j *judge) trusted(d *draws) bool {
 				continue
 			}
 			s, x, w := d.estimates[by][k].against(j.y.accurate[by][k]), j.y.accurate[by][k], d.shifts[by][k]
-			if math.Abs(s.Bias-w.Bias/x.Spread) > astray*s.BiasSE || math.Abs(math.Log(s.Ratio/w.Ratio)) > astray*s.RatioSE/s.Ratio {
+			if math.Abs(s.Bias-w.Center/x.Spread) > astray*s.BiasSE || math.Abs(math.Log(s.Ratio/w.Ratio)) > astray*s.RatioSE/s.Ratio {
 				return false
 			}
 		}

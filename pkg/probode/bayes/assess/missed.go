@@ -3,9 +3,6 @@ package assess
 import (
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
@@ -67,42 +64,29 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	from, n := d.resampled(starts), len(s.p.Params)
 	var u [][]float64
-	all, lowest := mat.NewDense(max(len(from), 1), n, nil), math.Inf(1)
-	for i, theta := range from {
-		v := make([]float64, n)
+	lowest := math.Inf(1)
+	for _, theta := range d.resampled(starts) {
+		v := make([]float64, len(theta))
 		if coarse.Unconstrain(v, theta) != nil {
-			return 0, nil // the draw is at an end of the support
+			return 0, nil // at the end of a support
 		}
 		u = append(u, v)
-		all.SetRow(i, v)
 		if lp, err := coarse.LogPosterior(v, nil); err == nil {
 			lowest = math.Min(lowest, lp)
 		}
 	}
+	n := len(s.p.Params)
 	if len(u) < 2*n+2 {
 		return 0, s.ctx.Err()
 	}
-	cov := mat.NewSymDense(n, nil)
-	stat.CovarianceMatrix(cov, all, nil)
-	var chol mat.Cholesky
-	if !chol.Factorize(cov) {
-		return 0, s.ctx.Err()
-	}
-	var l mat.TriDense
-	chol.LTo(&l)
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
-	to, z := make([]float64, n), make([]float64, n)
+	to := make([]float64, n)
 	for _, v := range append(u, u...) {
-		for k := range z {
-			z[k] = 2.38 / math.Sqrt(float64(n)) * rng.NormFloat64()
-		}
-		for i := range to {
-			to[i] = v[i]
-			for k := 0; k <= i; k++ {
-				to[i] += l.At(i, k) * z[k]
-			}
+		// The difference of two draws has the shape of the posterior [ter Braak 2006].
+		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
+		for k := range to {
+			to[k] = v[k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])
 		}
 		if lp, err := coarse.LogPosterior(to, nil); err == nil && lp > lowest-unreached {
 			continue

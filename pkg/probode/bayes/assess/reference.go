@@ -95,7 +95,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 // chain alone.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
-		most = math.Max(most, y.shifts[byQuantiles][j].BiasSE/y.estimates[byQuantiles][j].CenterSE)
+		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
 	}
 	return most
 }

@@ -146,7 +146,7 @@ func (a *Report) alphaTable() TextTable {
 		}
 		known = known || !math.IsNaN(c.Value)
 		t.Header = append(t.Header, st.String())
-		t.Rows[0], t.Rows[1] = append(t.Rows[0], mode), append(t.Rows[1], strings.Join(a.alphaAt(&st, "%.3g"), ", "))
+		t.Rows[0], t.Rows[1] = append(t.Rows[0], mode), append(t.Rows[1], strings.Join(a.alphaAt(&st), ", "))
 	}
 	if !known {
 		return TextTable{}
@@ -154,11 +154,11 @@ func (a *Report) alphaTable() TextTable {
 	return t
 }
 
-// alphaAt writes the α* at draws.
-func (a *Report) alphaAt(st *Rung, format string) (all []string) {
+// alphaAt returns the values of α* at draws as text.
+func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {
-			all = append(all, number(format, c.Value))
+			all = append(all, number("%.3g", c.Value))
 		}
 	}
 	return all
@@ -226,31 +226,18 @@ func (a *Report) remedyTable() TextTable {
 	return t
 }
 
-// WriteCSV writes a row for each step, inference and parameter.
+// WriteCSV writes the rows of the verdict.
 func (a *Report) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	out.Write([]string{"step", "sampler", "parameter", "alpha", "alpha_star", "alpha_star_at_draws", "mean", "sd", "accurate_mean", "accurate_sd",
-		"bias", "bias_se", "sd_ratio", "sd_ratio_se", "median", "half_interval", "accurate_median", "accurate_half_interval",
-		"median_bias", "median_bias_se", "interval_ratio", "interval_ratio_se", "verdict", "rhat", "bulk_ess", "draws", "solves", "failed", "seconds", "path_error", "khat"})
-	for i := range a.Steps {
-		st := &a.Steps[i]
-		value := func(kind, run string) float64 { return a.Claim(kind, st.String(), run).Value }
-		for _, inf := range st.runs() {
-			for j, q := range a.Params {
-				e, m := inf.Effects[j], inf.marginal(q.Name)
-				row := []string{fmt.Sprint(st.Size()), inf.Sampler, q.Name, fmt.Sprintf("%.6g", value("α", "")), fmt.Sprintf("%.6g", value("α*", "")), strings.Join(a.alphaAt(st, "%.6g"), " ")}
-				for _, of := range []struct {
-					s Shift
-					x CenterSpread
-				}{{e.Mean, q.Mean}, {e.Median, q.Median}} {
-					for _, v := range []float64{of.s.Center, of.s.Spread, of.x.Center, of.x.Spread, of.s.Bias, of.s.BiasSE, of.s.Ratio, of.s.RatioSE} {
-						row = append(row, fmt.Sprintf("%.6g", v))
-					}
-				}
-				out.Write(append(row, e.Verdict.String(), fmt.Sprintf("%.4f", m.RHat), fmt.Sprintf("%.0f", m.BulkESS), fmt.Sprint(inf.Draws*inf.Chains),
-					fmt.Sprint(inf.Solves), fmt.Sprintf("%.3g", value("failed solves", inf.Sampler)), fmt.Sprintf("%.3f", inf.Seconds), fmt.Sprintf("%.4g", value("path error", "")), fmt.Sprintf("%.3f", value("k̂", ""))))
-			}
+	out.Write([]string{"kind", "step", "run", "parameter", "mode", "value", "se", "limit", "verdict", "sentence"})
+	cell := func(v float64) string {
+		if math.IsNaN(v) {
+			return ""
 		}
+		return fmt.Sprintf("%.6g", v)
+	}
+	for _, c := range a.Claims {
+		out.Write([]string{c.Kind, c.Step, c.Run, c.Parameter, fmt.Sprint(c.Mode), cell(c.Value), cell(c.SE), cell(c.Limit), c.Verdict.String(), c.Sentence})
 	}
 	out.Flush()
 	return out.Error()

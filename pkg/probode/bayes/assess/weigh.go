@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/probode/probode/pkg/probode/bayes/sample"
+	"github.com/probode/probode/pkg/probode/internal/estimate"
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
@@ -45,8 +46,8 @@ func (s *sampling) weigh(d *draws) error {
 	for by := range measures {
 		d.shifts[by], d.accurate[by] = nil, nil
 		for j, q := range s.quantities {
-			shift, accurate := by.weighed(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j], d.estimates[by][j])
-			d.shifts[by], d.accurate[by] = append(d.shifts[by], shift), append(d.accurate[by], accurate)
+			difference, accurate := by.Weighed(d.few.Parameter(q.param), d.weights, belong(d.fewIn, q.part), d.center[by][j], d.log[by][j], estimate.Value(d.estimates[by][j]))
+			d.shifts[by], d.accurate[by] = append(d.shifts[by], difference), append(d.accurate[by], CenterSpread(accurate))
 		}
 	}
 	var err error
@@ -151,7 +152,7 @@ func (s *sampling) usable(d *draws) bool {
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
-	middle := newQuantiles(slices.Concat(x...), slices.Concat(d.weights...)).at(0.5)
+	middle := estimate.Quantile(slices.Concat(x...), slices.Concat(d.weights...), 0.5)
 	for c := range x {
 		for n := range x[c] {
 			if d.weights[c][n] < least {

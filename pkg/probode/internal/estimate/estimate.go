@@ -1,22 +1,7 @@
-package assess
-
-import (
-	"cmp"
-	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
-	"github.com/probode/probode/pkg/probode/bayes"
-	"github.com/probode/probode/pkg/probode/mcmc/diag"
-)
-
-// The posterior of a parameter is judged by its centre and its spread. Median and half
-// the width of the central 68 % interval come first, because a mode that is too small
-// to have draws does not move them. Mean and standard deviation come second. Most
-// papers report these, and for a normal distribution they are the same, but a distant
-// mode with a thousandth of the mass can change them.
+// Package estimate estimates the centre and the spread of draws, all of them or a part,
+// plain or weighted, with Monte Carlo standard errors: median and half the width of the
+// central 68 % interval, or mean and standard deviation. For a normal distribution the two
+// are the same.
 //
 // Centre c and logarithm of the spread s are smooth functions of means over the
 // draws, so that their errors are those of the means of their influence functions
@@ -34,63 +19,38 @@ import (
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
+package estimate
 
-// A measure is one of these two pairs of centre and spread.
-type measure int
+import (
+	"cmp"
+	"math"
+	"slices"
 
-const (
-	byQuantiles measure = iota
-	byMoments
-	measures // the number of measures
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A quantity is compared between posteriors: a parameter in the whole posterior, or in
-// the part that belongs to a mode.
-//
-// The spread of a posterior with several modes is the distance between them. In such
-// units a mode may move by many times its own width unnoticed. So each part, the draws
-// that belong to one mode, is also judged by itself, in units of its own spread.
-type quantity struct {
-	param int // among all parameters
-	part  int // a mode of the reference posterior, −1 for the whole
+// A Measure says which centre and spread are meant.
+type Measure int
+
+const (
+	Quantiles Measure = iota // median and half the width of the central 68 % interval
+	Moments                  // mean and standard deviation
+	Measures                 // the number of measures
+)
+
+// A Value is where a distribution lies and how wide it is, with standard errors.
+type Value struct {
+	Center, CenterSE float64
+	Spread, SpreadSE float64
 }
 
-// quantities lists the quantities, those of the whole posterior first.
-func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
-	parts := []int{-1}
-	if reference != nil {
-		for i, m := range reference.Modes {
-			if m.Mass >= judgedPart {
-				parts = append(parts, i)
-			}
-		}
-	}
-	if len(parts) < 3 {
-		parts = parts[:1]
-	}
-	for _, i := range parts {
-		for _, k := range assessed {
-			out = append(out, quantity{k, i})
-		}
-	}
-	return out
-}
-
-// belong returns 1 for the draws of a part and 0 for others, nil for the whole.
-func belong(in [][]int, part int) [][]float64 {
-	if part < 0 {
-		return nil
-	}
-	out := make([][]float64, len(in))
-	for i, c := range in {
-		out[i] = make([]float64, len(c))
-		for k, m := range c {
-			if m == part {
-				out[i][k] = 1
-			}
-		}
-	}
-	return out
+// A Difference compares the centre and the spread of draws with those under weights.
+type Difference struct {
+	Center, CenterSE float64 // of the draws less that under weights
+	Ratio, RatioSE   float64 // of the spreads
 }
 
 // A summary holds centre and spread of draws, and the influence of each draw on the
@@ -102,8 +62,8 @@ type summary struct {
 
 // summary returns centre and spread of the draws x with the given weights; nil means
 // equal weights.
-func (by measure) summary(x, weights []float64) summary {
-	if by == byMoments {
+func (by Measure) summary(x, weights []float64) summary {
+	if by == Moments {
 		m, v := stat.PopMeanVariance(x, weights)
 		return summary{m, math.Sqrt(v), func(y float64) (float64, float64) { return y - m, 0.5 * ((y-m)*(y-m)/v - 1) }}
 	}
@@ -160,6 +120,9 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
+// Quantile returns the quantile of p of the draws x under weights.
+func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
+
 // at returns the quantile of p, between draws by linear interpolation.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
@@ -188,7 +151,7 @@ func (q weightedQuantiles) slope(p float64) float64 {
 
 // part summarises those draws x for which in is 1, with weights w; nil stands for all
 // draws and for equal weights. It also returns the influence of a draw of weight 1.
-func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
+func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
 	case in != nil && w == nil:
@@ -219,17 +182,17 @@ func (by measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, l
 	}
 }
 
-// estimate returns the centre and spread of the draws for which in is 1.
-func (by measure) estimate(x, in [][]float64) CenterSpread {
-	center, log := by.stretches(x, in, len(x[0]))
+// Of returns the centre and spread of the draws for which in is 1.
+func (by Measure) Of(x, in [][]float64) Value {
+	center, log := by.Stretches(x, in, len(x[0]))
 	s, _ := by.part(x, nil, in)
-	return CenterSpread{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
+	return Value{s.center, meanSE(center), s.spread, s.spread * meanSE(log)}
 }
 
-// stretches cuts each chain of x into n parts. For the draws for which in is 1, it
+// Stretches cuts each chain of x into n parts. For the draws for which in is 1, it
 // returns the contribution of each part to the centre and to the logarithm of the
 // spread, scaled such that these are means over the parts.
-func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) {
+func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
 	for i, c := range x {
@@ -250,7 +213,7 @@ func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) 
 	return center, log
 }
 
-// weighed compares the draws x with the same draws under weights w of mean 1, both of
+// Weighed compares the draws x with the same draws under weights w of mean 1, both of
 // those for which in is 1: the difference of the centres, in units of the parameter, and
 // the ratio of the spreads. With φ and ψ the influence functions of the draws as they are
 // and φ_w, ψ_w those of the weighted ones, the errors are those of the means of φ − w φ_w
@@ -261,7 +224,7 @@ func (by measure) stretches(x, in [][]float64, n int) (center, log [][]float64) 
 // among all draws: what counts is the influence of the draws since the weighed one
 // before, center and log, less φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is
 // w φ_w.
-func (by measure) weighed(x, w, in, center, log [][]float64, all CenterSpread) (shift Shift, accurate CenterSpread) {
+func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
 	var phi, psi, restPhi, restPsi [][]float64
@@ -277,9 +240,9 @@ func (by measure) weighed(x, w, in, center, log [][]float64, all CenterSpread) (
 		phi, psi, restPhi, restPsi = append(phi, f), append(psi, g), append(restPhi, rf), append(restPsi, rg)
 	}
 	ratio := plain.spread / weighted.spread
-	shift = Shift{Bias: plain.center - weighted.center, BiasSE: meanSE(phi), Ratio: ratio, RatioSE: ratio * meanSE(psi)}
+	d := Difference{plain.center - weighted.center, meanSE(phi), ratio, ratio * meanSE(psi)}
 	spread := all.Spread / ratio
-	return shift, CenterSpread{all.Center - shift.Bias, meanSE(restPhi), spread, spread * meanSE(restPsi)}
+	return d, Value{all.Center - d.Center, meanSE(restPhi), spread, spread * meanSE(restPsi)}
 }
 
 // meanSE is diag.MCSEMean for numbers that may all be equal.

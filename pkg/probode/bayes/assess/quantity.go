@@ -1,0 +1,67 @@
+package assess
+
+import (
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/internal/estimate"
+)
+
+// The posterior of a parameter is judged by its centre and its spread. Median and half
+// the width of the central 68 % interval come first, because a mode that is too small
+// to have draws does not move them. Mean and standard deviation come second. Most
+// papers report these, and for a normal distribution they are the same, but a distant
+// mode with a thousandth of the mass can change them.
+
+const (
+	byQuantiles = estimate.Quantiles
+	byMoments   = estimate.Moments
+	measures    = estimate.Measures
+)
+
+// A quantity is compared between posteriors: a parameter in the whole posterior, or in
+// the part that belongs to a mode.
+//
+// The spread of a posterior with several modes is the distance between them. In such
+// units a mode may move by many times its own width unnoticed. So each part, the draws
+// that belong to one mode, is also judged by itself, in units of its own spread.
+type quantity struct {
+	param int // among all parameters
+	part  int // a mode of the reference posterior, −1 for the whole
+}
+
+// quantities lists the quantities, those of the whole posterior first.
+func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
+	parts := []int{-1}
+	if reference != nil {
+		for i, m := range reference.Modes {
+			if m.Mass >= judgedPart {
+				parts = append(parts, i)
+			}
+		}
+	}
+	if len(parts) < 3 {
+		parts = parts[:1]
+	}
+	for _, i := range parts {
+		for _, k := range assessed {
+			out = append(out, quantity{k, i})
+		}
+	}
+	return out
+}
+
+// belong returns 1 for the draws of a part and 0 for others, nil for the whole.
+func belong(in [][]int, part int) [][]float64 {
+	if part < 0 {
+		return nil
+	}
+	out := make([][]float64, len(in))
+	for i, c := range in {
+		out[i] = make([]float64, len(c))
+		for k, m := range c {
+			if m == part {
+				out[i][k] = 1
+			}
+		}
+	}
+	return out
+}
