@@ -160,27 +160,80 @@ func (s *Surface) Follow(point *Point, from []float64) bool {
 // assemble computes the expansion at point from the derivatives of the locations, and
 // reports whether it is finite.
 func (s *Surface) assemble(point *Point) bool {
-	x := point.X
+	n := len(point.X)
+	slopes, curvatures := s.priors(point.X)
 	s.gradient.Zero()
-	s.precision.Zero()
+	kinked := false
 	for i := range s.parts {
 		p := &s.parts[i]
-		if len(p.cols) == 0 {
+		w := len(p.cols)
+		gradient := make([]float64, w)
+		for _, c := range p.cells {
+			kinked = kinked || c.Kinked && w > 0
+			for i, v := range c.Score {
+				floats.AddScaled(gradient, v, p.row(c.At+i))
+			}
+		}
+		for a, i := range p.cols {
+			s.gradient.SetVec(i, s.gradient.AtVec(i)+gradient[a])
+		}
+	}
+	s.gradient.AddVec(s.gradient, mat.NewVecDense(n, slopes))
+	s.inform(s.precision, curvatures, true)
+	for k := range n {
+		if !finite(s.gradient.AtVec(k), s.precision.At(k, k)) {
+			return false
+		}
+	}
+	if point.Gradient == nil {
+		point.Gradient, point.Information = mat.NewVecDense(n, nil), mat.NewSymDense(n, nil)
+	}
+	point.Gradient.CopyVec(s.gradient)
+	point.Information.CopySym(s.precision)
+	point.U, point.J, point.Curvature = nil, nil, nil
+	if kinked {
+		s.bend(point)
+		point.Curvature = mat.NewSymDense(n, nil)
+		s.inform(point.Curvature, curvatures, false)
+	}
+	return true
+}
+
+// priors returns the slopes and the curvatures of the log density of the priors at x.
+func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
+	slopes, curvatures = make([]float64, len(x)), make([]float64, len(x))
+	for k, at := range x {
+		if k >= len(s.theta) {
+			slopes[k], curvatures[k] = -at, 1
 			continue
 		}
+		h := 100 * s.Steps[k]
+		up, here, down := s.e.PriorLogProb(k, at+h), s.e.PriorLogProb(k, at), s.e.PriorLogProb(k, at-h)
+		if !math.IsInf(up, 0) && !math.IsInf(down, 0) {
+			slopes[k], curvatures[k] = (up-down)/(2*h), max(0, (2*here-up-down)/(h*h))
+		}
+	}
+	return slopes, curvatures
+}
+
+// inform sets dst to the information of the data, plus the curvatures of the priors. kinks
+// says whether the expected values at kinks contribute.
+func (s *Surface) inform(dst *mat.SymDense, curvatures []float64, kinks bool) {
+	dst.Zero()
+	for i := range s.parts {
+		p := &s.parts[i]
 		w := len(p.cols)
-		full, gradient, scaled := make([]float64, w*w), make([]float64, w), make([]float64, w)
+		full, scaled := make([]float64, w*w), make([]float64, w)
 		for _, c := range p.cells {
-			for i := range c.Score {
+			n := len(c.Score)
+			for i := range n {
 				clear(scaled)
-				for j := range c.Score {
-					if v := c.Information[i*len(c.Score)+j]; v != 0 {
-						floats.AddScaled(scaled, v, p.jac[(c.At+j)*w:(c.At+j+1)*w])
+				for j := range n {
+					if v := c.Information[i*n+j]; v != 0 && (kinks || !c.Kinked || i*j > 0) {
+						floats.AddScaled(scaled, v, p.row(c.At+j))
 					}
 				}
-				row := p.jac[(c.At+i)*w : (c.At+i+1)*w]
-				floats.AddScaled(gradient, c.Score[i], row)
-				for a, v := range row {
+				for a, v := range p.row(c.At + i) {
 					if v != 0 {
 						floats.AddScaled(full[a*w+a:(a+1)*w], v, scaled[a:])
 					}
@@ -188,43 +241,12 @@ func (s *Surface) assemble(point *Point) bool {
 			}
 		}
 		for a, i := range p.cols {
-			s.gradient.SetVec(i, s.gradient.AtVec(i)+gradient[a])
 			for b, j := range p.cols[a:] {
-				s.precision.SetSym(i, j, s.precision.At(i, j)+full[a*w+a+b])
+				dst.SetSym(i, j, dst.At(i, j)+full[a*w+a+b])
 			}
 		}
 	}
-	// Add the priors.
-	d := len(s.theta)
-	priors := make([]float64, len(x))
-	add := func(k int, gradient, curvature float64) {
-		priors[k] = curvature
-		s.gradient.SetVec(k, s.gradient.AtVec(k)+gradient)
-		s.precision.SetSym(k, k, s.precision.At(k, k)+curvature)
+	for k, v := range curvatures {
+		dst.SetSym(k, k, dst.At(k, k)+v)
 	}
-	for k := range d {
-		at, h := x[k], 100*s.Steps[k]
-		prior := func(u float64) float64 {
-			return s.e.PriorLogProb(k, u)
-		}
-		up, here, down := prior(at+h), prior(at), prior(at-h)
-		if g, c := (up-down)/(2*h), (2*here-up-down)/(h*h); !math.IsInf(up, 0) && !math.IsInf(down, 0) {
-			add(k, g, max(0, c))
-		}
-	}
-	for k := d; k < len(x); k++ {
-		add(k, -x[k], 1)
-	}
-	for k := range x {
-		if v := s.gradient.AtVec(k) + s.precision.At(k, k); math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	if point.Gradient == nil {
-		point.Gradient, point.Information = mat.NewVecDense(len(x), nil), mat.NewSymDense(len(x), nil)
-	}
-	point.Gradient.CopyVec(s.gradient)
-	point.Information.CopySym(s.precision)
-	s.bend(point, priors)
-	return true
 }

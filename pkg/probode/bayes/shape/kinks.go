@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -157,53 +156,19 @@ func (p *Point) within(normal []float64) *Point {
 	return &out
 }
 
-// bend sets the kinks at p. The curvature without the kinks is Fisher's information of
-// the priors and of all locations without kinks.
-func (s *Surface) bend(p *Point, priors []float64) {
-	n := len(priors)
-	p.U, p.J, p.Curvature = nil, nil, nil
-	row := func(part *part, at int) []float64 {
-		out, w := make([]float64, n), len(part.cols)
-		for m, k := range part.cols {
-			out[k] = part.jac[at*w+m]
-		}
-		return out
-	}
+// bend sets the kinks at p.
+func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]
 		for _, c := range part.cells {
 			if !c.Kinked || len(part.cols) == 0 {
 				continue
 			}
-			j := row(part, c.At)
-			floats.Scale(c.Slope, j)
+			j := make([]float64, len(p.X))
+			for m, k := range part.cols {
+				j[k] = c.Slope * part.row(c.At)[m]
+			}
 			p.U, p.J = append(p.U, c.U), append(p.J, j)
 		}
-	}
-	if p.U == nil {
-		return
-	}
-	p.Curvature = mat.NewSymDense(n, nil)
-	for i := range s.parts {
-		part := &s.parts[i]
-		for _, c := range part.cells {
-			for a := range c.Score {
-				for b := range a + 1 {
-					v := c.Information[a*len(c.Score)+b]
-					if v == 0 || c.Kinked && b == 0 || len(part.cols) == 0 {
-						continue
-					}
-					x := mat.NewVecDense(n, row(part, c.At+a))
-					if a == b {
-						p.Curvature.SymRankOne(p.Curvature, v, x)
-					} else {
-						p.Curvature.RankTwo(p.Curvature, v, x, mat.NewVecDense(n, row(part, c.At+b)))
-					}
-				}
-			}
-		}
-	}
-	for k, v := range priors {
-		p.Curvature.SetSym(k, k, p.Curvature.At(k, k)+v)
 	}
 }

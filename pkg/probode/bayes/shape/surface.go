@@ -75,6 +75,12 @@ type part struct {
 	before, was []float64 // base and jac at the point before
 }
 
+// row returns the derivatives of a location.
+func (p *part) row(location int) []float64 {
+	w := len(p.cols)
+	return p.jac[location*w : (location+1)*w]
+}
+
 // NewSurface returns the surface of e, and uses e for its solves. With blocks its
 // coordinates are (θ, v), where v are the sums of ξ over the blocks, which are N(0, 1)
 // in the prior.
