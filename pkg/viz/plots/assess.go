@@ -38,7 +38,7 @@ func Assessment(a *assess.Report) viz.Figure {
 		{"probabilistic: solver's error in the model", viz.Vermillion, viz.Square, viz.Dashed, 1.05, func(st assess.Rung) *assess.Inference { return st.Probabilistic }},
 	}
 
-	bias := viz.Panel{Title: "bias (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias of the median| / accurate half interval", Log: true}}
+	bias := viz.Panel{Title: "bias of the median (rings: may be zero)", X: x, Y: viz.Axis{Label: "|bias| / half interval", Log: true}}
 	ratio := viz.Panel{Title: "spread", X: x, Y: viz.Axis{Label: "interval / accurate interval", Log: true}}
 	panels := make([]viz.Panel, len(a.Params))
 	for j, q := range a.Params {
