@@ -138,7 +138,7 @@ func TestModelFileRefused(t *testing.T) {
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student", "an entry has no degreesOfFreedom"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, noiseDistribution: student, degreesOfFreedom: 0", "the number of degrees of freedom of y is 0: want a positive number"},
 		{"noiseFormula: 0.1", "noiseFormula: 0.1, degreesOfFreedom: 4", "observable y has a degreesOfFreedom, which the distribution normal does not have"},
-		{"time,conditionId,y", "time;conditionId;y", "which seem to be parted by semicolons: want commas or tabs"},
+		{"time,conditionId,y", "time;conditionId;y", "which seem to be separated by semicolons: want commas or tabs"},
 		{"[d.csv]", "[d.csv, ./d.csv]", "m.yaml:20: data has d.csv twice: want each file once"},
 		{"[d.csv]", "[e.csv]", "e.csv: cannot be opened"},
 		{"[d.csv]", "{d.csv: 1}", "m.yaml:20: data is not a list"},

@@ -55,10 +55,10 @@ type Level struct {
 	Enough bool
 }
 
-// LargestEnough searches for the largest step size, or tolerance if the mesh of p has one,
-// with which the shift of every parameter stays below the threshold: at the modes, away
-// from them as a certificate has it, and at 95 % of the draws around them. The absolute
-// tolerance keeps its ratio to the relative one.
+// LargestEnough searches for the largest step size, or tolerance if the mesh of p has
+// one, with which the shift of every parameter stays below the threshold: at the modes,
+// away from them as in a certificate, and at 95 % of the draws around them. The
+// absolute tolerance keeps its ratio to the relative one.
 //
 // The search goes down by factors of two, or √10 in a tolerance, from a fifth of the
 // shortest span or 0.1. Since errors need not fall steadily, it ends at the third
@@ -145,7 +145,7 @@ func (t *trials) search() (*Enough, error) {
 			break
 		}
 		mid := math.Sqrt(best.Size * above)
-		if controlled { // two digits are enough of a tolerance
+		if controlled { // a tolerance needs two digits only
 			mid, _ = strconv.ParseFloat(strconv.FormatFloat(mid, 'e', 1, 64), 64)
 		}
 		l, err := t.try(mid)

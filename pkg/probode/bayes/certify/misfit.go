@@ -9,14 +9,15 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// D leaves out that two setups differ in the derivatives of what they expect, too: the
-// residuals of the data pull with the difference, and the mode moves by
+// D ignores that two setups also differ in the derivatives of their expected values.
+// Together with the residuals of the data, the difference m' − m moves the mode by
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
-// On average over data that is zero, and of the size of D times the relative error of the
-// derivatives for data that the model explains. Where it does not explain them, as with a
-// noise scale that is too small for what the model leaves out, this decides.
+// On average over data that is zero, and of the size of D times the relative error of
+// the derivatives for data that the model explains. If the model does not explain the
+// data, for example with a noise scale that is too small for effects that the model
+// leaves out, this shift can be the largest.
 
 // misfits reports whether the data are farther from what the reference expects than
 // their errors allow, by more than four standard deviations of χ².

@@ -30,9 +30,10 @@ const (
 // density must also fall along each axis of the Gaussian.
 //
 // Coordinates whose standard deviation is above 1, about the width of a prior on this
-// scale, are left out: at the edge of a bounded prior the density on the unbounded scale
-// may have its mode far away, without a difference to the data. Near an edge all slopes
-// vanish, so that the likelihood must not be much larger in the middle of the range.
+// scale, are left out: at the edge of a bounded prior the density on the unbounded
+// scale may have its mode far away, although the fit to the data is the same there.
+// Near an edge all slopes vanish, so that the likelihood must not be much larger in the
+// middle of the range.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to the edge of a blow-up only narrow differences succeed.
 	widths := []float64(nil)
@@ -59,8 +60,8 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// stationary reports whether gradient and density are those of a point near a mode in the
-// known coordinates, with the given precision of all.
+// stationary reports whether gradient and density are those of a point near a mode in
+// the coordinates known. full is the precision of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {

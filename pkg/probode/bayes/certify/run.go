@@ -29,9 +29,10 @@ type Settings struct {
 }
 
 // Run compares the Setup of p with the reference at the modes of the posterior. Beside
-// the search for modes it takes a few dozen solutions by the reference at each mode, and
-// at most 50 + 20 d by both away from it. What cannot be solved at one mode is recorded
-// there. The error says that the model or the settings make no sense, or that ctx ended.
+// the search for modes it takes a few dozen solutions by the reference at each mode,
+// and at most 50 + 20 d by both away from it. What cannot be solved at one mode is
+// recorded there. It is an error if the model or the settings make no sense, or if ctx
+// ended.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {
@@ -40,9 +41,9 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each is Run for several setups, each in place of that of p; what they lack is that of
-// p. It searches for the reference's modes once. If some of the setups fail, their
-// certificates say why; if all fail it is an error.
+// Each is Run for several setups, each in place of that of p; fields that a setup lacks
+// are those of p. It searches for the reference's modes once. If some of the setups
+// fail, their certificates say why; if all fail it is an error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {

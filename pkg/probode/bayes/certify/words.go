@@ -10,9 +10,10 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// What certificates say in words. All sentences are in this file.
+// The sentences of certificates. All of them are in this file.
 
-// String returns what is certified of each, and the numbers.
+// String returns the answer for the largest setting that is certified, and a table of
+// all.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
@@ -202,7 +203,7 @@ func table(all []*Certificate) string {
 	if n := len(all[0].Params) - len(index); n > 0 {
 		out += fmt.Sprintf("%d other parameters are shifted by %.2g sd at most\n", n, others)
 	}
-	// Answer says what is wrong with all of them.
+	// If all setups have failed, Answer says why.
 	wrong := map[string]bool{}
 	for _, c := range all {
 		if m := c.Modes; slices.ContainsFunc(all, (*Certificate).sound) && !c.sound() && !wrong[m[c.Worst(1)].Err] {

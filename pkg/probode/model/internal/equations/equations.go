@@ -17,11 +17,11 @@ type Equations struct {
 
 	States      []State
 	Constants   []Constant
-	Assignments []Assignment // each after those it uses
+	Assignments []Assignment // sorted: each follows those that it uses
 	Events      []Event      // simultaneous ones happen in this order, if it is known
 
-	// Unordered says that Events has no order, as in SBML, where events at
-	// the same time all use the values before the first of them.
+	// Unordered means that events at the same time have no order, as in SBML, where all of
+	// them use the values before the first one.
 	Unordered bool
 }
 
@@ -33,10 +33,10 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// Of and Volume are set for the amount of a species whose formulas
-	// speak of its concentration, in a compartment that changes its size.
-	// The ID of the concentration is Of, an assignment of ID/Volume, and
-	// conditions that set Of set this state to the value times Volume.
+	// Of and Volume are set if the state is the amount of a species for which formulas use
+	// the concentration, in a compartment whose size changes. Of is the ID of the
+	// concentration, which is an assignment of ID/Volume. A condition that sets Of sets
+	// this state to the value times Volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -47,12 +47,12 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept says that preequilibration hands the value on, as it does for
-	// species that nothing changes: a condition sets it once.
+	// Kept means that a value which the condition of the preequilibration sets remains in
+	// the experiment after it, as for a species that nothing changes.
 	Kept bool
 
-	// Size says that it is the size of a compartment: preequilibration and
-	// what follows must agree on it.
+	// Size means that the constant is the size of a compartment, which must be the same
+	// during and after preequilibration.
 	Size bool
 }
 
@@ -64,14 +64,14 @@ type Assignment struct {
 }
 
 // An Event changes states at a time that depends on nothing but parameters and
-// constants. What is measured at that very time is measured after it, or before it if it
-// happens just After the time.
+// constants. A measurement at that time is made after the event, or before it if After
+// is set.
 type Event struct {
 	ID    string
 	Time  *expr.Node
 	Early Early
 	After bool
-	Jumps []Jump // of the values just before the event, all at once
+	Jumps []Jump // all at once, from the values just before the event
 	Where source.Where
 }
 
@@ -81,7 +81,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// Early says what becomes of an event whose time is not after the start.
+// Early says when an event happens whose time is not after the start.
 type Early int
 
 const (
@@ -90,8 +90,8 @@ const (
 	Late                 // it happens at the start
 )
 
-// Entangled finds two events at the same time of which one sets what the other
-// sets or uses, so that their order matters; nil if there are none.
+// Entangled finds two events at the same time whose order matters, because one sets a
+// state that the other sets or uses. It returns nil if there are none.
 func Entangled(events []Event) (a, b *Event) {
 	at := map[string][]*Event{} // by time
 	for i := range events {
@@ -107,7 +107,7 @@ func Entangled(events []Event) (a, b *Event) {
 	return nil, nil
 }
 
-// touches says whether e sets a state that f sets or uses.
+// touches reports whether e sets a state that f sets or uses.
 func (e *Event) touches(f *Event) bool {
 	for _, x := range e.Jumps {
 		for _, y := range f.Jumps {

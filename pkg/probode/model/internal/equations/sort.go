@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Sort puts each after those it uses, and stops at a cycle.
+// Sort puts each assignment after those that it uses, and fails if there is a cycle.
 func Sort(list []Assignment) []Assignment {
 	byID := map[string]int{}
 	for i, a := range list {
@@ -13,7 +13,7 @@ func Sort(list []Assignment) []Assignment {
 	const open, done = 1, 2
 	state := make([]int, len(list))
 	var out []Assignment
-	// A stack of its own: a chain of assignments can be as long as the file.
+	// The stack is a slice, because a chain of assignments can be as long as the file.
 	type frame struct {
 		i    int
 		uses []string

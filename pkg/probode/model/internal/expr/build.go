@@ -10,13 +10,13 @@ import (
 // A builder makes the node of an operator or function that users may name.
 type builder struct {
 	min, max int                   // number of arguments; max < 0: any number
-	bool     bool                  // the arguments are conditions
-	build    func(a []*Node) *Node // of arguments that are right in number and type
-	check    func(a []*Node) error // where number and type do not say it all
+	bool     bool                  // whether the arguments are conditions
+	build    func(a []*Node) *Node // for arguments whose number and types are right
+	check    func(a []*Node) error // nil if number and types are all there is to check
 }
 
-// An argError is what is wrong with an argument; arg counts from 0, or is −1
-// if it is their number.
+// An argError describes a wrong argument. arg counts from 0; −1 means that the number
+// of arguments is wrong.
 type argError struct {
 	arg int
 	msg string
@@ -34,8 +34,8 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// fits tells whether n can stand where a condition or a number is wanted; a
-// call of a function not yet known can be either.
+// fits reports whether n can be an argument that has to be a condition or a number. A
+// call of a function that is not yet known can be either.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -75,7 +75,7 @@ func (b builder) apply(name string, args []*Node) (*Node, error) {
 			}
 		}
 	}
-	return b.build(slices.Clone(args)), nil // the caller may use args again
+	return b.build(slices.Clone(args)), nil // because the caller may use args again
 }
 
 func arguments(n int) string {
@@ -94,7 +94,8 @@ func neg(a *Node) *Node {
 	return node(opNeg, a)
 }
 
-// nary folds an operator of any number of arguments: of one it is the argument.
+// nary builds an operator with any number of arguments. Of one argument, the result is
+// the argument.
 func nary(o op, empty *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		switch len(a) {
@@ -118,7 +119,8 @@ func chain(o op) func([]*Node) *Node {
 	}
 }
 
-// equality of numbers, or of conditions: those are equal if not either-or.
+// equality compares numbers, or conditions, which are equal unless exactly one of them
+// is true.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -150,8 +152,8 @@ func equality(o op) builder {
 
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
-// log is the natural logarithm of one argument, or that of the first to the
-// base of the second: the order of PEtab, not that of the infix formulas of
+// log is the natural logarithm of one argument, or the logarithm of the first argument
+// to the base of the second. That is the order of PEtab, not of the infix formulas of
 // SBML.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
@@ -189,8 +191,8 @@ func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// piecewise without an otherwise is NaN where no condition holds. Pieces that
-// are conditions make a condition, without a piecewise in it.
+// piecewise without an otherwise is NaN if no condition holds. If the pieces are
+// conditions, the result is a condition made of and, or and not.
 func piecewise(a []*Node) *Node {
 	condition := false
 	for i := 0; i < len(a); i++ {
@@ -251,8 +253,8 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// builders are all names that users may call. Those of one function in the
-// core language are added by init.
+// builders has all names that users may call. init adds those of functions of the core
+// language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},
@@ -311,8 +313,8 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// aliases are other names of the same: those of MathML, of the infix formulas
-// of SBML and of SymPy.
+// aliases are other names of these functions, from MathML, the infix formulas of SBML,
+// and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
 	"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsec": "asec", "arccsc": "acsc", "arccot": "acot",
@@ -329,7 +331,7 @@ func init() {
 	}
 }
 
-// refused are names that mean something in SBML or SymPy that is not done.
+// refused are names of functions of SBML or SymPy that are not supported.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
 	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side",
@@ -355,7 +357,7 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
 }
 
-// nearest is the candidate within one or two changed letters, if there is one.
+// nearest returns the candidate that differs by one or two letters, if there is one.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {
@@ -366,7 +368,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// edits is the Levenshtein distance of two short words.
+// edits returns the Levenshtein distance of two short words.
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

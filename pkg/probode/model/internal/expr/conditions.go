@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Conditions are the comparisons on which n switches, each once: those in its
-// piecewise parts, and those that stand for the kinks and jumps of other
-// functions: a <= b for min and max, x >= 0 for abs and sign, sin(πx) >= 0 for
-// floor and ceil of x, and quotient and rem of which x is the quotient. Only where one of them changes its truth can n fail to be
-// smooth.
+// Conditions returns the comparisons at which n changes its form, each once. They are
+// those in its piecewise parts, and others for the kinks and jumps of functions: a <= b
+// for min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil of x
+// and for quotient and rem with the quotient x. n is smooth wherever none of them
+// changes between true and false.
 func (n *Node) Conditions() []*Node {
 	p := newPool()
 	var list []*Node
@@ -45,9 +45,9 @@ func (n *Node) Conditions() []*Node {
 	return list
 }
 
-// Linear returns a and b with which n is a + b·name wherever it is evaluated, without name
-// in them; ok is false where there are none. A kink or a jump at some value of name, such as
-// a piecewise with a condition on it, is not linear.
+// Linear returns a and b, which do not contain name, such that n is a + b·name
+// everywhere; ok is false if there are none. A kink or a jump at some value of name,
+// such as a piecewise with a condition on it, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(n.Conditions(), uses) {

@@ -2,17 +2,17 @@ package expr
 
 import "math"
 
-// Diff is the exact derivative of n for a name, simplified. What it is at
-// kinks is said in the documentation of the package. It panics if n is a
+// Diff returns the exact derivative of n with respect to a name, simplified. The
+// documentation of the package describes its values at kinks. It panics if n is a
 // condition, a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
 	p := newPool()
 	return p.diff(p.simplify(n), name, map[*Node]*Node{})
 }
 
-// Jacobian differentiates each of fs for each of names: the result has a row
-// for each f, and nil where the derivative is zero whatever the values are.
-// Its entries share their common parts. It panics like [Node.Diff].
+// Jacobian differentiates each of fs with respect to each of names. The result has a
+// row for each f, with nil for a derivative that is zero for all values. Its entries
+// share their common parts. It panics like [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := make([]*Node, len(fs))
@@ -38,8 +38,7 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
-// diff fills done with the derivatives of the nodes below n, which is
-// simplified and in the pool.
+// diff adds the derivatives of all nodes of n to done; n is simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -70,7 +69,7 @@ func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	return done[n]
 }
 
-// chainRule is the derivative of m whose arguments have the derivatives d.
+// chainRule returns the derivative of m, whose arguments have the derivatives d.
 func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	one := p.num(1)
 	a := m.args
@@ -152,9 +151,9 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	panic("expr: no derivative for an operator") // the switch is complete
 }
 
-// diffProduct sums, over the factors that move, their derivative times the
-// other factors. Products from the left and from the right are shared between
-// the terms, so that n factors cost of the order of n.
+// diffProduct returns the derivative of a product: the sum, over factors that are not
+// constant, of the derivative times the other factors. The terms share products from
+// the left and from the right, so that n factors need of the order of n operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -173,8 +172,8 @@ func (p *pool) diffProduct(a, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// diffPower is (x^y)' = y x^(y−1) x' + x^y ln(x) y', with the values that the
-// two parts have where they are finite although a factor is not.
+// diffPower returns (x^y)' = y x^(y−1) x' + x^y ln(x) y'. Each of the two terms is
+// finite wherever its limit is, even if one of its factors is not.
 func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	x, y := m.args[0], m.args[1]
 	zero := p.num(0)
@@ -197,9 +196,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// guard is the product of an inner derivative d with a slope that can be
-// infinite or NaN where the function has a value. Where d is 0 because a piece
-// is constant, as in sqrt(max(0, x)) for x < 0, so is the product.
+// guard returns the product of an inner derivative d and a slope that can be infinite
+// or NaN where the function has a value. Where d is 0 because a piece is constant, as
+// in sqrt(max(0, x)) for x < 0, the product is 0, too.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -207,9 +206,9 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// vanishes is the condition under which d is 0 by its form: a piece that is
-// the number 0. A d that happens to be 0 does not count: (x²)^¼ has no slope at
-// 0. It looks only a few levels deep.
+// vanishes returns the condition under which d is 0 by its form, in a piece that is the
+// number 0. A d that happens to be 0 does not count: (x²)^¼ has no slope at 0. It looks
+// only a few levels deep.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -10,29 +10,29 @@
 //
 // # Derivatives
 //
-// [Node.Diff] is the derivative wherever there is one. At a kink it is that of
-// the branch whose value is taken: abs has the slope 0 at 0 (that of sign), the
-// first of equal arguments of min and max counts, piecewise has the derivative
-// of the piece it takes, floor, ceil and sign have the slope 0 everywhere. The
-// jump of a state at a switching time is no part of it: see [Node.Conditions].
+// [Node.Diff] is the derivative wherever there is one. At a kink it is the derivative
+// of the branch that gives the value: abs has the slope 0 at 0, min and max have that
+// of the first of equal arguments, piecewise has that of its active piece, and floor,
+// ceil and sign have the slope 0 everywhere. It does not include the jump of a state at
+// a switching time: see [Node.Conditions].
 //
-// x^y is differentiated so that no NaN appears where the derivative is finite:
-// x^n gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the
-// derivative for y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and
-// is NaN. Where the inner derivative is 0 because a piece is constant, so is
-// the whole, also under an infinite slope: sqrt(max(0, x)) has the slope 0 for
-// x < 0. Other composed functions of which a part has an infinite slope (the
-// square root of x⁴ at 0) still give NaN.
+// x^y is differentiated so that no NaN appears where the derivative is finite: x^n
+// gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative for
+// y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and is NaN. Where the inner
+// derivative is 0 because a piece is constant, the whole derivative is 0, even with an
+// infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. Other composed
+// functions of which a part has an infinite slope (the square root of x⁴ at 0) still
+// give NaN.
 //
 // # Simplification
 //
-// [Node.Simplify] keeps the value, up to rounding, wherever the original is
-// finite: 0·x is 0 and x − x is 0, although they are NaN for an infinite x.
-// What divides is never cancelled: x/x stays, because its 0/0 says something
-// about the model. Numbers are combined only if the result neither overflows
-// nor underflows, and x^a·x^b only for positive whole a and b. Brackets in
-// sums and products stay unless terms or factors are joined across them;
-// there, results between, of 1e±300 and more, can arise or go away.
+// [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: 0·x
+// is 0 and x − x is 0, although they are NaN for an infinite x. Divisors are never
+// cancelled: x/x is not changed, because 0/0 in it may be a mistake of the model.
+// Numbers are combined only if the result neither overflows nor underflows, and x^a·x^b
+// only for positive whole a and b. Brackets in sums and products are kept unless terms
+// or factors are joined across them. That can add or remove intermediate results beyond
+// 1e±300.
 package expr
 
 import (
@@ -58,7 +58,7 @@ var canonicalNaN = math.NaN()
 // Num is the number v.
 func Num(v float64) *Node {
 	if math.IsNaN(v) {
-		v = canonicalNaN // one NaN, so that equal means equal
+		v = canonicalNaN // a single NaN, so that equal nodes have equal numbers
 	}
 	return &Node{op: opNum, val: v}
 }
@@ -71,8 +71,8 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym is the name of a number. It panics on an empty name and on one that
-// holds a backquote, in which String puts odd names.
+// Sym returns the name of a number as a Node. It panics if the name is empty or
+// contains a backquote, because String encloses unusual names in backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
 		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and without backquotes", name))
@@ -80,10 +80,10 @@ func Sym(name string) *Node {
 	return &Node{op: opSym, name: name}
 }
 
-// Call is the operator or function of the given name applied to args. The
-// names are those that [Parse] takes in calls, and those of MathML: plus,
-// minus (of one or two arguments), times, divide, power, sin, piecewise, lt and so on. It
-// panics if there is no such operator or if the arguments do not fit it.
+// Call returns the operator or function of the given name, applied to args. The names
+// are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
+// two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if
+// there is no such operator or if the arguments do not fit it.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -92,7 +92,7 @@ func Call(name string, args ...*Node) *Node {
 	return n
 }
 
-// apply is [Call] with an error in place of a panic, for what users wrote.
+// apply is [Call] for the input of users: it returns an error in place of a panic.
 func apply(name string, args ...*Node) (*Node, error) {
 	b, ok := builders[name]
 	if !ok {
@@ -101,10 +101,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 	return b.apply(name, args)
 }
 
-// Constant is the value of a name that stands for a constant unless the model
-// defines it: pi, e and exponentiale, avogadro (the value of SBML). Expressions
-// keep such a name; [Compile] puts the number in if nothing
-// else is given for it.
+// Constant returns the value of a name that stands for a constant unless the model
+// defines it: pi, e and exponentiale, avogadro (the value of SBML). Expressions keep
+// such a name; [Compile] replaces it by the number unless it is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -117,14 +116,14 @@ func Constant(name string) (float64, bool) {
 	return 0, false
 }
 
-// avogadro is what SBML says it is, before the kilogram was defined by it.
+// avogadro is the value in the specification of SBML, from before the SI of 2019.
 const avogadro = 6.02214179e23
 
-// Boolean tells whether n is a condition, not a number.
+// Boolean reports whether n is a condition, not a number.
 func (n *Node) Boolean() bool { return n.op.isBool() }
 
-// Const is the value of n if it is a number, after evaluation of operators on
-// numbers. A condition is 0 or 1.
+// Const returns the value of n if it is a number after operators on numbers are
+// evaluated. A condition is 0 or 1.
 func (n *Node) Const() (float64, bool) {
 	if n.op != opNum && n.op != opBool {
 		n = n.Simplify()
@@ -132,11 +131,11 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Operator is the operator that n consists of at its top, with its arguments:
-// "number" and "name" without arguments, the name of a function as [Parse]
-// reads it, or plus, minus (of one argument), times, divide, pow, quotient, rem, piecewise,
-// lt, leq, gt, geq, eq, neq, not, and, or, xor, true, false, lambda. A call of
-// a function that the model defines is "call". args must not be changed.
+// Operator returns the outermost operator of n, with its arguments: "number" and "name"
+// without arguments, the name of a function as [Parse] reads it, or plus, minus (of one
+// argument), times, divide, pow, quotient, rem, piecewise, lt, leq, gt, geq, eq, neq,
+// not, and, or, xor, true, false, lambda. A call of a function that the model defines
+// is "call". args must not be changed.
 func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
@@ -153,10 +152,10 @@ func (n *Node) Operator() (name string, args []*Node) {
 	return operators[n.op].name, n.args
 }
 
-// Symbol is the name that n consists of, if it is nothing but a name.
+// Symbol returns the name if n is nothing but a name.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
 
-// Symbols lists the names in n, sorted, without those that a lambda binds.
+// Symbols returns the names in n, sorted, without the parameters of lambdas.
 func (n *Node) Symbols() []string {
 	seen := map[string]bool{}
 	for _, m := range postorder(n) {
@@ -177,9 +176,9 @@ func (n *Node) Symbols() []string {
 	return names
 }
 
-// Substitute replaces names by expressions, all at once: what is put in is not
-// searched again. A name stands for a number, so it panics if a replacement is
-// a condition.
+// Substitute replaces names by expressions, all at once: names in the replacements are
+// not replaced again. A name stands for a number, so it panics if a replacement is a
+// condition.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n
@@ -199,8 +198,8 @@ func (n *Node) Substitute(by map[string]*Node) *Node {
 	})
 }
 
-// Equal tells whether n and m are the same expression: the same operators in
-// the same order on the same numbers and names. It does not simplify.
+// Equal reports whether n and m are the same expression: the same operators in the same
+// order on the same numbers and names. It does not simplify.
 func (n *Node) Equal(m *Node) bool {
 	if n == m {
 		return true
@@ -209,10 +208,10 @@ func (n *Node) Equal(m *Node) bool {
 	return p.adopt(n) == p.adopt(m)
 }
 
-// params are the names that a lambda binds.
+// params returns the names of a lambda's parameters.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// with is n with other arguments; n itself if they are the same.
+// with returns n with other arguments, and n itself if they are the same.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {
 		return n
@@ -223,9 +222,9 @@ func (n *Node) with(args []*Node) *Node {
 	return &Node{op: n.op, val: n.val, name: n.name, args: slices.Clone(args)}
 }
 
-// postorder lists the nodes below the roots, each once, arguments before what
-// uses them. It keeps its own stack: expressions may be deeper than the
-// machine's.
+// postorder returns all nodes of the roots, each once, arguments before the nodes that
+// use them. It has a stack of its own, because expressions may be nested deeper than
+// the machine's stack allows.
 func postorder(roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node
@@ -258,8 +257,8 @@ func postorder(roots ...*Node) []*Node {
 	return list
 }
 
-// rebuild makes a new expression from n: f gets every node with its arguments
-// as already replaced, and must not keep that slice.
+// rebuild makes a new expression from n. f is called with every node and its arguments,
+// which are replaced already, and must not keep that slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	done := map[*Node]*Node{}
 	var args []*Node

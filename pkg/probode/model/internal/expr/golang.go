@@ -13,14 +13,14 @@ type Assignment struct {
 	Value *Node
 }
 
-// GoStatements writes Go statements that compute the values of assignments,
-// with common parts in variables t1, t2, …, one statement a line, each with
-// the given indentation. The Go expression of an input is name(input): of type
-// float64, and none of those variables; ok is false for a name that is not
-// defined. Values of conditions are 0 and 1. The numbers are those of
-// [Program.Eval], to the last bit: products are kept from being fused with
-// sums. The statements use the package math if they contain "math.". What is
-// assigned to must not be an input. The error names what cannot be evaluated.
+// GoStatements writes Go statements that compute the values of assignments, with common
+// parts in variables t1, t2, …, one statement a line, each with the given indentation.
+// name(input) returns the Go expression of an input, which must be of type float64 and
+// none of those variables; ok is false for a name that is not defined. Values of
+// conditions are 0 and 1. The numbers are those of [Program.Eval] to the last bit,
+// because products are never fused with sums. The statements use the package math if
+// they contain "math.". An assignment must not set an input. The error names the part
+// that cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -95,8 +95,8 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the longest text that is written into the expression that
-// uses it, in place of a variable of its own.
+// inlineMost is the length up to which a value that is used once is written into the
+// expression that uses it, without a variable.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -113,7 +113,8 @@ func (g *goWriter) arg(v int32, level int) string {
 	return t.s
 }
 
-// term is an operand of a sum: a product says that it is rounded first.
+// term returns an operand of a sum. A product becomes float64(a * b), so that it is
+// rounded first.
 func (g *goWriter) term(v int32, level int) string {
 	t := g.text[v]
 	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
@@ -122,7 +123,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// cond is a value as a Go condition.
+// cond returns a value as a Go condition.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -149,7 +150,7 @@ func (g *goWriter) write(assignments []Assignment) {
 				uses[*o-first]++
 				switch {
 				case in.code == codeAdd, in.code == codeSub, g.doubles(&in),
-					in.code == codeNeg, in.code == codeSelect: // what a sum may reach through
+					in.code == codeNeg, in.code == codeSelect: // a sum may be fused with a product in their operands
 					inSum[*o-first] = true
 				}
 			}
@@ -190,7 +191,7 @@ func (g *goWriter) write(assignments []Assignment) {
 			g.temps++
 			t := "t" + strconv.Itoa(g.temps)
 			if in.code == codeMul && inSum[i] {
-				text.s = "float64(" + text.s + ")" // fused also across statements
+				text.s = "float64(" + text.s + ")" // Go may fuse across statements, too
 			}
 			g.statement("%s := %s", t, text.s)
 			g.text[v] = goText{t, goAtom}
@@ -209,7 +210,8 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// float is a value to begin a variable with: a number alone would make an int.
+// float returns the value for the definition of a variable, where a plain number would
+// make an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
@@ -218,7 +220,7 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// doubles tells that in is a product with 2, which compilers turn into a sum.
+// doubles reports whether in is a product with 2, which compilers turn into a sum.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)
@@ -227,7 +229,7 @@ func (g *goWriter) doubles(in *instr) bool {
 	return in.code == codeMul && (two(in.a) || two(in.b))
 }
 
-// instr is the Go expression of an instruction.
+// instr returns the Go expression of an instruction.
 func (g *goWriter) instr(in *instr) goText {
 	switch in.code {
 	case codeAdd:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lambda is a function that a model defines: a body with named parameters.
-// The error names a parameter that is empty, holds a space or appears twice.
+// Lambda returns a function that a model defines: a body with named parameters. It is
+// an error if a parameter is empty, contains a space or appears twice.
 func Lambda(params []string, body *Node) (*Node, error) {
 	for i, p := range params {
 		if p == "" || len(strings.Fields(p)) != 1 || strings.Fields(p)[0] != p {
@@ -31,14 +31,14 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	return n.params(), n.args[0], true
 }
 
-// expandMost bounds what Expand makes: functions that call each other twice
-// could otherwise double the expression at each level.
+// expandMost is the largest size of the result of Expand. Functions that call each
+// other twice could otherwise double the expression at each level.
 const expandMost = 500_000
 
-// Expand replaces the calls of functions that a model defines by their bodies.
-// The values of functions are lambdas. An error names a function that is not
-// defined, calls itself, is called with the wrong number of arguments or with
-// a condition for a number, and a result of more than half a million operators.
+// Expand replaces the calls of functions that a model defines by their bodies. The
+// values of functions are lambdas. It is an error if a function is not defined, calls
+// itself, or is called with the wrong number of arguments or with a condition for a
+// number, or if the result has more than half a million operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil

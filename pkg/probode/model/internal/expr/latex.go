@@ -7,8 +7,8 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX writes n in the math mode of LaTeX, with name giving the LaTeX of a
-// name; nil writes a name upright, its underscores protected.
+// LaTeX returns n for the math mode of LaTeX. The function name returns the LaTeX of a
+// name; if it is nil, names are upright, with escaped underscores.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {
@@ -26,8 +26,8 @@ func (n *Node) LaTeX(name func(string) string) string {
 	return write(s, n)
 }
 
-// afterSign is the level that n needs behind a sign: what begins with one too
-// stands in brackets.
+// afterSign returns the level that n needs after a sign; an expression that begins with
+// a sign gets brackets.
 func afterSign(n *Node) int {
 	for m := n; ; m = m.args[0] {
 		if negative(m) {
@@ -45,7 +45,7 @@ func (latexStyle) brackets() (open, end string) { return `\left(`, `\right)` }
 
 func (latexStyle) level(n *Node) int {
 	switch n.op {
-	case opDiv, opSqrt: // the line shows how far they reach
+	case opDiv, opSqrt: // their line replaces brackets
 		return levelPower
 	case opExp:
 		return levelPower
@@ -134,7 +134,7 @@ func (s latexStyle) layout(n *Node, l *layout) {
 				}
 				l.text(between)
 			}
-			level := levelPower // a sign inside of a product stands in brackets
+			level := levelPower // a sign inside of a product gets brackets
 			if i == 0 {
 				level = levelSign
 			}

@@ -16,7 +16,8 @@ type token struct {
 	pos  int // in bytes
 }
 
-// is tells whether t is this operator or bracket, and not a quoted name that reads alike.
+// is reports whether t is this operator or bracket, and not a quoted name with the same
+// text.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 
 func (t token) String() string {
@@ -31,11 +32,11 @@ func (t token) String() string {
 	return strconv.Quote(t.text)
 }
 
-// A SyntaxError is what is wrong with the text of an expression, and where.
+// A SyntaxError describes a mistake in the text of an expression, and where it is.
 type SyntaxError struct {
 	Column int    // counting letters from 1
 	Line   int    // counting from 1; 0 if the text has one line only
-	Msg    string // what was found, and what was wanted
+	Msg    string // the text that was found, and the kinds of text allowed there
 }
 
 func (e *SyntaxError) Error() string {

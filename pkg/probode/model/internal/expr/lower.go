@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A code is an instruction of the machine. Those of the functions of one
-// number have the number of their operator behind codeFunc.
+// A code is an instruction of the machine. A function of one number has the code
+// codeFunc plus the number of its operator.
 type code uint8
 
 const (
@@ -51,7 +51,7 @@ type instr struct {
 	a, b, c int32
 }
 
-// operands are the values that an instruction uses.
+// operands returns the values that an instruction uses.
 func (in *instr) operands() []*int32 {
 	switch {
 	case in.code >= codeMul3 && in.code <= codeDivAdd, in.code == codeSelect:
@@ -62,8 +62,8 @@ func (in *instr) operands() []*int32 {
 	return []*int32{&in.a, &in.b}
 }
 
-// straightLine is a list of instructions that computes outputs from inputs,
-// every common part once, and nothing that is not needed.
+// A straightLine is a list of instructions that compute outputs from inputs. Common
+// parts are computed once, and there is no instruction without use.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -71,7 +71,7 @@ type straightLine struct {
 	outputs []int32
 }
 
-// first is the number of the value that the first instruction makes.
+// first returns the number of the value of the first instruction.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
 // lowering makes a straightLine. While it runs, constant k is value −1−k.
@@ -82,7 +82,7 @@ type lowering struct {
 	value  map[*Node]int32
 }
 
-// lower translates outputs. The error names what cannot be evaluated.
+// lower translates outputs. The error names the part that cannot be evaluated.
 func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 	l := &lowering{consts: map[uint64]int32{}, have: map[instr]int32{}, value: map[*Node]int32{}}
 	l.line.inputs = len(inputs)
@@ -135,7 +135,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// emit is the value of an instruction, the old one if there has been the same.
+// emit returns the value of an instruction, which is added unless the same one exists
+// already.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true
@@ -244,8 +245,8 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// pow multiplies for the powers of powNumber. Their squares are shared with
-// other powers of the same number.
+// pow makes products of the powers of powNumber. Squares are shared with other powers
+// of the same number.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
@@ -258,7 +259,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// finish drops what no output needs and gives the values their final numbers.
+// finish removes instructions that no output needs and gives the values their final
+// numbers.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

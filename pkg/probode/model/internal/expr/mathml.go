@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Time is the name of the symbol that stands for the time.
+// Time is the name of the symbol of the time.
 const Time = "time"
 
 // NamedTime is the name of the symbol that stands for an identifier "time" of MathML, which
@@ -23,11 +23,12 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // ParseMathML reads one expression from the content MathML of SBML, Levels 2
 // and 3: e is either <math> or the element that is the expression itself.
 //
-// A lambda gives a node of which [Node.Lambda] returns parameters and body;
-// calls of functions that the model defines remain, for [Node.Expand]. The
-// symbols time and avogadro become [Time] and the number, and an identifier time becomes
-// [NamedTime]; delay, rateOf, and what SBML does not allow is refused by its name. The error
-// is of one line and begins with the line and column in the file.
+// A lambda gives a node of which [Node.Lambda] returns parameters and body; calls of
+// functions that the model defines remain, for [Node.Expand]. The symbols time and
+// avogadro become [Time] and the number, and an identifier time becomes [NamedTime]. It
+// is an error, which names the element, if there is a delay, a rateOf, or an element
+// that SBML does not allow. The error has one line and begins with the line and column
+// in the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {
@@ -55,7 +56,8 @@ func (m *mathML) space(e *tree.Element) error {
 	return nil
 }
 
-// only stops unless e holds nothing but as many elements, or any number if n is negative.
+// only returns an error unless e contains n elements and nothing else; a negative n
+// means any number.
 func (m *mathML) only(e *tree.Element, n int) error {
 	for _, t := range e.Text {
 		if t != "" {
@@ -91,7 +93,7 @@ func (m *mathML) content(e *tree.Element) ([]string, error) {
 	return e.Text, nil
 }
 
-// element reads the expression that e is.
+// element reads e as an expression.
 func (m *mathML) element(e *tree.Element) (*Node, error) {
 	if err := m.space(e); err != nil {
 		return nil, err
@@ -200,7 +202,7 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	}
 	var v [2]float64
 	for i, p := range parts {
-		if strings.Trim(p, "0123456789.eE+-") != "" { // Go reads more than that
+		if strings.Trim(p, "0123456789.eE+-") != "" { // Go accepts other numbers, too
 			return nil, bad()
 		}
 		if v[i], err = strconv.ParseFloat(p, 64); err != nil {
@@ -219,7 +221,7 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	return Num(v[0]), nil
 }
 
-// semantics is its first child; annotations say nothing about the value.
+// semantics reads the first child; annotations do not change the value.
 func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 	if err := m.only(e, -1); err != nil {
 		return nil, err
@@ -232,7 +234,7 @@ func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 			return nil, errorAt(c, "<%s> in <semantics>: want an expression and annotations", c.Name)
 		}
 	}
-	m.depth-- // not a level of its own: a lambda may stand here
+	m.depth-- // it is not a level of nesting, so that a lambda is allowed here
 	defer func() { m.depth++ }()
 	return m.element(e.Child[0])
 }
@@ -246,8 +248,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 		return nil, errorAt(e, "<apply> is empty: want an operator and its arguments")
 	}
 	if e.Child[0].Name == "apply" {
-		// Published models have <apply> around a whole expression, which
-		// other readers of SBML take for brackets.
+		// Some published models have <apply> around a whole expression, which other readers
+		// of SBML treat as brackets.
 		if len(e.Child) > 1 {
 			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
 		}
@@ -302,7 +304,7 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 	return m.made(e, name, args)
 }
 
-// made applies an operator that e names.
+// made applies the operator that e names.
 func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error) {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -311,7 +313,7 @@ func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error)
 	return n, nil
 }
 
-// allowed are the operators of MathML that SBML has.
+// allowed are the operators of MathML that SBML allows.
 var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// MathML writes n as the content MathML of SBML, Level 3 Version 2 (earlier
-// ones lack min and max), as one <math> element that [ParseMathML] reads back.
-// The name [Time] becomes the time symbol. SBML has no sign function: it
-// becomes a piecewise. What is too long for [Node.String] is cut here too, so
-// that it is not well-formed.
+// MathML returns n as content MathML of SBML, Level 3 Version 2 (earlier versions lack
+// min and max), as one <math> element that [ParseMathML] reads back. The name [Time]
+// becomes the time symbol. SBML has no sign function: it becomes a piecewise. Text that
+// is too long for [Node.String] is cut here too, so that it is not well-formed.
 func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }
@@ -18,7 +17,7 @@ type mathMLStyle struct{}
 
 func escape(s string) string {
 	var b strings.Builder
-	xml.EscapeText(&b, []byte(s)) // a Builder takes all
+	xml.EscapeText(&b, []byte(s)) // a Builder returns no error
 	return b.String()
 }
 
@@ -68,7 +67,7 @@ func (mathMLStyle) layout(n *Node, l *layout) {
 		l.text("<apply><log/><logbase><cn>2</cn></logbase>")
 		l.arg(n.args[0], 0)
 		l.text("</apply>")
-	case opAdd: // a − b where that is all
+	case opAdd: // a − b if there are two terms only
 		if a := n.args; len(a) == 2 && a[1].op == opNeg {
 			apply("minus", a[0], a[1].args[0])
 			return

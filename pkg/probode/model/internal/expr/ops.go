@@ -2,8 +2,8 @@ package expr
 
 import "math"
 
-// op is an operator of the core language: what users write in more words than
-// these (sec, root, implies …) is expressed in them as it is read.
+// op is an operator of the core language. Other functions that users may write (sec,
+// root, implies …) are expressed by these operators when they are read.
 type op uint8
 
 const (
@@ -20,7 +20,7 @@ const (
 	opMin
 	opMax
 	opQuotient  // of two, rounded towards 0
-	opRem       // what opQuotient leaves, with the sign of the first
+	opRem       // remainder of opQuotient, with the sign of the first
 	opPiecewise // value, condition, …, otherwise
 
 	opExp
@@ -63,8 +63,9 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// operators are the names of an operator in calls, in Go, in MathML where that is another
-// one than in calls, and in LaTeX, and its value if it is a function of one number.
+// operators has, for each operator, its names in calls, in Go, in MathML if that is
+// another one than in calls, and in LaTeX, and its value if it is a function of one
+// number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64
@@ -114,7 +115,7 @@ var operators = [numOps]struct {
 	opXor: {name: "xor", latex: ` \oplus `},
 }
 
-// sign is −1, 0 or 1, and NaN for NaN.
+// sign returns −1, 0 or 1, and NaN for NaN.
 func sign(x float64) float64 {
 	switch {
 	case x > 0:
@@ -125,7 +126,7 @@ func sign(x float64) float64 {
 	return x // ±0, NaN
 }
 
-// apply1 is the value of an operator on numbers; conditions are 0 and 1.
+// apply1 returns the value of an operator on numbers; conditions are 0 and 1.
 func apply1(o op, v []float64) float64 {
 	switch o {
 	case opNeg:

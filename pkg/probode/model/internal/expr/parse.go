@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Parse reads the text of an expression: the formulas of PEtab, and the infix
-// formulas of SBML but for what is said below.
+// Parse reads the text of an expression: a formula of PEtab, or an infix formula of
+// SBML with the exceptions below.
 //
 //   - - * / % ^ **           % is the remainder; ^ binds tighter than a sign, and from the right
 //     < <= > >= == !=          not chained
@@ -20,10 +20,9 @@ import (
 //     piecewise(value, condition, …, otherwise)
 //     `any text`               a name that is not of letters, digits and _
 //
-// A call of another function is an error unless its name is among functions:
-// such calls are for [Node.Expand] to replace. Names such as time and t have
-// no meaning here; for pi and e see [Constant]. The error is a [*SyntaxError]
-// of one line.
+// A call of another function is an error unless its name is among functions;
+// [Node.Expand] replaces such calls. Names such as time and t have no meaning here; for
+// pi and e see [Constant]. The error is a [*SyntaxError] of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {
@@ -39,7 +38,7 @@ func Parse(src string, functions ...string) (*Node, error) {
 	return n, nil
 }
 
-// nestMost is how deep brackets, signs and powers may nest.
+// nestMost is the depth to which brackets, signs and powers may be nested.
 const nestMost = 10000
 
 type parser struct {
@@ -81,7 +80,7 @@ const (
 	levelPower
 )
 
-// operator is the level and the name of the operator that the next token is.
+// operator returns the level and the name of the next token as an operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -178,7 +177,7 @@ func (p *parser) binary(level int) (*Node, error) {
 	}
 }
 
-// operands tells whether the operands of an operator have the right types.
+// operands returns an error if the operands of an operator have the wrong types.
 func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPos int) error {
 	want := builders[name].bool
 	if name == "eq" || name == "neq" {
@@ -198,12 +197,12 @@ func (p *parser) operands(name string, op token, a *Node, aPos int, b *Node, bPo
 		if want {
 			need = "a condition (such as x > 0)"
 		}
-		return syntaxError(p.src, pos, "what stands %s of %s is %s: want %s", side, op, kind(n), need)
+		return syntaxError(p.src, pos, "the operand %s of %s is %s: want %s", side, op, kind(n), need)
 	}
 	return nil
 }
 
-// unary reads an operand with what stands before it.
+// unary reads an operand with the signs and negations before it.
 func (p *parser) unary(level int) (*Node, error) {
 	op := p.tok
 	word := op.kind == 'a' && op.text == "not" && level <= levelNot
@@ -232,7 +231,7 @@ func (p *parser) unary(level int) (*Node, error) {
 		if condition {
 			need = "a condition (brackets around a comparison)"
 		}
-		return nil, syntaxError(p.src, pos, "what stands right of %s is %s: want %s", op, kind(n), need)
+		return nil, syntaxError(p.src, pos, "the operand right of %s is %s: want %s", op, kind(n), need)
 	}
 	switch {
 	case condition:
@@ -272,7 +271,7 @@ func (p *parser) power() (*Node, error) {
 	return node(opPow, base, exponent), nil
 }
 
-// literal is the value of a name that is not free for a model to use.
+// literal returns the value of a name that models cannot use for themselves.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -287,13 +286,13 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved tells that a name cannot be written in an expression without
+// Reserved reports whether a name cannot be written in an expression without
 // backquotes: inf, nan, true, false, and, or, not in any form that [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }
 
-// operand reads a number, a name, a call or what is in brackets.
+// operand reads a number, a name, a call or an expression in brackets.
 func (p *parser) operand() (*Node, error) {
 	tok := p.tok
 	switch {

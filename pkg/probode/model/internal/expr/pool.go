@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A pool keeps one node for each expression, so that equal means the same
-// pointer, and common parts are found by looking them up. A list of arguments
-// is a chain of cells, each named by a number.
+// A pool keeps one node for each expression, so that equal expressions have the same
+// pointer and common parts can be looked up. A list of arguments is a chain of cells,
+// each named by a number.
 type pool struct {
 	ids   map[*Node]int32 // the nodes of the pool
 	cells map[cell]int32
@@ -41,7 +41,7 @@ func (p *pool) key(n *Node, ids []int32) key {
 	return k
 }
 
-// intern is the pool's node that equals n, whose arguments are in the pool.
+// intern returns the pool's node that equals n, whose arguments are in the pool.
 func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
@@ -60,7 +60,7 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// adopt is the pool's node that equals n, whatever n is made of.
+// adopt returns the pool's node that equals n, whose parts need not be in the pool.
 func (p *pool) adopt(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
@@ -68,8 +68,8 @@ func (p *pool) adopt(n *Node) *Node {
 	return rebuild(n, func(m *Node, args []*Node) *Node { return p.intern(m.with(args)) })
 }
 
-// commute is like intern for a sum or product, of which the pool keeps one
-// order, the first that it meets.
+// commute is like intern for a sum or product. Of several orders of its operands the
+// pool keeps the first.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

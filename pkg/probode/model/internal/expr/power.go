@@ -2,13 +2,14 @@ package expr
 
 import "math"
 
-// powerMost is the largest whole power that is made of products: each of them
-// rounds, so that larger ones would lose more than a digit to math.Pow.
+// powerMost is the largest whole power that is computed by products. Each product
+// rounds, so that larger powers would be less accurate than math.Pow by more than a
+// digit.
 const powerMost = 16
 
-// powerBy makes x^e of multiplications, a square root and a division, if |e|
-// is at most powerMost and a whole number or one and a half: numbers for a
-// program, or values at once.
+// powerBy computes x^e by multiplications, a square root and a division, if |e| is at
+// most powerMost and a whole number, or a whole number and a half. T is the type of
+// values in a program or of plain numbers.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)
@@ -39,7 +40,7 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber is x^e for an exponent that is a number in the expression.
+// powNumber returns x^e for an exponent that is a number in the expression.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

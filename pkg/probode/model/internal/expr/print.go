@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// printMost bounds what printing writes: an expression that shares parts can
-// be far longer as text.
+// printMost is the length in bytes at which printed text is cut: an expression that
+// shares parts can be far longer as text.
 const printMost = 1 << 24
 
-// String is the text of n, which [Parse] reads back as an equal expression
-// (a lambda excepted, and calls only with the names of the functions). Names
-// that are no names there stand in backquotes. Text of more than 16 MB is cut,
-// and ends in "…".
+// String returns the text of n. [Parse] reads it back as an equal expression, except
+// that it reads no lambda, and calls only with the names of the functions. Names that
+// Parse would not read as names are in backquotes. Text of more than 16 MB is cut, and
+// ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -22,13 +22,13 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style lays a node out as pieces of text and arguments.
+// A style divides a node into pieces of text and arguments.
 type style interface {
 	layout(n *Node, out *layout)
 }
 
-// layout collects the pieces of one node. An argument stands in brackets if
-// it binds looser than the place that it is put in.
+// layout collects the pieces of one node. An argument gets brackets if it binds more
+// loosely than its place requires.
 type layout struct{ items []item }
 
 type item struct {
@@ -50,7 +50,7 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// write prints n with a stack of its own, whatever the depth of n is.
+// write prints n, with a stack of its own so that the depth of n does not matter.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}
@@ -81,7 +81,7 @@ func write(s style, n *Node) string {
 	return b.String()
 }
 
-// A bracketer says how tightly the outermost operator of a node binds.
+// A bracketer returns how tightly the outermost operator of a node binds.
 type bracketer interface {
 	level(n *Node) int
 	brackets() (open, end string)
@@ -89,7 +89,7 @@ type bracketer interface {
 
 const levelAtom = levelPower + 1
 
-// textLevel is the level of the operator of n in text.
+// textLevel returns the level of the operator of n in text.
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:
@@ -187,7 +187,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus is the level that n needs behind a minus: one sign there, no two.
+// afterMinus returns the level that n needs after a minus, so that two signs never
+// follow each other.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom
@@ -195,7 +196,7 @@ func afterMinus(n *Node) int {
 	return levelProduct
 }
 
-// number is the shortest text that reads back as v.
+// number returns the shortest text that reads back as v.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -214,7 +215,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// quoteName puts what is not a name for Parse in backquotes.
+// quoteName puts names that Parse would not read as names in backquotes.
 func quoteName(name string) string {
 	plain := isLetter(name[0]) && !Reserved(name)
 	for i := range len(name) {

@@ -10,20 +10,18 @@ import (
 // common part once and allocates nothing. One goroutine at a time may use it:
 // see [Program.Clone].
 //
-// All pieces of a piecewise are computed and one is chosen, so what is not
-// chosen cannot spoil the value, whatever it is. A product and a sum are
-// rounded one after the other, also on processors that could fuse them: the
-// numbers are the same everywhere.
+// All pieces of a piecewise are computed and one is chosen; the others do not affect
+// the value, even if they are NaN. A product and a sum are rounded one after the other,
+// also on processors that could fuse them: the numbers are the same everywhere.
 type Program struct {
 	line straightLine
 	runs []run
 	regs []float64
 }
 
-// Compile makes a program that computes outputs from inputs, in the order
-// given. A condition gives 0 or 1. The error names a name that is not among
-// the inputs (nor a [Constant]), a function that has not been expanded, or an
-// input that appears twice.
+// Compile makes a program that computes outputs from inputs, in the order given. A
+// condition gives 0 or 1. It is an error if a name is neither an input nor a
+// [Constant], if a function has not been expanded, or if an input appears twice.
 func Compile(inputs []string, outputs []*Node) (*Program, error) {
 	line, err := lower(inputs, outputs)
 	if err != nil {
@@ -35,7 +33,7 @@ func Compile(inputs []string, outputs []*Node) (*Program, error) {
 	return p.Clone(), nil
 }
 
-// Clone is a program that another goroutine may use.
+// Clone returns a copy of the program, which another goroutine may use.
 func (p *Program) Clone() *Program {
 	q := &Program{line: p.line, runs: slices.Clone(p.runs)}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
@@ -48,14 +46,14 @@ func (p *Program) Clone() *Program {
 	return q
 }
 
-// Inputs and Outputs are the lengths that Eval wants.
+// Inputs and Outputs return the lengths of the arguments of Eval.
 func (p *Program) Inputs() int  { return p.line.inputs }
 func (p *Program) Outputs() int { return len(p.line.outputs) }
 
-// Len is the number of instructions.
+// Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// fuse joins instructions whose result only the next one uses.
+// fuse joins instructions whose results are used only once.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -70,9 +68,9 @@ func (s *straightLine) fuse() {
 		}
 	}
 	for _, o := range s.outputs {
-		use(o, 2) // an output stays
+		use(o, 2) // an output is never fused
 	}
-	// only is the instruction that makes v for one user.
+	// only returns the instruction that computes v if v is used once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -238,8 +236,8 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 }
 
-// A run is a stretch of instructions of one code, and where its values go. The
-// switch over codes is made once for it.
+// A run is a sequence of instructions of one code, for which the switch over codes is
+// made once.
 type run struct {
 	code   code
 	instrs []instr
@@ -270,7 +268,7 @@ func (s *straightLine) schedule() []run {
 	}
 	var order []int32
 	var runs []run
-	sorted := make([]instr, n) // filled when all have their places
+	sorted := make([]instr, n) // filled when the places of all are known
 	for len(order) < n {
 		best := 0
 		for c := range ready {
@@ -314,7 +312,8 @@ func (s *straightLine) schedule() []run {
 	return runs
 }
 
-// evalSeldom is the value of the instructions that a call does not slow down.
+// evalSeldom returns the value of an instruction for which the time of a call does not
+// matter.
 func (in *instr) evalSeldom(a, b float64) float64 {
 	switch in.code {
 	case codeMin:
@@ -339,7 +338,7 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 	return operators[in.code-codeFunc].eval(a)
 }
 
-// eval is the value of an instruction that is not fused.
+// eval returns the value of an instruction that is not fused.
 func (in *instr) eval(a, b, c float64) float64 {
 	switch in.code {
 	case codeAdd:

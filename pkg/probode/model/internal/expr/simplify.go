@@ -2,9 +2,9 @@ package expr
 
 import "math"
 
-// Simplify is n with its numbers combined, terms and factors collected and
-// pieces that cannot be reached dropped. The package documentation says what
-// it does not do.
+// Simplify returns n with numbers combined, terms and factors collected, and without
+// pieces that can never be active. The documentation of the package says what it does
+// not do.
 func (n *Node) Simplify() *Node {
 	return newPool().simplify(n)
 }
@@ -15,7 +15,7 @@ func (p *pool) simplify(n *Node) *Node {
 
 func (p *pool) num(v float64) *Node {
 	if v == 0 {
-		v = 0 // one zero
+		v = 0 // a single zero, without a sign
 	}
 	return p.intern(Num(v))
 }
@@ -27,8 +27,8 @@ func (p *pool) cmp(o op, a, b *Node) *Node {
 	return p.make(node(o, a, b), []*Node{a, b})
 }
 
-// make is the simplified form of m with the arguments args, which are
-// simplified and in the pool.
+// make returns the simplified form of m with the arguments args, which are simplified
+// and in the pool.
 func (p *pool) make(m *Node, args []*Node) *Node {
 	switch m.op {
 	case opNum:
@@ -75,7 +75,7 @@ func (p *pool) neg(a *Node) *Node {
 	return p.intern(node(opNeg, a))
 }
 
-// wholePower is f as a power with a positive whole exponent.
+// wholePower returns f as a power with a positive whole exponent.
 func wholePower(f *Node) (*Node, float64) {
 	if f.op == opPow && f.args[1].op == opNum {
 		if n := f.args[1].val; n >= 1 && n == math.Trunc(n) && n < 1e6 {
@@ -148,8 +148,8 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// piecewise drops the pieces that are never taken, and those at the end that
-// say the same as what follows.
+// piecewise removes the pieces that are never active, and those at the end that have
+// the same value as the otherwise.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Sums and products are where expressions grow, derivatives above all: equal
-// terms become one with a number before it, equal factors a power.
+// Expressions, and derivatives above all, grow by sums and products. Equal terms are
+// therefore joined to one term with a number, and equal factors to a power.
 
-// flattenMost is the length of a sum or product that is still merged into the
-// one around it. Without a limit a chain of shared sums would be written out
-// at each of its links, and its size squared.
+// flattenMost is the largest length of a sum or product that is merged into the one
+// around it. Without a limit a chain of shared sums would be written out at each of its
+// links, which squares its size.
 const flattenMost = 16
 
-// combinable tells that a number that came out of combining others lost
-// nothing by overflow or underflow.
+// combinable reports whether a number that results from combining others has neither
+// overflowed nor underflowed.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290
@@ -22,7 +22,7 @@ func combinable(v float64) bool {
 
 func (p *pool) sub(a, b *Node) *Node { return p.add(a, p.neg(b)) }
 
-// split is a term as a number times the rest.
+// split returns a term as a number times the rest.
 func (p *pool) split(t *Node) (float64, *Node) {
 	switch {
 	case t.op == opNeg:
@@ -41,10 +41,10 @@ func (p *pool) split(t *Node) (float64, *Node) {
 type term struct {
 	c    float64
 	rest *Node
-	once *Node // the term itself, if it is not put together from several
+	once *Node // the term itself, if it was not joined from several
 }
 
-// collect joins equal terms in the place of the first.
+// collect joins equal terms, at the place of the first of them.
 func (p *pool) collect(terms []*Node) []term {
 	var parts []term
 	where := map[*Node]int{}
@@ -68,10 +68,10 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// add is the sum of terms, with equal ones joined. Sums within the sum are
-// opened if that joins something, else they keep their brackets, which the
-// author may have set to keep digits; the first of the terms can always be
-// opened, because a sum is taken from the left.
+// add returns the sum of terms, with equal terms joined. Sums within the sum are opened
+// if that joins terms; otherwise they keep their brackets, which the author may have
+// set for the sake of accuracy. The first term can always be opened, because a sum is
+// computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -114,7 +114,7 @@ func (p *pool) add(terms ...*Node) *Node {
 	case 1:
 		return args[0]
 	}
-	// A sum that begins with a plus reads better and saves a negation.
+	// A sum that begins with a positive term is easier to read and saves a negation.
 	for i, a := range args {
 		if !negative(a) {
 			args[0], args[i] = args[i], args[0]
@@ -131,14 +131,15 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// A factor of a product that is being collected.
+// A factor is part of a product that is being collected.
 type factor struct {
 	base *Node
 	n    float64 // its power, positive and whole
 	div  bool    // 1/base
 }
 
-// A product is a number, numbers that do not combine with it, and factors.
+// A product consists of a number, further numbers that cannot be combined with it, and
+// factors.
 type product struct {
 	coef    float64
 	numbers []float64
@@ -173,9 +174,9 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// mul is the product of factors: the number first, the sign outside, whole
-// powers of the same thing joined. Products within it are opened as sums are
-// in add; one that has a number always, to bring the number to the front.
+// mul returns the product of factors, with its number first, its sign outside, and
+// whole powers of equal factors joined. Products within it are opened as sums are in
+// add; a product that has a number is always opened, to bring the number to the front.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -1,18 +1,18 @@
-// Package petab reads and writes the files of problems of PEtab 1: tables and SBML, which
-// package model gives their meaning.
+// Package petab reads and writes the files of problems of PEtab 1: tables and SBML.
+// Package model interprets them.
 package petab
 
 import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Problem is the tables of a PEtab problem.
+// A Problem holds the tables of a PEtab problem.
 type Problem struct {
 	Parameters []*source.Table
 	Models     []Model
 }
 
-// A Model is what belongs to one SBML file.
+// A Model holds the tables that belong to one SBML file.
 type Model struct {
 	SBML                                  string // name of the file
 	Observables, Conditions, Measurements []*source.Table

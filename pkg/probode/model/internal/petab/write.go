@@ -38,11 +38,11 @@ func (t *Table) Row(cells ...string) {
 	t.End()
 }
 
-// Flush writes what is left, and returns the first error.
+// Flush writes the rest of the table, and returns the first error.
 func (t *Table) Flush() error {
 	t.w.Flush()
 	return t.w.Error()
 }
 
-// Number writes a number with as many digits as it takes to read it back.
+// Number writes a number with enough digits to read back the same number.
 func Number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

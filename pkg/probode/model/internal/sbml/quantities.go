@@ -29,8 +29,8 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// reaction makes its rate an assignment and adds it to what flows into its
-// species: extent per time, with the sign of the side.
+// reaction makes the rate of a reaction, extent per time, an assignment, and adds it to
+// the flows of the reaction's species: positive for products, negative for reactants.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -80,7 +80,7 @@ func (s *reader) reaction(e *tree.Element) {
 	}
 }
 
-// stoichiometry of a reactant or product, times sign.
+// stoichiometry returns the stoichiometry of a reactant or product, times sign.
 func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	signed := func(n *expr.Node) *expr.Node {
 		if v, ok := n.Const(); ok {
@@ -160,7 +160,7 @@ func (s *reader) speciesState(e *tree.Element) {
 	if amount != nil && conc != nil {
 		s.Failf(e.Line, "species %s has both initialAmount and initialConcentration", id)
 	}
-	init := amount // of what the ID stands for
+	init := amount // of the quantity for which the ID stands
 	switch {
 	case amountOnly && conc != nil:
 		init = expr.Call("times", conc, volume)
@@ -229,7 +229,7 @@ func (s *reader) speciesState(e *tree.Element) {
 	}
 }
 
-// amountID is a name for the amount of a species.
+// amountID returns a name for the amount of a species.
 func (s *reader) amountID(id string) string {
 	for id += "_amount"; s.ids[id] != 0; {
 		id += "_"
@@ -266,8 +266,8 @@ func (s *reader) event(e *tree.Element) {
 	case strict:
 		early = equations.AtStart
 	}
-	// Values are those just before the event, and so is the size that makes a
-	// concentration an amount: case 01780 of the SBML test suite.
+	// Values are those just before the event. That includes the size by which a
+	// concentration is multiplied to give an amount: case 01780 of the SBML test suite.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {
@@ -295,9 +295,8 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns when a trigger of the kind a ≥ b, linear in time, is
-// crossed, whether it is true after that, and whether it is false at the very
-// time.
+// triggerTime returns the time at which a trigger such as a ≥ b, linear in time,
+// changes, whether it is true afterwards, and whether it is false at that time itself.
 func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, rising, strict bool) {
 	n := s.mathOf(trigger, nil)
 	op, args := n.Operator()

@@ -11,13 +11,13 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Read reads a model of SBML Level 2 or 3: compartments, species and
-// parameters become states, constants and assignments, reactions their rates.
+// Read reads a model of SBML Level 2 or 3. Compartments, species and parameters become
+// states, constants and assignments, and reactions become rates of change of states.
 //
-// A species stands in formulas for its concentration, or for its amount if it
-// hasOnlySubstanceUnits, and that is what its state is. Only where a
-// compartment changes its size is the state of the former an amount, which
-// mixing and dilution leave alone, and the concentration an assignment.
+// In formulas a species stands for its concentration, or for its amount if it
+// hasOnlySubstanceUnits, and its state is the same quantity. There is one exception: if
+// the size of the compartment changes, the state is always the amount, which dilution
+// does not change, and the concentration is an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -45,7 +45,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	return b.model()
 }
 
-// A reader holds the elements of a model by ID while it is written as equations.
+// A reader holds the elements of a model by ID while it makes equations of them.
 type reader struct {
 	*source.File
 	level string
@@ -56,14 +56,14 @@ type reader struct {
 	functions                                             map[string]*expr.Node
 	species, compartments, parameters, reactions, factors map[string]*tree.Element
 	init, assign, rate                                    map[string]*tree.Element // by the ID they set
-	jumped                                                map[string]bool          // what an event sets
+	jumped                                                map[string]bool          // IDs that an event sets
 	flow                                                  map[string]*expr.Node
 	maths                                                 map[*tree.Element]*expr.Node
 
 	out *equations.Equations
 }
 
-// collect reads what has an ID, and what sets it.
+// collect reads the elements with an ID, and the elements that set them.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
@@ -91,7 +91,7 @@ func (s *reader) collect() {
 		}
 	}
 	for _, e := range s.root.List("listOfConstraints") {
-		s.Refuse(e.Line, "constraint", "a model that stops where a constraint fails")
+		s.Refuse(e.Line, "constraint", "a model that stops when a constraint fails")
 	}
 	for _, e := range s.root.List("listOfInitialAssignments") {
 		s.setBy(s.init, e, "symbol")
@@ -121,7 +121,7 @@ func (s *reader) collect() {
 		for _, a := range e.List("listOfEventAssignments") {
 			v := a.Get("variable")
 			if s.entity(v) == nil {
-				s.Failf(a.Line, "an event sets %q, which is no compartment, species or parameter", v)
+				s.Failf(a.Line, "an event sets %q, which is not a compartment, species or parameter", v)
 			}
 			if s.assign[v] != nil {
 				s.Failf(a.Line, "an event sets %s, which has an assignment rule", v)
@@ -132,7 +132,7 @@ func (s *reader) collect() {
 	}
 }
 
-// id returns the ID of an element, which no other may have.
+// id returns the ID of an element, and fails if another element has the same one.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -150,8 +150,8 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element, with the functions of the model and the local
-// parameters put in.
+// mathOf returns the formula of an element, in which the functions of the model and the
+// local parameters are replaced by their formulas.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -183,7 +183,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// identifier returns the identifier of the file that a symbol stands for.
+// identifier returns the identifier in the file for a symbol.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -191,7 +191,7 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda returns a function definition. It knows its arguments and the time alone.
+// lambda returns a function definition, which may use only its arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -212,7 +212,7 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// entity returns what has a value that can be set.
+// entity returns the element of that ID if it has a value that can be set.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -222,11 +222,12 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy notes what a rule or initial assignment sets, once for each ID.
+// setBy adds a rule or initial assignment to the map, under the ID that it sets, and
+// fails if there is one already.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
-		s.Failf(e.Line, "%s of %q, which is no compartment, species or parameter", e.Name, id)
+		s.Failf(e.Line, "%s of %q, which is not a compartment, species or parameter", e.Name, id)
 	}
 	if first := into[id]; first != nil {
 		s.Failf(e.Line, "a second %s of %s: the first is in line %d", e.Name, id, first.Line)
@@ -237,7 +238,7 @@ func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr stri
 	into[id] = e
 }
 
-// changeable stops if something is constant and yet set.
+// changeable fails if an element is constant although something sets it.
 func (s *reader) changeable(line int, by, id string) {
 	e := s.entity(id)
 	def := s.level == "2" && e.Name != "species" // the default of Level 2
@@ -261,8 +262,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the value of an attribute, nil if it is absent or NaN, with
-// which SBML says that there is none.
+// number returns the value of an attribute, nil if it is absent or NaN, which means in
+// SBML that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
@@ -287,8 +288,8 @@ var unitKinds = func() map[string]bool {
 	return kinds
 }()
 
-// checkUnits warns of units that do not exist. Formulas are computed with the
-// numbers as they stand, so units change nothing.
+// checkUnits warns of units that do not exist. Formulas are computed from the plain
+// numbers, so units change no result.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.root.List("listOfUnitDefinitions") {
@@ -314,7 +315,7 @@ func (s *reader) checkUnits() {
 	}
 }
 
-// timeUnit is the unit of time, if the model names one.
+// timeUnit returns the unit of time, if the model names one.
 func (s *reader) timeUnit() string {
 	id := s.root.Get("timeUnits")
 	if id == "" {

@@ -8,8 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// A kind of element has these attributes and children, beside those that all have. A list
-// has any number of each child, anything else at most one.
+// A kind describes the attributes and children of an element, without those that every
+// element may have. A list may have any number of each child, any other element at most
+// one.
 type kind struct {
 	attributes, children []string
 	list                 bool
@@ -73,9 +74,9 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// known stops at what is not of SBML: an element or attribute of the core that does not
-// exist, an element that may be there once and is there twice, and what belongs to a package
-// that the model requires. Elements of other packages are left out.
+// known fails if the file contains an element or attribute that is not in the core of
+// SBML, a second element where SBML allows one, or an element or attribute of a package
+// that the model requires. Elements of other packages are removed.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {
@@ -108,7 +109,7 @@ func (s *reader) known(root *tree.Element) {
 				if required[c.Space] {
 					s.Refuse(c.Line, "SBML package "+packageName(c.Space), "<%s> changes what the model means", c.Name)
 				}
-				continue // layout, render, groups: nothing that is computed
+				continue // layout, render, groups: they have no effect on results
 			case !slices.Contains(is.children, c.Name):
 				want := "no elements"
 				if len(is.children) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Parameter is a constant that something else than the equations gives.
+// A Parameter is a constant whose value does not come from the equations.
 type Parameter struct {
 	ID, Name string
 	Value    *expr.Node // nil if there is none
@@ -71,7 +71,7 @@ func Write(m *equations.Equations, params []Parameter) []byte {
 	}
 	for _, k := range m.Constants {
 		switch {
-		case given[k.ID]: // the parameter table has it
+		case given[k.ID]: // it is in the parameter table
 		case k.Kept:
 			species.add(`<species id="%s" compartment="%s"%s hasOnlySubstanceUnits="true" boundaryCondition="true" constant="true"/>`,
 				k.ID, compartment, init(k.ID, "initialAmount", k.Value))
@@ -115,8 +115,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// math writes a formula. A name that the model does not define is one of a
-// constant such as pi.
+// math writes a formula. A name that the model does not define is that of a constant
+// such as pi.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -127,7 +127,7 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes events with the triggers that triggerTime reads as they are.
+// events writes events with triggers that triggerTime reads back as the same times.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
@@ -136,7 +136,7 @@ func (w *writer) events(events []equations.Event) list {
 			op = "gt"
 		}
 		at, fixed := t.Const()
-		// At the start itself only an event happens whose trigger was false before.
+		// At the start itself an event happens only if its trigger was false before.
 		initial := !(e.Early == equations.Late || !e.After && e.Early == equations.AtStart && fixed && at == 0)
 		trigger := expr.Call(op, expr.Sym(expr.Time), t)
 		id := e.ID

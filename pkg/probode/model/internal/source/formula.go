@@ -31,7 +31,7 @@ func (s *File) NumberOrID(line int, what, v string) *expr.Node {
 	return expr.Sym(v)
 }
 
-// IsID says whether s is letters, digits and _, with no digit first.
+// IsID reports whether s consists of letters, digits and _, with no digit first.
 func IsID(s string) bool {
 	for i, c := range s {
 		switch {
@@ -44,11 +44,13 @@ func IsID(s string) bool {
 	return s != ""
 }
 
-// atLine is the place that errors of MathML begin with: the line is said already.
+// atLine matches the beginning of errors in MathML up to the column; the line is in the
+// message already.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath stops at a formula that cannot be read, by the name of what it uses where that is
-// known and not supported. what names the formula; it may be empty.
+// FailMath fails because a formula cannot be read. If the formula uses a known feature
+// that is not supported, the error names the feature. what describes the formula; it
+// may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

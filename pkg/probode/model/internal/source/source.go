@@ -16,14 +16,13 @@ import (
 	"unicode/utf8"
 )
 
-// An Error says what is wrong with a model file, and where.
+// An Error describes a mistake in a model file, and where it is.
 type Error struct {
-	File string // as the user or the file that refers to it names it
+	File string // the name that the user or another file gives it
 	Line int    // counted from 1; 0 if it is about the file as a whole
 
-	// Feature is the name of what the file asks for and this package does
-	// not do, such as "delay" or "algebraicRule". It is empty where the
-	// file itself is at fault.
+	// Feature is the name of a feature that the file uses and that is not supported, such
+	// as "delay" or "algebraicRule". It is empty if the file has a mistake.
 	Feature string
 
 	Msg string // one line
@@ -36,8 +35,8 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// Limits on what is read. They are far above any published problem, and low
-// enough that a file made to exhaust memory or the stack ends in an error.
+// These limits of files are far above any published problem, but low enough that a file
+// made to exhaust memory or the stack ends in an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file
@@ -47,18 +46,18 @@ const (
 	MaxElements = 1 << 20  // elements of an SBML file, outside of formulas
 )
 
-// Files opens what a model file refers to.
+// Files opens the files to which a model file refers.
 type Files struct {
-	Opened   []string // of a folder on disk
+	Opened   []string // names of the opened files, if they are on disk
 	Warnings []string
 
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir are the files of a folder on disk. After the first, which the user has named, a name
-// that leads out of the folder, also by a link, is refused unless outside is set: a model
-// from elsewhere could name any file of its reader's. What an error says of a file outside
-// then quotes nothing that is in it.
+// Dir returns the files of a folder on disk. The first file is named by the user. The
+// names of the others must not lead out of the folder, not even by a link, unless
+// outside is set, because a downloaded model could name any file of the user's. An
+// error about a file outside of the folder quotes nothing from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -67,7 +66,7 @@ func Dir(dir string, outside bool) *Files {
 		if filepath.IsAbs(local) {
 			full = local
 		}
-		// A pipe or a device would block or never end.
+		// Reading a pipe or a device might block or never end.
 		info, err := os.Stat(full)
 		if len(f.Opened) > 0 && !inside(dir, local) {
 			if quiet = true; !outside {
@@ -89,7 +88,8 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("it is outside of the folder of the file that names it: want it inside, or -outside")
 
-// inside reports whether a name stays in the folder, with all links followed.
+// inside reports whether the file of a name is in the folder after all links are
+// followed.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
 		return false
@@ -106,7 +106,7 @@ func inside(dir, name string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// FS are the files beside one of a file system.
+// FS returns the files of a folder of a file system.
 func FS(fsys fs.FS, dir string) *Files {
 	return &Files{open: func(name string) (io.ReadCloser, bool, error) {
 		r, err := fsys.Open(path.Join(dir, name))
@@ -148,7 +148,7 @@ func (f *Files) Read(name string, limit int64) *File {
 	return s
 }
 
-// utf8 stops if the text is not UTF-8.
+// utf8 fails if the text is not UTF-8.
 func (s *File) utf8() {
 	line := 1
 	for rest := s.Text; len(rest) > 0; {
@@ -166,17 +166,17 @@ func (s *File) utf8() {
 	}
 }
 
-// Failf stops reading: the file is at fault.
+// Failf stops reading because of a mistake in the file.
 func (s *File) Failf(line int, format string, args ...any) {
 	panic(s.fault(line, "", fmt.Sprintf(format, args...)))
 }
 
-// Refuse stops reading: the file asks for what this package does not do.
+// Refuse stops reading because the file uses a feature that is not supported.
 func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
 
-// Warnf notes what is odd and changes no result.
+// Warnf adds a warning about something odd that changes no result.
 func (s *File) Warnf(line int, format string, args ...any) {
 	s.Warnings = append(s.Warnings, s.fault(line, "", fmt.Sprintf(format, args...)).Error())
 }
@@ -188,7 +188,7 @@ func (s *File) fault(line int, feature, msg string) *Error {
 	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }
 
-// Catch puts an *Error that a reader stopped with into err.
+// Catch stores the *Error with which a reader stopped in err.
 func Catch(err *error) {
 	switch e := recover().(type) {
 	case nil:
@@ -199,8 +199,8 @@ func Catch(err *error) {
 	}
 }
 
-// OneLine replaces what would break or hide a line of a message, and cuts it
-// at a length that a file cannot choose.
+// OneLine replaces characters that would break or hide a line of a message, and cuts
+// long text.
 func OneLine(s string) string {
 	const most = 400
 	out := make([]rune, 0, min(len(s), most))
@@ -216,8 +216,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// Where is the place in a file that something was read from; its zero value is
-// nowhere.
+// Where is the place in a file from which something was read; the zero value is no
+// place.
 type Where struct {
 	File  string
 	Line  int
@@ -227,12 +227,12 @@ type Where struct {
 // At returns a place in the file.
 func (s *File) At(line int) Where { return Where{s.Name, line, s.quiet} }
 
-// Failf stops with an error about what was read there.
+// Failf stops with an error about that place.
 func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
-// Refuse stops, as the file asks there for what is not supported.
+// Refuse stops because the file uses a feature there that is not supported.
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Table is a TSV or CSV file with a header: cells by the name of their
-// column, each row with its line.
+// A Table is a TSV or CSV file with a header. Cells have the name of their column, and
+// rows the number of their line.
 type Table struct {
 	*File
 	Columns []string
@@ -29,7 +29,7 @@ type Row struct {
 	t *Table
 }
 
-// More than any table needs.
+// These limits are above the needs of any table.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
@@ -39,8 +39,8 @@ const (
 // tab. Blanks around a cell are cut off, and empty rows are left out.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table; lines that begin with the rune comment, if it is not 0,
-// are left out.
+// Table reads a table. Lines that begin with the rune comment are left out; 0 stands
+// for no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -49,8 +49,8 @@ func (s *File) Table(comment rune) *Table {
 	for comment != 0 && len(rest) > 0 && (len(bytes.TrimSpace(header)) == 0 || rune(header[0]) == comment) {
 		header, rest, _ = bytes.Cut(rest, []byte("\n"))
 	}
-	// The reader takes \r\n as \n but not a lone \r, the line end of old
-	// spreadsheets, which would make one long header.
+	// The CSV reader accepts \r\n as the end of a line. A lone \r, the line end of old
+	// spreadsheets, would make one long header.
 	if i := bytes.IndexByte(header, '\r'); i >= 0 && i < len(header)-1 {
 		s.Failf(1, "lines end with a carriage return alone: want \\n or \\r\\n")
 	}
@@ -58,8 +58,8 @@ func (s *File) Table(comment rune) *Table {
 	r.FieldsPerRecord = -1
 	r.Comment = comment
 	if bytes.IndexByte(header, '\t') >= 0 || bytes.IndexByte(header, ',') < 0 {
-		// PEtab's tables know no quoting rules of their own; pandas, which
-		// reads them elsewhere, understands quotes as CSV does.
+		// PEtab does not define quotes in tables. Other programs read the tables with pandas,
+		// which treats quotes as in CSV.
 		r.Comma = '\t'
 	}
 	total := 0
@@ -87,15 +87,14 @@ func (s *File) Table(comment rune) *Table {
 			t.header(line, cells)
 			continue
 		}
-		// Spreadsheets leave empty cells behind the last column.
+		// Spreadsheets leave empty cells after the last column.
 		for len(cells) > len(t.Columns) && cells[len(cells)-1] == "" {
 			cells = cells[:len(cells)-1]
 		}
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Rows that end early are not filled up: a header of many columns
-		// would make them large.
+		// Short rows are not padded, because a header of many columns would make them large.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
 		}
@@ -126,27 +125,27 @@ func (t *Table) header(line int, cells []string) {
 	t.Columns = slices.Clone(cells)
 }
 
-// Has says whether there is such a column.
+// Has reports whether there is such a column.
 func (t *Table) Has(column string) bool {
 	_, ok := t.index[column]
 	return ok
 }
 
-// Need stops unless all of the columns exist.
+// Need fails unless all of the columns exist.
 func (t *Table) Need(columns ...string) {
 	for _, c := range columns {
 		if !t.Has(c) {
 			has := "it has " + strings.Join(t.Columns, ", ")
 			if len(t.Columns) == 1 && strings.Contains(has, ";") {
-				has += ", which seem to be parted by semicolons: want commas or tabs"
+				has += ", which seem to be separated by semicolons: want commas or tabs"
 			}
 			t.Failf(1, "no column %s: want %s: %s", c, strings.Join(columns, ", "), has)
 		}
 	}
 }
 
-// Get returns a cell, "" if it is empty, not a number in the words of pandas
-// (a missing value), or if there is no such column.
+// Get returns a cell. The result is "" if the cell is empty or contains one of pandas'
+// words for a missing value, or if there is no such column.
 func (r Row) Get(column string) string {
 	i, ok := r.t.index[column]
 	if !ok || i >= len(r.Cells) {
@@ -179,8 +178,8 @@ func (r Row) Number(column string) float64 {
 	return v
 }
 
-// ParseNumber reads a decimal number: a hexadecimal one, or one with
-// underscores, is a word that Go alone takes for a number.
+// ParseNumber reads a decimal number. Hexadecimal numbers and numbers with underscores
+// are errors: only Go reads them as numbers.
 func ParseNumber(s string) (float64, error) {
 	if strings.ContainsAny(s, "_xXpP") {
 		return 0, strconv.ErrSyntax
@@ -195,7 +194,7 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns of columns that PEtab does not know.
+// ExtraColumns warns about columns that are not in PEtab.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
 	for _, k := range known {

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Node is a value of a YAML file with its line, aliases written out. Scalars
-// keep the text of the file: whether y, no or 1e5 are words or numbers is for
-// the reader of the field to say, not for YAML.
+// A Node is a value of a YAML file with its line; aliases are written out. Scalars keep
+// the text of the file: the reader of a field decides whether y, no or 1e5 is a word or
+// a number, not YAML.
 type Node struct {
 	File *File
 	Line int
@@ -52,8 +52,8 @@ func yamlMessage(err error) string {
 	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// node copies y with its aliases written out; left counts down over the whole
-// file, so that aliases of aliases end in an error and not in gigabytes.
+// node copies y and writes its aliases out. left is the number of values that the whole
+// file may still have, so that aliases of aliases end in an error and not in gigabytes.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)
@@ -98,8 +98,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping stops unless n is a mapping with keys among those given; what names
-// it in the message.
+// Mapping fails unless n is a mapping whose keys are all among those given; what is the
+// name of n in the message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
@@ -177,7 +177,7 @@ func (n *Node) LineOf(key string) int {
 	return n.Line
 }
 
-// FileName is the name of a file that a YAML file refers to.
+// FileName returns n as the name of a file to which the YAML file refers.
 func (n *Node) FileName() string {
 	switch {
 	case n.Text == "":
@@ -188,8 +188,8 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the files of a key, each of which may be there once: it would
-// count twice as evidence.
+// FileNames returns the files of a key. No file may be there twice, because its data
+// would count twice.
 func (n *Node) FileNames(key string) []string {
 	var names []string
 	for _, one := range n.List(key) {

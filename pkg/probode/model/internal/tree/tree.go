@@ -16,21 +16,22 @@ import (
 type Element struct {
 	Space, Name  string
 	Attr         []xml.Attr
-	Line, Column int // where its start ends
+	Line, Column int // where its start tag ends
 	Child        []*Element
 
-	// Text is what stands before, between and behind the children, without the blanks
-	// around it: one more than there are children.
+	// Text are the texts before, between and after the children, without blanks around
+	// them. There is one more text than there are children.
 	Text []string
 }
 
-// Limits on a file: files that are made to exhaust memory or the stack end in an error.
+// With these limits, files that are made to exhaust memory or the stack end in an
+// error.
 const (
 	maxElements = 1 << 20
 	maxDepth    = 10000
 )
 
-// An Error is what is wrong with a file, and where.
+// An Error describes a mistake in a file, and where it is.
 type Error struct {
 	Line, Column int
 	Msg          string
@@ -40,9 +41,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// Read reads the one element of a file with all that is in it. A document type is refused:
-// it is where entities that expand to gigabytes are declared. Elements named in skip, with
-// all that is in them, are left out. The error is an *Error of one line.
+// Read reads the one element of a file with its contents. A document type is an error,
+// because it could declare entities that expand to gigabytes. Elements named in skip
+// are left out, with their contents. The error is an *Error of one line.
 func Read(text []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
