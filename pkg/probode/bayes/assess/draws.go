@@ -241,3 +241,26 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	}
 	return out
 }
+
+// resampled returns up to n different draws of the accurate posterior: the weighed draws
+// at which the cumulative weight passes (i + ½)/n.
+func (d *draws) resampled(n int) (out [][]float64) {
+	all := d.few.Pooled()
+	weights := slices.Concat(d.weights...)
+	var sum, at float64
+	for _, w := range weights {
+		sum += w
+	}
+	next := 0
+	for i, w := range weights {
+		at += w
+		before := next
+		for next < n && at > (float64(next)+0.5)/float64(n)*sum {
+			next++
+		}
+		if next > before && (len(out) == 0 || !slices.Equal(out[len(out)-1], all[i])) {
+			out = append(out, all[i])
+		}
+	}
+	return out
+}

@@ -3,8 +3,6 @@ package assess
 import (
 	"math"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // With Settings.Auto an assessment adds draws while a step is undecided. An interim
@@ -19,20 +17,6 @@ import (
 // which is 2.50 standard errors in place of 1.96 at 95 % [Bonferroni], however many are
 // made in the end. The chains go on where they ended, so that all numbers are those that
 // as many draws from the beginning would have given.
-
-const (
-	// mostLooks is the largest number of interim analyses.
-	mostLooks = 4
-	// growth is the budget in draws, in units of those of the first analysis, if none is
-	// given.
-	growth = 8
-)
-
-// standardErrors returns the number of Monte Carlo standard errors that a number must be
-// away from the threshold for a verdict.
-func (a *Report) standardErrors() float64 {
-	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
-}
 
 // interim adds draws until all steps are decided, or the budget ends.
 func (a *assessment) interim() error {

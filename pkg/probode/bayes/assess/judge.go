@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 	"github.com/probode/probode/pkg/probode/internal/estimate"
 )
@@ -246,4 +248,10 @@ func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 		size = st.Size()
 	}
 	return size, false
+}
+
+// standardErrors returns the number of Monte Carlo standard errors that a number must be
+// away from the threshold for a verdict.
+func (a *Report) standardErrors() float64 {
+	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }

@@ -53,4 +53,10 @@ const (
 	// roughPath is the relative error of a path above which its order has no meaning, and
 	// smallestPath the error below which rounding matters.
 	roughPath, smallestPath = 0.1, 1e-8
+
+	// mostLooks is the largest number of interim analyses.
+	mostLooks = 4
+	// growth is the budget in draws, in units of those of the first analysis, if none is
+	// given.
+	growth = 8
 )

@@ -9,7 +9,6 @@ import (
 	"github.com/probode/probode/pkg/probode"
 	"github.com/probode/probode/pkg/probode/bayes"
 	"github.com/probode/probode/pkg/probode/bayes/modes"
-	"github.com/probode/probode/pkg/probode/mcmc"
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
@@ -201,44 +200,4 @@ func verdictOnModes(modes []ModeShare) Verdict {
 		}
 	}
 	return v
-}
-
-// ModeTable returns a table of the modes m of p, from which the chains started, and the
-// modes of the posterior of an accurate solver; "" if only one mode has a hundredth of
-// the mass or more. Its search starts at the modes, and at a few draws of the prior.
-func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
-	if len(weighty(shares(m))) < 2 {
-		return "", nil
-	}
-	search := modes.Settings{Points: 60, Starts: 4}
-	for _, k := range m.Modes {
-		search.From = append(search.From, k.Theta)
-	}
-	reference, err := modes.Find(ctx, p.SolvedBy(by), search)
-	if err != nil {
-		return "", fmt.Errorf("modes of the reference posterior: %w", err)
-	}
-	paired, err := pair(ctx, p, m, reference, search)
-	if err != nil {
-		return "", err
-	}
-	visited, err := modes.Shares(p, paired.modes, chains)
-	if err != nil {
-		return "", err
-	}
-	paired.visit(visited, false)
-	var names []string
-	for _, q := range p.Params {
-		names = append(names, q.Name)
-	}
-	t := newModeTable()
-	t.Notes = []string{m.Missed()}
-	for _, k := range paired.own {
-		if wrong := sayWrongShare(k); wrong != "" {
-			t.Notes = append(t.Notes, fmt.Sprintf("caution: the mode at %s %s", where(names, k.Theta, paired.own), wrong))
-		}
-	}
-	t.modes("as solved", names, paired.own)
-	t.modes("reference", names, shares(reference))
-	return t.String(), nil
 }

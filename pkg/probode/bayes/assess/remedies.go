@@ -14,12 +14,6 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// A trial is a remedy that a run measured.
-type trial struct {
-	kind, name string
-	run        *draws
-}
-
 // try measures the remedies that are not in the ladder by short runs.
 func (a *assessment) try() error {
 	a.say("remedies")

@@ -55,33 +55,6 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// An assessment is the state of Run, with the results so far.
-type assessment struct {
-	*sampling
-	begin     time.Time
-	looked    int // number of interim analyses
-	out       *Report
-	certifier *certify.Certifier
-
-	// These are indexed by step: the errors of the path, the noise scales, and the runs,
-	// deterministic and with noise in the model; nil if there is no run.
-	paths       []float64
-	scales      []scale
-	runs, noisy []*draws
-
-	y     *standard // nil if the accurate posterior is not known
-	own   referenceError
-	tried []trial // remedies beyond the ladder
-}
-
-// A scale is the noise scale of a step.
-type scale struct {
-	alpha    float64           // of the probabilistic inference, NaN if there is none
-	star     *bayes.NoiseScale // calibrated at the mode; nil if it was not calibrated
-	at       []float64         // calibrated at three draws
-	warnings []string
-}
-
 // run does the work from the smallest step, whose draws the accurate posterior needs,
 // to the largest.
 func (a *assessment) run(w *work, pl *plan) error {
@@ -236,21 +209,6 @@ func (a *assessment) calibrate(i int, draws [][]float64) error {
 	return nil
 }
 
-// measureBy uses y as the accurate posterior, and measures the error of the reference
-// itself.
-func (a *assessment) measureBy(y *standard) (err error) {
-	a.y = y
-	a.out.ReferenceBy = y.by
-	for j := range a.out.Params {
-		q := &a.out.Params[j]
-		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
-	}
-	before := a.own.seconds
-	a.own, err = a.checkReference(y)
-	a.own.seconds += before
-	return err
-}
-
 // probabilistic makes the inferences with the solver's error in the model.
 func (a *assessment) probabilistic() error {
 	for i := a.finest(); i >= 0; i-- {
@@ -281,21 +239,6 @@ func (a *assessment) probabilistic() error {
 		}
 	}
 	return nil
-}
-
-// judge compares all runs with the accurate posterior.
-func (a *assessment) judge() *judge {
-	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
-	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)
-	for _, d := range slices.Concat(a.runs, a.noisy) {
-		if d != nil {
-			j.judge(d)
-		}
-	}
-	for _, t := range a.tried {
-		j.judge(t.run)
-	}
-	return j
 }
 
 // conclude reaches the verdict.

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -9,6 +10,10 @@ import (
 	"strings"
 
 	"github.com/probode/probode/pkg/internal/text"
+	"github.com/probode/probode/pkg/probode"
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/modes"
+	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
 // A TextTable has a header, rows with as many cells, and notes below them, or only
@@ -113,6 +118,46 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 		t.Rows = append(t.Rows, []string{head, where(names, m.Theta, all), number("%.3g", m.Gaussian), number("%.3g", m.Visited), fmt.Sprint(m.Found), kind})
 		head = ""
 	}
+}
+
+// ModeTable returns a table of the modes m of p, from which the chains started, and the
+// modes of the posterior of an accurate solver; "" if only one mode has a hundredth of
+// the mass or more. Its search starts at the modes, and at a few draws of the prior.
+func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
+	if len(weighty(shares(m))) < 2 {
+		return "", nil
+	}
+	search := modes.Settings{Points: 60, Starts: 4}
+	for _, k := range m.Modes {
+		search.From = append(search.From, k.Theta)
+	}
+	reference, err := modes.Find(ctx, p.SolvedBy(by), search)
+	if err != nil {
+		return "", fmt.Errorf("modes of the reference posterior: %w", err)
+	}
+	paired, err := pair(ctx, p, m, reference, search)
+	if err != nil {
+		return "", err
+	}
+	visited, err := modes.Shares(p, paired.modes, chains)
+	if err != nil {
+		return "", err
+	}
+	paired.visit(visited, false)
+	var names []string
+	for _, q := range p.Params {
+		names = append(names, q.Name)
+	}
+	t := newModeTable()
+	t.Notes = []string{m.Missed()}
+	for _, k := range paired.own {
+		if wrong := sayWrongShare(k); wrong != "" {
+			t.Notes = append(t.Notes, fmt.Sprintf("caution: the mode at %s %s", where(names, k.Theta, paired.own), wrong))
+		}
+	}
+	t.modes("as solved", names, paired.own)
+	t.modes("reference", names, shares(reference))
+	return t.String(), nil
 }
 
 func (a *Report) stepTable() TextTable {

@@ -1,0 +1,72 @@
+package assess
+
+import (
+	"slices"
+	"time"
+
+	"github.com/probode/probode/pkg/probode/bayes"
+	"github.com/probode/probode/pkg/probode/bayes/certify"
+)
+
+// An assessment is the state of Run, with the results so far.
+type assessment struct {
+	*sampling
+	begin     time.Time
+	looked    int // number of interim analyses
+	out       *Report
+	certifier *certify.Certifier
+
+	// These are indexed by step: the errors of the path, the noise scales, and the runs,
+	// deterministic and with noise in the model; nil if there is no run.
+	paths       []float64
+	scales      []scale
+	runs, noisy []*draws
+
+	y     *standard // nil if the accurate posterior is not known
+	own   referenceError
+	tried []trial // remedies beyond the ladder
+}
+
+// A trial is a remedy that a run measured.
+type trial struct {
+	kind, name string
+	run        *draws
+}
+
+// A scale is the noise scale of a step.
+type scale struct {
+	alpha    float64           // of the probabilistic inference, NaN if there is none
+	star     *bayes.NoiseScale // calibrated at the mode; nil if it was not calibrated
+	at       []float64         // calibrated at three draws
+	warnings []string
+}
+
+// measureBy uses y as the accurate posterior, and measures the error of the reference
+// itself.
+func (a *assessment) measureBy(y *standard) (err error) {
+	a.y = y
+	a.out.ReferenceBy = y.by
+	for j := range a.out.Params {
+		q := &a.out.Params[j]
+		q.HeavyTails, q.Median, q.Mean = y.heavy[j], y.accurate[byQuantiles][j], y.accurate[byMoments][j]
+	}
+	before := a.own.seconds
+	a.own, err = a.checkReference(y)
+	a.own.seconds += before
+	return err
+}
+
+// judge compares all runs with the accurate posterior.
+func (a *assessment) judge() *judge {
+	j := &judge{sampling: a.sampling, threshold: a.out.Threshold, z: a.out.standardErrors(), y: a.y}
+	j.allowed = a.y != nil && a.y.usable && a.y.whole() && a.own.enough(a.out.Threshold)
+	for _, d := range slices.Concat(a.runs, a.noisy) {
+		if d != nil {
+			j.judge(d)
+		}
+	}
+	for _, t := range a.tried {
+		j.judge(t.run)
+	}
+	return j
+}
