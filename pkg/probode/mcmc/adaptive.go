@@ -41,9 +41,6 @@ type AdaptiveMetropolis struct {
 	// where it is and learns nothing.
 	Scale []float64
 
-	// Factor is s. Zero means 2.38²/d.
-	Factor float64
-
 	// AdaptAfter is the number of iterations before the covariance is first
 	// adapted. Zero means 1000. A negative value means never, which gives
 	// the plain random walk.
@@ -69,18 +66,15 @@ var _ Rule = AdaptiveMetropolis{}
 // StopAfter ends its adaptation.
 //
 // It panics if d < 1, if Scale is neither nil nor of length d, if a scale is
-// not positive, or if Factor, Every, StopAfter or Epsilon is negative.
+// not positive, or if Every, StopAfter or Epsilon is negative.
 func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1:
 		panic(fmt.Sprintf("mcmc: %d dimensions", d))
 	case a.Scale != nil && len(a.Scale) != d:
 		panic(fmt.Sprintf("mcmc: %d proposal scales in %d dimensions", len(a.Scale), d))
-	case a.Factor < 0 || a.Every < 0 || a.StopAfter < 0 || a.Epsilon < 0:
+	case a.Every < 0 || a.StopAfter < 0 || a.Epsilon < 0:
 		panic("mcmc: negative setting in AdaptiveMetropolis")
-	}
-	if a.Factor == 0 {
-		a.Factor = 2.38 * 2.38 / float64(d)
 	}
 	if a.AdaptAfter == 0 {
 		a.AdaptAfter = 1000
@@ -93,6 +87,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 	}
 	p := &adaptive{
 		rule:  a,
+		size:  2.38 * 2.38 / float64(d),
 		seen:  moments.NewMatrix(d),
 		cov:   mat.NewSymDense(d, nil),
 		spare: mat.NewSymDense(d, nil),
@@ -104,7 +99,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 		if a.Scale != nil {
 			sd = a.Scale[i]
 		}
-		v := a.Factor * sd * sd
+		v := p.size * sd * sd
 		if !(sd > 0 && v > 0) || math.IsInf(v, 1) {
 			panic(fmt.Sprintf("mcmc: proposal scale %d is %v, want positive and finite", i, sd))
 		}
@@ -117,6 +112,7 @@ func (a AdaptiveMetropolis) New(d, burnIn int) Proposal {
 // adaptive is the proposal of AdaptiveMetropolis. It is symmetric.
 type adaptive struct {
 	rule AdaptiveMetropolis // with the defaults filled in
+	size float64            // s
 
 	n       int            // positions observed
 	seen    moments.Matrix // of the positions
@@ -156,9 +152,9 @@ func (p *adaptive) Observe(x []float64, _ float64) {
 	if p.n < 2 || since < 0 || since%p.rule.Every != 0 {
 		return
 	}
-	p.cov.ScaleSym(p.rule.Factor/(n-1), p.scatter)
+	p.cov.ScaleSym(p.size/(n-1), p.scatter)
 	for i := range p.z {
-		p.cov.SetSym(i, i, p.cov.At(i, i)+p.rule.Factor*p.rule.Epsilon)
+		p.cov.SetSym(i, i, p.cov.At(i, i)+p.size*p.rule.Epsilon)
 	}
 	p.refactor()
 }

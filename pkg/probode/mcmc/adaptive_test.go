@@ -34,19 +34,16 @@ func TestAdaptiveMetropolisRule(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for name, rule := range map[string]AdaptiveMetropolis{
 		"default": {},
-		"all set": {Scale: []float64{0.02, 0.07, 0.05}, Factor: 1.5, AdaptAfter: 20, Every: 7, StopAfter: 300, Epsilon: 1e-3},
+		"all set": {Scale: []float64{0.02, 0.07, 0.05}, AdaptAfter: 20, Every: 7, StopAfter: 300, Epsilon: 1e-3},
 		"at once": {AdaptAfter: 1, Every: 1},
 		"never":   {Scale: []float64{1, 2, 3}, AdaptAfter: -1},
 	} {
-		after, every, factor, eps := rule.AdaptAfter, rule.Every, rule.Factor, rule.Epsilon
+		after, every, factor, eps := rule.AdaptAfter, rule.Every, 2.38*2.38/d, rule.Epsilon
 		if after == 0 {
 			after = 1000
 		}
 		if every == 0 {
 			every = 10
-		}
-		if factor == 0 {
-			factor = 2.38 * 2.38 / d
 		}
 		if eps == 0 {
 			eps = 1e-8

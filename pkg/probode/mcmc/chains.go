@@ -52,7 +52,7 @@ type Field struct{ Key, Value string }
 // Parameter returns the draws of parameter i in the form that package diag takes:
 // element [c][k] is draw k of chain c.
 func (c *Chains) Parameter(i int) [][]float64 {
-	return diag.Parameter(c.Draws, i)
+	return diag.Column(c.Draws, i)
 }
 
 // Pooled returns the draws of all chains, one chain after the other: element

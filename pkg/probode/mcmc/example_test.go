@@ -67,7 +67,7 @@ func ExampleRun_minESS() {
 // counted: three in ten here, and what is sampled is the target cut off at 2.
 func ExampleTarget() {
 	errDiverged := errors.New("solution diverged")
-	var target mcmc.Target = func(x []float64) (float64, error) {
+	var target mcmc.LogDensity = func(x []float64) (float64, error) {
 		if x[0] <= 0 {
 			return math.Inf(-1), nil // outside the support: no failure
 		}

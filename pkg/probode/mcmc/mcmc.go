@@ -17,7 +17,7 @@
 // runs chains to files, which can be stopped, resumed and extended.
 //
 // The package knows nothing of differential equations. A density that needs a numerical
-// solution is a [Target] like any other, whose evaluations may fail.
+// solution is a [LogDensity] like any other, whose evaluations may fail.
 //
 // # References
 //
@@ -38,16 +38,16 @@ package mcmc
 
 import "math/rand/v2"
 
-// A Target is the logarithm of a density, up to an additive constant.
+// A LogDensity is the logarithm of a density, up to an additive constant.
 //
 // −Inf says that x lies outside the support: a move there is rejected. An error, NaN or
 // +Inf says that the density could not be evaluated, for example because a differential
 // equation has no numerical solution at x. Such a move is rejected too, and counted as
 // failed, because failures cut a piece out of the posterior.
 //
-// A Target must neither change nor keep x. Chains run at the same time, so a
-// Target that owns a workspace serves one chain only.
-type Target func(x []float64) (logDensity float64, err error)
+// A LogDensity must neither change nor keep x. Chains run at the same time, so a
+// LogDensity that owns a workspace serves one chain only.
+type LogDensity func(x []float64) (logDensity float64, err error)
 
 // A Kernel is the transition of one chain: a position, and a random move from it that
 // leaves the target distribution invariant. A kernel may hold more than the position,

@@ -13,7 +13,7 @@ import (
 //
 // One iteration evaluates the target once and allocates nothing of its own.
 type Metropolis struct {
-	Target Target
+	Target LogDensity
 
 	// Proposal is the rule of the proposals. Nil stands for AdaptiveMixture{} or, if
 	// BurnIn is zero, for AdaptiveMetropolis{}, which never stops learning.

@@ -17,7 +17,7 @@ import (
 // numbers that are uniform on (0, 1) under it.
 type distribution struct {
 	dim      int
-	target   Target
+	target   LogDensity
 	draw     func(dst []float64, rng *rand.Rand)
 	uniforms func(x []float64) []float64
 }
@@ -151,7 +151,7 @@ func failing() distribution {
 // Dvoretzky, Kiefer, Wolfowitz and Massart, for any n
 //
 //	P(λ > c) ≤ 2 exp(−2c²).
-func afterSteps(l distribution, target Target, proposal Rule, n, k int) (lambda []float64, rate float64) {
+func afterSteps(l distribution, target LogDensity, proposal Rule, n, k int) (lambda []float64, rate float64) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	kernel := &Metropolis{Target: target, Proposal: proposal}
 	x := make([]float64, l.dim)

@@ -111,7 +111,7 @@ func TestDiagnosticsAgainstArviZ(t *testing.T) {
 		}{
 			{"RHat", RHat(x), c.RHat},
 			{"BulkESS", BulkESS(x), c.Bulk},
-			{"TailESS", TailESS(x), c.Tail},
+			{"TailESS", tailESS(x), c.Tail},
 			{"MCSEMean", MCSEMean(x), c.Mean},
 			{"MCSESD", MCSESD(x), c.SD},
 		} {
@@ -125,7 +125,7 @@ func TestDiagnosticsAgainstArviZ(t *testing.T) {
 
 func TestDiagnosticsUndefined(t *testing.T) {
 	all := func(x [][]float64) []float64 {
-		return []float64{RHat(x), BulkESS(x), TailESS(x), MCSEMean(x), MCSESD(x)}
+		return []float64{RHat(x), BulkESS(x), tailESS(x), MCSEMean(x), MCSESD(x)}
 	}
 	for what, x := range map[string][][]float64{
 		"no chains":   nil,
@@ -168,7 +168,7 @@ func TestDiagnosticsUndefined(t *testing.T) {
 	for k := range ends {
 		ends[k] = math.Min(rng.Float64(), 0.8)
 	}
-	if n, want := TailESS([][]float64{ends}), quantileESS([][]float64{ends}, 0.05); n != want || !(n > 0) {
+	if n, want := tailESS([][]float64{ends}), quantileESS([][]float64{ends}, 0.05); n != want || !(n > 0) {
 		t.Errorf("tail ESS with a constant indicator is %v, want that of the other tail, %v", n, want)
 	}
 	if n := BulkESS([][]float64{ends}); math.IsNaN(n) {
@@ -243,7 +243,7 @@ func TestTailESSOfTwoValues(t *testing.T) {
 			x[c] = append(x[c], v)
 		}
 	}
-	if got, want := TailESS(x), 26.348821075615007; math.Abs(got/want-1) > 1e-9 {
+	if got, want := tailESS(x), 26.348821075615007; math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("tail ESS is %v, want %v", got, want)
 	}
 }

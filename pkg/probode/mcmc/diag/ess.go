@@ -26,12 +26,12 @@ func BulkESS(x [][]float64) float64 {
 	return ess(normalScores(split(x)))
 }
 
-// TailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
+// tailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
 // quantile, which are those of the indicators of draws up to the quantile. If so many
 // draws lie at an end of the range that an indicator is constant, as for draws that are
 // 0 or 1, it counts as the number of draws, as in ArviZ. The result is NaN for fewer
 // than four draws per chain, and for draws that are not finite.
-func TailESS(x [][]float64) float64 {
+func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
 

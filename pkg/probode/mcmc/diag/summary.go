@@ -39,13 +39,13 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
 	for i, name := range names {
-		x := Parameter(draws, i)
+		x := Column(draws, i)
 		m := Marginal{
 			Name: name,
 			Mean: math.NaN(), SD: math.NaN(), Q025: math.NaN(), Median: math.NaN(), Q975: math.NaN(),
 			MCSE: math.NaN(), MCSESD: math.NaN(),
 			BulkESS: kish * BulkESS(x),
-			TailESS: kish * TailESS(x),
+			TailESS: kish * tailESS(x),
 			RHat:    RHat(x),
 		}
 		all := slices.Concat(x...)
@@ -64,9 +64,9 @@ func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summ
 	return out
 }
 
-// Parameter returns the draws of parameter i in the form that the diagnostics
+// Column returns the draws of parameter i in the form that the diagnostics
 // take: element [c][k] is draw k of chain c.
-func Parameter(draws [][][]float64, i int) [][]float64 {
+func Column(draws [][][]float64, i int) [][]float64 {
 	out := make([][]float64, len(draws))
 	for j, chain := range draws {
 		out[j] = make([]float64, len(chain))

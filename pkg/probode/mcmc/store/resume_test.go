@@ -230,7 +230,7 @@ func TestResumeComparesNumbers(t *testing.T) {
 		{"another target", scaledWalkers(1.5, false), []string{"the log density at its position is", "the model, the solver or the sampler is not the one"}},
 		{"a rounding", scaledWalkers(1+1e-15, false), []string{"the log density at its position is", "this is an effect of rounding"}},
 		{"another sampler", func(int) mcmc.Kernel {
-			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Factor: 1.1}}, 0}
+			return &walker{mcmc.Metropolis{Target: standard, Proposal: mcmc.AdaptiveMetropolis{AdaptAfter: 50, Every: 11}}, 0}
 		}, []string{"repeated, lead to another"}},
 	} {
 		dir := stopped(t, s)
