@@ -65,7 +65,7 @@ func ExampleRun_minESS() {
 
 // A target that cannot be evaluated everywhere. Such moves are rejected, and
 // counted: three in ten here, and what is sampled is the target cut off at 2.
-func ExampleTarget() {
+func ExampleLogDensity() {
 	errDiverged := errors.New("solution diverged")
 	var target mcmc.LogDensity = func(x []float64) (float64, error) {
 		if x[0] <= 0 {
