@@ -1,10 +1,8 @@
 package bayes
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"math"
 	"slices"
 	"strings"
 
@@ -151,158 +149,6 @@ func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
 
-// errMissing is returned for a Posterior that lacks a part.
-var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
-
-// validate returns an error that names the first mistake in the model. NewDensity makes
-// the checks that need a solver.
-func (p *Posterior) validate() error {
-	if p == nil {
-		return errors.New("bayes: the Posterior is nil")
-	}
-	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
-		return errMissing
-	}
-	if p.Method != nil {
-		if err := checkMethod(p.Method); err != nil {
-			return err
-		}
-	}
-	if p.GridAt != nil && len(p.GridAt) != len(p.Params) {
-		return fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))
-	}
-	use := func(what string, v Value) error {
-		if v.Name == "" {
-			return nil
-		}
-		if p.index(v.Name) < 0 {
-			return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", what, v.Name, strings.Join(p.Names(), ", "))
-		}
-		return nil
-	}
-	lows := make([]float64, len(p.Params)) // lower ends of the supports
-	for i, q := range p.Params {
-		switch {
-		case q.Name == "":
-			return fmt.Errorf("bayes: parameter %d has no name", i+1)
-		case p.index(q.Name) != i:
-			return fmt.Errorf("bayes: two parameters are named %q", q.Name)
-		case q.Prior == nil:
-			return fmt.Errorf("bayes: parameter %q has no Prior", q.Name)
-		}
-		t, err := q.support()
-		if err != nil {
-			return err
-		}
-		lows[i] = t.lo
-	}
-	// positive returns an error if a parameter that must be positive can have other
-	// values.
-	positive := func(v Value, what string) error {
-		i := p.index(v.Name)
-		if v.Name == "" || lows[i] >= 0 {
-			return nil
-		}
-		low := fmt.Sprintf("%.4g", lows[i])
-		if math.IsInf(lows[i], -1) {
-			low = "−∞"
-		}
-		return fmt.Errorf("bayes: the prior of %q reaches down to %s: it is %s: use Positive, Truncated or another distribution of positive numbers", v.Name, low, what)
-	}
-	alpha := Value{Name: p.AlphaParam}
-	if err := use("AlphaParam", alpha); err != nil {
-		return err
-	}
-	if err := positive(alpha, "α, which cannot be negative"); err != nil {
-		return err
-	}
-	if !(p.Alpha >= 0) || math.IsInf(p.Alpha, 1) {
-		return fmt.Errorf("bayes: Alpha is %g: want a finite number ≥ 0", p.Alpha)
-	}
-	for i := range p.Experiments {
-		x := &p.Experiments[i]
-		title := x.Title(i)
-		if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
-			return fmt.Errorf("bayes: %s: want Problem, Data and Errors", title)
-		}
-		if err := x.Data.validate(); err != nil {
-			return fmt.Errorf("bayes: %s: %w", title, err)
-		}
-		if n := len(x.Problem.Theta); x.Params != nil && len(x.Params) != n {
-			return fmt.Errorf("bayes: %s: %d Params for the %d of %s", title, len(x.Params), n, x.Problem.Name)
-		}
-		for k := range x.Problem.Theta {
-			if p.index(x.param(k)) < 0 && x.Params != nil && x.Params[k] != "" && x.Params[k] != x.Problem.ParamName(k) {
-				// A name that was given and matches no parameter is a mistake.
-				return fmt.Errorf("bayes: %s: no parameter %q: the model has %s", title, x.Params[k], strings.Join(p.Names(), ", "))
-			}
-		}
-		columns := x.Data.columns()
-		if columns == 0 {
-			return fmt.Errorf("bayes: %s: data: the rows are empty: want a value for each column", title)
-		}
-		if n := len(x.Data.Names); n != 0 && n != columns {
-			return fmt.Errorf("bayes: %s: data: %d names for %d columns: want one for each, or none", title, n, columns)
-		}
-		if n := len(x.Errors); n != 1 && n != columns {
-			return fmt.Errorf("bayes: %s: %d Errors for %d columns of data: want one for each, or one for all", title, n, columns)
-		}
-		if x.Observe == nil {
-			if _, err := x.pick(); err != nil {
-				return fmt.Errorf("bayes: %s: %w", title, err)
-			}
-		}
-		for k := range columns {
-			of := x.errors(k)
-			if of == nil {
-				return fmt.Errorf("bayes: %s: the distribution in Errors of column %d is nil", title, k+1)
-			}
-			about, described := description(of)
-			for i, v := range of.Own() {
-				if p.columnOf(x, v) >= 0 {
-					continue // a value that is not positive shows in the likelihood
-				}
-				if err := use(fmt.Sprintf("%s, errors of column %d", title, k+1), v); err != nil {
-					return err
-				}
-				if !described {
-					continue
-				}
-				name := strings.TrimPrefix(fmt.Sprintf("%T", of), "bayes.")
-				if v.Name == "" && (!(v.Value > 0) || math.IsInf(v.Value, 1)) {
-					return fmt.Errorf("bayes: %s, errors of column %d: %s: %s is %g: want a finite number > 0", title, k+1, name, about.Own[i].Name, v.Value)
-				}
-				if err := positive(v, fmt.Sprintf("%s of %s, which must be positive", about.Own[i].Name, name)); err != nil {
-					return err
-				}
-			}
-			if !described {
-				continue
-			}
-			for n, row := range x.Data.Y {
-				possible := func(y, m float64) bool { return !math.IsInf(of.LogProb(y, m, halves[:len(about.Own)]), -1) }
-				if y := row[k]; !math.IsNaN(y) && !possible(y, 1) && !possible(y, y) {
-					return fmt.Errorf("bayes: %s: the value %g at t = %g, column %d, is impossible under %T: want %s", title, y, x.Data.T[n], k+1, of, about.Y)
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// checkMethod returns an error if a field of the method is out of its range, such as a
-// number of steps that is too large. Package probode panics for such a method, because
-// it is a mistake in a program, but here it may come from the user of a program.
-func checkMethod(m probode.Method) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("bayes: Method: %s", strings.TrimPrefix(fmt.Sprint(r), "probode: "))
-		}
-	}()
-	_ = m.String()
-	return nil
-}
-
 // pick returns the component of the state that each column of the data observes, for an
 // experiment without Observe.
 func (x *Experiment) pick() ([]int, error) {
@@ -374,9 +220,6 @@ func (p *Posterior) Held() string {
 	}
 	return "held at their nominal values: " + strings.Join(all, ", ")
 }
-
-// halves are values that every distribution accepts for its own parameters.
-var halves = []float64{0.5, 0.5, 0.5, 0.5}
 
 // valueText writes a prior or a likelihood as text.
 func valueText(v any) string {

@@ -641,7 +641,7 @@ func TestBadPosterior(t *testing.T) {
 		},
 		"an Observe that says what is observed": func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{1, 2}, {1, 2}} },
 		"Sigma is 0":                            func(p *bayes.Posterior) { p.Experiments[0].Errors[0] = bayes.Gaussian{} },
-		"the value 1.5 at t = 0.5, column 1": func(p *bayes.Posterior) {
+		"errors of column 1: the value 1.5 at t = 0.5": func(p *bayes.Posterior) {
 			p.Experiments[0].Data.Y[0][0] = 1.5
 			p.Experiments[0].Errors[0] = bayes.Poisson{}
 		},
@@ -656,7 +656,7 @@ func TestBadPosterior(t *testing.T) {
 		"the number of steps is -1: want 1 to 5":                      func(p *bayes.Posterior) { p.Method = adams.Bashforth{Steps: -1} },
 		"the rows are empty":                                          func(p *bayes.Posterior) { p.Experiments[0].Data.Y = [][]float64{{}, {}} },
 		"2 names for 1 columns":                                       func(p *bayes.Posterior) { p.Experiments[0].Data.Names = []string{"x", "y"} },
-		"the distribution in Errors of column 1 is nil":               func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
+		"errors of column 1: the distribution is nil":                 func(p *bayes.Posterior) { p.Experiments[0].Errors = []bayes.Likelihood{nil} },
 		"experiment 1: Observe does not write column 1": func(p *bayes.Posterior) {
 			p.Experiments[0].Observe = func([]float64, float64, []float64, []float64) {}
 		},

@@ -1,0 +1,205 @@
+package bayes
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/probode/probode/pkg/probode"
+)
+
+// errMissing is returned for a Posterior that lacks a part.
+var errMissing = errors.New("bayes: want Params, Experiments, Method and Mesh in a Posterior")
+
+// validate returns an error that names the first mistake in the model. NewDensity makes
+// the checks that need a solver.
+func (p *Posterior) validate() error {
+	if p == nil {
+		return errors.New("bayes: the Posterior is nil")
+	}
+	if p.Params == nil || len(p.Experiments) == 0 || p.Mesh == nil || p.Method == nil && p.NeedsMethod() {
+		return errMissing
+	}
+	if p.Method != nil {
+		if err := checkMethod(p.Method); err != nil {
+			return err
+		}
+	}
+	if p.GridAt != nil && len(p.GridAt) != len(p.Params) {
+		return fmt.Errorf("bayes: GridAt has %d parameters: want %d", len(p.GridAt), len(p.Params))
+	}
+	v := validator{p: p}
+	if err := v.params(); err != nil {
+		return err
+	}
+	if err := v.alpha(); err != nil {
+		return err
+	}
+	for i := range p.Experiments {
+		x := &p.Experiments[i]
+		if err := v.experiment(x); err != nil {
+			return fmt.Errorf("bayes: %s: %w", x.Title(i), err)
+		}
+	}
+	return nil
+}
+
+// A validator checks the parts of a posterior.
+type validator struct {
+	p    *Posterior
+	lows []float64 // lower ends of the supports of the parameters
+}
+
+// params checks names and priors.
+func (v *validator) params() error {
+	for i, q := range v.p.Params {
+		switch {
+		case q.Name == "":
+			return fmt.Errorf("bayes: parameter %d has no name", i+1)
+		case v.p.index(q.Name) != i:
+			return fmt.Errorf("bayes: two parameters are named %q", q.Name)
+		case q.Prior == nil:
+			return fmt.Errorf("bayes: parameter %q has no Prior", q.Name)
+		}
+		t, err := q.support()
+		if err != nil {
+			return err
+		}
+		v.lows = append(v.lows, t.lo)
+	}
+	return nil
+}
+
+// known returns an error if a value is a parameter that the model does not have.
+func (v *validator) known(name string) error {
+	if name == "" || v.p.index(name) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("no parameter %q: the model has %s", name, strings.Join(v.p.Names(), ", "))
+}
+
+// positive returns an error if a parameter that must be positive can have other values.
+// what says what the parameter is.
+func (v *validator) positive(name, what string) error {
+	i := v.p.index(name)
+	if name == "" || v.lows[i] >= 0 {
+		return nil
+	}
+	low := fmt.Sprintf("%.4g", v.lows[i])
+	if math.IsInf(v.lows[i], -1) {
+		low = "−∞"
+	}
+	return fmt.Errorf("the prior of %q reaches down to %s: it is %s: use Positive, Truncated or another distribution of positive numbers", name, low, what)
+}
+
+func (v *validator) alpha() error {
+	p := v.p
+	if err := v.known(p.AlphaParam); err != nil {
+		return fmt.Errorf("bayes: AlphaParam: %w", err)
+	}
+	if err := v.positive(p.AlphaParam, "α, which cannot be negative"); err != nil {
+		return fmt.Errorf("bayes: %w", err)
+	}
+	if !(p.Alpha >= 0) || math.IsInf(p.Alpha, 1) {
+		return fmt.Errorf("bayes: Alpha is %g: want a finite number ≥ 0", p.Alpha)
+	}
+	return nil
+}
+
+// experiment checks that the parts of an experiment fit each other and the parameters. Its
+// errors do not name the experiment.
+func (v *validator) experiment(x *Experiment) error {
+	if x.Problem == nil || x.Data == nil || len(x.Errors) == 0 {
+		return errors.New("want Problem, Data and Errors")
+	}
+	if err := x.Data.validate(); err != nil {
+		return err
+	}
+	if n := len(x.Problem.Theta); x.Params != nil && len(x.Params) != n {
+		return fmt.Errorf("%d Params for the %d of %s", len(x.Params), n, x.Problem.Name)
+	}
+	for k := range x.Params {
+		// A name that was given and matches no parameter is a mistake.
+		if name := x.Params[k]; name != x.Problem.ParamName(k) {
+			if err := v.known(name); err != nil {
+				return err
+			}
+		}
+	}
+	columns := x.Data.columns()
+	if columns == 0 {
+		return errors.New("data: the rows are empty: want a value for each column")
+	}
+	if n := len(x.Data.Names); n != 0 && n != columns {
+		return fmt.Errorf("data: %d names for %d columns: want one for each, or none", n, columns)
+	}
+	if n := len(x.Errors); n != 1 && n != columns {
+		return fmt.Errorf("%d Errors for %d columns of data: want one for each, or one for all", n, columns)
+	}
+	if x.Observe == nil {
+		if _, err := x.pick(); err != nil {
+			return err
+		}
+	}
+	for k := range columns {
+		if err := v.column(x, k); err != nil {
+			return fmt.Errorf("errors of column %d: %w", k+1, err)
+		}
+	}
+	return nil
+}
+
+// column checks the likelihood of column k and its own numbers, and that the data can occur
+// under it.
+func (v *validator) column(x *Experiment, k int) error {
+	of := x.errors(k)
+	if of == nil {
+		return errors.New("the distribution is nil")
+	}
+	about, described := description(of)
+	for i, own := range of.Own() {
+		if v.p.columnOf(x, own) >= 0 {
+			continue // a value that is not positive shows in the likelihood
+		}
+		if err := v.known(own.Name); err != nil {
+			return err
+		}
+		if !described {
+			continue
+		}
+		name := strings.TrimPrefix(fmt.Sprintf("%T", of), "bayes.")
+		if own.Name == "" && (!(own.Value > 0) || math.IsInf(own.Value, 1)) {
+			return fmt.Errorf("%s: %s is %g: want a finite number > 0", name, about.Own[i].Name, own.Value)
+		}
+		if err := v.positive(own.Name, fmt.Sprintf("%s of %s, which must be positive", about.Own[i].Name, name)); err != nil {
+			return err
+		}
+	}
+	if !described {
+		return nil
+	}
+	possible := func(y, m float64) bool { return !math.IsInf(of.LogProb(y, m, halves[:len(about.Own)]), -1) }
+	for n, row := range x.Data.Y {
+		if y := row[k]; !math.IsNaN(y) && !possible(y, 1) && !possible(y, y) {
+			return fmt.Errorf("the value %g at t = %g is impossible under %T: want %s", y, x.Data.T[n], of, about.Y)
+		}
+	}
+	return nil
+}
+
+// checkMethod returns an error if a field of the method is out of its range, such as a
+// number of steps that is too large. Package probode panics for such a method, because
+// it is a mistake in a program, but here it may come from the user of a program.
+func checkMethod(m probode.Method) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("bayes: Method: %s", strings.TrimPrefix(fmt.Sprint(r), "probode: "))
+		}
+	}()
+	_ = m.String()
+	return nil
+}
+
+// halves are values that every distribution accepts for its own parameters.
+var halves = []float64{0.5, 0.5, 0.5, 0.5}
