@@ -124,6 +124,6 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	if c.s.Progress != nil {
 		c.s.Progress(c.total, c.total)
 	}
-	c.warn(out)
+	c.warn(ctx, out)
 	return out, nil
 }

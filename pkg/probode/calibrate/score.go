@@ -47,6 +47,7 @@ type calibrator struct {
 	solver  *probode.Solver
 	d       int // dimension of the state
 	theta   []float64
+	z       []float64                      // the classical solution
 	used    []int                          // positions in a path that enter the score
 	loge2   []float64                      // log E² there
 	left    struct{ small, uncertain int } // points that are not in the score, by reason
@@ -97,6 +98,7 @@ func newCalibrator(ctx context.Context, p *probode.Problem, m probode.Method, s 
 	if len(est.E) != len(z) || est.Accuracy != nil && len(est.Accuracy) != len(z) {
 		return nil, fmt.Errorf("%s: error indicator: %d errors and %d accuracies: want %d", p.Title(), len(est.E), len(est.Accuracy), len(z))
 	}
+	c.z = z
 	c.choose(est)
 	if len(c.used) == 0 {
 		return nil, fmt.Errorf("%s, %v, %v: the error is nowhere large enough to be matched (%d points below 1e-4 of its largest value, %d not known to 1 %%): take a larger step or a more accurate indicator",
@@ -199,12 +201,61 @@ func (c *calibrator) choose(est *Errors) {
 // maxKept is the number of normals that a calibration keeps, of eight bytes each.
 const maxKept = 512 << 20 / 8
 
-func (c *calibrator) warn(out *NoiseScale) {
+// warn appends what the errors say against any noise scale.
+func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
+	if share := c.lost(); share > 0.5 {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of what the state varies by, so that alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
+	}
+	usual := math.Exp2(float64(c.solver.Method().Order()))
+	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, where it would be about %g for a smooth f, so that alpha* = %.3g holds for these steps alone: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
+	}
 	// A few points at which an error crosses zero are normal.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
 		out.Warnings = append(out.Warnings, fmt.Sprintf("%d of %d points are not in the score: at %d the error is below 1e-4 of its largest value, at %d it is not known to 1 %%",
 			n, n+len(c.used), c.left.small, c.left.uncertain))
 	}
+}
+
+// lost returns the size of the error as a share of what the state varies by, in the
+// component in which it is largest.
+func (c *calibrator) lost() float64 {
+	all := moments.NewVector(c.d)
+	for i := 0; i < len(c.z); i += c.d {
+		all.Add(c.z[i : i+c.d])
+	}
+	square, n := make([]float64, c.d), make([]float64, c.d)
+	for k, i := range c.used {
+		square[i%c.d] += math.Exp(c.loge2[k])
+		n[i%c.d]++
+	}
+	var share float64
+	for k, sd := range all.SD() {
+		if n[k] > 0 {
+			share = max(share, math.Sqrt(square[k]/n[k])/sd)
+		}
+	}
+	return share
+}
+
+// halved returns the factor by which the error at the points of the score falls when all
+// steps are cut in half; NaN if there is no solution with smaller steps.
+func (c *calibrator) halved(ctx context.Context) float64 {
+	grid := c.solver.Grid()
+	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)
+	if err != nil {
+		return math.NaN()
+	}
+	half, err := Richardson(ctx, fine, c.theta)
+	if err != nil {
+		return math.NaN()
+	}
+	var before, after float64
+	for k, i := range c.used {
+		e := half.E[grid.Refined(i/c.d)*c.d+i%c.d]
+		before, after = before+math.Exp(c.loge2[k]), after+e*e
+	}
+	return math.Sqrt(before / after)
 }
 
 // jackknifeGroups is the number of groups of paths whose moments are kept separately.
