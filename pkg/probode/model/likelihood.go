@@ -141,6 +141,10 @@ type ObservableValue struct {
 	LogLikelihood float64
 }
 
+// maxDense bounds the number of states for the default method where the Jacobian is dense:
+// beyond, a step takes seconds.
+const maxDense = 2000
+
 // LogLikelihood returns the log-likelihood of the data of p. It is an error if p
 // has none.
 func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
@@ -159,6 +163,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	if s.Method == nil {
 		s.Method = methods.Radau{}
 	}
+	_, implicit := s.Method.(methods.Radau)
 	l := &LogLikelihood{p: p, set: s, free: p.estimated()}
 	list, err := p.Instances()
 	if err != nil {
@@ -171,6 +176,9 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 		c, err := p.compile(e)
 		if err != nil {
 			return nil, err
+		}
+		if d := len(e.States); implicit && c.ode.Band == nil && d > maxDense {
+			return nil, fmt.Errorf("%s: %d states with a dense Jacobian: want at most %d for the default method, or an explicit one such as dp5", c.title, d, maxDense)
 		}
 		q := &part{compiled: c}
 		for _, i := range l.free {

@@ -96,8 +96,9 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		s := &ix.m.States[i]
 		l.States = append(l.States, s.ID)
 		l.Initial = append(l.Initial, l.at0(s.ID, s.Where).Simplify())
-		l.Rates = append(l.Rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID).Simplify())
+		l.Rates = append(l.Rates, l.at(s.Rate, s.Where, "right-hand side of "+s.ID))
 	}
+	l.Rates = expr.Simplified(l.Rates...)
 	for _, e := range ix.m.Events {
 		l.Events = append(l.Events, l.event(e))
 	}

@@ -132,8 +132,13 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 	if end == e.Model.Start {
 		end++
 	}
+	moving := map[string]bool{}
+	e.System.symbols(moving)
+	if e.Pre != nil {
+		e.Pre.symbols(moving)
+	}
 	for i, id := range c.params {
-		if uses(&e.System, id) || e.Pre != nil && uses(e.Pre, id) {
+		if moving[id] {
 			c.moves = append(c.moves, i)
 		}
 	}
@@ -154,28 +159,33 @@ func (p *File) compile(e *Instance) (*compiled, error) {
 	return c, nil
 }
 
-// uses reports whether the states of a system depend on a parameter.
-func uses(s *System, id string) bool {
-	in := func(n *expr.Node) bool { return slices.Contains(n.Symbols(), id) }
-	for _, e := range s.Events {
-		if in(e.Time) || slices.ContainsFunc(e.Jumps, func(j equations.Jump) bool { return in(j.Value) }) {
-			return true
+// symbols adds the names on which the states of a system depend.
+func (s *System) symbols(to map[string]bool) {
+	add := func(list ...*expr.Node) {
+		for _, name := range expr.SymbolsOf(list...) {
+			to[name] = true
 		}
 	}
-	return slices.ContainsFunc(s.Initial, in) || slices.ContainsFunc(s.Rates, in) || slices.ContainsFunc(s.Switches, in)
+	add(s.Initial...)
+	add(s.Rates...)
+	add(s.Switches...)
+	for _, e := range s.Events {
+		add(e.Time)
+		for _, j := range e.Jumps {
+			add(j.Value)
+		}
+	}
 }
 
-// system returns a system as a File over one unit of time. It begins with the steady
+// system returns a system as a Problem over one unit of time. It begins with the steady
 // state of c.pre, if there is one.
 func (c *compiled) system(s *System) (*probode.Problem, error) {
 	d, n, start := len(s.States), len(c.params), c.e.Model.Start
 	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
 	fail := func(err error) (*probode.Problem, error) { return nil, fmt.Errorf("%s: %w", c.title, err) }
 	q := &probode.Problem{Name: c.title, X0: make([]float64, d), Span: [2]float64{start, start + 1}, TimeUnit: c.e.Model.TimeUnit,
-		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n), Autonomous: true}
-	for _, r := range s.Rates {
-		q.Autonomous = q.Autonomous && !slices.Contains(r.Symbols(), expr.Time)
-	}
+		States: c.stateNames(s), Params: c.params, Theta: make([]float64, n)}
+	q.Autonomous = !slices.Contains(expr.SymbolsOf(s.Rates...), expr.Time)
 
 	rates, err := newProgram(inputs, s.Rates)
 	if err != nil {
@@ -183,22 +193,25 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 	}
 	q.F = rates.eval
 
-	jac := expr.Jacobian(s.Rates, s.States)
-	q.Band = band(jac)
+	q.Band = band(s)
 	width, lower := d, 0
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
-	both, err := newScatter(inputs, s.Rates, jac, func(i, j int) int {
-		if q.Band != nil {
-			return i*width + j - i + lower
+	// An explicit method never asks for the Jacobian of a large model.
+	both := sync.OnceValue(func() *scatter {
+		w, err := newScatter(inputs, s.Rates, expr.Jacobian(s.Rates, s.States), func(i, j int) int {
+			if q.Band != nil {
+				return i*width + j - i + lower
+			}
+			return i*d + j
+		})
+		if err != nil {
+			panic(fmt.Sprintf("model: %v", err)) // the rates themselves could be compiled
 		}
-		return i*d + j
+		return w
 	})
-	if err != nil {
-		return fail(err)
-	}
-	q.FJ = both.eval
+	q.FJ = func(f, jac []float64, t float64, x, theta []float64) { both().eval(f, jac, t, x, theta) }
 	if n > 0 {
 		slopes := derivatives(inputs, s.Rates, c.params)
 		q.FTheta = func(dst []float64, t float64, x, theta []float64) { slopes().eval(nil, dst, t, x, theta) }
@@ -273,14 +286,18 @@ func (c *compiled) stateNames(s *System) []string {
 	return names
 }
 
-// band returns the band of a Jacobian if solving with it is cheaper than with a
-// dense matrix, nil if not. Elimination with row exchanges in a band of kl and
+// band returns the band of the Jacobian of a system if solving with it is cheaper than with
+// a dense matrix, nil if not. Elimination with row exchanges in a band of kl and
 // ku costs d·kl·(kl+ku) in place of d³/3.
-func band(jac [][]*expr.Node) *probode.Band {
-	b, d := probode.Band{}, len(jac)
-	for i, row := range jac {
-		for j, n := range row {
-			if n != nil {
+func band(s *System) *probode.Band {
+	b, d := probode.Band{}, len(s.States)
+	column := map[string]int{}
+	for j, id := range s.States {
+		column[id] = j
+	}
+	for i, r := range s.Rates {
+		for _, name := range r.Symbols() {
+			if j, ok := column[name]; ok {
 				b.Lower, b.Upper = max(b.Lower, i-j), max(b.Upper, j-i)
 			}
 		}

@@ -12,24 +12,19 @@ import (
 // 0. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states, that is at t
 // = −g₀/g₁.
 func (l *lowering) switches() {
-	for _, r := range l.Rates {
-		for _, c := range r.Conditions() {
-			_, args := c.Operator()
-			if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
-				l.Unlocated = append(l.Unlocated, c) // it changes at every whole number
-				continue
-			}
-			at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
-			if !ok {
-				l.Unlocated = append(l.Unlocated, c)
-				continue
-			}
-			if at == nil { // never: the condition does not depend on time
-				continue
-			}
-			if !slices.ContainsFunc(l.Switches, at.Equal) {
-				l.Switches = append(l.Switches, at)
-			}
+	for _, c := range expr.Conditions(l.Rates...) {
+		_, args := c.Operator()
+		if op, _ := args[1].Operator(); op == "floor" && !l.fixed(c) {
+			l.Unlocated = append(l.Unlocated, c) // at every whole number
+			continue
+		}
+		at, ok := l.crossing(expr.Call("minus", args[0], args[1]))
+		switch {
+		case !ok:
+			l.Unlocated = append(l.Unlocated, c)
+		case at == nil: // never: the condition does not depend on time
+		case !slices.ContainsFunc(l.Switches, at.Equal):
+			l.Switches = append(l.Switches, at)
 		}
 	}
 }

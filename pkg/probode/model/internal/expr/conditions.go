@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// Conditions returns the comparisons at which n changes its form, each once. They are
-// those in its piecewise parts, and others for the kinks and jumps of functions: a <= b
-// for min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil of x
-// and for quotient and rem with the quotient x. n is smooth wherever none of them
-// changes between true and false.
-func (n *Node) Conditions() []*Node {
+// Conditions returns the comparisons at which expressions change their form, each once.
+// They are those in their piecewise parts, and others for the kinks and jumps of functions:
+// a <= b for min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil of x
+// and for quotient and rem with the quotient x. The expressions are smooth wherever none of
+// them changes between true and false.
+func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
+	roots := p.adopt(of...)
 	seen := map[*Node]bool{}
 	add := func(c *Node) {
 		if c.op != opBool && !seen[c] {
@@ -20,7 +21,7 @@ func (n *Node) Conditions() []*Node {
 			list = append(list, c)
 		}
 	}
-	for _, m := range postorder(p.adopt(n)) {
+	for _, m := range postorder(roots...) {
 		a := m.args
 		switch {
 		case m.op.isComparison():
@@ -50,7 +51,7 @@ func (n *Node) Conditions() []*Node {
 // such as a piecewise with a condition on it, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
-	if slices.ContainsFunc(n.Conditions(), uses) {
+	if slices.ContainsFunc(Conditions(n), uses) {
 		return nil, nil, false
 	}
 	b = n.Diff(name).Simplify()

@@ -7,7 +7,7 @@ import "math"
 // condition, a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
 	p := newPool()
-	return p.diff(p.simplify(n), name, map[*Node]*Node{})
+	return p.diff(p.simplify(n)[0], name, map[*Node]*Node{})
 }
 
 // Jacobian differentiates each of fs with respect to each of names. The result has a
@@ -15,10 +15,9 @@ func (n *Node) Diff(name string) *Node {
 // share their common parts. It panics like [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
-	simple := make([]*Node, len(fs))
+	simple := p.simplify(fs...)
 	jac := make([][]*Node, len(fs))
-	for i, f := range fs {
-		simple[i] = p.simplify(f)
+	for i := range fs {
 		jac[i] = make([]*Node, len(names))
 	}
 	uses := map[string][]int{}
@@ -44,8 +43,8 @@ func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 		panic("expr: derivative of " + kind(n) + ": want a number")
 	}
 	var d []*Node
-	for _, m := range postorder(n) {
-		if done[m] != nil || m.Boolean() {
+	for _, m := range postorderBut(done, n) {
+		if m.Boolean() {
 			continue
 		}
 		d = d[:0]

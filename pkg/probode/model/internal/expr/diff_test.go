@@ -184,7 +184,7 @@ func TestConditions(t *testing.T) {
 		{"piecewise(1, 2 < 1, 2)", []string{"2 < 1"}},
 	} {
 		var got []string
-		for _, n := range mustParse(t, c.src).Conditions() {
+		for _, n := range Conditions(mustParse(t, c.src)) {
 			got = append(got, n.String())
 		}
 		if !slices.Equal(got, c.want) {

@@ -14,7 +14,7 @@
 // of the branch that gives the value: abs has the slope 0 at 0, min and max have that
 // of the first of equal arguments, piecewise has that of its active piece, and floor,
 // ceil and sign have the slope 0 everywhere. It does not include the jump of a state at
-// a switching time: see [Node.Conditions].
+// a switching time: see [Conditions].
 //
 // x^y is differentiated so that no NaN appears where the derivative is finite: x^n
 // gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative for
@@ -157,20 +157,22 @@ func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
 
 // Symbols returns the names in n, sorted, without the parameters of lambdas.
 func (n *Node) Symbols() []string {
+	if n.op != opLambda {
+		return SymbolsOf(n)
+	}
+	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
+}
+
+// SymbolsOf lists the names in expressions, sorted. It looks at a part that several share
+// once.
+func SymbolsOf(list ...*Node) []string {
+	var names []string
 	seen := map[string]bool{}
-	for _, m := range postorder(n) {
-		if m.op == opSym {
+	for _, m := range postorder(list...) {
+		if m.op == opSym && !seen[m.name] {
 			seen[m.name] = true
+			names = append(names, m.name)
 		}
-	}
-	if n.op == opLambda {
-		for _, p := range n.params() {
-			delete(seen, p)
-		}
-	}
-	names := make([]string, 0, len(seen))
-	for s := range seen {
-		names = append(names, s)
 	}
 	slices.Sort(names)
 	return names
@@ -205,7 +207,8 @@ func (n *Node) Equal(m *Node) bool {
 		return true
 	}
 	p := newPool()
-	return p.adopt(n) == p.adopt(m)
+	pair := p.adopt(n, m)
+	return pair[0] == pair[1]
 }
 
 // params returns the names of a lambda's parameters.
@@ -225,7 +228,10 @@ func (n *Node) with(args []*Node) *Node {
 // postorder returns all nodes of the roots, each once, arguments before the nodes that
 // use them. It has a stack of its own, because expressions may be nested deeper than
 // the machine's stack allows.
-func postorder(roots ...*Node) []*Node {
+func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
+
+// postorderBut is postorder without the nodes that are done already, and what is below them.
+func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node
 		next int
@@ -234,7 +240,7 @@ func postorder(roots ...*Node) []*Node {
 	seen := map[*Node]bool{}
 	var stack []frame
 	for _, r := range roots {
-		if seen[r] {
+		if seen[r] || done[r] != nil {
 			continue
 		}
 		seen[r] = true
@@ -248,7 +254,7 @@ func postorder(roots ...*Node) []*Node {
 			}
 			a := top.n.args[top.next]
 			top.next++
-			if !seen[a] {
+			if !seen[a] && done[a] == nil {
 				seen[a] = true
 				stack = append(stack, frame{n: a})
 			}
@@ -260,14 +266,23 @@ func postorder(roots ...*Node) []*Node {
 // rebuild makes a new expression from n. f is called with every node and its arguments,
 // which are replaced already, and must not keep that slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
+	return rebuildAll([]*Node{n}, f)[0]
+}
+
+// rebuildAll is rebuild of several expressions, in which a part that they share is made once.
+func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node
-	for _, m := range postorder(n) {
+	for _, m := range postorder(list...) {
 		args = args[:0]
 		for _, a := range m.args {
 			args = append(args, done[a])
 		}
 		done[m] = f(m, args)
 	}
-	return done[n]
+	out := make([]*Node, len(list))
+	for i, n := range list {
+		out[i] = done[n]
+	}
+	return out
 }

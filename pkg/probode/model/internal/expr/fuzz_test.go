@@ -27,7 +27,7 @@ func survives(t *testing.T, n *Node) {
 		return
 	}
 	n.LaTeX(nil)
-	n.Conditions()
+	Conditions(n)
 	values := map[string]float64{}
 	in := []float64{}
 	names := n.Symbols()

@@ -33,12 +33,12 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 
 // expandMost is the largest size of the result of Expand. Functions that call each
 // other twice could otherwise double the expression at each level.
-const expandMost = 500_000
+const expandMost = 200_000
 
 // Expand replaces the calls of functions that a model defines by their bodies. The
 // values of functions are lambdas. It is an error if a function is not defined, calls
 // itself, or is called with the wrong number of arguments or with a condition for a
-// number, or if the result has more than half a million operators.
+// number, or if the result has more than 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil

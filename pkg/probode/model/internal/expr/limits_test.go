@@ -61,7 +61,7 @@ func TestHuge(t *testing.T) {
 				t.Errorf("%s does not print as it was read: %v", name, err)
 			}
 			n.LaTeX(nil)
-			n.Conditions()
+			Conditions(n)
 			n.Substitute(map[string]*Node{"y": Sym("z")})
 			if _, err := GoStatements([]Assignment{{"a", n}, {"b", d}}, func(s string) (string, bool) { return s, true }, ""); err != nil {
 				t.Error(err)

@@ -93,11 +93,7 @@ func lower(inputs []string, outputs []*Node) (*straightLine, error) {
 		}
 		index[name] = int32(i)
 	}
-	p := newPool()
-	roots := make([]*Node, len(outputs))
-	for i, n := range outputs {
-		roots[i] = p.simplify(n)
-	}
+	roots := Simplified(outputs...)
 	for _, n := range postorder(roots...) {
 		switch n.op {
 		case opSym:

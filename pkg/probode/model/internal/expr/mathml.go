@@ -43,7 +43,10 @@ func ParseMathML(e *tree.Element) (*Node, error) {
 	return m.element(e.Child[0])
 }
 
-type mathML struct{ depth int }
+type mathML struct{ depth, elements int }
+
+// mostElements bounds a formula: derivatives of longer ones take minutes.
+const mostElements = 200_000
 
 func errorAt(e *tree.Element, format string, args ...any) error {
 	return fmt.Errorf("line %d, column %d: %s", e.Line, e.Column, fmt.Sprintf(format, args...))
@@ -97,6 +100,9 @@ func (m *mathML) content(e *tree.Element) ([]string, error) {
 func (m *mathML) element(e *tree.Element) (*Node, error) {
 	if err := m.space(e); err != nil {
 		return nil, err
+	}
+	if m.elements++; m.elements > mostElements {
+		return nil, errorAt(e, "a formula of more than %d elements: want a shorter one", mostElements)
 	}
 	if m.depth++; m.depth > nestMost {
 		return nil, errorAt(e, "elements are nested more than %d deep", nestMost)

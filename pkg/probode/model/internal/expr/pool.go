@@ -60,12 +60,14 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// adopt returns the pool's node that equals n, whose parts need not be in the pool.
-func (p *pool) adopt(n *Node) *Node {
-	if _, ok := p.ids[n]; ok {
-		return n
-	}
-	return rebuild(n, func(m *Node, args []*Node) *Node { return p.intern(m.with(args)) })
+// adopt returns the nodes of the pool that equal those given, whatever these are made of.
+func (p *pool) adopt(list ...*Node) []*Node {
+	return rebuildAll(list, func(m *Node, args []*Node) *Node {
+		if _, ok := p.ids[m]; ok {
+			return m
+		}
+		return p.intern(m.with(args))
+	})
 }
 
 // commute is like intern for a sum or product. Of several orders of its operands the

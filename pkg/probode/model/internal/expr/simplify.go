@@ -5,13 +5,12 @@ import "math"
 // Simplify returns n with numbers combined, terms and factors collected, and without
 // pieces that can never be active. The documentation of the package says what it does
 // not do.
-func (n *Node) Simplify() *Node {
-	return newPool().simplify(n)
-}
+func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
-func (p *pool) simplify(n *Node) *Node {
-	return rebuild(n, func(m *Node, args []*Node) *Node { return p.make(m, args) })
-}
+// Simplified simplifies expressions, which then share their common parts.
+func Simplified(list ...*Node) []*Node { return newPool().simplify(list...) }
+
+func (p *pool) simplify(list ...*Node) []*Node { return rebuildAll(list, p.make) }
 
 func (p *pool) num(v float64) *Node {
 	if v == 0 {

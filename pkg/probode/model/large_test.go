@@ -1,0 +1,57 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// Large models are read and compiled in seconds, or refused at once: many states with few
+// neighbours, many with all others as neighbours, and a sum of all of them.
+func TestLargeModels(t *testing.T) {
+	write := func(d int, assignments string, rate func(i int) string) string {
+		var b strings.Builder
+		b.WriteString("parameters: [{parameterId: k, nominalValue: 1, lowerBound: 0.1, upperBound: 10}]\n" + assignments + "odes:\n")
+		for i := range d {
+			fmt.Fprintf(&b, "- {stateId: x%d, initialValue: 1, rightHandSide: %q}\n", i, rate(i))
+		}
+		b.WriteString("observables: [{observableId: y, observableFormula: x3, noiseFormula: 0.1}]\ndata: d.csv\n")
+		return b.String()
+	}
+	var sum strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&sum, "+ x%d ", i)
+	}
+	for name, c := range map[string]struct {
+		text   string
+		refuse bool
+	}{
+		"sparse": {write(10000, "", func(i int) string { return fmt.Sprintf("-k*x%d + 0.1*x%d", i, (i*7919)%10000) }), true},
+		"band":   {write(10000, "", func(i int) string { return fmt.Sprintf("-k*x%d + 0.1*x%d", i, max(0, i-1)) }), false},
+		"dense": {write(1500, "assignments: [{assignmentId: all, formula: \""+sum.String()+"\"}]\n",
+			func(i int) string { return fmt.Sprintf("-k*x%d*all", i) }), false},
+	} {
+		begin := time.Now()
+		p, err := LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(c.text)}, "d.csv": {Data: []byte("time,y\n1,1\n")}}, "m.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := p.ODEs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := make([]float64, q[0].Dim())
+		x := make([]float64, q[0].Dim())
+		q[0].Initial(x, q[0].Theta)
+		q[0].F(f, 0, x, q[0].Theta)
+		_, err = p.LogLikelihood(LikelihoodSettings{})
+		if (err != nil) != c.refuse {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
