@@ -46,7 +46,6 @@ type row struct {
 	Steps       int     `csv:"steps"`
 	SE          float64 `csv:"alpha_se"`
 	SETime      float64 `csv:"alpha_se_time"`
-	Fit         float64 `csv:"fit_mean_square"`
 	Calibration float64 `csv:"calibration_seconds"`
 
 	spread
@@ -256,7 +255,6 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 	}
 	out.Calibration = time.Since(begin).Seconds()
 	out.Alpha, out.SE, out.SETime = cal.Alpha, cal.SE, cal.SETime
-	out.Fit = cal.MeanSquare
 	v := newVerdict(t.p.Dim())
 	failed := 0
 	for i := 1; i < len(t.theta); i++ {
