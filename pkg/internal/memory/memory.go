@@ -58,7 +58,7 @@ func Check(what string, factors ...int) error {
 		bytes *= float64(f)
 	}
 	if most := limit(); !(bytes <= most) {
-		return fmt.Errorf("%s would take %s of memory: there are %s", what, size(bytes), size(most))
+		return fmt.Errorf("%s would take %s of memory, of which there are only %s", what, size(bytes), size(most))
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", title(p), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("the noise is added to the state by local errors, and is Gaussian: want ScaleStep"))
+		return nil, refuse(errors.New("the noise is scaled by local errors, added to the state, and Gaussian: want ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

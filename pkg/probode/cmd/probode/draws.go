@@ -53,7 +53,7 @@ const maxDraws = 1_000_000_000
 // maxThin is far more than makes neighbouring draws independent.
 const maxThin = 1_000_000
 
-// maxWorkers is more than any machine has processors.
+// maxWorkers is larger than the number of processors of any machine.
 const maxWorkers = 4096
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into an

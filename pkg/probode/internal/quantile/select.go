@@ -102,7 +102,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		ends[b]++
 	}
 
-	// Find the buckets that contain a requested place, and space for their values.
+	// Find the buckets that contain a requested place, and give their values space.
 	var below, total int32
 	r := 0
 	for b, count := range ends {
