@@ -1,7 +1,9 @@
 package model
 
 import (
+	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"path/filepath"
 	"strings"
@@ -52,9 +54,33 @@ func (f *files) load(name string) (p *File, err error) {
 		s.Failf(y.Line, "neither odes (a model file) nor problems (PEtab) in it: it has %s", strings.Join(y.Keys, ", "))
 	}
 	p.check()
-	if _, err := p.Instances(); err != nil {
+	list, err := p.Instances()
+	if err != nil {
 		return nil, err
 	}
-	p.Warnings, p.Files = f.Warnings, f.Opened
+	p.Warnings, p.Files = append(f.Warnings, late(list)...), f.Opened
 	return p, nil
+}
+
+// late warns of events that happen after the last measurement, wherever they are: nothing
+// says anything about them. Of an event that repeats itself the first time counts.
+func late(list []*Instance) (warnings []string) {
+	first := map[source.Where]bool{}
+	for _, e := range list {
+		end := math.Inf(-1)
+		for _, r := range e.Rows {
+			end = max(end, r.Time)
+		}
+		for _, ev := range e.Events {
+			at, known := ev.Time.Const()
+			if !known || first[ev.Where] || len(e.Rows) == 0 {
+				continue
+			}
+			first[ev.Where] = true
+			if at > end {
+				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v: it changes nothing", ev.Where.File, ev.Where.Line, ev.ID, at, end))
+			}
+		}
+	}
+	return warnings
 }

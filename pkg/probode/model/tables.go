@@ -122,7 +122,7 @@ func (f *files) checkParams(list []Parameter) {
 			}
 		case !(p.Lower < p.Upper):
 			w.Failf("parameter %s has the bounds %v and %v: want the lower one first", p.ID, p.Lower, p.Upper)
-		case p.Scale != Lin && p.Lower < 0:
+		case p.Scale != Lin && (p.Lower < 0 || p.Lower == 0 && p.Prior.Type == ""):
 			w.Failf("parameter %s has the lower bound %v on a logarithmic scale: want it positive", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
