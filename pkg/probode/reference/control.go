@@ -148,7 +148,7 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		if j == 0 {
 			continue
 		}
-		err := e.distance(H, part)
+		err := e.distance(j, H, part)
 		factor := float64(longest)
 		if err > 0 {
 			factor = min(factor, max(0.02, safety*math.Pow(aim/err, 1/float64(2*j+1))))

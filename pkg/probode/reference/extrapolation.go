@@ -42,6 +42,7 @@ type integration struct {
 	left    []float64 // the time at which a step left zero, see leaves; else −∞
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
+	before  []float64 // errors that distance has found for the row before
 	divided bool      // the last step was the first part of one
 	nudge   []float64 // factors of the arguments of f; nil for none
 
@@ -63,7 +64,7 @@ type integration struct {
 func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
-	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
+	for _, v := range []*[]float64{&e.x, &e.low, &e.peak, &e.left, &e.f0, &e.before, &e.prev, &e.f, &e.at, &e.endX, &e.endF, &e.badX} {
 		*v = make([]float64, d)
 	}
 	for k := range e.left {
@@ -167,16 +168,28 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // is larger. For smooth f it is much smaller. If f is not smooth, as f = −sign(x), all
 // rows may agree to the last bit on a wrong result, but the results without and with
 // smoothing do not agree.
-func (e *integration) distance(H, part float64) float64 {
+func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
+	}
+	// In a component that begins at zero and has terms that cancel, as the second velocity
+	// of a double pendulum that is released from rest, rounding errors are larger than any
+	// tolerance. They are recognised by not falling from row to row.
+	rounding := 0.0
+	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
+		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)
 	}
 	var dist float64
 	for k, dx := range e.tab[0] {
 		err := math.Abs(dx - e.tab[1][k])
 		if e.rule.family == explicit {
 			err = max(err, math.Abs(dx-e.smooth[0][k]))
+		}
+		stays := err > e.before[k]/4
+		e.before[k] = err
+		if stays && err < rounding && math.Abs(e.x[k]) < 1e-6*largest {
+			continue
 		}
 		if err == 0 { // even in a component that has been zero so far
 			continue
@@ -200,6 +213,9 @@ func (e *integration) distance(H, part float64) float64 {
 	}
 	return dist
 }
+
+// epsilon is the spacing of floating-point numbers at 1.
+const epsilon = 0x1p-52
 
 // shortest is the length, in units of the last place of t, of steps in which any
 // increment of a component that has been zero is accepted: there is no size with which

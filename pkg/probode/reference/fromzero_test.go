@@ -110,3 +110,50 @@ func TestAbsoluteToleranceOfAFadedComponent(t *testing.T) {
 		}
 	}
 }
+
+// Components that begin at zero and stay far below the others, with terms in f that
+// cancel, as in mechanics from rest.
+func TestFromRest(t *testing.T) {
+	pendulum := func(a, b float64) *probode.Problem {
+		return &probode.Problem{Name: "double pendulum", X0: []float64{a, b, 0, 0}, Span: [2]float64{0, 3}, Autonomous: true,
+			F: func(f []float64, _ float64, x, _ []float64) {
+				const g = 9.81
+				sin, cos := math.Sincos(x[0] - x[1])
+				over := 1 / (2 - cos*cos)
+				f[0], f[1] = x[2], x[3]
+				f[2] = over * (-2*g*math.Sin(x[0]) + g*cos*math.Sin(x[1]) - sin*(x[3]*x[3]+x[2]*x[2]*cos))
+				f[3] = over * (2*(g*math.Sin(x[0])*cos-g*math.Sin(x[1])+x[2]*x[2]*sin) + x[3]*x[3]*sin*cos)
+			}}
+	}
+	// The last of a chain of masses feels the first by t⁸ only.
+	chain := &probode.Problem{Name: "chain", X0: []float64{1, 0, 0, 0, 0, 0, 0, 0}, Span: [2]float64{0, 3}, Autonomous: true,
+		F: func(f []float64, _ float64, x, _ []float64) {
+			for i := range 4 {
+				left, right := 0., 0.
+				if i > 0 {
+					left = x[i-1]
+				}
+				if i < 3 {
+					right = x[i+1]
+				}
+				f[i], f[4+i] = x[4+i], (left-x[i])+(right-x[i])
+			}
+		}}
+	for _, p := range []*probode.Problem{pendulum(math.Pi/2, math.Pi/2), pendulum(1, 1), pendulum(-0.3, -0.3), chain} {
+		loose, err := Solve(t.Context(), p, []float64{1, 3}, Settings{Tolerance: relative(1e-9), MaxSteps: 5000})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		tight, err := Solve(t.Context(), p, []float64{1, 3}, Settings{MaxSteps: 5000})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for i, x := range tight.X {
+			if off := math.Abs(x - loose.X[i]); off > loose.Error[i]+tight.Error[i] || tight.Error[i] > 1e-9*(1+math.Abs(x)) {
+				t.Errorf("%s: %g ± %.2g, and with a loose tolerance %g ± %.2g", p.Name, x, tight.Error[i], loose.X[i], loose.Error[i])
+			}
+		}
+	}
+}
