@@ -34,7 +34,7 @@ func layout(fs []Figure, selector int) ([]*page, error) {
 		for i, panel := range f.Panels {
 			q, err := panel.prepared()
 			if err != nil {
-				return nil, fmt.Errorf("viz: panel %d%s: %w", i, quoted(panel.Title), err)
+				return nil, fmt.Errorf("viz: panel %d%s: %w", i, inBrackets(panel.Title), err)
 			}
 			p.Panels[i] = q
 			empty = empty && len(q.Layers) == 0
@@ -55,7 +55,7 @@ func layout(fs []Figure, selector int) ([]*page, error) {
 	return ps, nil
 }
 
-func quoted(s string) string {
+func inBrackets(s string) string {
 	if s == "" {
 		return ""
 	}
@@ -119,7 +119,7 @@ func limit(ps []*page) error {
 		}
 		panel := ps[0].Panels[i]
 		if len(panel.Layers) > 0 && (b.x0 > b.x1 && panel.X.Min == panel.X.Max || b.y0 > b.y1 && panel.Y.Min == panel.Y.Max) {
-			return fmt.Errorf("viz: panel %d%s has no value that can be drawn", i, quoted(panel.Title))
+			return fmt.Errorf("viz: panel %d%s has no value that can be drawn", i, inBrackets(panel.Title))
 		}
 		b.x0, b.x1 = panel.X.limits(b.x0, b.x1)
 		b.y0, b.y1 = panel.Y.limits(b.y0, b.y1)

@@ -110,6 +110,7 @@ func comparison(c sample.Comparison) {
 	}
 	header := append([]string{"sampler"}, c[0].Chains.Names...)
 	header = append(header, "solves a draw", "effective draws of 1000", "from 1000 solves", "R̂")
+	unbroken := strings.NewReplacer("-", "−", " ", "\u00a0")
 	var rows [][]any
 	for _, r := range c {
 		name := r.Sampler.String()
@@ -121,18 +122,11 @@ func comparison(c sample.Comparison) {
 		}
 		row, rhat := []any{name}, 0.0
 		for _, m := range r.Chains.Summary() {
-			row, rhat = append(row, plusMinus(m.Mean, m.SD)), max(rhat, m.RHat)
+			row, rhat = append(row, unbroken.Replace(viz.PlusMinus(m.Mean, m.SD))), max(rhat, m.RHat)
 		}
 		share := 1000 * r.ESS / float64(len(r.Chains.Draws)*len(r.Chains.Draws[0]))
 		rows = append(rows, append(row, fmt.Sprintf("%.1f", r.Solves), fmt.Sprintf("%.0f", share),
 			fmt.Sprintf("%.1f", share/r.Solves), fmt.Sprintf("%.3f", rhat)))
 	}
 	Table(header, rows...)
-}
-
-// plusMinus writes a number and its standard deviation, or error, with two digits of
-// the latter and as many decimals of the former: 3.092 ± 0.056, 409 ± 10. A narrow
-// table does not break it over two lines.
-func plusMinus(v, sd float64) string {
-	return strings.NewReplacer("-", "−", " ", "\u00a0").Replace(viz.PlusMinus(v, sd))
 }

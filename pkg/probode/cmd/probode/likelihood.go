@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/probode/probode/pkg/internal/atomicfile"
 	"github.com/probode/probode/pkg/internal/jsonfile"
 	"github.com/probode/probode/pkg/internal/text"
 	"github.com/probode/probode/pkg/probode"
@@ -135,7 +136,7 @@ func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
 	if err = os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	return os.Rename(tmp, dir)
+	return atomicfile.Rename(tmp, dir)
 }
 
 // likelihoodJSON returns the results as docs/json.md describes them.
