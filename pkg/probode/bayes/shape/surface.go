@@ -37,11 +37,12 @@ type Surface struct {
 	// gradient.
 	Forward bool
 
-	// Exact uses derivatives of the path if the method has them. For explicit methods a
-	// direction costs about five solves, while a difference costs one or two. If the
-	// solver has no derivatives, as the accurate one, they come from a Dormand–Prince
-	// method with steps chosen at the point, provided that its predictions of the data are
-	// the same there.
+	// Exact uses derivatives of the path if the method has them. They are more accurate than
+	// differences, but cost more: on models with 3 to 50 parameters, derivatives of the path
+	// took 1.1 to 7 times as long as central differences, and 3 to 12 times as long as
+	// one-sided ones. So differences are the default. If the solver has no derivatives, as
+	// the accurate one, they come from a Dormand–Prince method with steps chosen at the
+	// point, provided that its predictions of the data are the same there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.
