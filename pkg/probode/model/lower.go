@@ -76,13 +76,7 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		l.set[s.ID] = s.Value
 	}
 
-	// These are constants, and parameters that a condition sets.
-	for _, k := range ix.m.Constants {
-		// A constant without a value is an error only if something uses it.
-		if k.Value != nil || l.set[k.ID] != nil || ix.params[k.ID] {
-			l.now[k.ID] = l.at0(k.ID, k.Where)
-		}
-	}
+	// Parameters that the condition sets. Constants follow where something uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.Where)
@@ -220,7 +214,10 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 		switch v := l.now[name]; {
 		case v != nil:
 			by[name] = v
-		case name == expr.Time, l.index.states[name] != nil, l.params[name]:
+		case name == expr.Time, l.index.states[name] != nil, l.params[name] && l.constants[name] == nil:
+		case l.constants[name] != nil && (l.params[name] || l.constants[name].Value != nil || l.set[name] != nil):
+			l.now[name] = l.at0(name, l.constants[name].Where)
+			by[name] = l.now[name]
 		case l.constants[name] != nil:
 			l.constants[name].Where.Failf("%s has no value: want one in the model, the parameter table or the conditions", name)
 		case l.observables[name] != nil:

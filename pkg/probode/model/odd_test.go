@@ -64,3 +64,45 @@ func TestLateEvents(t *testing.T) {
 		}
 	}
 }
+
+// A compartment without a size is refused where an equation needs the size, and nowhere
+// else; a condition may give it.
+func TestCompartmentWithoutSize(t *testing.T) {
+	const math = `<math xmlns="http://www.w3.org/1998/Math/MathML">`
+	species := func(attributes string) string {
+		return `<species id="A" compartment="c" ` + attributes + `/>`
+	}
+	const reaction = `<listOfReactions><reaction id="r" reversible="false" fast="false"><listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/></listOfReactants><kineticLaw>` + math + `<ci>A</ci></math></kineticLaw></reaction></listOfReactions>`
+	for name, c := range map[string]struct {
+		species, more, conditions string
+		ok                        bool
+	}{
+		"a rate rule": {species(`initialConcentration="1" hasOnlySubstanceUnits="false" boundaryCondition="true" constant="false"`),
+			`<listOfRules><rateRule variable="A">` + math + `<ci>A</ci></math></rateRule></listOfRules>`, "conditionId\nc1\n", true},
+		"an amount": {species(`initialAmount="1" hasOnlySubstanceUnits="true" boundaryCondition="false" constant="false"`), reaction, "conditionId\nc1\n", true},
+		"a constant that nothing uses": {species(`initialAmount="1" hasOnlySubstanceUnits="false" boundaryCondition="true" constant="true"`),
+			`<listOfRules><rateRule variable="p">` + math + `<cn>1</cn></math></rateRule></listOfRules>`, "conditionId\nc1\n", true},
+		"a concentration":                 {species(`initialConcentration="1" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"`), reaction, "conditionId\nc1\n", false},
+		"a size in a formula":             {"", `<listOfRules><rateRule variable="p">` + math + `<ci>c</ci></math></rateRule></listOfRules>`, "conditionId\nc1\n", false},
+		"a concentration and a condition": {species(`initialConcentration="1" hasOnlySubstanceUnits="false" boundaryCondition="false" constant="false"`), reaction, "conditionId\tc\nc1\t2\n", true},
+		"a constant in a formula":         {species(`initialAmount="1" hasOnlySubstanceUnits="false" boundaryCondition="true" constant="true"`), `<listOfRules><rateRule variable="p">` + math + `<ci>A</ci></math></rateRule></listOfRules>`, "conditionId\nc1\n", false},
+	} {
+		xml := `<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" level="3" version="1"><model id="m"><listOfCompartments><compartment id="c" spatialDimensions="3" constant="true"/></listOfCompartments><listOfSpecies>` +
+			c.species + `</listOfSpecies><listOfParameters><parameter id="p" value="1" constant="false"/></listOfParameters>` + c.more + `</model></sbml>`
+		observed := "p"
+		if !strings.Contains(c.more, "rateRule") {
+			observed = "A"
+		}
+		_, err := LoadFS(fstest.MapFS{
+			"m.xml":  {Data: []byte(xml)},
+			"p.tsv":  {Data: []byte("parameterId\tparameterScale\tlowerBound\tupperBound\tnominalValue\testimate\nd\tlin\t0\t1\t0.5\t0\n")},
+			"o.tsv":  {Data: []byte("observableId\tobservableFormula\tnoiseFormula\ny\t" + observed + "\t1\n")},
+			"c.tsv":  {Data: []byte(c.conditions)},
+			"d.tsv":  {Data: []byte("observableId\tsimulationConditionId\tmeasurement\ttime\ny\tc1\t0\t1\n")},
+			"p.yaml": {Data: []byte("format_version: 1\nparameter_file: p.tsv\nproblems:\n- sbml_files: [m.xml]\n  observable_files: [o.tsv]\n  condition_files: [c.tsv]\n  measurement_files: [d.tsv]\n")},
+		}, "p.yaml")
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "c has no value") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
