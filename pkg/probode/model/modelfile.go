@@ -67,6 +67,7 @@ func (f *files) modelFile(s *source.File, y *source.Node) *File {
 		m.Events = append(m.Events, r.events(n)...)
 	}
 	r.checkNames(p, m)
+	m.checkUnits()
 	m.Assignments = equations.Sort(m.Assignments)
 	for _, name := range y.FileNames("data") {
 		m.Data = append(m.Data, f.data(name, m)...)

@@ -106,3 +106,29 @@ func TestCompartmentWithoutSize(t *testing.T) {
 		}
 	}
 }
+
+// Units are words that the states of a sum have in common.
+func TestUnits(t *testing.T) {
+	unit := func(x, z string) []string {
+		return []string{"initialValue: 1, rightHandSide: -k*x", "initialValue: 1, rightHandSide: -k*x, unit: " + x, "rightHandSide: k*x - z", "rightHandSide: k*x - z, unit: " + z}
+	}
+	for name, c := range map[string]struct {
+		replace []string
+		ok      bool
+	}{
+		"one unit":             {unit("people", "people"), true},
+		"a misspelt one":       {unit("people", "peeple"), false},
+		"mol among people":     {unit("people", "mol"), false},
+		"one without":          {unit("people", `""`), true},
+		"different, but apart": {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x/z"), true},
+		"different in a rate":  {[]string{"rightHandSide: -k*x", "rightHandSide: -k*x, unit: mg", "rightHandSide: k*x - z", "rightHandSide: k*(x - z), unit: g", "observableFormula: x + z", "observableFormula: x"}, false},
+		"compared":             {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "piecewise(x, x > z, 0)"`), false},
+		"the smaller one":      {append(unit("mg", "g"), "observableFormula: x + z", `observableFormula: "min(x, z)"`), false},
+		"set by an event":      {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x", "{x: x + 1}", "{x: z}"), false},
+		"converted":            {append(unit("mg", "g"), "observableFormula: x + z", "observableFormula: x + 1000*z"), true},
+	} {
+		if _, err := oddModel(t, c.replace...); (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "m.yaml:") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

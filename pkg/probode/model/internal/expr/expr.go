@@ -163,6 +163,9 @@ func (n *Node) Symbols() []string {
 	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
 }
 
+// Parts lists the parts of n and n itself, each once, arguments before what uses them.
+func (n *Node) Parts() []*Node { return postorder(n) }
+
 // SymbolsOf lists the names in expressions, sorted. It looks at a part that several share
 // once.
 func SymbolsOf(list ...*Node) []string {
