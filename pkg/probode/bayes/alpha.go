@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A NoiseScale is the calibrated noise scale of a posterior's setup.
-type NoiseScale struct {
+// A CalibratedAlpha is the calibrated noise scale of a posterior's setup.
+type CalibratedAlpha struct {
 	// Alpha is α*, and SE its standard error. With several experiments α* is the geometric
 	// mean of their values, because a setup has one α.
 	Alpha, SE float64
@@ -30,7 +30,7 @@ type NoiseScale struct {
 // there. A nil Indicator is Richardson's estimate, which needs no reference. Each
 // experiment has its own noise, so that the errors of the α* are independent; the first
 // one uses the seed of s.
-func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*NoiseScale, error) {
+func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")
 	}
@@ -45,7 +45,7 @@ func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibr
 		s.Indicator = calibrate.Richardson
 	}
 	seed := s.Seed
-	out := &NoiseScale{}
+	out := &CalibratedAlpha{}
 	var sum, square float64
 	for i, r := range e.parts {
 		e.bind(r, theta)

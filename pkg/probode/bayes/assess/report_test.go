@@ -47,7 +47,7 @@ func concluded(change func(*assessment)) *Report {
 	a := &assessment{sampling: s, out: out, looked: 1, runs: []*draws{run("deterministic", 1, 0), run("deterministic", 0, 0)}, noisy: []*draws{run("pcn", 0.2, -0.5), nil},
 		paths: []float64{0.01, 0.0025}, scales: make([]scale, 2), own: referenceError{points: 1}}
 	for i := range a.scales {
-		a.scales[i] = scale{alpha: 2, star: &bayes.NoiseScale{Alpha: 2, SE: 0.1}}
+		a.scales[i] = scale{alpha: 2, star: &bayes.CalibratedAlpha{Alpha: 2, SE: 0.1}}
 	}
 	a.y = &standard{draws: run("deterministic", 0, 0), by: "draws", usable: true, worth: 1e5, heavy: make([]bool, 2), tails: make([]float64, 2)}
 	a.y.accurate = a.y.estimates

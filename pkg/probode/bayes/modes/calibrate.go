@@ -14,7 +14,7 @@ import (
 // posterior, and with its Modes, which it searches for if p has none. For noise by
 // local errors (p.Scaling), it also sets GridAt to the mode if p has equal steps and no
 // GridAt.
-func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.NoiseScale, error) {
+func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")
 	}
