@@ -103,7 +103,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	case math.IsInf(best.score, -1):
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble with a spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v does not have its size", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot have the size of the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
 	top, err := c.refine(ctx, scan)
 	if err != nil {

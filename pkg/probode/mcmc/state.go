@@ -42,8 +42,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive reads, for states of which some part has to be
-// computed again from the rest.
+// Reading reports whether the Archive reads. A state needs it if some part of it is not
+// stored but computed again from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
 // word writes or reads 64 bits.

@@ -84,12 +84,12 @@ type Solution struct {
 // other one has a tolerance that is sixteen times as large (64 times if the problem is
 // stiff), other numbers nⱼ, and other step lengths. It also moves the arguments of f by
 // one unit in the last place, which shows how rounding errors grow. Error is ten times
-// the difference of the two (thirty times if the problem is stiff). Since a difference
-// may be small by chance, the largest difference over at least the last fifth of the
-// time since t₀, and over three of the compared times, is taken, and at least .3 times
-// the largest relative difference of another component. So Error is usually far larger
-// than the true error, and it is larger for problems that amplify errors, too. If all
-// digits are lost, it says so. At t₀ it is zero.
+// the difference of the two (thirty times if the problem is stiff). A difference may be
+// small by chance. So the estimate is the largest difference over at least the last
+// fifth of the time since t₀, and over at least three of the compared times. It is also
+// at least 0.3 times the largest relative difference of another component. So Error is
+// usually far larger than the true error, and it is larger for problems that amplify
+// errors, too. If all digits are lost, it says so. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that

@@ -80,7 +80,7 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// fill computes what a Certificate says of x at m.
+// fill computes the numbers of a Certificate for x at the mode m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {

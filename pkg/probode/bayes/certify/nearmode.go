@@ -32,8 +32,8 @@ const (
 // Coordinates whose standard deviation is above 1, about the width of a prior on this
 // scale, are left out: at the edge of a bounded prior the density on the unbounded
 // scale may have its mode far away, although the fit to the data is the same there.
-// Near an edge all slopes vanish, so that the likelihood must not be much larger in the
-// middle of the range.
+// Near an edge all slopes vanish, so there is another condition: the likelihood must
+// not be much larger in the middle of the range.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
 	// Close to the edge of a blow-up only narrow differences succeed.
 	widths := []float64(nil)

@@ -72,8 +72,8 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 	return out, nil
 }
 
-// searchAndCertify certifies a Setup at the modes of the settings, or else at those that it
-// searches for. The search does not count in the time of the certificate.
+// searchAndCertify certifies a Setup at the modes of the settings, or else at those
+// that it searches for. The certificate's time does not include the search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	if from == nil {
