@@ -10,7 +10,7 @@ func TestCheck(t *testing.T) {
 	if err := Check("a small array", 1000, 10); err != nil {
 		t.Error(err)
 	}
-	for _, factors := range [][]int{{math.MaxInt}, {math.MaxInt, math.MaxInt, 4}, {1 << 40, 2}} {
+	for _, factors := range [][]int{{math.MaxInt}, {math.MaxInt, math.MaxInt, 4}, {math.MaxInt32, 1 << 10}} {
 		err := Check("an array", factors...)
 		if err == nil || !strings.Contains(err.Error(), "an array would take") {
 			t.Errorf("factors %v: error %v: want a refusal", factors, err)
