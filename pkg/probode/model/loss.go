@@ -26,7 +26,7 @@ type Loss struct {
 
 // Losses compares settings of the solver with the accurate log-likelihood, all of them
 // at θ, which is as in LogLikelihood.At. The error is that of the accurate
-// log-likelihood, or of ctx.
+// log-likelihood, of settings with a mistake, or of ctx.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

@@ -131,8 +131,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
-// calm reports whether states and derivatives are the same as before within settled,
-// and updates the largest size of each state.
+// calm reports whether states are the same as before within settled, and derivatives
+// within a thousand times that. It updates the largest size of each state.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
