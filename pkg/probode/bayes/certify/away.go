@@ -12,20 +12,21 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// How two setups differ away from a mode. D at a mode gives the shift to first order: it
-// treats the difference between what the setups expect of the data as constant over the
-// posterior. But a solver that is unstable at large rates cuts off the part of the
-// posterior that lies there, and nothing at the mode shows that.
+// This file compares two setups away from a mode. D at a mode describes the shift to
+// first order, as if the expected data of the two setups differed by the same amount
+// everywhere in the posterior. But a solver that is unstable at large rates cuts off the
+// part of the posterior with large rates, and nothing at the mode shows that.
 //
 // So the densities by both setups are evaluated along lines through the mode, one for
 // each parameter, on which the other parameters follow as in the Gaussian approximation,
-// and along the direction in which these lines show the largest differences. On each line
-// the means of both densities are computed by quadrature. Draws of the prior find what
-// lies on no line; each draw stands for an equal share of the prior's mass. For d
-// parameters all of this takes at most 50 + 20 d solves, those by both setups together.
+// and along a diagonal towards the largest differences on these lines. On each line the
+// means of both densities are computed by quadrature. Draws from the prior find
+// differences that lie on no line; each draw represents an equal share of the prior's
+// mass. For d parameters all of this takes at most 50 + 20 d solves, with both setups
+// together.
 //
-// Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior is
-// N(0, I): a few units reach through any prior, however heavy its tails.
+// Lines are straight in normal scores z of the prior, z = Φ⁻¹(F(θ)), in which the prior
+// is N(0, I): a few units cover any prior, however heavy its tails.
 
 const (
 	firstStep  = 1.5 // in standard deviations; each further step doubles the distance
@@ -47,8 +48,8 @@ type look struct {
 	fineTop, coarseTop float64 // log densities of the scores at the mode
 }
 
-// newLook prepares a comparison of coarse with the reference, which has the mode l. The
-// log likelihood by coarse at the mode is ll.
+// newLook prepares a comparison of coarse with the reference at l, a mode of the
+// reference's posterior. ll is the log likelihood of coarse at this mode.
 func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	n := len(l.X)
 	k := &look{fine: l.x, coarse: coarse, at: l, params: l.x.density.Posterior().Params,
@@ -57,7 +58,7 @@ func newLook(l *expansion, coarse *evaluator, ll float64) *look {
 	for i, q := range k.params {
 		k.z[i] = score(q.Prior, l.theta[i])
 		scale[i] = l.dtheta[i] * math.Exp(q.Prior.LogProb(l.theta[i])-distuv.UnitNormal.LogProb(k.z[i]))
-		// A mode so far in the tail of the prior has no score.
+		// A mode so far in the tail of the prior has no usable score.
 		if !(math.Abs(k.z[i]) < outermost && scale[i] != 0) || math.IsInf(scale[i], 0) || math.IsNaN(scale[i]) {
 			k.free[i], k.z[i], scale[i] = true, l.X[i], 1
 		}
@@ -111,9 +112,9 @@ func (k *look) place(z []float64) (theta []float64, prior float64) {
 	return theta, prior
 }
 
-// probe solves by both setups at t standard deviations along a direction. If both fail,
-// nothing is known about the point. It then gets the density of the Gaussian
-// approximation by the reference, and zero by the other.
+// probe solves with both setups at t standard deviations along a direction. If both fail,
+// nothing is known about the point; then its density is taken from the Gaussian
+// approximation for the reference, and is zero for the other setup.
 func (k *look) probe(direction []float64, t float64) probe {
 	z := slices.Clone(k.z)
 	floats.AddScaled(z, t, direction)
@@ -155,9 +156,9 @@ func (k *look) side(direction []float64, sign float64) line {
 	return out
 }
 
-// along returns the line on which parameter i moves and the others follow, and its
-// direction. towards is the largest effect on the line, negative if it is found at
-// smaller values of the parameter.
+// along returns the line on which parameter i changes and the others follow, and the
+// direction of the line. towards is the largest effect on the line, with a minus sign if
+// it occurs at smaller values of the parameter.
 func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	direction = mat.Row(nil, i, k.cov)
 	floats.Scale(1/math.Sqrt(k.cov.At(i, i)), direction)
@@ -170,8 +171,8 @@ func (k *look) along(i int) (l line, direction []float64, towards float64) {
 	return l, direction, towards
 }
 
-// diagonal returns the line in the direction C w, nil if w is zero. Only one side of it is
-// evaluated; on the other both densities are taken to be Gaussian.
+// diagonal returns the line in the direction C w, nil if w is zero. It evaluates only the
+// side towards C w; on the other side both densities are taken to be Gaussian.
 func (k *look) diagonal(w []float64) line {
 	v := mat.NewVecDense(len(w), nil)
 	v.MulVec(k.cov, mat.NewVecDense(len(w), w))
@@ -218,8 +219,8 @@ func (k *look) away(params []int) (shift float64, where probe) {
 	return shift, where
 }
 
-// draws returns the largest shift that the draws of a stratified sample of the prior cause
-// beside the mode. The mode has the mass of its Gaussian approximation.
+// draws returns the largest shift between the means of both densities over a mode and a
+// stratified sample from the prior. The mode has the mass of its Gaussian approximation.
 func (k *look) draws(params []int) (shift float64, all line) {
 	d := len(k.z)
 	var chol mat.Cholesky

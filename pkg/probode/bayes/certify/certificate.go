@@ -3,34 +3,37 @@ package certify
 import "github.com/probode/probode/pkg/probode"
 
 // A Certificate bounds what the difference between a Setup and a reference does to a
-// posterior, without sampling. At a mode of the reference's posterior let δ be the
-// difference between the values of the data that the two expect, and W the Fisher
-// information of the likelihood on these values, 1/σ² for a Gaussian error:
+// posterior, without sampling. At a mode of the reference's posterior let m be the
+// expected values of the data, G = ∂m/∂u their derivative by the parameters, δ the
+// difference between the values that the two solvers expect, and W the Fisher information
+// of the likelihood about m, which is 1/σ² for a Gaussian error:
 //
 //	D² = δᵀWδ,   Δu = −C GᵀWδ,   C⁻¹ = GᵀWG + precision of the prior.
 //
-// To first order Δu is the shift of the posterior's mode, and with it of its mean; G is
-// the derivative of the expected values. Since C GᵀWG C ≼ C, no parameter moves by more
-// than D standard deviations, or √2 D if the likelihood has unknown parameters of its
-// own, such as σ. The standard deviations are those of the Gaussian with covariance C at
-// the mode. The posterior may be wider or narrower.
+// To first order Δu is the shift of the posterior's mode, and also of its mean. Since C
+// GᵀWG C ≼ C, no parameter moves by more than D standard deviations, or √2 D if the
+// likelihood has unknown parameters of its own, such as σ. The standard deviations are
+// those of the Gaussian with covariance C at the mode. The posterior may be wider or
+// narrower.
 //
 // If the log density of the data has kinks, as with Laplace errors, data close to their
-// kinks move the posterior more than their information says, and the others less. Δu
-// then uses the curvatures expected over the posterior in place of W. The bound assumes
-// that the error is at the data with the largest effect; it is about ¾ (n/p)^¼ D for n
-// data and p parameters.
+// kinks move the posterior more than their information says, and the other data move it
+// less. Δu then uses the mean curvature of each datum over the posterior in place of W.
+// The bound assumes that the solver's error affects the data with the largest effect on
+// the posterior; it is about ¾ (n/p)^¼ D for n data and p parameters.
 //
-// The error of G, times the residuals of the data, also moves the mode. It is zero on
-// average over data, and is included only if the data are farther from the model than
-// their errors allow.
+// The solver's error in G, times the residuals of the data, also moves the mode. This
+// shift is zero on average over data, and is included only if the data are farther from
+// the model than their errors allow.
 //
-// All of this is known from the mode alone. Away from the mode both setups are compared
-// along lines and at draws of the prior. If the means of the two densities differ there
-// by more than D says, the bound is that difference.
+// All of this follows from computations at the mode. Away from the mode the two setups
+// are compared along lines and at draws from the prior. If the means of the two densities
+// differ by clearly more than the bound from the mode, their difference becomes the
+// bound.
 //
-// Between the distributions of data that the two predict, the total variation is
-// 2Φ(D/2) − 1 and the Kullback–Leibler divergence D²/2, both exact for Gaussian errors.
+// The distributions of data that the two setups predict differ by a total variation of
+// 2Φ(D/2) − 1 and a Kullback–Leibler divergence of D²/2; both are exact for Gaussian
+// errors.
 //
 // A Certificate bounds shifts and not widths, and says nothing about modes other than
 // those that were checked. Above D = ½ the shift is no longer linear, and nothing is
@@ -55,9 +58,9 @@ type AtMode struct {
 	Theta []float64 // mode of the reference's posterior, all parameters
 	From  []float64 // where the climb to it began
 
-	// Moved is the largest distance of a parameter between From and Theta, in standard
-	// deviations: a few if the solver's error has moved the mode, and many if the
-	// reference has no mode there.
+	// Moved is the largest difference between From and Theta in any parameter, in
+	// standard deviations. Below 5 the solver's error is taken to have moved the mode;
+	// from 5 on the reference is taken to have no mode near From.
 	Moved float64
 
 	D     float64
@@ -71,19 +74,21 @@ type AtMode struct {
 	// the data; zero if it does.
 	Misfit float64
 
-	// Where is nil unless the means differ away from the mode by more than D says. It is
-	// the point at which the densities differ most, and Differ is the difference of the
-	// log densities there, coarse minus reference, each less that at the mode: −∞ if only
-	// the Setup fails, +∞ if only the reference does.
+	// Where is nil unless Bound comes from a comparison away from the mode. It is the
+	// point at which the densities differ most. Differ is the difference between the log
+	// densities at Where, coarse minus reference, each relative to its value at the mode:
+	// −∞ if only the Setup fails there, +∞ if only the reference fails.
 	Where  []float64
 	Differ float64
 
-	// OwnD is the reference's own error: D between it and a solution with a tolerance a
-	// thousand times smaller, or a step ten times smaller, or D between it and many equal
-	// steps if these see a pulse that it steps over. It is NaN if the finer solution fails.
+	// OwnD is the reference's own error: D between it and a more accurate solution, with
+	// a thousandth of the tolerance of reference.Accurate, a hundredth of another
+	// tolerance, or a tenth of the step; or D between it and a solution with many equal
+	// steps if these detect a pulse that the reference steps over. OwnD is NaN if the
+	// more accurate solution fails.
 	OwnD float64
 
-	// Found says whether Theta is a mode. If not, the climb ended on the way to one.
+	// Found says whether Theta is a mode. If not, the climb ended before it reached one.
 	Found bool
 
 	Err string // why nothing is known at this mode; empty otherwise
@@ -92,15 +97,15 @@ type AtMode struct {
 const (
 	// limitD is the D above which nothing is certified.
 	limitD = 0.5
-	// vanished is the distance in standard deviations from which a mode of the
-	// reference is not the mode at which the climb began.
+	// If a climb goes vanished standard deviations or farther, the reference has no mode
+	// where the climb began.
 	vanished = 5
 	// noDifference is the D below which two setups differ by rounding only.
 	noDifference = 1e-12
-	// A shift seen away from the mode replaces the bound if it is larger by the factor
-	// beyond, and at least noticed.
+	// A shift that is found away from the mode replaces the bound if it is more than
+	// beyond times as large, and at least noticed.
 	beyond, noticed = 1.5, 0.01
-	// minor is the mass up to which a mode is ignored.
+	// minor is the largest mass of a mode that is ignored.
 	minor = 0.01
 )
 
@@ -110,7 +115,7 @@ type verdict int
 // The reasons, the gravest first.
 const (
 	failed    verdict = iota // nothing is known there
-	unreached                // no mode was reached
+	unreached                // the climb reached no mode
 	inexact                  // the reference is not accurate enough
 	nonlinear                // D is above ½
 	phantom                  // the reference has no mode there
@@ -140,8 +145,8 @@ func (m *AtMode) verdict(threshold float64) verdict {
 	return certified
 }
 
-// Worst returns the index of the mode that decides for a threshold: the one that is not
-// certified for the gravest reason, and among equals the one with the largest bound.
+// Worst returns the index of the mode with the worst verdict for a threshold; among modes
+// with the same verdict, the one with the largest bound.
 func (c *Certificate) Worst(threshold float64) int {
 	at := 0
 	for i := range c.Modes {

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Compare compares a Setup with the reference at the modes, and at the modes to which
-// climbs from its own modes lead.
+// Compare compares a Setup with the reference at the modes of c, and at the modes that
+// the reference reaches by climbing from own, the modes of the Setup.
 func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate, error) {
 	shared := c.modes
 	defer func() { c.modes = shared }()
@@ -22,8 +22,8 @@ func (c *Certifier) Compare(coarse probode.Setup, own [][]float64) (*Certificate
 	return c.certify(coarse)
 }
 
-// Seconds returns the time of one solution at the first mode, the median of five; NaN
-// if it fails.
+// Seconds returns the time that one solution takes at the first mode, as the median of
+// five; NaN if the solution fails.
 func (c *Certifier) Seconds(s probode.Setup) float64 {
 	x, err := newEvaluator(c.ctx, c.p, s)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Certifier) Seconds(s probode.Setup) float64 {
 	return all[2]
 }
 
-// header returns the certificate of a Setup without modes.
+// header returns a certificate of a Setup that has no modes yet.
 func (c *Certifier) header(coarse probode.Setup) *Certificate {
 	coarse = coarse.Or(c.p.Setup)
 	out := &Certificate{Setup: describe(coarse), Reference: describe(c.reference)}
@@ -80,7 +80,7 @@ func (c *Certifier) certify(coarse probode.Setup) (*Certificate, error) {
 	return out, nil
 }
 
-// fill computes the numbers of a Certificate for x at the mode m.
+// fill compares x with the reference at m, and stores the result in m.
 func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	expected, ll, err := x.at(m.at.theta)
 	if err != nil {
@@ -120,8 +120,9 @@ func (c *Certifier) fill(m *anchor, x *evaluator) error {
 	return nil
 }
 
-// suspect compares the reference with more steps at a mode at which both setups expect
-// the same of the data. Either both are exact, or both have stepped over the same thing.
+// suspect checks a mode at which both setups expect the same data: either both are exact,
+// or both have stepped over the same pulse. It compares the reference with many equal
+// steps, and returns an error if no parameter has an effect on the expected data.
 func suspect(m *anchor) error {
 	m.OwnD = max(m.OwnD, unseen(m.at, ManySteps))
 	for _, o := range m.at.data {
@@ -132,4 +133,4 @@ func suspect(m *anchor) error {
 	return errNoEffect
 }
 
-var errNoEffect = errors.New("certify: no parameter has an effect on what either solver expects of the data: a pulse of f may lie between their steps: declare it as an event")
+var errNoEffect = errors.New("certify: no parameter has an effect on the data that the two solvers expect: a pulse of f may lie between their steps: declare it as an event")

@@ -6,35 +6,36 @@ import (
 	"slices"
 )
 
-// fallen is the fall of the log density below the mode beyond which a point no longer
-// counts.
+// A point counts only if its log density is less than fallen below the log density at the
+// mode.
 const fallen = 8
 
 // A probe is a point on a line through a mode, t standard deviations from it, with the
-// log densities by both setups less those at the mode: −∞ where the equations cannot be
-// solved.
+// log densities of both setups relative to their values at the mode: −∞ where the
+// equations cannot be solved.
 type probe struct {
 	t            float64
 	theta        []float64
 	fine, coarse float64
 }
 
-// counts reports whether the density counts by either setup.
+// counts reports whether the density of either setup is large enough to count.
 func (p probe) counts() bool { return max(p.fine, p.coarse) > -fallen }
 
 // differs reports whether the log densities differ by 1 or more.
 func (p probe) differs() bool { return p.coarse != p.fine && !(math.Abs(p.coarse-p.fine) < 1) }
 
-// effect returns the difference of the densities; that at the mode is 1.
+// effect returns the difference between the densities, in units of the density at the
+// mode.
 func (p probe) effect() float64 { return math.Abs(math.Exp(p.coarse) - math.Exp(p.fine)) }
 
-// A line holds the points of a line through a mode, the mode among them.
+// A line holds points on a line through a mode, including the mode.
 type line []probe
 
-// sort brings the points into the order of t.
+// sort sorts the points by t.
 func (l line) sort() { slices.SortFunc(l, func(a, b probe) int { return cmp.Compare(a.t, b.t) }) }
 
-// effect returns the largest effect of a point.
+// effect returns the largest effect of any point on the line.
 func (l line) effect() (most float64) {
 	for _, p := range l {
 		most = max(most, p.effect())
@@ -42,8 +43,8 @@ func (l line) effect() (most float64) {
 	return most
 }
 
-// worst returns the point that shows best what is wrong: of those at which the setups
-// differ, or else of all, the one with the largest effect.
+// worst returns the point with the largest effect among those at which the setups differ,
+// or among all points if they differ nowhere.
 func (l line) worst() probe {
 	from := l
 	if slices.ContainsFunc(l, probe.differs) {
@@ -52,10 +53,10 @@ func (l line) worst() probe {
 	return slices.MaxFunc(from, func(a, b probe) int { return cmp.Compare(a.effect(), b.effect()) })
 }
 
-// densities returns both densities at t between the points a and b. The log density is
-// interpolated linearly in t², which is exact for a Gaussian, and the difference of the
-// log densities linearly in t. If a setup fails at one of the points, its density is zero
-// between them.
+// densities returns both densities at t, which lies between the points a and b. The log
+// density is interpolated linearly in t², which is exact for a Gaussian, and the
+// difference between the two log densities linearly in t. If a setup fails at one of the
+// points, its density is zero between them.
 func densities(a, b probe, t float64) (fine, coarse float64) {
 	between := func(from, to, share float64) float64 {
 		if math.IsInf(from, 0) || math.IsInf(to, 0) {
@@ -71,8 +72,9 @@ func densities(a, b probe, t float64) (fine, coarse float64) {
 	return math.Exp(f), math.Exp(c)
 }
 
-// shift returns the difference between the means of a function of t by the two densities.
-// Its unit is the standard deviation by the reference, or most if that is smaller.
+// shift returns the absolute difference between the means of a function of t under the
+// two densities, in units of its standard deviation under the reference, or of most if
+// that is smaller.
 func (l line) shift(of func(t float64) float64, most float64) float64 {
 	const n = 40 // nodes of the midpoint rule between two points
 	var fine, coarse [3]float64

@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// Certificates are made at modes of the reference's posterior. From each mode that a
-// search with either setup finds, the reference climbs to the nearest of its own.
+// Certificates are computed at modes of the reference's posterior. From each mode that a
+// search with either setup finds, the reference climbs to a mode of its own posterior.
 
 // A Certifier holds the modes of a reference posterior, at which it compares setups
 // with the reference.
@@ -26,24 +26,24 @@ type Certifier struct {
 	ctx       context.Context
 	p         *bayes.Posterior
 	reference probode.Setup
-	fine      *evaluator // by the reference
+	fine      *evaluator // of the reference
 	assessed  []int
 	noClimb   bool
 	modes     []anchor
 
 	searched bool
-	found    [][]float64 // modes that a search by the reference has found
+	found    [][]float64 // modes that a search with the reference has found
 }
 
-// An anchor is a mode of the reference with the posterior expanded there; at is nil if
-// that failed.
+// An anchor is a mode of the reference's posterior and the expansion at this mode; at is
+// nil if the expansion failed.
 type anchor struct {
 	AtMode
 	at *expansion
 }
 
-// New returns a Certifier without modes. Its context is that of all later work. The zero
-// Setup stands for reference.Accurate.
+// New returns a Certifier of p with the reference by and without modes. All of its later
+// work uses ctx. A zero Setup means reference.Accurate.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")
@@ -85,9 +85,10 @@ func (c *Certifier) reached() (out []anchor) {
 	return out
 }
 
-// search returns the modes of the posterior by a Setup and by the reference. A Setup
-// without a mesh stands for steps of a size that most problems can be solved with. If the
-// search by the Setup fails, the error says so, and the modes are those by the reference.
+// search returns the modes of the posterior that searches with a Setup and with the
+// reference find. A Setup without a mesh gets equal steps of a size that works for most
+// problems. If the search with the Setup fails, the error says so, and only the modes
+// that the reference found are returned.
 func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, error) {
 	q := c.p.SolvedBy(coarse)
 	if q.Mesh == nil {
@@ -103,7 +104,8 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 		}
 	}
 	if _, ok := c.reference.Mesh.(reference.Accurate); ok && !c.searched {
-		// Few draws of the prior are enough beside the ends of the cheaper search.
+		// Since this search also starts from the results of the cheaper search, few draws
+		// from the prior are enough.
 		by := modes.Settings{Seed: seed, From: from, Points: 60, Starts: 4}
 		if found, err := modes.Find(c.ctx, c.p.SolvedBy(c.reference), by); err == nil {
 			c.found = heavy(found)
@@ -116,7 +118,7 @@ func (c *Certifier) search(coarse probode.Setup, seed uint64) ([][]float64, erro
 	return append(from, c.found...), failed
 }
 
-// heavy returns the modes that are not minor.
+// heavy returns the modes whose mass is above minor.
 func heavy(all *bayes.Modes) (out [][]float64) {
 	for _, m := range all.Modes {
 		if m.Mass > minor {
@@ -127,7 +129,7 @@ func heavy(all *bayes.Modes) (out [][]float64) {
 }
 
 // AddMode climbs from a point to a mode of the reference's posterior and keeps the mode,
-// unless it is known.
+// unless it is known already.
 func (c *Certifier) AddMode(from []float64) {
 	m := anchor{AtMode: unknown()}
 	m.From = slices.Clone(from)
@@ -158,15 +160,15 @@ func (c *Certifier) AddMode(from []float64) {
 			far = max(far, math.Abs(known.at.X[k]-m.at.X[k])/m.at.sd[k])
 		}
 		if far < 0.1 && m.Moved < vanished {
-			return // a climb from far away is kept, because it begins at a phantom mode
+			return // known; a climb from far away is kept, because it begins at a phantom mode
 		}
 	}
 	m.OwnD = ownError(m.at)
 	c.modes = append(c.modes, m)
 }
 
-// climb climbs from u to the mode of the posterior by x. found says whether it arrived
-// there, to a hundredth of a standard deviation.
+// climb climbs from u to a mode of the posterior that x computes. found says whether it
+// reached the mode to within a hundredth of a standard deviation.
 func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	if l, err = expand(x, u, nil); err != nil {
 		return nil, false, err
@@ -196,7 +198,8 @@ func climb(x *evaluator, u []float64) (l *expansion, found bool, err error) {
 	return l, l.left() < 0.01 && !l.saddle(), nil
 }
 
-// left returns the distance to the mode by the expansion, in standard deviations.
+// left returns the distance to the mode in standard deviations, as estimated from the
+// expansion.
 func (l *expansion) left() float64 {
 	if l.U != nil {
 		_, gain, ok := (&shape.Climb{Point: l.Point}).Newton(0)
@@ -212,7 +215,7 @@ func (l *expansion) left() float64 {
 	return math.Sqrt(math.Abs(mat.Dot(step, l.slope)))
 }
 
-// unknown returns what is known of a mode at which nothing could be solved.
+// unknown returns an AtMode in which every number is unknown.
 func unknown() AtMode {
 	nan := math.NaN()
 	return AtMode{Moved: nan, D: nan, Bound: nan, TV: nan, KL: nan, OwnD: nan}

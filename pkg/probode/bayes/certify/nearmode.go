@@ -7,35 +7,38 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Whether a point stands for a mode of the posterior, without a climb.
+// This file checks, without a climb, whether a point is close enough to a mode of the
+// posterior to represent it.
 
 const (
-	// leastFall is the share of the fall that the information predicts along an axis which
-	// the density must show.
+	// leastFall is the smallest acceptable fall of the log density along an axis, as a
+	// fraction of the fall that the information predicts.
 	leastFall = 0.1
-	// steepestEdge is the largest slope of the log density along a coordinate that is left
-	// out: see expandNear.
+	// steepestEdge is the largest permitted slope of the log density along a coordinate
+	// that expandNear leaves out.
 	steepestEdge = 2
-	// muchLarger is the difference of log likelihoods at which a point is no mode. In one
-	// coordinate, one draw in seventy lies as far below its mode.
+	// muchLarger is the difference in log likelihood by which a better point shows that a
+	// point is not near a mode. In one coordinate, one draw in seventy lies so far below
+	// its mode.
 	muchLarger = 3
 )
 
-// expandNear expands the posterior at u without a climb. near says whether u is as near to
-// a mode as draws of a Gaussian posterior are, for which gᵀ C g has the distribution χ²
-// with one degree of freedom for each coordinate. For a Gaussian posterior the shift of
-// the mode is the same wherever the posterior is expanded.
+// expandNear expands the posterior at u without a climb. near says whether u is as near
+// to a mode as a draw from the posterior is: for draws from a Gaussian posterior, gᵀ C g
+// with the gradient g of the log density has the distribution χ² with one degree of
+// freedom for each coordinate. That suffices, because the shift of the mode of a Gaussian
+// posterior is the same wherever the posterior is expanded.
 //
-// At a minimum or a saddle the gradient is zero and the information positive, too. So the
-// density must also fall along each axis of the Gaussian.
+// At a minimum or a saddle, too, the gradient is zero and the information is positive. So
+// the density must also fall along each axis of the Gaussian.
 //
 // Coordinates whose standard deviation is above 1, about the width of a prior on this
-// scale, are left out: at the edge of a bounded prior the density on the unbounded
-// scale may have its mode far away, although the fit to the data is the same there.
-// Near an edge all slopes vanish, so there is another condition: the likelihood must
-// not be much larger in the middle of the range.
+// scale, are left out: at the edge of a bounded prior the density on the unbounded scale
+// may have its mode far away, although the fit to the data is the same there. Since all
+// slopes vanish near an edge, the likelihood must also not be much larger in the middle
+// of the range.
 func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) {
-	// Close to the edge of a blow-up only narrow differences succeed.
+	// Close to parameters at which the solution blows up only narrow differences succeed.
 	widths := []float64(nil)
 	for h := 1e-6; ; h /= 100 {
 		if l, err = expand(x, u, widths); err == nil || h < 1e-8 || x.ctx.Err() != nil {
@@ -60,8 +63,8 @@ func expandNear(x *evaluator, u []float64) (l *expansion, near bool, err error) 
 	return l, near, x.ctx.Err()
 }
 
-// stationary reports whether gradient and density are those of a point near a mode in
-// the coordinates known. full is the precision of all coordinates.
+// stationary reports whether the point is near a mode in the coordinates known, by the
+// gradient and the density. full is the precision matrix of all coordinates.
 func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	n := len(known)
 	if n == 0 {
@@ -79,7 +82,7 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	if !chol.Factorize(precision) || chol.SolveVecTo(&step, gradient) != nil && step.Len() == 0 {
 		return false
 	}
-	// Three standard deviations of χ² above its mean.
+	// The limit is three standard deviations of χ² above its mean.
 	if !(mat.Dot(&step, gradient) < float64(n)+3*math.Sqrt(2*float64(n))) {
 		return false
 	}
@@ -95,7 +98,7 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 			axis[k] = axes.At(j, i) / math.Sqrt(value)
 		}
 		// A draw may be two standard deviations from its mode, and the log density of
-		// Laplace errors is straight up to there.
+		// Laplace errors may be linear up to there.
 		if !(l.fall(axis, 1) > leastFall/2 || l.fall(axis, 2) > leastFall*2) {
 			return false
 		}
@@ -103,8 +106,8 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns by how much the log density falls at a distance along a direction, in the
-// mean of both sides; +∞ if it cannot be evaluated on one of them.
+// fall returns how far the log density falls within a distance along a direction, the
+// mean of both senses; +∞ if it cannot be evaluated in one of them.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {
@@ -131,14 +134,14 @@ func (l *expansion) largerInside(k int) bool {
 }
 
 // saddle reports whether the log density rises in the direction in which the indefinite
-// precision lets it rise most. It may not: that precision lacks a part of the derivatives
-// between two parameters of the likelihood.
+// precision predicts the largest rise. The prediction may be wrong, because this
+// precision lacks a part of the derivatives between two parameters of the likelihood.
 func (l *expansion) saddle() bool {
 	if l.indefinite == nil {
 		return false
 	}
 	n := len(l.X)
-	// In coordinates in which the information is the identity.
+	// Change to coordinates in which the information is the identity.
 	var lower mat.TriDense
 	l.chol.LTo(&lower)
 	var half, scaled mat.Dense

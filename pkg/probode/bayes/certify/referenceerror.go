@@ -11,19 +11,19 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// How accurate the reference is itself. OwnError compares it with a more accurate Setup;
-// Unseen compares it with many equal steps, which see short pulses of f that error
-// control may step over, whatever its tolerance.
+// This file measures how accurate the reference itself is. OwnError compares it with a
+// more accurate Setup. Unseen compares it with many equal steps, which detect short
+// pulses of f that error control may step over, whatever its tolerance.
 
 const (
-	// ManySteps is the number of equal steps, over the longest of the spans, with which
-	// the reference must agree. They see every pulse of f that lasts for half a step.
+	// ManySteps is the number of equal steps over the longest time span with which the
+	// reference must agree. They detect every pulse of f that lasts for half a step.
 	ManySteps = 1 << 16
-	// manyRounded is the relative error that rounding may cause in as many steps.
+	// manyRounded is the relative error that rounding may cause in ManySteps steps.
 	manyRounded = ManySteps * 0x1p-52
 )
 
-// OwnError returns D between s and a more accurate Setup at each of the points; NaN
+// OwnError returns D between s and a more accurate Setup at each of the points, or NaN
 // where one of the two fails.
 func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, workers int) ([]float64, error) {
 	out := make([]float64, len(points))
@@ -35,9 +35,10 @@ func OwnError(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [
 	return out, err
 }
 
-// Unseen returns the largest D between s and many equal steps at the points where s
-// steps over something that these see, zero if there are none. D below least, or below
-// three times the error of s itself, does not count.
+// Unseen returns the largest D between s and ManySteps equal steps at the points where s
+// steps over something that these steps detect; zero if there is no such point. It
+// ignores a D that is at most least, or below three times own, the error of s at that
+// point.
 func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, own []float64, least float64, workers int) (float64, error) {
 	seen := make([]float64, len(points))
 	err := atEach(ctx, p, points, workers, []probode.Setup{s, equalSteps(p, ManySteps), equalSteps(p, ManySteps/4)}, func(i int, x []*evaluator, expected [][]float64) {
@@ -55,10 +56,11 @@ func Unseen(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][
 }
 
 // steppedOver returns D between the reference and many equal steps if the reference has
-// stepped over something, else zero. expected are the values expected by the reference,
-// by the many steps, and by a quarter as many. A jump of f leaves an error of first order
-// in the many steps, so that a quarter as many differ from them three times as much as
-// the reference does. A pulse leaves no such error.
+// stepped over something, else zero. expected holds the expected data of the reference,
+// of the many steps, and of a quarter as many steps. A jump of f causes a first-order
+// error in the many steps, so that the solution with a quarter as many differs from them
+// three times as much as the reference does. A pulse that the reference steps over does
+// not follow this pattern.
 func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64 {
 	d := many.discrepancy(expected[0], expected[1], theta, manyRounded)
 	if rest := many.discrepancy(expected[2], expected[1], theta, manyRounded); d > 0.6*rest {
@@ -67,9 +69,9 @@ func steppedOver(many *evaluator, expected [][]float64, theta []float64) float64
 	return 0
 }
 
-// atEach solves by each of the setups at each of the points, and calls do with what they
-// expect of the data. That is nil where one of them fails, as explicit steps may on a
-// stiff problem.
+// atEach solves with each of the setups at each of the points, and calls do with the data
+// that they expect. These are nil where one of the setups fails, as explicit steps may on
+// a stiff problem.
 func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers int, setups []probode.Setup, do func(i int, x []*evaluator, expected [][]float64)) error {
 	if len(points) == 0 {
 		return nil
@@ -98,12 +100,12 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 	return err
 }
 
-// discrepancy returns D between what is expected of the data and what x, the finer one,
-// expects, with the information there. Relative differences below rounding count as none.
+// discrepancy returns D between the expected data of two setups, with the information at
+// the values of x, the finer setup. Relative differences up to rounding are ignored.
 func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float64) float64 {
 	var d float64
 	for _, o := range x.surface.DataAt(finer, theta) {
-		// A certain value does no harm if both expect the same.
+		// A value without error is harmless if both setups expect the same.
 		if delta := expected[o.At] - finer[o.At]; math.Abs(delta) > rounding*math.Abs(finer[o.At]) {
 			if o.Certain {
 				o.Information = math.Inf(1)
@@ -114,8 +116,8 @@ func (x *evaluator) discrepancy(expected, finer, theta []float64, rounding float
 	return math.Sqrt(d)
 }
 
-// Sufficient searches for a smaller tolerance or step of s whose own error is at most
-// limit at all points.
+// Sufficient searches for a smaller tolerance or step with which the own error of s is at
+// most limit at all points.
 func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points [][]float64, limit float64, workers int) (enough probode.Setup, found bool, err error) {
 	for range 8 {
 		if a, ok := s.Mesh.(reference.Accurate); ok {
@@ -137,8 +139,9 @@ func Sufficient(ctx context.Context, p *bayes.Posterior, s probode.Setup, points
 	return s, false, nil
 }
 
-// ownError returns D between the reference and a finer Setup at a mode, or between it and
-// many equal steps if it has stepped over something; NaN if the finer Setup fails.
+// ownError returns the reference's own error at a mode: D between the reference and a
+// finer Setup, or between the reference and many equal steps if it has stepped over
+// something and this D is larger. It is NaN if the finer Setup fails.
 func ownError(at *expansion) float64 {
 	p := at.x.density.Posterior()
 	x, err := newEvaluator(at.x.ctx, p, finer(p.Setup))
@@ -157,8 +160,8 @@ func ownError(at *expansion) float64 {
 	return max(d, unseen(at, steps))
 }
 
-// unseen returns D between an accurate reference and a number of equal steps at a mode if
-// it has stepped over something, else zero.
+// unseen returns D between a reference of type reference.Accurate and the given number of
+// equal steps at a mode, if the reference has stepped over something; else zero.
 func unseen(at *expansion, steps float64) float64 {
 	p := at.x.density.Posterior()
 	if _, ok := p.Mesh.(reference.Accurate); !ok {

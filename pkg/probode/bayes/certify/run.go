@@ -13,26 +13,27 @@ import (
 
 // Settings says what a Setup is compared with, and where.
 type Settings struct {
-	// Reference is the better Setup; the zero value stands for reference.Accurate.
+	// Reference is the more accurate Setup; its zero value means reference.Accurate.
 	Reference probode.Setup
 
-	// Modes are the points, of all parameters, from which the search climbs to modes of
-	// the reference's posterior. Nil stands for the modes that modes.Find finds with the
-	// Setup in question and with the reference.
+	// Modes are points from which the search climbs to modes of the reference's
+	// posterior, each with a value for every parameter. Nil means the modes that
+	// modes.Find finds with the Setup in question and with the reference.
 	Modes [][]float64
 
-	// NoClimb takes the points of Modes as they are, if by gradient and curvature they
-	// are as near to a mode as a draw of the posterior is. That saves the climbs.
+	// NoClimb uses the points of Modes as they are, provided that their gradients and
+	// curvatures show that they are as near to a mode as a draw from the posterior is.
+	// That saves the climbs.
 	NoClimb bool
 
 	Seed uint64 // of the search for modes
 }
 
-// Run compares the Setup of p with the reference at the modes of the posterior. Beside
-// the search for modes it takes a few dozen solutions by the reference at each mode,
-// and at most 50 + 20 d by both away from it. What cannot be solved at one mode is
-// recorded there. It is an error if the model or the settings make no sense, or if ctx
-// ended.
+// Run compares the Setup of p with the reference at the modes of the posterior. Besides
+// the search for modes it takes a few dozen solutions with the reference at each mode,
+// and at most 50 + 20 d solutions with both setups away from it, for d parameters. If the
+// computation fails at one mode, the AtMode of that mode says why. Run returns an error
+// if the model or the settings make no sense, or if ctx ends.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, error) {
 	all, err := Each(ctx, p, []probode.Setup{{}}, s)
 	if err != nil {
@@ -41,9 +42,10 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Certificate, err
 	return all[0], nil
 }
 
-// Each is Run for several setups, each in place of that of p; fields that a setup lacks
-// are those of p. It searches for the reference's modes once. If some of the setups
-// fail, their certificates say why; if all fail it is an error.
+// Each does what Run does for several setups in place of the Setup of p; fields that a
+// setup leaves empty are taken from p. It searches for the reference's modes once. If
+// some of the setups fail, their certificates say why; if all fail, Each returns an
+// error.
 func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Settings) ([]*Certificate, error) {
 	c, err := s.certifier(ctx, p)
 	if err != nil {
@@ -72,8 +74,9 @@ func Each(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, s Set
 	return out, nil
 }
 
-// searchAndCertify certifies a Setup at the modes of the settings, or else at those
-// that it searches for. The certificate's time does not include the search.
+// searchAndCertify certifies a Setup at the modes of the settings, or at modes that it
+// searches for if the settings have none. Certificate.Seconds does not include the
+// search.
 func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certificate, error) {
 	from := s.Modes
 	if from == nil {
@@ -84,7 +87,7 @@ func (c *Certifier) searchAndCertify(coarse probode.Setup, s Settings) (*Certifi
 	}
 	begin := time.Now()
 	if s.Modes == nil || c.modes == nil {
-		// A mode that only another setup's posterior has is no mode of this one's.
+		// A phantom mode of another setup is not a mode of this setup's posterior.
 		c.modes = slices.DeleteFunc(c.modes, func(m anchor) bool { return !(m.Moved < vanished) })
 		for _, m := range from {
 			c.AddMode(m)

@@ -11,10 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// What certificates need to know about setups: the sizes of their steps or tolerances,
-// their names in words, and finer ones.
+// This file holds what certificates need to know about setups: the sizes of their steps
+// or tolerances, their descriptions in words, and setups that are more accurate.
 
-// tolerance returns the tolerance of a mesh under error control, and false for any other.
+// tolerance returns the tolerance of a setup whose mesh is under error control, and false
+// for any other setup.
 func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	switch m := s.Mesh.(type) {
 	case probode.Adaptive:
@@ -25,8 +26,9 @@ func tolerance(s probode.Setup) (probode.Tolerance, bool) {
 	return probode.Tolerance{}, false
 }
 
-// size returns the step size of s, or under error control the relative tolerance, the
-// largest absolute one if that is zero; 0 for a setup that has neither.
+// size returns the step size of s or, under error control, its relative tolerance; if
+// that is zero, the largest absolute tolerance. It is 0 for a setup without steps or
+// tolerances.
 func size(s probode.Setup) float64 {
 	t, ok := tolerance(s)
 	switch {
@@ -38,8 +40,9 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns s with another step size, or under error control with tolerances that
-// are scaled so that the relative one is size, the largest absolute one if that is zero.
+// Sized returns s with the step size to. Under error control it scales all tolerances by
+// the factor with which the relative tolerance becomes to; if that is zero, the largest
+// absolute tolerance becomes to.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {
@@ -62,7 +65,7 @@ func Sized(s probode.Setup, to float64) probode.Setup {
 	return s
 }
 
-// accurateTolerance returns the relative tolerance of a, which may be the default.
+// accurateTolerance returns the relative tolerance of a, with the default filled in.
 func accurateTolerance(a reference.Accurate) float64 {
 	if a.Relative == 0 {
 		return 1e-10
@@ -70,14 +73,15 @@ func accurateTolerance(a reference.Accurate) float64 {
 	return a.Relative
 }
 
-// finer returns a setup more accurate than s: with a hundredth of the tolerance, a tenth
-// of the step, or the reference. The reference itself makes a doubtful solution again
-// with a hundredth of its tolerance, so that a finer one needs a thousandth.
+// finer returns a setup that is more accurate than s: with a hundredth of the tolerance,
+// with a tenth of the step, or reference.Accurate. reference.Accurate repeats a doubtful
+// solution with a hundredth of its tolerance, so that a more accurate one needs a
+// thousandth.
 func finer(s probode.Setup) probode.Setup {
 	if a, ok := s.Mesh.(reference.Accurate); ok {
 		tol := accurateTolerance(a)
 		if a.Relative = max(tol/1000, 1e-13); a.Relative >= tol {
-			a.Relative = 10 * tol // nothing is finer: the difference from a looser one bounds the error
+			a.Relative = 10 * tol // no smaller tolerance is possible: the difference from a larger one bounds the error
 		}
 		s.Mesh = a
 		return s
@@ -92,14 +96,14 @@ func finer(s probode.Setup) probode.Setup {
 	return probode.Setup{Mesh: reference.Accurate{}}
 }
 
-// equalSteps is the classical Runge–Kutta method with n equal steps over the longest of
-// the spans.
+// equalSteps returns the classical Runge–Kutta method with n equal steps over the longest
+// time span.
 func equalSteps(p *bayes.Posterior, n float64) probode.Setup {
 	_, longest := spans(p)
 	return probode.Setup{Method: probode.RungeKutta{}, Mesh: probode.Uniform(longest / n)}
 }
 
-// spans returns the lengths of the shortest and the longest of the spans.
+// spans returns the lengths of the shortest and the longest time span of the experiments.
 func spans(p *bayes.Posterior) (shortest, longest float64) {
 	shortest = math.Inf(1)
 	for _, x := range p.Experiments {
@@ -111,8 +115,8 @@ func spans(p *bayes.Posterior) (shortest, longest float64) {
 	return shortest, longest
 }
 
-// describe returns a Setup in words. A tolerance alone means that error control chooses
-// the steps again at every θ.
+// describe returns a Setup in words. Unless the steps are frozen, a tolerance means that
+// error control chooses them anew at every θ.
 func describe(s probode.Setup) string {
 	var words []string
 	if s.Method != nil {

@@ -10,14 +10,13 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// The sentences of certificates. All of them are in this file.
+// This file holds all sentences of certificates.
 
-// String returns the answer for the largest setting that is certified, and a table of
-// all.
+// String returns the answer for the largest setting that is certified, or for the last
+// setting if none is, and a table of all settings.
 func (c Certificates) String() string {
 	var b strings.Builder
 	if len(c.All) > 0 {
-		// The answer is that of the largest setting that is certified, or else of the last.
 		at := len(c.All) - 1
 		for i, one := range c.All {
 			if one.Certified(c.Threshold) {
@@ -45,10 +44,10 @@ func (e *Enough) String() string {
 	if e.Found {
 		fmt.Fprintf(&b, "Enough: %v, with shifts below %.2g sd and D below %.2g at 95 %% of %d points, modes included.\n", e.Setup, e.At.Shift, e.At.D, e.Draws)
 		if e.At.Size == e.Levels[0].Size {
-			b.WriteString("It is the largest that was tried.\n")
+			b.WriteString("It is the largest setting that was tried.\n")
 		}
 	} else {
-		b.WriteString("No setting that was tried is small enough.\n")
+		b.WriteString("None of the settings that were tried is small enough.\n")
 	}
 	if e.Lost > 0 {
 		fmt.Fprintf(&b, "The reference failed at %d further draws.\n", e.Lost)
@@ -65,35 +64,35 @@ func (e *Enough) String() string {
 func (c *Certificate) Answer(threshold float64) string {
 	var b strings.Builder
 	if len(c.Modes) == 0 {
-		return "Nothing is certified: no mode was looked at.\n"
+		return "Nothing is certified: no mode was checked.\n"
 	}
 	m := &c.Modes[c.Worst(threshold)]
 	switch m.verdict(threshold) {
 	case failed:
 		return fmt.Sprintf("Nothing is certified for %v: %s.\n", c.Setup, m.Err)
 	case unreached:
-		return fmt.Sprintf("Nothing is certified for %v: from %s no mode of the posterior by %v could be reached.\n", c.Setup, format4(m.From), c.Reference)
+		return fmt.Sprintf("Nothing is certified for %v: a climb from %s reached no mode of the posterior computed with %v.\n", c.Setup, format4(m.From), c.Reference)
 	case inexact:
 		fmt.Fprintf(&b, "Nothing is certified for %v: the reference, %v, has an error of its own, D = %.2g, above a tenth of the threshold %.3g: take a finer reference, or declare jumps of f as events.\n", c.Setup, c.Reference, m.OwnD, threshold)
 	case nonlinear:
 		fmt.Fprintf(&b, "Nothing is certified for %v: D = %.3g. Above %.1f the shift is no longer linear, and there is no bound.\n", c.Setup, m.D, limitD)
 	case phantom:
-		fmt.Fprintf(&b, "Not certified: the posterior by %v has a mode at %s that the reference does not have. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
+		fmt.Fprintf(&b, "Not certified: the posterior computed with %v has a mode at %s that the reference does not have. The nearest mode of the reference is %.0f sd away, at %s; there D is %.2g.\n", c.Setup, format4(m.From), m.Moved, format4(m.Theta), m.D)
 	case different:
-		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D says. At %s %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
+		fmt.Fprintf(&b, "Not certified: away from the mode the setups differ by more than D says. At %s, %s. Such differences move a parameter by up to %.2g sd of the Gaussian at the mode, above the threshold %.3g. At the mode D is %.2g.\n", format4(m.Where), c.difference(m), m.Bound, threshold, m.D)
 	case above:
 		fmt.Fprintf(&b, "Not certified: with %v a parameter may move by up to %.2g sd of the Gaussian at the mode (D = %.2g), above the threshold %.3g. To first order the largest shift is %s.\n", c.Setup, m.Bound, m.D, threshold, c.largest(m))
 	case certified:
 		fmt.Fprintf(&b, "Certified to first order: with %v no parameter moves by more than %.2g sd of the Gaussian at the mode (D = %.2g, threshold %.3g).\n", c.Setup, m.Bound, m.D, threshold)
 		if m.Where != nil {
-			fmt.Fprintf(&b, "The bound includes a difference away from the mode: at %s %s.\n", format4(m.Where), c.difference(m))
+			fmt.Fprintf(&b, "The bound comes from a difference between the two solvers away from the mode: at %s, %s.\n", format4(m.Where), c.difference(m))
 		}
 	}
 	if m.D <= 2*limitD {
-		fmt.Fprintf(&b, "Between the data that the two solvers predict the total variation is %.2g, the Kullback–Leibler divergence %.2g.\n", m.TV, m.KL)
+		fmt.Fprintf(&b, "The distributions of data that the two solvers predict differ by a total variation of %.2g and a Kullback–Leibler divergence of %.2g.\n", m.TV, m.KL)
 	}
 	if m.Misfit > 0 {
-		fmt.Fprintf(&b, "The data are farther from the model than their errors allow. Because of that, the solver's error may move a parameter by %.2g sd more, which the bound includes.\n", m.Misfit)
+		fmt.Fprintf(&b, "The data are farther from the model than their errors allow. Because of that, the solver's error may move a parameter by another %.2g sd; the bound includes this.\n", m.Misfit)
 	}
 	if d := m.OwnD; d <= threshold/10 {
 		fmt.Fprintf(&b, "The reference's own D is %.1g.\n", d)
@@ -102,11 +101,11 @@ func (c *Certificate) Answer(threshold float64) string {
 	if n := len(c.Modes); n > 1 {
 		modes = fmt.Sprintf("%d modes", n)
 	}
-	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; tails far from the lines and draws looked at; what both solvers miss, such as a pulse between their steps.\n", modes)
+	fmt.Fprintf(&b, "Not covered: posterior widths; modes other than the %s looked at, real or made by the solver's error; tails far from the points where the solvers were compared; what both solvers miss, such as a pulse between their steps.\n", modes)
 	return b.String()
 }
 
-// difference says what differs at m.Where.
+// difference describes the difference between the setups at m.Where.
 func (c *Certificate) difference(m *AtMode) string {
 	by, than := math.Abs(m.Differ), "lower"
 	if m.Differ > 0 {
@@ -123,12 +122,12 @@ func (c *Certificate) difference(m *AtMode) string {
 	return fmt.Sprintf("the log likelihood with %s is %s by %.2g", c.Setup, than, by)
 }
 
-// sound reports whether something is known at each of the modes.
+// sound reports whether there is a result at each of the modes.
 func (c *Certificate) sound() bool {
 	return !slices.ContainsFunc(c.Modes, func(m AtMode) bool { return m.Err != "" })
 }
 
-// largest names the largest shift at m.
+// largest describes the largest shift at m: its parameter and its size.
 func (c *Certificate) largest(m *AtMode) string {
 	at := 0
 	for k, s := range m.Shift {
@@ -142,11 +141,12 @@ func (c *Certificate) largest(m *AtMode) string {
 	return fmt.Sprintf("that of %s, %+.2g sd", c.Params[at], m.Shift[at])
 }
 
-// mostShifts is the number of parameters for which a row of the table has room.
+// mostShifts is the largest number of parameters in a row of the table.
 const mostShifts = 6
 
-// mostShifted returns the indices of the parameters that are shifted by most in any
-// certificate, all if there is room for them, and the largest shift of the others.
+// mostShifted returns the indices of the mostShifts parameters with the largest shifts in
+// any certificate, or of all parameters if there are no more than that, and the largest
+// shift of the others.
 func mostShifted(all []*Certificate) (index []int, others float64) {
 	most := make([]float64, len(all[0].Params))
 	for k := range most {
@@ -169,8 +169,8 @@ func mostShifted(all []*Certificate) (index []int, others float64) {
 	return index, others
 }
 
-// table returns the numbers of several certificates of one model, with a row for each
-// mode. If there are many parameters it shows those that are shifted by most.
+// table returns a table of several certificates of one model, with a row for each mode.
+// If there are many parameters it shows those with the largest shifts.
 func table(all []*Certificate) string {
 	if len(all) == 0 {
 		return ""
@@ -222,7 +222,7 @@ func format4(x []float64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-// number writes v, a dash if it is NaN.
+// number formats v; NaN becomes a dash.
 func number(format string, v float64) string {
 	if math.IsNaN(v) {
 		return "–"
