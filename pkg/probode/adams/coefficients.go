@@ -2,9 +2,9 @@ package adams
 
 import "math/big"
 
-// The coefficients of the Adams methods integrate the polynomial through past values of
-// f over one step. They are computed in exact rational arithmetic and rounded once, not
-// copied from a table.
+// The coefficients of the Adams methods come from integrating the polynomial through
+// past values of f over one step. They are computed in exact rational arithmetic and
+// rounded once, not copied from a table.
 
 // BashforthCoefficients returns β₀, …, β_{s−1} of the s-step
 // Adams–Bashforth method
@@ -34,9 +34,9 @@ func MoultonCoefficients(s int) (next float64, past []float64) {
 	return b[0], b[1:]
 }
 
-// adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials
-// ℓ_j of the n nodes first, first−1, …, in units of the step counted from the
-// current time: first = 0 for an explicit and 1 for an implicit method.
+// adams returns ∫₀¹ ℓ_j(τ) dτ, j = 0, …, n−1, for the Lagrange polynomials ℓ_j of the n
+// nodes first, first−1, …, in units of the step, counted from the current time: first =
+// 0 for an explicit and 1 for an implicit method.
 func adams(n, first int) []*big.Rat {
 	out := make([]*big.Rat, n)
 	for j := range out {

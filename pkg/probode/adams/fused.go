@@ -8,13 +8,15 @@ import (
 
 //go:generate go run ./internal/unroll
 
-// Runs of Adams–Moulton steps in up to three dimensions and, linearised at the current
-// state, in four. The arithmetic of such a step takes a few nanoseconds, and several
-// times as much if its parts pass vectors to each other. Here everything is kept in
-// local variables between the calls of FJ. The operations are those of moulton.go in
-// the same order, so that a path has the same bits either way.
+// This file makes runs of Adams–Moulton steps in up to three dimensions and, if they
+// are linearised at the current state, in four. The arithmetic of such a step takes a
+// few nanoseconds, and several times as long if functions pass vectors to each other.
+// So the loops for up to three dimensions keep everything in local variables between
+// the calls of FJ. They make the same operations as moulton.go, in the same order, so a
+// path has the same bits either way.
 
-// Runs is true on uniform grids for problems of few dimensions with an FJ.
+// Runs is true on uniform grids for problems with few dimensions and a dense FJ, except
+// with Predictor.
 func (a *moulton) Runs() bool {
 	small := a.d <= 3 || a.d == 4 && a.lin == Current
 	_, uniform := a.g.Uniform()
@@ -68,14 +70,14 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 	return i, err
 }
 
-// fused holds the constants of a run: β_j/β₋₁, zero where the method has fewer, and the
-// scale of each normal.
+// fused holds the constants of a run: β_j/β₋₁, filled up with zeros, and the scale of
+// each normal.
 type fused struct {
 	b, scale [4]float64
 }
 
-// currentFew is like current2, but for up to four dimensions and with the factors of
-// the linear algebra in memory.
+// currentFew is like current2, but for up to four dimensions and with vectors and LU
+// factors in memory.
 func (a *moulton) currentFew(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	d, fj, f, t, m := a.d, a.p.FJ, a.fc, a.g.Times(), a.jac
 	steps := len(a.betaPast)
@@ -136,7 +138,8 @@ func (a *moulton) before(i, j, k int) float64 {
 	return a.row(i - j)[k]
 }
 
-// alone makes the single step i in the general way, if an inverse cannot be trusted.
+// alone makes step i in the general way. The loops call it if they cannot trust an
+// inverse.
 func (a *moulton) alone(r *fused, z []float64, i int, theta, xi []float64) error {
 	next := row(z, i+1, a.d)
 	if err := a.Step(next, i, row(z, i, a.d), theta, part(xi, i, a.d), r.scale[:a.d]); err != nil {
@@ -155,7 +158,7 @@ func diverged(x []float64) error {
 	return nil
 }
 
-// larger returns the larger magnitude of two numbers, NaN if either is.
+// larger returns the larger magnitude of two numbers, or NaN if either is NaN.
 func larger(x, y float64) float64 {
 	x, y = math.Abs(x), math.Abs(y)
 	if y > x || y != y {

@@ -28,25 +28,25 @@ type Moulton struct {
 	Linearize Linearization
 }
 
-// Nominal returns the order of the implicit equation, which may be higher than Order if
-// the equation is linearised once at the current state, and a text that says what to do
-// about that.
+// Nominal returns the order of the implicit equation, and a text that says what to do
+// if Order is lower. It may be lower if the equation is linearised once at the current
+// state.
 func (m Moulton) Nominal() (order int, remedy string) {
 	m.Linearize = Newton
 	return m.Order(), "one linearisation at the current state limits the order to 2; take Linearize: Newton or Predictor"
 }
 
 // Linearization says around which state c the vector field is linearised, f(z) ≈ f(c) +
-// J(c)(z − c), to solve the implicit equation of a step. The J of the noise is taken at
-// the same state.
+// J(c)(z − c), to solve the implicit equation of a step. The J of the noise is
+// evaluated at the same state.
 type Linearization int
 
 const (
-	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the noise are taken
-	// at Zᵢ. It is the default because only Newton keeps both order s+1 for every s and
-	// the stability of the method on stiff problems: Current has a lower order for s ≥ 2,
-	// and Predictor, which linearises at the end of an explicit step, is not stable on
-	// stiff problems. Newton costs two to three times as much as the others.
+	// Newton iterates from Zᵢ until the equation is solved; Γ and J of the noise are
+	// evaluated at Zᵢ. It is the default because only Newton keeps both order s+1 for
+	// every s and the stability of the method on stiff problems: Current has a lower order
+	// for s ≥ 2, and Predictor, which linearises at the end of an explicit step, is not
+	// stable on stiff problems. Newton costs two to three times as much as the others.
 	Newton Linearization = iota
 
 	// Current linearises once, at Zᵢ, as the paper does [T18, §2.4]. The remainder of the
@@ -74,8 +74,8 @@ func (l Linearization) String() string {
 
 const (
 	// tolerance ends Newton's method when the largest component of an update is below this
-	// part of the largest component of the state. The remaining error is about the square
-	// of the last update, so that none is left above rounding.
+	// fraction of the largest component of the state. The remaining error is about the
+	// square of the last update, so it is below rounding error.
 	tolerance = 1e-9
 	// iterations is the largest number of updates.
 	iterations = 25
@@ -125,11 +125,11 @@ func (m Moulton) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, 
 //
 //	z ← c − Γ(c)⁻¹ r(c),   Γ(c) = (h β₋₁)⁻¹ I − J(c).
 //
-// They differ in where they begin and when they stop: one update from c = Zᵢ (Current:
-// then −r(c) is the paper's w), one from the Adams–Bashforth value (Predictor), or as
-// many from Zᵢ as it takes (Newton). The noise √α h^{s+1/2} Γ⁻¹ J ξᵢ uses the first
-// factorisation. So Current and Predictor compute mean and noise in one solve, and no
-// Cholesky factor of H is needed [T18, §2.4].
+// They differ in where they begin and when they stop. Current makes one update from c =
+// Zᵢ; then −r(c) is the paper's w. Predictor makes one update from the Adams–Bashforth
+// value. Newton begins at Zᵢ and makes as many updates as it needs. The noise √α
+// h^{s+1/2} Γ⁻¹ J ξᵢ uses the first factorisation. So Current and Predictor compute
+// mean and noise in one solve, and no Cholesky factor of H is needed [T18, §2.4].
 type moulton struct {
 	past
 	lin       Linearization
@@ -176,8 +176,8 @@ func (a *moulton) set(i int) {
 	a.t1, a.inv, a.invNext, a.betaPast = a.g.Times()[i+1], 1/(a.g.H(i)*beta[0]), 1/beta[0], beta[1:]
 }
 
-// startNoise adds the noise of a starting step after an event, with J at its beginning
-// and β₋₁ of equal steps.
+// startNoise adds the noise of a starting step after an event, with J evaluated at the
+// state in which it begins, and with β₋₁ for equal steps.
 func (a *moulton) startNoise(i int, dst, x, theta, xi, scale []float64) error {
 	a.eval.FJ(a.fc, a.jac, a.g.Times()[i+1], x, theta)
 	if !a.lu.Factorize(1/(a.g.H(i)*a.beta.uniform[0]), a.jac) {
@@ -326,8 +326,8 @@ func (a *moulton) iterate(next, theta []float64) error {
 				return probode.ErrNewton
 			}
 		}
-		// The error that remains after such a last update is left/size, the rate of
-		// convergence, times the update; 1e-8·small is below rounding.
+		// After such a last update, the remaining error is the update times left/size, the
+		// rate of convergence; 1e-8·small is below rounding error.
 		if lambda == 1 && left*left <= 1e-8*small*size {
 			subtract(next, next, 1, a.v)
 			return nil
@@ -341,9 +341,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError is the difference from the implicit method of one order more. If there are
-// too few earlier steps for that, the step is compared with two steps of half the
-// length.
+// LocalError is the difference from the implicit method whose order is one higher. If
+// there are too few earlier steps for that, the step is compared with two steps of half
+// the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {
@@ -387,7 +387,7 @@ func (a *moulton) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) e
 	return a.advance(i, s.Mean, theta, nil, nil)
 }
 
-// largest returns the largest magnitude of the elements of x, NaN if one is.
+// largest returns the largest magnitude of the elements of x, or NaN if one is NaN.
 func largest(x []float64) float64 {
 	var m float64
 	for _, v := range x {
@@ -462,8 +462,8 @@ func (a *moulton) Differentiate(dnext []float64, i int, x, next, theta, xi, scal
 	return nil
 }
 
-// differentiateNoise adds to dnext the derivative of Γ⁻¹Jv, where v are the scaled
-// normals and Γ and J are taken at x.
+// differentiateNoise adds to dnext the derivative of Γ⁻¹Jv, where v holds the scaled
+// normals and Γ and J are evaluated at the centre c.
 func (a *moulton) differentiateNoise(dnext []float64, i int, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := a.slopes
 	s.diff.At(a.t1, a.c, theta, nil)

@@ -6,9 +6,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A past is the part that multistep methods share: the values F_i, F_{i−1}, … of the
-// present segment, and the classical Runge–Kutta method, which makes the first steps
-// because there are no earlier values.
+// A past holds what the multistep methods share: the values F_i, F_{i−1}, … of the
+// present segment, and the classical Runge–Kutta method, which makes the first steps,
+// because these have too few earlier values.
 type past struct {
 	p     *probode.Problem
 	g     *probode.Grid
@@ -16,19 +16,19 @@ type past struct {
 	first int       // number of steps that Runge–Kutta makes
 	begin int       // grid point at which the segment begins
 	last  int       // the last step that was made
-	f     []float64 // F of grid point i in row i mod 8
+	f     []float64 // F at grid point i, in row i mod 8
 	start probode.Stepper
 	local probode.Estimator // estimates errors if there are too few earlier steps
 
 	slopes *slopes // for the derivatives of steps
 }
 
-// newPast returns the memory of a method that uses s values of f. It is an error if
-// the whole grid is shorter than the start.
+// newPast returns the past of a method that uses s values of f. It returns an error if
+// the grid has no step after the start.
 func newPast(p *probode.Problem, g *probode.Grid, s int) (past, error) {
 	m := past{p: p, g: g, d: p.Dim(), first: max(0, s-1), f: make([]float64, 8*p.Dim())}
 	if n := g.Steps(); !g.Grows() && m.first >= n {
-		return m, fmt.Errorf("a method of %d steps takes %d to start and the grid has %d: want a smaller step", s, m.first, n)
+		return m, fmt.Errorf("a %d-step method takes %d steps to start and the grid has %d: want a smaller step", s, m.first, n)
 	}
 	var err error
 	m.start, err = probode.RungeKutta{}.Stepper(p, g)
@@ -52,8 +52,8 @@ func (m *past) Start(i int, _, _ []float64) error {
 	return nil
 }
 
-// Recall evaluates f at the states that later steps use, and at one more for the
-// estimate of the error.
+// Recall evaluates f at the states that later steps use, and at one more for the error
+// estimate.
 func (m *past) Recall(from, i int, z, theta []float64) {
 	m.begin, m.last = from, i-1
 	for j := max(from, i-m.first-1); j < i; j++ {
@@ -76,8 +76,8 @@ func (m *past) startStep(dst []float64, i int, x, theta []float64) error {
 	return m.start.Step(dst, i, x, theta, nil, nil)
 }
 
-// Memory counts the grid point of the start and the values that the next step uses; it
-// is 0 for a one-step method.
+// Memory counts the numbers that Save stores: the grid point at which the segment
+// began, and the values that the next step uses. It is 0 for a one-step method.
 func (m *past) Memory() int {
 	if m.first == 0 {
 		return 0
@@ -107,7 +107,7 @@ func (m *past) Restore(i int, src []float64) {
 }
 
 // versus writes to dst the difference between next and the result of the implicit
-// formula c for step i, with f taken at next.
+// formula c for step i, with f evaluated at next.
 func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) error {
 	h, beta := m.g.H(i), c.at(i)
 	m.p.F(dst, m.g.Times()[i+1], next, theta)
@@ -118,7 +118,7 @@ func (m *past) versus(c *table, dst []float64, i int, x, next, theta []float64) 
 	return nil
 }
 
-// doubled estimates the error of a step of a one-step method.
+// doubled estimates the error of a step of a one-step method by step doubling.
 func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta []float64) error {
 	if m.local == nil {
 		step, err := probode.Doubled{Method: of}.Stepper(m.p, m.g)
@@ -130,8 +130,8 @@ func (m *past) doubled(of probode.Method, dst []float64, i int, x, next, theta [
 	return m.local.LocalError(dst, i, x, next, theta)
 }
 
-// slopes holds the derivatives of past values of f, M×d each: row i mod 8 is that of
-// F_i.
+// slopes holds the derivatives of past values of f, M×d each: df[i mod 8] is the
+// derivative of F_i.
 type slopes struct {
 	diff    *probode.Differentiator
 	df      [8][]float64
@@ -177,7 +177,7 @@ func (m *past) addSlopes(dst []float64, c float64, beta []float64, i, k int) {
 // row returns row i of a path.
 func row(z []float64, i, d int) []float64 { return z[i*d : (i+1)*d : (i+1)*d] }
 
-// part returns row i of xi, nil if xi is.
+// part returns row i of xi, or nil if xi is nil.
 func part(xi []float64, i, d int) []float64 {
 	if xi == nil {
 		return nil

@@ -6,20 +6,20 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Adams coefficients on grids whose steps differ. Like the classical coefficients they
-// integrate the interpolating polynomial of f over one step, and they depend only on
-// the ratios of the steps [HNW93, §III.5]. They are computed once for each grid. If a
-// step and those before it are equal, they are the classical coefficients to the last
-// bit.
+// This file computes Adams coefficients on grids whose steps differ. Like the classical
+// coefficients, they come from integrating the interpolating polynomial of f over one
+// step, and they depend only on the ratios of the steps [HNW93, §III.5]. They are
+// computed once for each grid. If a step has the same length as the earlier steps that
+// it uses, they are the classical coefficients to the last bit.
 
 // A table holds the coefficients of one formula on a grid.
 type table struct {
 	g       *probode.Grid
 	n       int       // number of past values
 	first   int       // 0 for an explicit and 1 for an implicit formula
-	uniform []float64 // the classical ones
-	even    bool      // all steps have those
-	rows    []float64 // those of each step, if they differ and the grid does not grow
+	uniform []float64 // classical coefficients
+	even    bool      // all steps use the classical coefficients
+	rows    []float64 // coefficients of each step, if they differ and the grid does not grow
 	scratch []float64
 	nodes   []float64
 }
@@ -55,7 +55,7 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	c.rows = make([]float64, g.Steps()*width)
 	for _, s := range segments {
 		for i := s.from; i < s.to; i++ {
-			row := c.uniform // of a step in which the method starts: the noise right after an event uses it
+			row := c.uniform // for a starting step: the noise right after an event uses them
 			if i-s.from >= n-1 {
 				row = c.compute(i)
 			}
@@ -65,7 +65,7 @@ func newTable(g *probode.Grid, n int, implicit bool) *table {
 	return c
 }
 
-// A segment is the part of a grid between two events, by its first and last point.
+// A segment is a part of a grid between two events, given by its first and last point.
 type segment struct{ from, to int }
 
 func segments(g *probode.Grid) (list []segment) {
@@ -81,8 +81,8 @@ func segments(g *probode.Grid) (list []segment) {
 	return list
 }
 
-// evenAt reports whether step i and the earlier steps that it uses, back to grid point
-// first at most, are equal.
+// evenAt reports whether step i is as long as the earlier steps that it uses, not
+// counting steps before grid point first.
 func (c *table) evenAt(i, first int) bool {
 	h := c.g.Place(i+1) - c.g.Place(i)
 	for j := max(first, i-c.n+1); j < i; j++ {
@@ -106,8 +106,8 @@ func (c *table) at(i int) []float64 {
 }
 
 // compute returns the coefficients for step i: ∫₀¹ ℓ_j(τ) dτ for the Lagrange
-// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by Gauss's rule of three points, which
-// is exact for the polynomials here, of degree five at most.
+// polynomials of the nodes τ_j = (t_j − tᵢ)/h, by the three-point Gauss rule, which is
+// exact because their degree is at most five.
 func (c *table) compute(i int) []float64 {
 	if c.evenAt(i, 0) {
 		return c.uniform

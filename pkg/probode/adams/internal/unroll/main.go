@@ -51,15 +51,15 @@ func each(n int, pattern string) []string {
 	return out
 }
 
-// list, lines and all join the patterns of d components, and matrix those of the d²
-// elements of a matrix, row by row.
+// list, lines and all join the patterns of d components, and matrix joins the patterns
+// of the d² elements of a matrix, row by row.
 func list(d int, pattern string) string   { return strings.Join(each(d, pattern), ", ") }
 func lines(d int, pattern string) string  { return strings.Join(each(d, pattern), "\n") }
 func all(d int, pattern string) string    { return strings.Join(each(d, pattern), " && ") }
 func matrix(d int, pattern string) string { return list(d*d, pattern) }
 
-// product returns the components of the product of a matrix with elements a0, a1, …
-// and a vector with elements x0, x1, …
+// product returns code for the components of the product of a matrix with elements a0,
+// a1, … and a vector with elements x0, x1, …
 func product(d int, a, x string) string {
 	rows := make([]string, d)
 	for i := range rows {
@@ -72,7 +72,7 @@ func product(d int, a, x string) string {
 	return strings.Join(rows, ", ")
 }
 
-// largest returns the size of the largest of the components x0, x1, …
+// largest returns code for the largest magnitude of the components x0, x1, …
 func largest(d int, x string) string {
 	if d == 1 {
 		return "math.Abs(" + x + "0)"
@@ -98,7 +98,7 @@ func inverse(d int) string {
 	return fmt.Sprintf("%s, ok = probode.Inverse3(inv, %s)", matrix(d, "a#"), matrix(d, "jac[#]"))
 }
 
-// singular returns the condition under which there is no such inverse, or none to be
+// singular returns the condition under which there is no such inverse or it cannot be
 // trusted.
 func singular(d int) string {
 	if d < 3 {
