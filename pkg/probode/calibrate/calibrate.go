@@ -1,11 +1,11 @@
 // Package calibrate chooses the noise scale α of a probabilistic integrator such that
-// the spread of an ensemble has the size of the error of the classical method.
+// the spread of an ensemble is as large as the error of the classical method.
 //
-// Let v be the variance of an ensemble at a grid point in a component, and E an
-// indicator of the global error of the classical method there. The score S(α) is a sum
-// over the points that measures how well v matches E². It is at most 0, and α* is its
-// maximum. There are two scores: see Criterion. The same ξ is used for every α, and the
-// noise scales with √α, so that S is a smooth function of log α.
+// Let v be the variance of one component of an ensemble at a grid point, and E an
+// estimate of the global error of the classical method there. The score S(α) is a sum
+// over the points that measures how well v matches E². It is at most 0, and α*
+// maximises it. There are two scores: see Criterion. The same ξ is used for every α,
+// and the noise scales with √α, so that S is a smooth function of log α.
 package calibrate
 
 import (
@@ -27,8 +27,8 @@ type Settings struct {
 	// error: see docs/calibration.md. α* belongs to the scaling: see
 	// Result.Settings.
 	Scaling probode.Scaling
-	// Criterion is the score that α* maximises; zero is LogScore. The paper
-	// takes Bhattacharyya.
+	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
+	// Bhattacharyya.
 	Criterion Criterion
 	// Theta is the parameter value; nil means Problem.Theta.
 	Theta []float64
@@ -52,7 +52,7 @@ type Settings struct {
 	Progress func(done, total int)
 }
 
-// A NoiseScale is the α* that Run has found, and how well it is known.
+// A NoiseScale is the α* that Run has found, with its uncertainty.
 type NoiseScale struct {
 	// Alpha is α*, and SE its Monte Carlo standard error, by the jackknife over groups of
 	// paths. SE is NaN if a path cannot be solved at a scale close to α*. α* belongs to
@@ -61,9 +61,9 @@ type NoiseScale struct {
 	Alpha, SE float64
 	// Scaling is the scaling to which α* belongs, never ScaleDefault: see Settings.
 	Scaling probode.Scaling
-	// SETime is the standard error of α* as an average over the course of one solution, by
-	// the jackknife over tenths of the points in the order of time: more paths do not
-	// reduce it. It is large if a few errors decide on α*.
+	// SETime is the standard error of α* that comes from the limited time span, by the
+	// jackknife over ten consecutive blocks of the points in the score. More paths do not
+	// reduce it. It is large if a few errors determine α*.
 	SETime float64
 	// MeanSquare is the mean of E²/v over the points in the score, and Within[k] the share
 	// of points at which |E| is below k+1 standard deviations √v. For a Gaussian error with
@@ -82,12 +82,12 @@ func (c *NoiseScale) Settings(s probode.Settings) probode.Settings {
 	return s
 }
 
-// Run finds α* for p and m. An error of the indicator, of ctx or of the classical
-// solution is wrapped.
+// Run finds α* for p and m. Errors from the indicator, from ctx and from the classical
+// solution are wrapped.
 //
-// It costs less than ten ensembles of its size. The normals are drawn once and kept, up
-// to half a gigabyte. A tenth of the paths is used to find the neighbourhood of α*, and
-// all paths are solved at about four values there.
+// Run costs less than solving an ensemble of this size ten times. The normals are drawn
+// once and kept, up to half a gigabyte. A tenth of the paths, at most 100, serves to
+// find the neighbourhood of α*; all paths are solved at about four values there.
 func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) (*NoiseScale, error) {
 	c, err := newCalibrator(ctx, p, m, s)
 	if err != nil {
@@ -101,7 +101,7 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	least, most := scan.curve[0], scan.curve[len(scan.curve)-1]
 	switch best := scan.curve[scan.best]; {
 	case math.IsInf(best.score, -1):
-		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble with a spread in which all paths can be solved", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
+		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] gives an ensemble that has a spread and whose paths can all be solved", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha)
 	case best == least || best == most:
 		return nil, fmt.Errorf("%s, %v, %v: no alpha in [%.3g, %.3g] matches the error: the noise of %v cannot have the size of the error", p.Title(), m, c.solver.Grid(), least.alpha, most.alpha, m)
 	}
@@ -113,13 +113,13 @@ func Run(ctx context.Context, p *probode.Problem, m probode.Method, s Settings) 
 	out.SE, out.SETime = top.se*out.Alpha, top.time*out.Alpha
 	out.MeanSquare, out.Within = c.fit(top.logv)
 	if math.IsNaN(top.se) {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g paths can no longer be solved, which cuts off the score there: alpha* is only a lower bound; a smaller step may help", out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("just above alpha = %.3g, paths can no longer be solved, which cuts off the score there: alpha* is only a lower bound; a smaller step may help", out.Alpha))
 	}
 	if top.time > 1 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g rests on a small part of the time: without one tenth of the time it would be far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g rests on a small part of the time: leaving out one tenth of the time can move it far from this value (standard error over time %.2g alpha*), and elsewhere the spread may be many times too wide", out.Alpha, top.time))
 	}
 	if top.se > 0.3 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known to some %.0f %% only: a few paths far from the others decide it, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("alpha* = %.3g is known only to about %.0f %%: a few paths far from the others determine it, and the score may have several maxima; with a smaller step the method is more stable", out.Alpha, 100*top.se))
 	}
 	if c.s.Progress != nil {
 		c.s.Progress(c.total, c.total)

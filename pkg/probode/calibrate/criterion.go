@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// A Criterion is the score that α* maximises: a sum over grid points and components of
-// a function of the ensemble variance v and the squared error E², which is largest if
-// the two are equal.
+// A Criterion is the score that α* maximises: a sum over grid points and components.
+// Each term is largest if the ensemble variance v equals the squared error E² there.
 type Criterion int
 
 const (
@@ -15,16 +14,17 @@ const (
 	//
 	//	−½ (log v + E²/v),
 	//
-	// up to a constant: maximum likelihood. With v = α s² its optimum is
+	// up to a constant, so that α* is a maximum likelihood estimate. With v = α s² it is
 	//
 	//	α* = mean of E²/s²,
 	//
 	// so that the mean squared standardised error at the points in the score is one, as
-	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread then has the
-	// size of the error, with ScaleLocal in every component: see docs/calibration.md for
-	// the measurement. A few points with little noise can decide on α*, which
-	// NoiseScale.SETime shows. If the error is large, noise of its size may move paths to
-	// states from which they cannot be solved; then there is a warning.
+	// long as the noise is small [Gneiting & Raftery 2007, §4]. The spread is then as
+	// large as the error, and with ScaleLocal it is so in every component: see
+	// docs/calibration.md for the measurement. A few points with little noise can
+	// determine α*; NoiseScale.SETime shows that. If the error is large, noise as large as
+	// the error may move paths to states from which they cannot be solved; then there is a
+	// warning.
 	LogScore Criterion = iota
 
 	// Bhattacharyya is the criterion of the paper, after [C16, §3.1]: minus the

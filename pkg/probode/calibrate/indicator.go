@@ -15,8 +15,7 @@ type Indicator func(ctx context.Context, s *probode.Solver, theta []float64) (*E
 type Errors struct {
 	// E is the estimated error, row-major (N+1)×d; its sign does not matter.
 	E []float64
-	// Accuracy is the error of each element of E, as far as it is known; nil if it is not
-	// known.
+	// Accuracy is an estimate of the error of each element of E, or nil if there is none.
 	Accuracy []float64
 }
 

@@ -48,9 +48,9 @@ type calibrator struct {
 	d       int // dimension of the state
 	theta   []float64
 	z       []float64                      // the classical solution
-	used    []int                          // positions in a path that enter the score
+	used    []int                          // elements of a path that enter the score
 	loge2   []float64                      // log E² there
-	left    struct{ small, uncertain int } // points that are not in the score, by reason
+	left    struct{ small, uncertain int } // numbers of points left out of the score, by reason
 	noise   [][]float64                    // ξ of the first paths, drawn when a path is first solved
 	workers []*worker
 	release func()
@@ -134,7 +134,7 @@ func (s *Settings) check(ctx context.Context, p *probode.Problem) error {
 	return nil
 }
 
-// solveOn makes the solver, on its grid at θ.
+// solveOn makes the grid at θ and the solver on it.
 func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.Method) (err error) {
 	if c.theta, err = p.Parameters(c.s.Theta); err != nil {
 		return err
@@ -162,10 +162,11 @@ func (c *calibrator) solveOn(ctx context.Context, p *probode.Problem, m probode.
 	return c.solver.MoveTo(c.theta)
 }
 
-// choose finds the points that enter the score, and the errors there. The score depends
-// on ratios, so that a few points at which an error crosses zero, or where a state has
-// decayed, would otherwise decide alone; and an error that is not known to better than
-// 1 % says little. The start and the start-up, where there is no noise, are not counted.
+// choose finds the points that enter the score, and the errors there. It leaves out
+// points with very small errors: because the score depends on ratios, a few points at
+// which an error crosses zero or a state has decayed could otherwise determine α*
+// alone. It also leaves out errors that are not known to 1 %, because they say little,
+// and the initial point and the start-up, where there is no noise.
 func (c *calibrator) choose(est *Errors) {
 	components := c.s.Components
 	if components == nil {
@@ -178,8 +179,8 @@ func (c *calibrator) choose(est *Errors) {
 	for i, v := range est.E {
 		largest[i%c.d] = max(largest[i%c.d], math.Abs(v))
 	}
-	// A multistep method starts with steps of another method. Noise by local errors is
-	// present in these steps, too, but says nothing about the later ones.
+	// A multistep method starts with steps of another method. Noise scaled by local error
+	// estimates is present in these steps, too, but it says nothing about the later ones.
 	quiet := c.solver.Method().Noise(c.d).Quiet
 	quiet = max(c.solver.Startup(), min(quiet, c.solver.Steps()-1))
 	for i := quiet + 1; i <= c.solver.Steps(); i++ {
@@ -198,7 +199,8 @@ func (c *calibrator) choose(est *Errors) {
 	}
 }
 
-// maxKept is the number of normals that a calibration keeps, of eight bytes each.
+// maxKept is the largest number of normals that a calibration keeps: half a gigabyte,
+// at eight bytes each.
 const maxKept = 512 << 20 / 8
 
 // warn appends what the errors say against any noise scale.
@@ -265,11 +267,11 @@ const jackknifeGroups = 20
 // An evaluation holds the score and the variances of the ensemble at one α.
 type evaluation struct {
 	ok    bool      // all paths could be solved
-	score float64   // −Inf if not ok, or without spread
+	score float64   // −Inf if not ok or if there is no spread
 	width float64   // see Criterion.match; 1 if not ok
 	logv  []float64 // logarithms of the variances at the used points
-	// without[g] is logv at the thinned points without group g, for an ensemble of all
-	// paths.
+	// without[g] is logv at the thinned points if group g is left out. It is set only for
+	// an ensemble of all paths.
 	without [][]float64
 }
 
@@ -296,8 +298,8 @@ func (c *calibrator) evaluate(ctx context.Context, alpha float64, n int) (evalua
 	return e, nil
 }
 
-// leaveOut returns the logarithms of the variances of all groups but one, at
-// the thinned points.
+// leaveOut returns the logarithms of the variances at the thinned points if group out
+// is left out.
 func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	thin := c.thin()
 	rest := moments.NewVector((len(c.used) + thin - 1) / thin)
@@ -318,18 +320,18 @@ func (c *calibrator) leaveOut(groups []moments.Vector, out int) []float64 {
 	return rest.M2
 }
 
-// thin returns the distance between the used points from which standard errors are
-// computed. It leaves a few thousand points; neighbours in time add little information.
+// thin returns n such that standard errors are computed from every n-th used point. A
+// few thousand points remain; neighbours in time add little information.
 func (c *calibrator) thin() int {
 	n := (len(c.used) + 3999) / 4000
-	if d := c.d; n > 1 && n%d == 0 { // all components
+	if d := c.d; n > 1 && n%d == 0 { // a multiple of d would select one component only
 		n++
 	}
 	return n
 }
 
-// groups returns the moments at the used points of the paths 0, …, n−1 in
-// groups, and false if a path failed.
+// groups divides the paths 0, …, n−1 into groups and returns the moments of each at the
+// used points, and false if a path failed.
 func (c *calibrator) groups(ctx context.Context, alpha float64, n int) ([]moments.Vector, bool, error) {
 	var out []moments.Vector
 	var failed atomic.Bool // one failure is enough

@@ -10,10 +10,10 @@ import (
 )
 
 // This file finds α*. A scan over many decades with few paths finds its neighbourhood.
-// There all paths are solved at three values of log α, and the variances between these
-// are interpolated: their logarithms are nearly linear in log α, with slope one as long
-// as the noise is small. The maximum of the score with these variances needs no further
-// paths.
+// There all paths are solved at three values of log α, and the variances at values in
+// between are interpolated: their logarithms are nearly linear in log α, with slope one
+// as long as the noise is small. Finding the maximum of the score with these variances
+// takes no further paths.
 
 // A scan is the score on a grid of log α, from few paths.
 type scan struct {
@@ -28,9 +28,10 @@ type point struct{ alpha, score float64 }
 // pilot is the number of paths of a scan.
 func (c *calibrator) pilot() int { return max(4, min(100, c.s.Paths/10)) }
 
-// scan computes the score over twelve decades, and beyond them as far as the ensemble is
-// still too wide at the smallest α or too narrow at the largest. The range has to be wide
-// because α* depends on the units of the state, and on a high power of the unit of time.
+// scan computes the score over twelve decades, and extends them as long as the ensemble
+// is too wide at the smallest α or too narrow at the largest. The range has to be wide
+// because α* depends on the units of the state, and on a high power of the unit of
+// time.
 func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	const least, largest, perDecade, later = 1e-6, 1e6, 3, 6
 	lo, hi, n := math.Log(least), math.Log(largest), 12*perDecade
@@ -85,7 +86,7 @@ func (c *calibrator) scan(ctx context.Context) (*scan, error) {
 	return s, nil
 }
 
-// An optimum is the α* of a score.
+// An optimum is the α* that maximises a score.
 type optimum struct {
 	x        float64   // log α*
 	se, time float64   // standard errors of x, over paths and over time; NaN if a path cannot be solved near x
@@ -115,14 +116,14 @@ func (p *parabola) at(x float64, logv []float64) {
 
 // refine returns the optimum from all paths.
 func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
-	const delta = 0.2 // in log α: small against the width of the maximum
+	const delta = 0.2 // in log α: small compared with the width of the maximum
 	x := math.Log(s.curve[s.best].alpha)
 	x += vertex(s.width, s.curve[s.best-1].score, s.curve[s.best].score, s.curve[s.best+1].score)
 	mid, err := c.evaluate(ctx, math.Exp(x), c.s.Paths)
 	if err != nil {
 		return nil, err
 	}
-	if mid.ok { // as if the variances were proportional to α
+	if mid.ok { // move as if the variances were proportional to α
 		shift := c.proportional(mid.logv, c.loge2)
 		const rounds = 5
 		for round := range rounds {
@@ -154,8 +155,8 @@ func (c *calibrator) refine(ctx context.Context, s *scan) (*optimum, error) {
 	return c.cutOff(ctx, s)
 }
 
-// proportional returns the change of log α that matches the variances to the errors
-// loge2, if the variances were proportional to α.
+// proportional returns the change of log α that would match the variances to the errors
+// loge2 if the variances were proportional to α.
 func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	return c.maximum(1.5, 1e-5, func(at float64, v []float64) {
 		for k, l := range logv {
@@ -164,7 +165,8 @@ func (c *calibrator) proportional(logv, loge2 []float64) float64 {
 	}, loge2)
 }
 
-// cutOff returns the optimum of all paths if a path cannot be solved at some α nearby.
+// cutOff returns the optimum from all paths if a path cannot be solved at some α
+// nearby.
 func (c *calibrator) cutOff(ctx context.Context, s *scan) (*optimum, error) {
 	var failed error
 	top := &optimum{se: math.NaN(), time: math.NaN()}
@@ -204,11 +206,12 @@ func (c *calibrator) maximum(reach, tol float64, set func(at float64, logv []flo
 
 // errors returns the standard errors of log α* by the jackknife over groups of paths
 // and over tenths of the points in time, from the variances at three values of log α
-// that are delta apart. It searches the optimum again without each part. Without a
-// group of paths it searches within a factor of about two only: if the score is flat or
-// has kinks, as with a few paths far from the others, the vertex of a parabola through
-// it may lie anywhere. Without a tenth of the time, which may contain nearly all of the
-// error, α* may differ by orders of magnitude.
+// that are delta apart. It leaves out each part in turn and searches for the optimum
+// again. If a group of paths is left out, it searches only within a factor of about
+// two: if the score is flat or has kinks, as with a few paths far from the others, the
+// vertex of a parabola through it may lie anywhere. If a tenth of the time is left out,
+// which may contain nearly all of the error, α* may change by orders of magnitude, so
+// the search goes further.
 func (c *calibrator) errors(delta float64, left, mid, right evaluation) (paths, time float64) {
 	const reach, far, tol = 0.8, 12, 1e-3
 	thin := c.thin()
@@ -259,8 +262,8 @@ func jackknife(x []float64) float64 {
 	return math.Sqrt((n - 1) / n * m.M2[0])
 }
 
-// vertex returns the place of the vertex of the parabola with the values l, m, r at −h,
-// 0, h; it is 0 if they are not finite.
+// vertex returns the position of the vertex of the parabola with the values l, m, r at
+// −h, 0, h, or 0 if the position is not finite.
 func vertex(h, l, m, r float64) float64 {
 	if v := h / 2 * (l - r) / (l - 2*m + r); !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v
@@ -268,10 +271,10 @@ func vertex(h, l, m, r float64) float64 {
 	return 0
 }
 
-// minimize returns the minimum of f in (a, c) by Brent's method, golden
-// section with parabolic steps [Brent 1973, §5.8], to within tol, given a
-// point b between whose value is lower than those at a and c. gonum/optimize
-// has no scalar method without derivatives.
+// minimize returns the point in (a, c) at which f is smallest, to within tol, by
+// Brent's method: golden section with parabolic steps [Brent 1973, §5.8]. It starts at
+// b, between a and c, where f should be lower than at both. gonum/optimize has no
+// method for functions of one variable without derivatives.
 func minimize(f func(float64) float64, a, b, c, tol float64, most int) float64 {
 	const golden = 0.3819660112501051
 	x, w, v := b, b, b
