@@ -48,8 +48,8 @@ import (
 // amplifies the noise of one step: if the components are constant, one unit of noise
 // grows to 1/γ units, with 1/γ = 1, 1.5, 1.83, 2.08 and 2.28 for k = 1 to 5 and equal
 // steps. Local errors grow in the same way. The first k steps of a path have no noise.
-// On grids of error-controlled runs the noise is scaled by local errors, as for any
-// other method: see probode.ScaleLocal.
+// On grids of error-controlled runs the noise is scaled by local error estimates, as
+// for any other method: see probode.ScaleLocal.
 type BDF struct {
 	// Steps is k, 1 to 5. Zero means that an error-controlled run chooses the order of
 	// each step, from 1 to 5. The grid stores the orders together with the steps. On a
@@ -84,7 +84,8 @@ func (m BDF) Noise(d int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(m.top()) - 0.5, Quiet: m.start()}
 }
 
-// start returns the number of steps in which a formula of one order starts.
+// start returns the number of steps that another method makes before a formula of fixed
+// order can be used.
 func (m BDF) start() int {
 	if m.top() == 1 {
 		return 0
@@ -125,26 +126,26 @@ func (m BDF) Stepper(p *probode.Problem, g *probode.Grid) (probode.Stepper, erro
 // f(t_{i+1}, ψ + z). That is the equation of an implicit method with one stage that
 // starts at ψ, and is solved as such.
 type bdf struct {
-	*implicit // of the present step; its table contains γ
+	*implicit // solves the equation of the present step; its table contains γ
 	method    BDF
 	start     *implicit         // makes the first steps
-	first     int               // the number of them
-	doubling  probode.Estimator // estimates their errors
+	first     int               // the number of steps that start makes
+	doubling  probode.Estimator // estimates the errors of these steps
 	uniform   bool
-	ordered   bool // the grid has the orders
+	ordered   bool // the grid stores the orders
 	choosing  bool // an error-controlled run chooses the orders
 
 	begin int                  // grid point at which the segment begins
 	last  int                  // the last step that was made
-	past  [bdfWindow][]float64 // the state at grid point i in row i mod 8
-	k     int                  // order of the present step, 0 for a step of the start
+	past  [bdfWindow][]float64 // the state at grid point i, in row i mod 8
+	k     int                  // order of the present step, 0 for a starting step
 	gamma float64
 	known [bdfWindow]float64 // weights of ψ
 	guess [bdfWindow]float64 // weights of an extrapolated value
 
 	psi, noise, scaled, other []float64
 
-	next, since, fails int // of Choose
+	next, since, fails int // used by Choose
 
 	slopes *bdfTangent
 }
@@ -177,7 +178,7 @@ func (b *bdf) origin(i int) int {
 	return b.begin
 }
 
-// order returns the order of step i, 0 for a step of the start.
+// order returns the order of step i, or 0 for a starting step.
 func (b *bdf) order(i int) int {
 	switch seen := i - b.origin(i); {
 	case seen < b.first:
@@ -213,9 +214,9 @@ func (b *bdf) gammaOf(i, k int) float64 {
 }
 
 // extrapolate sets w to the weights of the last n states in the value at t_{i+1} of the
-// polynomial through them. The value is w[0] times the last state minus w[m] times the
-// m-th difference between neighbours, so that a constant component remains constant to
-// the last bit.
+// polynomial through them or, if divided, in ψ. The result is w[0] times the last state
+// minus w[m] times the m-th difference between neighbours, so that a constant component
+// remains constant to the last bit.
 func (b *bdf) extrapolate(w *[bdfWindow]float64, i, n int, divided bool) {
 	for j := 1; j <= n; j++ {
 		v, s := 1.0, b.node(i, j)
@@ -263,7 +264,7 @@ func (b *bdf) form(i int, gamma float64) {
 	b.table.a[0][0], b.table.modes[0].re = gamma, 1/gamma
 }
 
-// center takes f and J at (t_{i+1}, y), and the factors of Γ.
+// center evaluates f and J at (t_{i+1}, y) and factorises Γ.
 func (b *bdf) center(y, theta []float64) error {
 	b.eval.FJ(b.f0, b.jac, b.t, y, theta)
 	if !b.factorize() {
@@ -323,11 +324,12 @@ func (b *bdf) equal() float64 {
 	return 1 / sum
 }
 
-// solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value that the
-// past suggests, where the Jacobian is nearly that at the solution. It starts from x if
-// that fails, and also if the suggested value changes the sign of a component: for a
-// component that cannot be negative, such as a concentration, the equation may have
-// another solution there. In Robertson's problem such a solution diverges.
+// solveEquation sets z to Z_{i+1} − ψ without noise. It starts from the value
+// extrapolated from past states, where the Jacobian is nearly the same as at the
+// solution. It starts from x if that fails, and also if a component of the extrapolated
+// value has another sign than in x: for a component that cannot be negative, such as a
+// concentration, the equation may have another solution there. In Robertson's problem
+// such a solution diverges.
 func (b *bdf) solveEquation(i int, x, theta []float64) error {
 	b.forecast(b.other, i, b.k+1)
 	same := true
@@ -377,7 +379,8 @@ func (b *bdf) forecast(dst []float64, i, n int) int {
 // LocalError is the leading term of the error: the error of a formula of order k is
 // γ/s_{k+1} times the difference between the next state and the polynomial through the
 // last k+1 states, the oldest of which is s_{k+1} steps away [HNW93, §III.5]. In the
-// first step there is no past, and the derivative of that polynomial is f.
+// first step there is no past, and the polynomial is the line through the state with
+// slope f.
 func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if b.k == 0 {
 		return b.doubled(dst, i, x, next, theta)
@@ -393,9 +396,9 @@ func (b *bdf) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	return nil
 }
 
-// doubled estimates the error of a step of the start by step doubling. The estimate of
+// doubled estimates the error of a starting step by step doubling. The estimate of
 // Radau5's embedded formula, of order 3, would be larger than the errors of all later
-// steps, and noise that is scaled by it would be, too.
+// steps, and so would noise scaled by it.
 func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	if b.doubling == nil {
 		step, err := probode.Doubled{Method: Radau{}}.Stepper(b.p, b.g)
@@ -407,8 +410,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
-// estimate writes the error of order k in step i into dst, or that of the highest lower
-// order for which there are enough states.
+// estimate writes the error of a step i of order k into dst, or the error for the
+// highest lower order for which there are enough states.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.forecast(dst, i, k+1)
 	c := b.gammaOf(i, n-1) / b.node(i, n)
@@ -417,8 +420,9 @@ func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	}
 }
 
-// Memory counts the grid point of the start and the states that the predictor of the
-// next step and the choice of a higher order need.
+// Memory counts the numbers that Save stores: the grid point at which the segment
+// began, and the states that the next step needs for the predictor and for the choice
+// of a higher order.
 func (b *bdf) Memory() int { return 1 + b.method.top()*b.d }
 
 func (b *bdf) Save(dst []float64) {
@@ -435,7 +439,7 @@ func (b *bdf) Restore(i int, src []float64) {
 	}
 }
 
-// Recall takes the past from the states of a path.
+// Recall copies the past from the states of a path.
 func (b *bdf) Recall(from, i int, z, _ []float64) {
 	b.begin, b.last = from, i-1
 	for j := max(from, i-bdfWindow+1); j < i; j++ {
@@ -443,7 +447,7 @@ func (b *bdf) Recall(from, i int, z, _ []float64) {
 	}
 }
 
-// Implicit shows the equation of a step.
+// Implicit writes the equation of step i to s.
 func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error {
 	b.last = i
 	copy(b.row(i), x)
@@ -482,16 +486,17 @@ func (b *bdf) Implicit(s *probode.ImplicitStep, i int, x, theta []float64) error
 
 // A formula of k steps propagates errors by a recursion that depends on the ratios of
 // the steps. If the steps grow too fast for too long, the errors grow, even for f = 0.
-// Error control notices that; a grid of the user has to be checked in advance.
+// Error control notices that; a grid that the user gives has to be checked in advance.
 
-// checkGrid refuses a grid of the user that is shorter than the start, because no step
-// would be one of BDF, and a grid on which errors grow without bound. Let eᵢ be the
-// errors of a path with f = 0. The recursion for eᵢ has the root 1, which stands for
-// errors that add up; that for the differences dᵢ = eᵢ − eᵢ₋₁ has not:
+// checkGrid returns an error for a grid given by the user on which no step follows the
+// start, so that BDF would make none, and for a grid on which errors grow without
+// bound. Let eᵢ be the errors of a path with f = 0. The recursion for eᵢ has the root
+// 1, because errors add up; the recursion for the differences dᵢ = eᵢ − eᵢ₋₁ does not
+// have it:
 //
 //	d_{i+1} = ±1 − Σ_{m=1}^{k−1} T_m d_{i+1−m}.
 //
-// On steps of equal length they stay below 20 for all orders.
+// With equal steps, |dᵢ| stays below 20 for all orders.
 func (b *bdf) checkGrid() error {
 	const most = 1e4
 	if b.first == 0 || b.g.Local() != nil || len(b.g.Times()) == 0 {
@@ -529,8 +534,8 @@ func (b *bdf) checkGrid() error {
 	return nil
 }
 
-// A bdfTangent holds the derivatives of the past states, M×d each, that of grid point i
-// in row i mod 8.
+// A bdfTangent holds the derivatives of the past states, M×d each; the one at grid
+// point i is in row i mod 8.
 type bdfTangent struct {
 	past [bdfWindow][]float64
 	psi  []float64
@@ -583,8 +588,8 @@ func (b *bdf) Differentiate(dnext []float64, i int, x, next, theta, xi, scale []
 	return b.differentiateNoise(dnext, i, x, theta, xi, scale, tg)
 }
 
-// differentiateNoise adds the derivative of u = Γ⁻¹Jv, v the scaled normals:
-// Γ du = dJ (u + v) + J dv − d(1/γh) u.
+// differentiateNoise adds the derivative of u = Γ⁻¹Jv, where v holds the scaled
+// normals: Γ du = dJ (u + v) + J dv − d(1/γh) u.
 func (b *bdf) differentiateNoise(dnext []float64, i int, x, theta, xi, scale []float64, tg *probode.Tangents) error {
 	s := b.slopes
 	s.at.At(b.t, x, theta, nil)

@@ -20,19 +20,19 @@ type collocation struct {
 	c, b   []float64
 	d      []float64
 	modes  []mode
-	gamma  float64   // of the filter of the error estimate
-	e      []float64 // its weights of z/h; the weight of f(t, x) is 1
+	gamma  float64   // used in the filter of the error estimate
+	e      []float64 // weights of z/h in the error estimate; the weight of f(t, x) is 1
 }
 
 // A mode is an eigenvalue λ of A⁻¹ with its eigenvectors, l·r = 1. The matrix of the
 // stage equations, I − hA⊗J, is block diagonal in these modes, with a block λ/h·I − J
-// for each λ. One of a conjugate pair is enough.
+// for each λ. One mode of a conjugate pair is enough.
 type mode struct {
 	re, im      float64
 	left, right []complex128
 }
 
-// newCollocation returns the method with nodes c. gamma belongs to the error estimate;
+// newCollocation returns the method with nodes c. gamma is used in the error estimate;
 // zero stands for the real eigenvalue.
 func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	n := len(c)
@@ -43,11 +43,11 @@ func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	}
 	var inv mat.Dense
 	if err := inv.Inverse(full); err != nil {
-		panic(fmt.Sprintf("methods: the matrix of a method: %v", err))
+		panic(fmt.Sprintf("methods: the matrix A of a collocation method: %v", err))
 	}
 	var eigen mat.Eigen
 	if !eigen.Factorize(&inv, mat.EigenBoth) {
-		panic("methods: the eigenvalues of a method were not found")
+		panic("methods: the eigenvalues of A⁻¹ of a collocation method were not found")
 	}
 	var left, right mat.CDense
 	eigen.LeftVectorsTo(&left)
@@ -73,7 +73,7 @@ func newCollocation(gamma float64, a [][]float64, b, c []float64) *collocation {
 	for j := range n {
 		for i := range n {
 			k.d[j] += b[i] * inv.At(i, j)
-			// ℓᵢ(0) of the Lagrange polynomials of the nodes.
+			// l is ℓᵢ(0), where ℓᵢ is the Lagrange polynomial of node i.
 			l := 1.
 			for m := range n {
 				if m != i {

@@ -1,17 +1,17 @@
-// Package methods has the integrators other than the Adams and explicit
-// Runge–Kutta methods of package probode: implicit Runge–Kutta methods of Gauss
-// and Radau, for problems that conserve and for stiff ones, backward
-// differentiation formulas of fixed and of variable order, and random time steps
-// around any one-step method. Parse gives a method by its short name.
+// Package methods has further integrators, besides the explicit Runge–Kutta methods of
+// package probode and the Adams methods of package adams: the implicit Runge–Kutta
+// methods of Gauss, for problems with conserved quantities, and of Radau, for stiff
+// problems; backward differentiation formulas of fixed and variable order; and random
+// time steps around any one-step method. Parse returns a method by its short name.
 //
-// All of them use only what package probode exports, as a method from outside would.
+// All of them use only what package probode exports, as a method of your own would.
 // Which one to choose:
 //
 //	not stiff                          DormandPrince on a frozen grid, Adams on a uniform one
 //	stiff                              Radau{Stages: 3} on a frozen grid
-//	stiff and large, or as others did  BDF{} on a frozen grid
+//	large and stiff, or as in CVODE    BDF{} on a frozen grid
 //	conserves energy, for long times   Gauss{Stages: 2}
-//	as much in every draw              RandomStep{Gauss{Stages: 1}}
+//	conserves energy in every draw     RandomStep{Gauss{Stages: 1}}
 //
 // References: [HNW93] Hairer, Nørsett & Wanner, Solving Ordinary Differential
 // Equations I; [HW96] Hairer & Wanner, Solving Ordinary Differential Equations

@@ -8,8 +8,8 @@ import (
 )
 
 // A fullNewton solves the equations of the stages by damped Newton iteration with a
-// Jacobian for each stage. It is far more expensive than one Jacobian for all stages,
-// and succeeds where that fails, as in a step across a fast transient.
+// Jacobian for each stage. It costs far more than iteration with one Jacobian for all
+// stages, but it succeeds where that fails, as in a step across a fast transient.
 type fullNewton struct {
 	jac  []*probode.Matrix
 	all  *probode.Matrix // hA⊗J, ordered by component and then by stage, so that a banded J gives a banded matrix
@@ -36,7 +36,7 @@ func newFullNewton(s *implicit) *fullNewton {
 	return e
 }
 
-// factorize computes the Jacobian at each stage, and the factors.
+// factorize computes the Jacobian at each stage and factorises I − hA⊗J.
 func (e *fullNewton) factorize(s *implicit, z []float64) bool {
 	n := s.table.stages
 	for j, c := range s.table.c {
@@ -77,11 +77,11 @@ func (e *fullNewton) solve(s *implicit, dst, r []float64) {
 	}
 }
 
-// iterate solves the equations of the stages from z [Deuflhard 2004, §3.3].
+// iterate solves the equations of the stages, beginning at z [Deuflhard 2004, §3.3].
 func (e *fullNewton) iterate(s *implicit, z []float64) error {
 	const (
 		most  = 60
-		noise = 1e-9 // updates that may be rounding errors, and cannot be mistaken for slow convergence
+		noise = 1e-9 // smaller updates that do not shrink are rounding errors, not slow convergence
 	)
 	lambda := 1.
 	s.eq.residual(s, s.r, z)

@@ -14,15 +14,16 @@ import (
 // [HLW06, §II.1.3; C16, §2]. It is symplectic and keeps quadratic invariants, so it
 // suits mechanics over long times. This noise destroys both properties; the random
 // steps of RandomStep do not. It is A-stable but does not damp: a component that should
-// decay within a small part of a step keeps its size, and its error, from one step to
-// the next. For stiff problems use Radau; its comment also says why the noise is added
-// to the state.
+// decay within a small fraction of a step keeps its size, and its error, from one step
+// to the next. For stiff problems use Radau; its comment also says why the noise is
+// added to the state.
 //
 // The equations of the stages are solved to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by the difference from
-// a step of Radau, of one order more, from the same state. Radau damps the components
-// that should decay, so the estimate keeps the steps small until they have decayed.
-// Step doubling would not notice them, because two half steps keep them as well.
+// a Radau step from the same state, whose order is one higher. Radau damps the
+// components that should decay, so the estimate keeps the steps small until they have
+// decayed. Step doubling would not notice them, because two half steps keep them as
+// well.
 type Gauss struct {
 	// Stages is 1 or 2; zero means 1, the implicit midpoint rule.
 	Stages int
@@ -75,7 +76,7 @@ func (s *undamped) LocalError(dst []float64, i int, x, next, theta []float64) (e
 	return nil
 }
 
-// additive is the noise √α h^{q+1/2} ξ in each component of the state.
+// additive returns the noise √α h^{q+1/2} ξ, added to each component of the state.
 func additive(d, order int) probode.Noise {
 	return probode.Noise{Normals: d, Exponent: float64(order) + 0.5}
 }

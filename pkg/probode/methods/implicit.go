@@ -22,21 +22,21 @@ type implicit struct {
 
 	eval  *probode.Linearizer
 	f0    []float64       // f(t, x)
-	jac   *probode.Matrix // the Jacobian of the factors
-	moved bool            // jac was taken elsewhere than at the beginning of the step
-	real  []*probode.LU   // of modes with a real eigenvalue
+	jac   *probode.Matrix // the Jacobian that was factorised
+	moved bool            // jac was evaluated elsewhere than at the beginning of the step
+	real  []*probode.LU   // factors for modes with a real eigenvalue
 	pair  []*probode.ComplexLU
 
 	t, h    float64 // of the present step
 	z, f    []float64
 	r       []float64 // residual
 	u, v, y []float64 // updates, trial
-	w, iw   []float64 // the part of a right-hand side that belongs to a mode, real and imaginary
+	w, iw   []float64 // real and imaginary part of the right-hand side for a mode
 	at      []float64 // x + z of a stage
 	eq      equations
 
 	full    *fullNewton // for steps in which one Jacobian for all stages fails
-	tangent *tangent    // of the derivative of a step
+	tangent *tangent    // for the derivative of a step
 }
 
 func newImplicit(p *probode.Problem, g *probode.Grid, table *collocation) (*implicit, error) {
@@ -161,18 +161,18 @@ func (s *implicit) solve(dst, r []float64) {
 	}
 }
 
-// A system is a set of equations that iterate solves: those of the stages, or those of
-// their derivatives.
+// A system is a set of equations that iterate solves: the equations of the stages, or
+// of their derivatives.
 type system interface {
 	// residual writes the residual of z into r.
 	residual(s *implicit, r, z []float64)
-	// jacobian computes J of s again, at a point nearer to the solution.
+	// jacobian computes the Jacobian of s again, at a point nearer to the solution.
 	jacobian(s *implicit, z []float64)
-	// base returns the vector whose size z is compared with.
+	// base returns the vector with which the size of z is compared.
 	base() []float64
 }
 
-// equations are those of the stages from x.
+// equations are the equations of the stages of a step from x.
 type equations struct {
 	x, theta []float64
 	known    bool // z is 0, and f is the same at all stages
@@ -289,8 +289,8 @@ func (s *implicit) iterate(z []float64, sys system) error {
 	return probode.ErrNewton
 }
 
-// norms returns the largest update of a component relative to its size, and
-// relative to that of the largest component.
+// norms returns the largest update of a component: each relative to the size of that
+// component, and all relative to the size of the largest one.
 func (s *implicit) norms(u, z, x []float64) (each, all float64) {
 	top := 0x1p-940 // below this, rounding errors of numbers ten digits smaller underflow
 	for k, v := range x {

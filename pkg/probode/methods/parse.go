@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/adams"
 )
 
-// A named is a method without variants, and its name.
+// A named is a method with its short name.
 type named struct {
 	name   string
 	method probode.Method
@@ -51,8 +51,8 @@ var variants = func() (list []named) {
 	return list
 }()
 
-// Help says in a line what Parse understands.
-const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), or random: and the name of a one-step method"
+// Help says in one line what Parse understands.
+const Help = "ab1 to ab5, am0 to am4 (also with ,newton ,current or ,predictor), midpoint, heun3, rk4, dp5, gauss1, gauss2, radau3, radau5, bdf1 to bdf5, bdf (orders 1 to 5 by error control), or random:NAME with the name of a one-step method"
 
 // Names returns the short names that Parse understands, without the
 // linearisations of am0 to am4 and without random:NAME.
@@ -64,11 +64,11 @@ func Names() []string {
 	return names
 }
 
-// Parse returns the method with a short name. The name is one of Names; am0 to am4 with
-// a linearisation after a comma, as in am1,current; or random:NAME for random steps
-// around a one-step method. The number in gauss1 and gauss2 is that of the stages, the
-// number in radau3, radau5 and bdf1 to bdf5 is the order. Upper and lower case are the
-// same. The error is one line.
+// Parse returns the method with the given short name. The name is one of Names; am0 to
+// am4 with a linearisation after a comma, as in am1,current; or random:NAME for random
+// steps around a one-step method. The number in gauss1 and gauss2 is the number of
+// stages; in radau3, radau5 and bdf1 to bdf5 it is the order. Case does not matter. The
+// text of an error is one line.
 func Parse(name string) (probode.Method, error) {
 	text := strings.ToLower(strings.TrimSpace(name))
 	if inner, ok := strings.CutPrefix(text, "random:"); ok {
@@ -104,7 +104,8 @@ func parsePlain(text, whole string) (probode.Method, error) {
 	return nil, fmt.Errorf("method %s: want %s", quote(whole), Help)
 }
 
-// oneStep reports whether m has no past. It looks at its stepper for a small problem.
+// oneStep reports whether m uses no earlier steps. It asks the stepper of m for a small
+// problem.
 func oneStep(m probode.Method) bool {
 	p := &probode.Problem{F: func(dst []float64, _ float64, _, _ []float64) { clear(dst) }, X0: []float64{0}, Span: [2]float64{0, 1}}
 	g, err := probode.UniformGrid(p, nil, 1./16)
@@ -114,7 +115,7 @@ func oneStep(m probode.Method) bool {
 	return err == nil
 }
 
-// quote returns text in quotation marks, at most 80 characters of it.
+// quote returns at most 80 characters of text, in quotation marks.
 func quote(text string) string {
 	const most = 80
 	if r := []rune(text); len(r) > most {

@@ -9,7 +9,7 @@ import (
 )
 
 // RandomStep makes a one-step method probabilistic by random time steps [AG20]: with q
-// the order of Method and p that of the noise, the length of a step is
+// the order of Method and p the order of the noise, the length of a step is
 //
 //	H = h + √(3α) h^{p+1/2} (2Φ(ξ) − 1),   ξ ~ N(0, 1),
 //
@@ -22,18 +22,17 @@ import (
 // Method is symplectic.
 //
 // A step of length H is computed as a step of Method of length h for the field (H/h)·f.
-// That is the same if f does not depend on t, and does not leave [tᵢ, tᵢ + h]
-// otherwise. H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise is the
-// error ErrStepSize, which calibration takes as the upper end of the possible noise
-// scales.
+// This is the same if f does not depend on t; otherwise it keeps t within [tᵢ, tᵢ + h].
+// H must be positive. If √(3α) h^{p−1/2} ≥ 1, every step with noise fails with
+// ErrStepSize, and calibration excludes such noise scales.
 //
-// Method must not have a past; of the Adams methods, AB1, AM0 and AM1 qualify. On grids
-// of an error-controlled run the default noise is added to the state and replaces the
-// random steps: see probode.ScaleStep.
+// Method must not use earlier steps; of the Adams methods, AB1, AM0 and AM1 qualify. On
+// grids of an error-controlled run the default noise is added to the state and replaces
+// the random steps: see probode.ScaleStep.
 type RandomStep struct {
 	// Method makes the steps.
 	Method probode.Method
-	// Power is p; zero means the order of Method, and less than 1/2 is an
+	// Power is p; zero means the order of Method, and any other value below 1/2 is an
 	// error.
 	Power float64
 }
@@ -138,7 +137,7 @@ type randomStep struct {
 	n     int       // number of parameters of the problem
 	theta []float64 // θ and then H/h
 
-	tangents probode.Tangents // include the derivative of H/h
+	tangents probode.Tangents // with the derivatives of H/h
 }
 
 func (s *randomStep) Start(i int, x, theta []float64) error {

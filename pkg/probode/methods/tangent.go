@@ -2,7 +2,7 @@ package methods
 
 import "github.com/probode/probode/pkg/probode"
 
-// The derivatives of steps along given directions: see probode.Differentiable.
+// This file differentiates steps along given directions: see probode.Differentiable.
 
 // A tangent holds the equations of the derivatives of the stages,
 //
@@ -15,7 +15,7 @@ type tangent struct {
 	g, f []float64                 // s×d
 	z    []float64
 	x    []float64 // the derivative of the state
-	h    float64   // that of the step
+	h    float64   // the derivative of the step length
 }
 
 func (e *tangent) base() []float64 { return e.x }

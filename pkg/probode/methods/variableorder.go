@@ -2,15 +2,16 @@ package methods
 
 import "math"
 
-// Error control of BDF. As in the other codes of the family, length and order are kept
-// for k+1 steps after a change, because formulas and estimates are those of equal steps
-// only then. After that, the order among k−1, k and k+1 that allows the longest step is
-// chosen. Each length is divided by a safety factor of these codes, 1.2 for the present
-// order, 1.3 for the lower and 1.4 for the higher one. Increases of less than a tenth
-// are not made (Hindmarsh 1983, ODEPACK; Petzold 1983; [HNW93, §III.7]).
+// Error control of BDF. As in the other codes of the family, the step length and the
+// order are kept for k+1 steps after a change, because only then are formulas and
+// estimates the ones for equal steps. After that, the order among k−1, k and k+1 that
+// allows the longest step is chosen. Each length is divided by the safety factor that
+// these codes use: 1.2 for the present order, 1.3 for the lower and 1.4 for the higher
+// one. The step is not increased by less than a tenth (Hindmarsh 1983, ODEPACK; Petzold
+// 1983; [HNW93, §III.7]).
 
-// longer returns the factor of the step that brings an error of the given size, of
-// order q in h, to one, with a safety factor bias.
+// longer returns the factor for the step that changes an error of the given size and of
+// order q in h to one, divided by the safety factor bias.
 func longer(size, bias, q float64) float64 {
 	return 1 / (bias*math.Pow(size, 1/q) + 1e-6)
 }
@@ -71,7 +72,7 @@ func (b *bdf) lower(i int, size float64, next []float64, units func([]float64) f
 	return best
 }
 
-// estimated returns longer for the error estimate of another order.
+// estimated returns the factor for the step according to the error estimate of order k.
 func (b *bdf) estimated(i, k int, bias float64, next []float64, units func([]float64) float64) float64 {
 	b.estimate(b.other, i, k, next)
 	return longer(units(b.other), bias, float64(k+1))
