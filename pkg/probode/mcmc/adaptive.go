@@ -21,19 +21,19 @@ import (
 //	Vₙ = s · diag(Scale²)          n < AdaptAfter
 //	Vₙ = s · (Cₘ + ε I)            n ≥ AdaptAfter
 //
-// with Cₘ the sample covariance (divisor m − 1) of the positions after each of
-// the first m iterations, burn-in and repeated positions included, and m the
-// last of AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … up to n. The
-// factor s = 2.38²/d is optimal for a Gaussian target of high dimension whose shape the
-// proposal has (Roberts, Gelman and Gilks 1997).
+// Here Cₘ is the sample covariance (divisor m − 1) of the positions after each of the
+// first m iterations, including burn-in and repeated positions, and m is the largest of
+// AdaptAfter, AdaptAfter + Every, AdaptAfter + 2 Every, … that does not exceed n. The
+// factor s = 2.38²/d is optimal for a high-dimensional Gaussian target if the proposal
+// has its shape (Roberts, Gelman and Gilks 1997).
 //
-// A chain that adapts is not a Markov chain, and no fixed number of its iterations leaves
-// the target exactly invariant. But Cₘ changes less and less, by O(1/m), and averages
-// over the chain converge to the right values; Haario, Saksman and Tamminen (2001) prove
-// it for bounded targets of bounded support. To avoid the caveat, set StopAfter to the
-// length of the burn-in.
+// A chain that adapts is not a Markov chain, and no fixed number of its iterations
+// leaves the target exactly invariant. But Cₘ changes less and less, by O(1/m), and
+// averages over the chain converge to the right values; Haario, Saksman and Tamminen
+// (2001) prove it for bounded densities with bounded support. To avoid this caveat, set
+// StopAfter to the length of the burn-in.
 //
-// The zero value is ready to use, on coordinates whose scale is about one.
+// The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {
 	// Scale holds guesses of the standard deviations of the target, one for each
 	// coordinate, each positive. Nil means 1 for all. Guess low rather than high: a
@@ -46,17 +46,16 @@ type AdaptiveMetropolis struct {
 	// the plain random walk.
 	AdaptAfter int
 
-	// Every is the number of iterations from one refresh of the covariance
-	// to the next. Zero means 10.
+	// Every is the number of iterations between updates of the covariance. Zero means 10.
 	Every int
 
 	// StopAfter is the number of iterations after which adaptation stops. Zero means
 	// never.
 	StopAfter int
 
-	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a subspace
-	// and should be far below the variance of any coordinate. Zero means 1e-8, which
-	// suits standard deviations from about 1e-3 upwards.
+	// Epsilon is ε, a variance. It keeps the proposal from collapsing onto a subspace and
+	// should be far below the variance of any coordinate. Zero means 1e-8, which suits
+	// standard deviations of about 1e-3 or more.
 	Epsilon float64
 }
 
@@ -115,11 +114,11 @@ type adaptive struct {
 	size float64            // s
 
 	n       int            // positions observed
-	seen    moments.Matrix // of the positions
+	seen    moments.Matrix // mean and scatter of the positions
 	scatter *mat.SymDense  // a view of Σ (x − mean)(x − mean)ᵀ
 
 	factor     blas64.Triangular // U, UᵀU = Vₙ
-	cov, spare *mat.SymDense     // where the next factor is made, and where this one is kept
+	cov, spare *mat.SymDense     // for computing the next factor, and holding the current one
 	z          []float64
 }
 

@@ -30,7 +30,7 @@ type Chain struct {
 	rng       *rand.Rand
 	iteration int
 	burnIn    Stats     // counts up to the end of burn-in
-	after     Stats     // counts after it, of a chain that was finished earlier
+	after     Stats     // counts after burn-in, if the chain was finished earlier
 	draws     []float64 // the kept positions, one after another
 	generated []float64 // the quantities generated there
 	quantity  []float64 // the quantities of the current draw
@@ -49,9 +49,9 @@ type Sink interface {
 	Turn(c *Chain, finished bool) bool
 }
 
-// NewChain returns the chain with the given index, which counts from 0, of a run
-// with the settings s, as WithDefaults returns them. Its random numbers depend on
-// (s.Seed, index) alone.
+// NewChain returns the chain with the given index, counted from 0, in a run with the
+// settings s, as WithDefaults returns them. Its random numbers depend on (s.Seed,
+// index) alone.
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
 	c := &Chain{index: index, settings: s, source: source, rng: rand.New(source)}
@@ -62,8 +62,8 @@ func NewChain(index int, s Settings) *Chain {
 	return c
 }
 
-// stream returns the random numbers of one chain. PCG's streams of adjacent
-// seeds are not independent, so seed and chain are scrambled first.
+// stream returns the random numbers of one chain. PCG streams with adjacent seeds are
+// not independent, so seed and chain are scrambled first.
 func stream(seed uint64, chain int) *rand.PCG {
 	mix := func(z uint64) uint64 { return streams.Mix(z + streams.Gamma) }
 	hi := mix(seed)
@@ -89,7 +89,8 @@ func (c *Chain) Start(k Kernel) (err error) {
 }
 
 // Finished marks a chain that has not been started as complete: all its iterations were
-// made earlier, with the given counts. Advance counts them and makes none.
+// made earlier, with the given counts. Advance counts these iterations as done and
+// makes no more.
 func (c *Chain) Finished(burnIn, after Stats) {
 	c.iteration = c.settings.iterations(c.settings.Draws)
 	c.burnIn, c.after = burnIn, after
@@ -121,9 +122,9 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns the bytes of the State at the beginning of the last turn; for a
-// chain that has made all its iterations, of the State before the last iteration. It is
-// nil if there has been no turn. The bytes are valid until the next turn.
+// TurnState returns, as bytes, the State at the beginning of the last turn or, if the
+// chain has made all its iterations, before the last iteration. It is nil if there has
+// been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay makes iterations until the chain has made the given number. It keeps no draws
@@ -134,7 +135,7 @@ func (c *Chain) Replay(until int) {
 	}
 }
 
-// Index returns the number of the chain, from 0.
+// Index returns the number of the chain, counted from 0.
 func (c *Chain) Index() int { return c.index }
 
 // Kernel returns the kernel of the chain; nil if the chain has not been started.
@@ -146,7 +147,7 @@ func (c *Chain) Random() *rand.Rand { return c.rng }
 // Iteration returns the number of iterations made.
 func (c *Chain) Iteration() int { return c.iteration }
 
-// Counts returns the counts of the iterations of burn-in and of those after it.
+// Counts returns the counts of moves during burn-in and after it.
 func (c *Chain) Counts() (burnIn, after Stats) {
 	if c.kernel == nil {
 		return c.burnIn, c.after
@@ -154,7 +155,7 @@ func (c *Chain) Counts() (burnIn, after Stats) {
 	return c.burnIn, c.kernel.Stats().plus(-1, c.burnIn)
 }
 
-// stats returns the counts of all iterations.
+// stats returns the counts of moves in all iterations.
 func (c *Chain) stats() Stats {
 	burnIn, after := c.Counts()
 	return burnIn.plus(1, after)
@@ -176,7 +177,7 @@ func (c *Chain) step() bool {
 }
 
 // Interrupted reports whether an iteration stopped before its end: see Interruptible.
-// The State then lies between two iterations and cannot be used.
+// The State is then that of an unfinished iteration and cannot be used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()
@@ -230,11 +231,11 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// Advance moves chains, which have been started or finished earlier, to the end of a run
-// with the settings s. It reports whether they got there before ctx was done or a Sink
-// stopped them. Names are the names of the coordinates, for the R̂ of Progress; MinESS
-// is ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all chains
-// stop, with an error.
+// Advance moves chains, which have been started or finished earlier, to the end of a
+// run with the settings s. It reports whether they got there before ctx was done or a
+// Sink stopped them. Names are the names of the coordinates, for the R̂ of Progress;
+// MinESS is ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all
+// chains stop and Advance returns an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)
@@ -247,9 +248,9 @@ func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (
 // advance brings all chains to the given number of iterations and reports whether they
 // got there before ctx was done.
 //
-// The chains take turns of some milliseconds, so that the chains of an interrupted run
-// have about the same length even with fewer workers than chains. At the end of its turn
-// a chain calls its sink; if the sink returns false, all chains stop.
+// The chains take turns of a few milliseconds, so that the chains of an interrupted run
+// have about the same length even with fewer workers than chains. At the end of its
+// turn a chain calls its sink; if the sink returns false, all chains stop.
 func advance(ctx context.Context, chains []*Chain, until, workers int, report *reporter) (complete bool, err error) {
 	const short, long = 5 * time.Millisecond, 20 * time.Millisecond
 
@@ -324,7 +325,8 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 	return int(whole.Load()) == len(chains), nil
 }
 
-// faultOf returns as an error what recover has returned; nil stands for runtime.Goexit.
+// faultOf makes an error of the value that recover returned; nil stands for
+// runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {
 		return errors.New("mcmc: a function ended its goroutine by runtime.Goexit: want one that returns")

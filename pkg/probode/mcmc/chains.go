@@ -19,9 +19,9 @@ type Chains struct {
 	// the same number of draws.
 	Draws [][][]float64
 
-	// Stats and BurnIn hold, for each chain, the counts after burn-in and during
-	// burn-in. They include iterations that are not kept; after an interrupted run
-	// also the few by which a chain was ahead of the shortest.
+	// Stats and BurnIn hold, for each chain, the counts after burn-in and during burn-in.
+	// They include iterations that are not kept and, after an interrupted run, the few by
+	// which a chain was ahead of the shortest.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] are the quantities that the kernel generated at draw k of
@@ -31,8 +31,8 @@ type Chains struct {
 	Quantities []string
 
 	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
-	// up to a constant: the weighted draws represent another distribution than that from
-	// which they were drawn. KHat is then the tail index k̂ of the weights.
+	// up to a constant: the weighted draws represent another distribution than the one
+	// from which they were drawn. KHat is then the tail index k̂ of the weights.
 	LogWeights [][]float64
 	KHat       float64
 
@@ -59,7 +59,8 @@ func (c *Chains) Parameter(i int) [][]float64 {
 // [k][i] is parameter i of draw k. The draws are shared, not copied.
 func (c *Chains) Pooled() [][]float64 { return slices.Concat(c.Draws...) }
 
-// minBulkESS returns the smallest bulk ESS of all parameters, NaN if one is NaN.
+// minBulkESS returns the smallest bulk ESS of all parameters. It is NaN if one of them
+// is NaN.
 func (c *Chains) minBulkESS() float64 {
 	least := math.Inf(1)
 	for i := range c.Names {
@@ -69,7 +70,7 @@ func (c *Chains) minBulkESS() float64 {
 }
 
 // Summary returns means, standard deviations, quantiles and diagnostics of every
-// parameter. If there are weights they are those of the weighted draws: see
+// parameter. If there are weights, it describes the weighted draws: see
 // [diag.Summarize].
 func (c *Chains) Summary() diag.Summary { return diag.Summarize(c.Names, c.Draws, c.LogWeights) }
 

@@ -8,10 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// ModeJumping is the rule for a target whose several modes are known. Let mₖ, Cₖ =
-// LₖLₖᵀ and wₖ be the place, covariance and weight of mode k, and j the mode nearest to
-// x, which is the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of
-// three moves:
+// ModeJumping is the rule for a target with several known modes. Let mₖ, Cₖ = LₖLₖᵀ and
+// wₖ be the location, covariance and weight of mode k, and let j be the mode nearest to
+// x: the one with the largest wₖ N(x; mₖ, Cₖ). Each iteration makes one of three moves:
 //
 //	walk   y = x + sⱼ Lⱼ z                       z ~ N(0, I)
 //	leap   y = mₖ + Lₖ Lⱼ⁻¹ (x − mⱼ)             k ≠ j in proportion to wₖ
@@ -19,14 +18,14 @@ import (
 //
 // The leap takes a point to the corresponding point of another mode, and is accepted in
 // any dimension if the modes are nearly Gaussian [after Tjelmeland & Hegstad 2001]. The
-// draw is independent of x and works if they are not. All three are accepted by the rule
-// of Metropolis and Hastings, so the wₖ, mₖ and Cₖ need not be exact. The burn-in tunes
-// the sizes sⱼ to an acceptance rate of 0.3.
+// draw is independent of x and works if they are not. All three are accepted or
+// rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not be exact. The
+// burn-in tunes the sizes sⱼ to an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }
 
-// A GaussianMode is a mode with the Gaussian approximation there.
+// A GaussianMode is a mode with the Gaussian approximation around it.
 type GaussianMode struct {
 	Mean   []float64
 	Cov    mat.Symmetric
@@ -42,8 +41,8 @@ const (
 	rateNear    = 0.3
 )
 
-// New returns the proposal. It panics if there are no modes, a mode has another
-// dimension, its covariance is not positive definite, or its weight not positive.
+// New returns the proposal. It panics if there are no modes, or if a mode does not have
+// d coordinates, a positive definite covariance and a positive weight.
 func (r ModeJumping) New(d, burnIn int) Proposal {
 	if len(r.Modes) == 0 {
 		panic("mcmc: ModeJumping without Modes")
@@ -74,7 +73,7 @@ type modeAtWork struct {
 	logDet, weight float64 // log det L
 }
 
-// whiten writes L⁻¹(x − m) and returns its square.
+// whiten sets dst to L⁻¹(x − m) and returns its squared length.
 func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	var square float64
 	for i := range dst {
@@ -88,7 +87,7 @@ func (g *modeAtWork) whiten(dst, x []float64) float64 {
 	return square
 }
 
-// place writes at + s L z.
+// place sets dst to at + s L z.
 func (g *modeAtWork) place(dst, at, z []float64, s float64) {
 	for i := range dst {
 		v := 0.0
@@ -120,7 +119,8 @@ func (p *jumping) nearest(x []float64) int {
 	return at
 }
 
-// density returns the log density of the draw, up to a constant.
+// density returns the log density with which the draw move proposes x, up to a
+// constant.
 func (p *jumping) density(x []float64) float64 {
 	n := float64(len(x))
 	var sum float64
@@ -137,8 +137,8 @@ func (p *jumping) density(x []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// walkDensity returns the log density of a walk of mode k from x to y, up to a
-// constant.
+// walkDensity returns the log density of a walk from x to y with the shape and size of
+// mode k, up to a constant.
 func (p *jumping) walkDensity(k int, x, y []float64) float64 {
 	g, s := p.modes[k], math.Exp(p.size[k])
 	for i := range p.z {
@@ -192,8 +192,8 @@ func (p *jumping) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		if p.nearest(dst) != k {
 			return math.Inf(-1) // there is no way back
 		}
-		// Probability wₖ/(1 − wⱼ) leads there, and wⱼ/(1 − wₖ) back; the volume grows by
-		// det Lₖ/det Lⱼ.
+		// This leap is proposed with probability wₖ/(1 − wⱼ), and the one back with wⱼ/(1 −
+		// wₖ); the volume grows by the factor det Lₖ/det Lⱼ.
 		return math.Log(from.weight/(1-to.weight)) - math.Log(to.weight/(1-from.weight)) + to.logDet - from.logDet
 	}
 	j := p.nearest(x)

@@ -4,7 +4,7 @@
 // It has two parts, and either can be used without the other:
 //
 //   - Transitions: a [Kernel] moves one chain by one iteration. [Metropolis] is the
-//     kernel of Metropolis and Hastings. Its proposals follow a [Rule]:
+//     Metropolis–Hastings kernel. Its proposals follow a [Rule]:
 //     [AdaptiveMixture], the recommended one, learns the shape of the target during
 //     burn-in; [AdaptiveMetropolis] is the random walk of Haario et al. Kernels that
 //     move more than the parameters can use a [Proposal] by itself.
@@ -14,7 +14,7 @@
 //     they show.
 //
 // Package mcmc/diag has the diagnostics, for draws from any source. Package mcmc/store
-// runs chains to files, which can be stopped, resumed and extended.
+// keeps the draws in files; its runs can be stopped, resumed and extended.
 //
 // The package knows nothing of differential equations. A density that needs a numerical
 // solution is a [LogDensity] like any other, whose evaluations may fail.
@@ -62,15 +62,15 @@ type Kernel interface {
 	// Step makes one iteration.
 	Step(rng *rand.Rand)
 
-	// Position returns the coordinates to be recorded, always as many. It is a view,
-	// valid until the next Step, and must not be changed.
+	// Position returns the coordinates to be recorded. Their number does not change. It is
+	// a view, valid until the next Step, and must not be changed.
 	Position() []float64
 
 	// Stats returns the counts since Init.
 	Stats() Stats
 
-	// State writes, or reads back into a kernel made with the same arguments,
-	// everything that Step and Position depend on. It is called between iterations.
+	// State writes everything that Step and Position depend on, or reads it back into a
+	// kernel made with the same arguments. It is called between iterations.
 	State(a *Archive)
 }
 
@@ -85,8 +85,8 @@ type Generator interface {
 // when a context ends during a long evaluation.
 type Interruptible interface {
 	Kernel
-	// Interrupted reports whether Step or Generate stopped before its end. The
-	// iteration then does not count, and the chain makes no further one.
+	// Interrupted reports whether Step or Generate stopped before its end. The iteration
+	// then does not count, and the chain makes no more iterations.
 	Interrupted() bool
 }
 
@@ -97,18 +97,18 @@ type Rule interface {
 	New(d, burnIn int) Proposal
 }
 
-// A Proposal makes the moves of one chain by a Rule, with what it has learned from that
-// chain.
+// A Proposal proposes the moves of one chain, according to a Rule and to what it has
+// learned from that chain.
 type Proposal interface {
 	// Propose sets dst to a random move from x, which it does not change,
 	// and returns log q(x | dst) − log q(dst | x), which the kernel adds to the log
 	// ratio of the target densities. It is zero for a symmetric proposal.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
-	// Observe passes the outcome of the move to the proposal: the position of the
-	// chain after it, and the probability with which the move was accepted or
-	// rejected. It is called once per iteration, whether the move was accepted or
-	// not: a position counts for every iteration that the chain stays there.
+	// Observe passes the outcome of the move to the proposal: the position of the chain
+	// after it, and the probability with which the move was to be accepted. It is called
+	// once per iteration, whether the move was accepted or not: a position counts for
+	// every iteration that the chain stays there.
 	Observe(x []float64, probability float64)
 
 	// State writes, or reads back, what has been learned.
@@ -118,8 +118,8 @@ type Proposal interface {
 // Moves counts proposed moves of one kind.
 type Moves struct {
 	Proposed int // moves proposed
-	Accepted int // of these, moves made
-	Failed   int // of these, moves rejected because the target could not be evaluated
+	Accepted int // those that were accepted
+	Failed   int // those rejected because the target could not be evaluated
 }
 
 // Rate returns the share of proposed moves that were accepted, NaN if none was

@@ -11,16 +11,16 @@ import (
 //
 //	min(1, π(y) q(x | y) / π(x) q(y | x)).
 //
-// One iteration evaluates the target once and allocates nothing of its own.
+// One iteration evaluates the target once and allocates no memory of its own.
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule of the proposals. Nil stands for AdaptiveMixture{} or, if
+	// Proposal is the rule that proposes moves. Nil stands for AdaptiveMixture{} or, if
 	// BurnIn is zero, for AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
-	// BurnIn is the number of iterations during which the proposal may learn. It is
-	// Settings.BurnIn of the run.
+	// BurnIn is the number of iterations during which the proposal may learn. It should
+	// equal Settings.BurnIn of the run.
 	BurnIn int
 
 	walk  Proposal
@@ -63,8 +63,8 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := m.Target(m.y)
 	m.stats.Proposed++
 
-	// −log U of a uniform U is exponential. The variate is drawn even if the outcome
-	// is certain, so that every iteration uses the same amount of the stream.
+	// −log U of a uniform U is exponential. The variate is drawn even if the outcome is
+	// certain, so that the outcome does not change how much of the stream is used.
 	e := rng.ExpFloat64()
 	probability := 0.0
 	switch {
@@ -88,8 +88,8 @@ func (m *Metropolis) Position() []float64 { return m.x }
 // Stats returns the counts since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
-// Evaluate computes the log density at the position of the chain again, NaN if that
-// fails. See store.Evaluator.
+// Evaluate computes the log density at the position of the chain afresh. It is NaN if
+// that fails. See store.Evaluator.
 func (m *Metropolis) Evaluate() []float64 {
 	logp, err := m.Target(m.x)
 	if err != nil {

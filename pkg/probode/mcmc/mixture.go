@@ -13,7 +13,7 @@ import (
 // AdaptiveMixture is the rule for up to about twenty-five correlated coordinates. It
 // needs no tuning by hand. Let m and C = A Aᵀ be the current estimates of the mean and
 // covariance of the target, with the columns of A along the principal directions of the
-// correlation. Each iteration makes one of three moves:
+// correlation matrix. Each iteration makes one of three moves:
 //
 //	walk   y = x + s A z                                z ~ N(0, I)
 //	line   y = x + sₖ Aₖ z                              z ~ N(0, 1), along column k, drawn at random
@@ -23,34 +23,36 @@ import (
 // The pull is reversible for the Student t distribution with ν = 5 degrees of freedom
 // about m. Its draws are almost independent if the target is nearly Gaussian, and its
 // tails are heavy enough not to get stuck otherwise [after Rudolf & Sprungk 2018;
-// Kamatani 2018]. The walk works for targets that are far from Gaussian, and the lines
-// work before the shape is known, since the size of each line is tuned separately.
+// Kamatani 2018]. The walk works for targets that are far from Gaussian, and the line
+// works before the shape is known, since the size of each column is tuned separately.
 //
-// All learning happens in the burn-in. The estimates m and C come from windows that grow
-// by a fifth. Each uses only the last two windows, because the chain may begin far from
-// the bulk of the target. Successive positions are correlated, and a few of them give a
-// poor covariance, so C is shrunk towards the shape known before with the weight of
-// d(d+1)/2 positions, or d times as many if Cov was given. Stochastic approximation
-// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44
-// in one dimension), 0.44 and 0.3. Each move is then chosen in proportion to the mean
-// squared distance, in units of C, that its accepted proposals cover, with a probability
-// of at least 0.15. After the burn-in nothing changes, so the draws are those of an
+// All learning happens in the burn-in. The estimates m and C come from windows of
+// iterations: each window ends at 1.2 times the iteration at which the one before
+// ended. An estimate uses only the last two windows, because the chain may begin far
+// from the bulk of the target. Successive positions are correlated, and a few of them
+// give a poor covariance, so C is shrunk towards the previous shape, which counts as
+// much as d(d+1)/2 positions, or d times as many if Cov was given. Stochastic
+// approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates
+// of 0.234 (0.44 in one dimension), 0.44 and 0.3. Each move is then chosen with a
+// probability of 0.15 plus a part of the remaining 0.55, in proportion to the mean
+// squared length of its jumps in units of C, where a rejected proposal counts as a jump
+// of length zero. After the burn-in nothing changes, so the draws are those of an
 // ordinary Markov chain. Without burn-in nothing is learned.
 //
-// How much burn-in this takes depends on what is known before. With a Cov that is about
-// right, or too large by a common factor, 1000 iterations suffice in twenty dimensions;
-// with errors of factors of two and three in several directions it takes 10 000. Without
-// Cov, 1000 suffice in three dimensions even if the scales are wrong by a factor of a
-// hundred; on scales that are about right, with a covariance of condition number 10⁶, it
-// takes 5000 in eight dimensions and 20 000 in twenty. A funnel, such as a hierarchical
-// model of few groups in its centred form, mixes as badly as with any walk of one scale:
-// use other coordinates.
+// How much burn-in this takes depends on what is known beforehand. With a Cov that is
+// about right, or too large by a common factor, 1000 iterations suffice in twenty
+// dimensions; if it is wrong by factors of two and three in several directions, it
+// takes 10 000. Without Cov, 1000 suffice in three dimensions even if the scales are
+// wrong by a factor of a hundred; on scales that are about right, with a covariance of
+// condition number 10⁶, it takes 5000 in eight dimensions and 20 000 in twenty. In a
+// funnel, such as a hierarchical model with few groups in its centred form, the chains
+// mix as badly as those of any walk with a single scale: use other coordinates.
 //
-// The zero value is ready to use, on coordinates whose scale is about one.
+// The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
 	// Mean and Cov are guesses of the mean and covariance of the target, such as a mode
-	// and the Gaussian approximation there. A nil Mean is unknown, a nil Cov the unit
-	// matrix.
+	// and the Gaussian approximation there. A nil Mean means that the mean is unknown, and
+	// a nil Cov means the unit matrix.
 	Mean []float64
 	Cov  mat.Symmetric
 }
@@ -68,10 +70,10 @@ const (
 const (
 	pullDegrees   = 5    // ν
 	leastChance   = 0.15 // of each move
-	firstWindow   = 20   // iterations, and no less than perDimension ones for each
+	firstWindow   = 20   // iterations, but at least perDimension of them per dimension
 	perDimension  = 10
-	windowsEnd    = 0.85 // share of the burn-in in which C is learned; then sizes alone
-	lineTrust     = 100  // tries of a line after which its size counts half
+	windowsEnd    = 0.85 // share of the burn-in during which C is learned; after it only sizes are
+	lineTrust     = 100  // tries after which the size of a line counts half
 	smallestAxis  = 1e-7 // relative to the largest, after scaling to unit variances
 	rateWalk      = 0.234
 	rateLine      = 0.44
@@ -80,15 +82,15 @@ const (
 	windowsGrowth = 1.2
 )
 
-// New returns the proposal of one chain. It panics if d < 1, if burnIn is
-// negative, or if Mean or Cov is neither nil nor of dimension d, or Cov has no
-// positive variances.
+// New returns the proposal of one chain. It panics if d < 1, if burnIn is negative, if
+// Mean or Cov is neither nil nor of dimension d, or if a variance in Cov is not
+// positive and finite.
 func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 	switch {
 	case d < 1 || burnIn < 0:
 		panic(fmt.Sprintf("mcmc: %d dimensions, burn-in of %d", d, burnIn))
 	case r.Mean != nil && len(r.Mean) != d || r.Cov != nil && r.Cov.SymmetricDim() != d:
-		panic(fmt.Sprintf("mcmc: AdaptiveMixture of another dimension than %d", d))
+		panic(fmt.Sprintf("mcmc: Mean or Cov of AdaptiveMixture does not have dimension %d", d))
 	}
 	p := &mixture{
 		burnIn: burnIn, centred: r.Mean != nil, guided: r.Cov != nil, mean: make([]float64, d),
@@ -119,16 +121,16 @@ func (r AdaptiveMixture) New(d, burnIn int) Proposal {
 
 // mixture is the proposal of AdaptiveMixture.
 type mixture struct {
-	burnIn, n int  // iterations to learn in, and made
+	burnIn, n int  // iterations during which it learns, and those made so far
 	centred   bool // the mean is known
 	guided    bool // the covariance was given
 	mean      []float64
-	axes      []float64 // A, column k the direction k
+	axes      []float64 // A; column k is direction k
 	white     []float64 // A⁻¹
 
-	logWalk, logPull float64 // of s and b
+	logWalk, logPull float64 // log s and log b
 	logLine          []float64
-	tuned            [moveKinds]float64 // tunings of each size since it was set
+	tuned            [moveKinds]float64 // how often each size was tuned since it was set
 	lines            []float64
 
 	chance [moveKinds]float64
@@ -178,8 +180,8 @@ func (p *mixture) Propose(dst, x []float64, rng *rand.Rand) float64 {
 		}
 		return 0
 	}
-	// The t distribution is a mixture of Gaussians over w. Given x, w has its inverse
-	// gamma distribution in that mixture; given w, the move is reversible for the
+	// The t distribution is a mixture of Gaussians over w. Given x, w is drawn from its
+	// inverse gamma distribution in that mixture; given w, the move is reversible for the
 	// Gaussian. So q(x|y)/q(y|x) = t(x)/t(y).
 	qx := p.squaredDistance(x)
 	var chi2 float64
@@ -274,16 +276,16 @@ func (p *mixture) Observe(x []float64, probability float64) {
 }
 
 // learn estimates mean and covariance from the last two windows, shrunk towards the
-// shape so far at the sizes found for its lines.
+// previous shape with the sizes found for its lines.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
 	n := last.N + this.N
 	cov := mat.NewSymDense(d, nil)
-	// A line with rate 0.44 has the size of 2.38 conditional standard deviations of the
-	// target. The common scale of all lines is used in full, and the deviation of one
-	// line according to how often it was tried: otherwise the noise of some twenty
-	// sizes would spoil a good shape.
+	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
+	// standard deviations of the target. The mean log size of all lines is used in full.
+	// The deviation of one line from it counts the more, the more often that line was
+	// tried: otherwise the noise in some twenty sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -313,7 +315,8 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probabilities of the moves in proportion to their gain per try.
+// choose sets the probability of each move to leastChance plus a part in proportion to
+// its gain per try.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -332,7 +335,7 @@ func (p *mixture) choose() {
 }
 
 // setShape sets A to the principal axes of cov, computed at unit variances so that
-// different units cost no digits, and resets the sizes. It reports whether cov is a
+// differing units cost no digits, and resets the sizes. It reports whether cov is a
 // covariance; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)

@@ -14,7 +14,7 @@ import (
 
 // A status is the state of a run, summed over its chains.
 type status struct {
-	done, total int   // iterations made, burn-in included, and those at which the run ends at the latest
+	done, total int   // iterations made, including burn-in, and the number at which the run ends at the latest
 	stats       Stats // counts of the iterations made
 
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
@@ -71,7 +71,7 @@ type record struct {
 
 	mu     sync.Mutex
 	stride int       // of the draws held, a power of two
-	n      int       // how many they are
+	n      int       // how many are held
 	draws  []float64 // one after another
 }
 
@@ -111,8 +111,8 @@ type reporter struct {
 	nextRHat time.Time // when R̂ is to be computed next
 }
 
-// newReporter counts the iterations that the chains have made so far; each is to reach
-// until.
+// newReporter returns a reporter that begins with the iterations that the chains have
+// made so far. Each chain is to make until iterations in all.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()
@@ -138,7 +138,7 @@ func (r *reporter) add(iterations int, counts Stats) {
 		r.update(t)
 		if t.After(r.nextRHat) {
 			r.worst()
-			// No more than a twentieth of one worker's time.
+			// R̂ takes at most a twentieth of one worker's time.
 			r.nextRHat = t.Add(max(2*time.Second, 20*time.Since(t)))
 		}
 		r.hook(r.now.done, r.now.total, r.now.String())
@@ -146,7 +146,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// last reports the end, with done equal to total if the run is complete. It is an error if the hook panics.
+// last reports the end, with done equal to total if the run is complete. It is an error
+// if the hook panics.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil
@@ -166,13 +167,13 @@ func (r *reporter) last(complete bool) (err error) {
 	return nil
 }
 
-// update brings the rate up to time t.
+// update computes the elapsed time, the time left and the rate at time t.
 func (r *reporter) update(t time.Time) {
 	r.now.elapsed, r.now.rate, r.now.left = r.meter.Update(t, r.now.done, r.now.total)
 }
 
-// worst computes the largest R̂, with all records at the largest stride and cut to the
-// shortest length.
+// worst computes the largest R̂, with all records thinned to the largest stride and cut
+// to the shortest length.
 func (r *reporter) worst() {
 	stride, n := 1, math.MaxInt
 	for _, c := range r.records {

@@ -15,7 +15,7 @@ import (
 // Settings says how many chains to run, how long, and from where. All fields except
 // Start have useful zero values.
 type Settings struct {
-	// Draws is the number of draws kept of each chain. Zero means 1000.
+	// Draws is the number of draws kept from each chain. Zero means 1000.
 	Draws int
 
 	// Chains is the number of chains. Zero means 4; with fewer, R̂ has little to
@@ -33,29 +33,29 @@ type Settings struct {
 	// Seed determines, with the number of the chain, all its random numbers.
 	Seed uint64
 
-	// Start returns the point at which a chain begins, a new slice at each call. It
-	// should scatter the chains more widely than the target, so that their agreement
-	// in the end is evidence. If the kernel cannot begin at the point, Start is called
-	// again, at most 100 times in all. Nil panics.
+	// Start returns the point at which a chain begins, a new slice at each call. It should
+	// scatter the chains more widely than the target, so that their agreement in the end
+	// is evidence of convergence. If the kernel cannot begin at the point, Start is called
+	// again, at most 100 times in all. It must not be nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
 	Names []string
 
-	// Generated are the names of quantities that are kept with each draw, beside the
-	// parameters. If there are any, each kernel must be a Generator of that many
+	// Generated are the names of quantities that are kept with each draw, in addition to
+	// the parameters. If there are any, each kernel must be a Generator of that many
 	// quantities.
 	Generated []string
 
-	// MinESS, if positive, lets the chains run until the bulk effective
-	// sample size, of all chains together, is at least MinESS for every parameter. It
-	// is computed whenever each chain has made another Draws draws, so the result does
-	// not depend on the number of workers. A run that stops when it looks good enough
-	// is a little optimistic: let Draws be some hundreds.
+	// MinESS, if positive, lets the chains run until the bulk effective sample size, of
+	// all chains together, is at least MinESS for every parameter. It is computed whenever
+	// each chain has made another Draws draws, so the result does not depend on the number
+	// of workers. A run that stops when it looks good enough is a little optimistic: let
+	// Draws be a few hundred.
 	MinESS float64
 
-	// MaxDraws is the number of draws per chain at which a run with MinESS gives up.
-	// Zero means 100 Draws. Without MinESS it has no meaning.
+	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
+	// means 100 times Draws. Without MinESS it has no meaning.
 	MaxDraws int
 
 	// Only are the chains to run in this call, each in [0, Chains); nil means all. A
@@ -74,8 +74,8 @@ type Settings struct {
 	Progress func(done, total int, doing string)
 }
 
-// startTries is the number of points at which Run tries to begin a chain. If one point
-// in ten of a prior is good, it fails with probability 0.9¹⁰⁰ = 3e-5.
+// startTries is the number of points at which Run tries to begin a chain. If one in ten
+// points from a prior is good, all of them fail with probability 0.9¹⁰⁰ = 3e-5.
 const startTries = 100
 
 // Run draws from the distribution that the kernels leave invariant. It calls kernel once
@@ -88,10 +88,10 @@ const startTries = 100
 // chains are cut to the number of draws of the shortest, which may be zero. They are the
 // first draws of the uninterrupted run.
 //
-// Run returns an error and no chains if Start is nil, if a count is out of its range, or
-// if a chain finds no point to start from. If Progress or a kernel panics, or ends its
-// goroutine, the run ends with an error. Run panics if the kernels differ in dimension,
-// or if the number of names is not that of the coordinates.
+// Run returns an error and no chains if Start is nil, if a count is out of its range,
+// or if a chain finds no point to start from. If Progress or a kernel panics, or ends
+// its goroutine, the run ends with an error. Run panics if the kernels differ in
+// dimension, or if the number of names differs from the number of coordinates.
 func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) (*Chains, error) {
 	r, err := Begin(kernel, settings)
 	if err != nil {
@@ -133,12 +133,12 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	return r.until(ctx, min(s.Draws, limit), limit)
 }
 
-// Extend continues until each chain has the given number of draws, whatever Draws in the
-// settings says. The draws are those of one run of that length. A number below that of
-// the draws so far adds none.
+// Extend continues until each chain has the given number of draws, whatever Draws in
+// the settings says. The result is that of a single run of that length. If the chains
+// have that many draws already, none is added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
-		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0, of iterations that fit into an int", draws))
+		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 whose iterations fit into an int", draws))
 	}
 	for _, c := range r.chains {
 		draws = max(draws, (c.iteration-r.s.BurnIn)/r.s.Thin)
@@ -150,7 +150,7 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 }
 
 // until makes n draws of each chain and, while the effective sample size is below
-// MinESS, another Draws at a time up to the limit.
+// MinESS, another Draws draws at a time, up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {
@@ -260,9 +260,9 @@ const MaxChains = 1_000_000
 // iterations returns the number of iterations after which a chain has n draws.
 func (s *Settings) iterations(n int) int { return s.BurnIn + n*s.Thin }
 
-// CoordinateNames returns the names of the coordinates of the chains: those given,
-// or x1, x2, … where given is nil. It panics if the chains differ in dimension or
-// there is not one name for each coordinate.
+// CoordinateNames returns the names of the coordinates of the chains: those given, or
+// x1, x2, … if given is nil. It panics if the chains differ in dimension or there is
+// not one name for each coordinate.
 func CoordinateNames(given []string, chains []*Chain) []string {
 	d := len(chains[0].kernel.Position())
 	for _, c := range chains {

@@ -26,8 +26,8 @@ type Archive struct {
 	err     error
 }
 
-// NewArchive returns an Archive that reads data, the Bytes of another, or an empty one
-// that writes if data is nil.
+// NewArchive returns an Archive that reads data, the Bytes of another Archive. If data
+// is nil, it returns an empty Archive that writes.
 func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data != nil} }
 
 // Bytes returns what was written.
@@ -102,8 +102,8 @@ func (a *Archive) Stats(s *Stats) {
 	a.moves(&s.Latent)
 }
 
-// Source writes or reads the state of a random number generator such
-// as *rand.PCG, at most 64 bytes of it.
+// Source writes or reads the state of a random number generator such as *rand.PCG. The
+// state may have at most 64 bytes.
 func (a *Archive) Source(src interface {
 	encoding.BinaryMarshaler
 	encoding.BinaryUnmarshaler
@@ -122,7 +122,7 @@ func (a *Archive) Source(src interface {
 		return
 	}
 	if n < 0 || n > 64 || n > len(a.buf) {
-		a.err = fmt.Errorf("mcmc: state of another kind: random numbers of %d bytes", n)
+		a.err = fmt.Errorf("mcmc: state of another kind: a random number generator of %d bytes", n)
 		return
 	}
 	a.err = src.UnmarshalBinary(a.buf[:n])

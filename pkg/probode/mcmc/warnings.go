@@ -25,9 +25,9 @@ import (
 //   - more than 1 % of failed evaluations;
 //   - a parameter with more than 5 % of its draws at an end of their range: nearer to
 //     it than a hundredth of the distance between that end and the median;
-//   - R̂ above 1.01, and effective sample sizes below 100 per chain (Vehtari et al.
+//   - R̂ above 1.01, or effective sample sizes below 100 per chain (Vehtari et al.
 //     2021), below which the diagnostics themselves cannot be trusted;
-//   - weights that cannot be trusted, and a run that ended before it reached MinESS.
+//   - weights that cannot be trusted, or a run that ended before it reached MinESS.
 func (c *Chains) Warnings() []string { return c.warnings(c.Summary()) }
 
 func (c *Chains) warnings(summary diag.Summary) []string {

@@ -9,18 +9,18 @@ import (
 
 // weights say how far weighted draws can be trusted.
 type weights struct {
-	kHat  float64 // the shape of the tail of the weights, finite moments up to 1/kHat
+	kHat  float64 // tail index of the weights, which have finite moments of orders up to 1/kHat
 	limit float64 // the largest kHat that is allowed: see diag.KHatLimit
 	worth float64 // the smallest effective sample size of all parameters
 }
 
-// leastWorth is the smallest effective sample size for which the standard errors of
-// weighted draws hold, by measurement: see docs/measured-limits.md.
+// leastWorth is the smallest effective sample size at which the standard errors of
+// weighted draws were found to be reliable: see docs/measured-limits.md.
 const leastWorth = 150
 
-// Trusted reports whether standard errors of the weighted draws hold, and says why: k̂ is
-// within its limit, and the effective sample size is at least 150. Draws without weights
-// are trusted.
+// Trusted reports whether the standard errors of the weighted draws are reliable, and
+// says why. They are if k̂ is within its limit and the effective sample size is at
+// least 150. Draws without weights are trusted.
 func (c *Chains) Trusted() (trusted bool, why string) {
 	if c.LogWeights == nil {
 		return true, "the draws have no weights"

@@ -2,24 +2,25 @@
 // sample sizes, Monte Carlo standard errors, Pareto smoothed importance weights, and a
 // table of all of them. It takes draws from any source.
 //
-// The diagnostics are those of Vehtari et al. (2021). They use two numbers of m sequences
-// of n draws that should all have the same distribution: R̂ compares the spread between
-// the sequences with the spread within, and the effective sample size is the number of
-// independent draws that would determine the mean equally well. Before that, the draws
-// are transformed:
+// The diagnostics are those of Vehtari et al. (2021). They compute two numbers from m
+// sequences of n draws that should all have the same distribution: R̂ compares the
+// spread between the sequences with the spread within them, and the effective sample
+// size is the number of independent draws that would determine the mean equally well.
+// Before that, the draws are transformed:
 //
 //   - each chain is cut into two halves, so that a drift shows up as a difference
 //     between sequences;
 //   - draws are replaced by normal scores of their ranks, so that the numbers exist for
-//     any distribution, also one of infinite variance ("bulk");
+//     any distribution, even one with infinite variance ("bulk");
 //   - draws are folded about the median, to compare scales, or replaced by indicators of
 //     quantiles, for the tails.
 //
-// Each function takes x[c][k], draw k of chain c; one chain is enough. They panic if the
-// chains differ in length. They return NaN for fewer than four draws per chain, and for a
-// draw that is NaN or infinite. Draws that are all equal, as of a parameter that never
-// moved, say nothing about mixing: R̂ is NaN, and, as in ArviZ, the effective sample size is
-// the number of draws and the standard error of the mean zero.
+// Each function takes x[c][k], draw k of chain c; one chain is enough. They panic if
+// the chains differ in length. They return NaN for fewer than four draws per chain, and
+// for a draw that is NaN or infinite. Draws that are all equal, such as those of a
+// parameter that never moved, say nothing about mixing: R̂ is NaN, and, as in ArviZ,
+// the effective sample size is the number of draws and the standard error of the mean
+// zero.
 //
 // # References
 //

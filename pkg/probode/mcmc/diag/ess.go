@@ -9,16 +9,17 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// BulkESS returns the effective sample size of the normal scores of the draws, of all
+// BulkESS returns the effective sample size of the normal scores of the draws in all
 // chains together: a measure for the middle of the distribution. With S draws in all it
 // is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
 //
-// with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone
-// sequence. Chains that disagree count as correlated. The result is at most S log₁₀ S,
-// which negative correlations can reach. It is S for draws that are all equal, as in ArviZ,
-// and NaN for fewer than four draws per chain and for draws that are not finite.
+// with ρₜ the autocorrelation at lag t, summed by Geyer's initial monotone sequence.
+// Chains that disagree count as correlated. The result is limited to S log₁₀ S, which
+// draws with negative correlations can reach. It is S for draws that are all equal, as
+// in ArviZ, and NaN for fewer than four draws per chain and for draws that are not
+// finite.
 func BulkESS(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -27,10 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
-// quantile, which are those of the indicators of draws up to the quantile. If so many
-// draws lie at an end of the range that an indicator is constant, as for draws that are
-// 0 or 1, it counts as the number of draws, as in ArviZ. The result is NaN for fewer
-// than four draws per chain, and for draws that are not finite.
+// quantile. Each is that of a sequence of indicators, which are 1 for draws up to the
+// quantile and otherwise 0. If so many draws lie at an end of the range that all
+// indicators are equal, as may happen for draws that are 0 or 1, it is the number of
+// draws, as in ArviZ. The result is NaN for fewer than four draws per chain, and for
+// draws that are not finite.
 func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -52,14 +54,14 @@ func quantileESS(x [][]float64, p float64) float64 {
 	return ess(halves)
 }
 
-// ess returns the effective sample size of two or more sequences, untransformed: the
-// number of draws if all are equal.
+// ess returns the effective sample size of two or more sequences, without transforming
+// them. It is the number of draws if all are equal.
 func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
-	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j
-	// with divisor n, W the variance within, and V the estimate of the whole
-	// variance, which includes the spread of the means.
+	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j with divisor
+	// n, W the variance within, and V the estimate of the total variance, which includes
+	// the spread of the means.
 	acov := autocovariance(x)
 	means := make([]float64, m)
 	for j, c := range x {

@@ -11,9 +11,10 @@ import (
 //
 //	sd / √ESS
 //
-// with the effective sample size of the draws themselves, not of their ranks. It
-// has no meaning for a distribution without variance. It is zero for draws that are all
-// equal, and NaN for fewer than four draws per chain and for draws that are not finite.
+// with the effective sample size of the draws themselves, not of their ranks. It has no
+// meaning for a distribution without a finite variance. It is zero for draws that are
+// all equal, and NaN for fewer than four draws per chain and for draws that are not
+// finite.
 func MCSEMean(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()
@@ -27,8 +28,8 @@ func MCSEMean(x [][]float64) float64 {
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //
-// It has no meaning for a distribution without fourth moment. It is NaN for fewer than
-// four draws per chain, and for draws that are not finite or all equal.
+// It has no meaning for a distribution without a finite fourth moment. It is NaN for
+// fewer than four draws per chain, and for draws that are not finite or all equal.
 func MCSESD(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

@@ -14,21 +14,22 @@ import (
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// of S weights and replaces them, in their order, by its quantiles of (i − ½)/M,
-// i = 1, …, M, but by no more than the largest raw weight. The shape k̂ of that
+// of S weights and replaces them, keeping their order, by its quantiles at
+// (i − ½)/M, i = 1, …, M, but by no more than the largest raw weight. The shape k̂ of that
 // distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
-// Up to KHatLimit the standard error of the mean of S weighted draws holds; above it, S
-// would have to be enormous.
+// If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
+// reliable; otherwise S would have to be enormous.
 //
-// Only those of the M weights that exceed the next smaller one count. So weights that
-// are equal, such as those of a position where a chain stayed, remain equal at the cut.
+// Of these M weights only those that exceed the S − M others are used. So equal
+// weights at this cut, such as those of a position where a chain stayed, remain equal.
 // The fit shrinks k̂ a little towards ½.
 //
 // logw are the logarithms of the raw weights up to a constant. Both −Inf and NaN stand
-// for a weight of zero. The smoothed log weights are in the same order, and their
-// weights sum to one. With fewer than 5 weights in the tail nothing is smoothed and k̂ is
-// +Inf; with none above the cut k̂ is −Inf, since the largest weights are equal and there
-// is no tail. If all weights are zero, or one is infinite, the result and k̂ are NaN.
+// for a weight of zero. The smoothed log weights are in the order of logw, and the
+// smoothed weights sum to one. With fewer than 5 weights in the tail nothing is
+// smoothed and k̂ is +Inf; with none above the cut k̂ is −Inf, since the largest
+// weights are equal and there is no tail. If all weights are zero, or one is infinite,
+// the result and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {

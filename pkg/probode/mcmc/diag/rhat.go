@@ -38,7 +38,7 @@ func RHat(x [][]float64) float64 {
 	return r
 }
 
-// rHat returns R̂ of the sequences, untransformed.
+// rHat returns R̂ of the sequences, without transforming them.
 func rHat(x [][]float64) float64 {
 	means := make([]float64, len(x))
 	n := float64(len(x[0]))

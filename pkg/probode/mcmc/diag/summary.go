@@ -15,8 +15,8 @@ import (
 type Marginal struct {
 	Name               string
 	Mean, SD           float64 // of all chains pooled
-	Q025, Median, Q975 float64 // the quantiles of 2.5, 50 and 97.5 %
-	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates of the target's
+	Q025, Median, Q975 float64 // the 2.5, 50 and 97.5 % quantiles
+	MCSE, MCSESD       float64 // standard errors of Mean and SD, as estimates for the target
 	BulkESS, TailESS   float64
 	RHat               float64
 }
@@ -29,12 +29,12 @@ type Summary []Marginal
 // same length. What cannot be computed is NaN.
 //
 // logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
-// constant. Mean, standard deviation and quantiles are then those of the weighted draws.
-// With weights w of sum 1, MCSE is by the delta method the standard error of the mean of
-// the S terms S wₖ (xₖ − mean), and MCSESD that of the terms S wₖ ((xₖ − mean)²/sd −
-// sd)/2: both account for the weights and for the correlation of the draws. The
-// effective sample sizes are those of the unweighted draws times Kish's factor. R̂
-// ignores the weights: it measures how the chains have mixed.
+// constant. Mean, standard deviation and quantiles are then those of the weighted
+// draws. For weights w that sum to 1, MCSE is, by the delta method, the standard error
+// of the mean of the S terms S wₖ (xₖ − mean), and MCSESD is that of the S terms S wₖ
+// ((xₖ − mean)²/sd − sd)/2. Both account for the weights and for the correlation of the
+// draws. The effective sample sizes are those of the unweighted draws times Kish's
+// factor. R̂ ignores the weights: it measures how the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
@@ -77,16 +77,16 @@ func Column(draws [][][]float64, i int) [][]float64 {
 	return out
 }
 
-// Kish returns Kish's factor 1/(S Σ wₖ²), with w the S weights normalised to the sum 1:
-// the weighted draws are worth this share of unweighted ones. It is 1 without weights,
-// and NaN if all weights are zero.
+// Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1: S weighted
+// draws are worth this share of S unweighted draws. It is 1 without weights, and NaN if
+// all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish
 }
 
-// weights returns the weights of the draws, of sum 1, and Kish's factor: nil and 1
-// without weights, and a factor of NaN if they cannot be normalised.
+// weights returns the weights of the draws, which sum to 1, and Kish's factor. Without
+// weights they are nil and 1. If the weights cannot be normalised, the factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -109,7 +109,7 @@ func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	return w, 1 / (float64(len(all)) * squares)
 }
 
-// weigh fills in the values of the weighted draws x.
+// weigh fills in the values that depend on the weights of the draws x.
 func (m *Marginal) weigh(x, weights [][]float64) {
 	type weighted struct{ x, w float64 }
 	var all []weighted
@@ -141,9 +141,9 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	}
 	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
-	// Each sorted draw lies at the sum of the weights before it and half its own,
-	// scaled so that the first lies at 0 and the last at 1. With equal weights this is
-	// Quantile.
+	// Each sorted draw is placed at the sum of the weights before it and half its own
+	// weight, scaled so that the first is at 0 and the last at 1. With equal weights the
+	// result is that of Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {
@@ -171,8 +171,8 @@ func (s Summary) String() string {
 	return text.Table(rows, text.First)
 }
 
-// format writes a value of the parameter with as many decimals as give its standard
-// deviation three significant digits.
+// format writes a value of the parameter with as many decimals as its standard
+// deviation needs for three significant digits.
 func (m Marginal) format(v float64) string {
 	if !(m.SD > 1e-5 && m.SD < 1e6 && math.Abs(v) < 1e6) {
 		return fmt.Sprintf("%.4g", v)
@@ -181,7 +181,8 @@ func (m Marginal) format(v float64) string {
 }
 
 // Quantile returns the p-quantile of sorted numbers, 0 ≤ p ≤ 1, by linear
-// interpolation, the definition 7 of Hyndman and Fan (1996); NaN of none.
+// interpolation: definition 7 of Hyndman and Fan (1996). It is NaN if there are no
+// numbers.
 func Quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

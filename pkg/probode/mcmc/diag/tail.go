@@ -48,7 +48,7 @@ func tailIndex(x [][]float64) float64 {
 }
 
 // excess returns the positive differences between the m largest of sorted numbers and
-// the number before them, in a unit in which no square overflows.
+// the number before them, scaled so that no square overflows.
 func excess(sorted []float64, m int) []float64 {
 	at := len(sorted) - m
 	cut, unit := sorted[at-1], sorted[len(sorted)-1]/2-sorted[at-1]/2
@@ -61,21 +61,21 @@ func excess(sorted []float64, m int) []float64 {
 	return out
 }
 
-// heavy is the tail index above which the stated error of a standard deviation does not
-// hold for any reasonable number of draws. It is half of 0.7, the limit for means, since
-// squares have twice the index [Vehtari et al. 2024].
+// heavy is the tail index above which the stated error of a standard deviation is not
+// reliable for any reasonable number of draws. It is half of 0.7, the limit for means,
+// since squares have twice the index [Vehtari et al. 2024].
 const heavy = 0.35
 
-// HeavyTails reports whether the tails of the draws are so heavy that means and standard
-// deviations do not describe them, or do not exist. The test is that tailIndex exceeds
-// 0.35 by more than chance would explain in one case of twenty,
+// HeavyTails reports whether the tails of the draws are so heavy that means and
+// standard deviations do not describe them, or do not exist. The test is that tailIndex
+// exceeds 0.35 by more than chance alone would cause in one case out of twenty,
 //
 //	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
 //
-// With 4000 draws the limit is .51. A Cauchy distribution has k̂ = .98 ± .15; a log-normal
-// one whose logarithm has sd 1 has .25 ± .10, and is reported once in two hundred times;
-// Student's with two degrees of freedom, whose variance just fails to exist, has
-// .47 ± .12, and more draws are needed to detect it.
+// With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
+// log-normal one whose logarithm has sd 1 gives 0.25 ± 0.10, and is reported once in
+// two hundred times. Student's with two degrees of freedom, whose variance just fails
+// to exist, gives 0.47 ± 0.12, and more draws are needed to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0
@@ -86,8 +86,8 @@ func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	return khat > heavy+distuv.UnitNormal.Quantile(0.95)*(1+heavy)/math.Sqrt(m), khat
 }
 
-// KHatLimit returns the largest k̂ of importance weights for which the standard error of
-// the weighted mean of s effective draws holds [Vehtari et al. 2024]:
+// KHatLimit returns the largest k̂ of importance weights for which the standard error
+// of the weighted mean of s effective draws is reliable [Vehtari et al. 2024]:
 //
 //	min(1 − 1/log₁₀ s, 0.7)
 //

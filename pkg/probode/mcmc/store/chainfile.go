@@ -24,11 +24,11 @@ import (
 const (
 	partSuffix  = ".part"  // of the draws of a chain that is not finished
 	stateSuffix = ".state" // in place of .csv
-	tmpSuffix   = ".tmp"   // of a file that will get its name by a rename
+	tmpSuffix   = ".tmp"   // of a file that is to be renamed
 )
 
-// A file receives the draws of one chain. At any moment the chain is in one of three
-// conditions on the disk:
+// A file receives the draws of one chain. At any moment its files on the disk are in
+// one of three conditions:
 //
 //   - There is no state: nothing has been drawn. There may be a .part that holds at
 //     most a header.
@@ -39,25 +39,25 @@ const (
 //     .part holds the draws that the state counts, it replaces the .csv; otherwise it
 //     is made from the .csv again.
 //
-// A rename or a removal leads from one condition to the next. A process that writes
-// holds the lock of the chain.
+// A single rename or removal leads from one condition to the next. A process that
+// writes the files holds the lock of the chain.
 type file struct {
 	path  string // of the .csv
 	chain *mcmc.Chain
 	lock  *flock.Flock
 	f     *os.File // the .part
 	made  bool     // this call made the .part
-	done  bool     // the .csv was there, with all the draws
+	done  bool     // the .csv exists and has all the draws
 
-	whole *table // the .csv was there, with fewer draws than this run has
-	old   *table // the draws that were there: those of the .csv, or those that the state counts
+	whole *table // the .csv, if it exists with fewer draws than this run asks for
+	old   *table // the draws found on the disk: those of the .csv, or those that the state counts
 	state *state
 
 	layout  *layout
 	buf     []byte // draws to be written
 	crc     uint64 // of all bytes written
-	body    int64  // bytes written after the line of the columns
-	bodyCRC uint64 // of these
+	body    int64  // bytes written after the line of column names
+	bodyCRC uint64 // the checksum of these
 	headCRC uint64 // see state
 	length  int64  // the number of iterations after burn-in
 	history []string
@@ -119,7 +119,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// finished reads the .csv, which may have fewer draws than this run has.
+// finished reads the .csv, which may have fewer draws than this run asks for.
 func (f *file) finished(draws int) error {
 	t, err := readWhole(f.path, f.recorder())
 	if err != nil {
@@ -187,7 +187,7 @@ func (f *file) load(size int64) error {
 		}
 		defer csv.Close()
 		if _, err := f.known(csv, f.whole.size, nil); err != nil {
-			return fmt.Errorf("store: %s cannot be used: it is not the state at the end of %s, so that the chain cannot be extended: %w", f.statePath(), f.path, err)
+			return fmt.Errorf("store: %s cannot be used: it is not the state at the end of %s, so the chain cannot be extended: %w", f.statePath(), f.path, err)
 		}
 		return nil
 	}
@@ -226,7 +226,7 @@ func (f *file) known(in io.ReaderAt, size int64, row func(t *table, line []byte)
 	return t, nil
 }
 
-// restore puts the chain, which has been started, back into its state. It checks that
+// restore puts a chain that has been started back into its saved state. It checks that
 // it is still the same chain: the log density at its position must be the same, and its
 // last turn, repeated, must lead to this position.
 func (f *file) restore(here maker) error {
@@ -288,7 +288,7 @@ func (f *file) ready(l *layout, s *study) error {
 	f.layout, f.length = l, int64(s.Draws*s.Thin)
 	if f.state == nil {
 		if f.whole != nil {
-			return fmt.Errorf("store: %s is missing beside %s: the chain cannot be extended; draw the study again in another directory", f.statePath(), f.path)
+			return fmt.Errorf("store: %s is missing beside %s: the chain cannot be extended; run the study again in another directory", f.statePath(), f.path)
 		}
 		f.buf = l.appendHeader(nil, s.fields(f.chain.Index()))
 		t, _ := scan(bytes.NewReader(f.buf), everything, nil)
@@ -452,8 +452,8 @@ func (f *file) save() {
 	f.saved, f.at = time.Now(), c.Iteration()
 }
 
-// finish writes the lines that follow the draws and gives the file its name. The file
-// of the state is kept, so that the chain can be extended.
+// finish writes the lines that follow the draws and gives the file its final name. The
+// state file is kept, so that the chain can be extended.
 func (f *file) finish() {
 	f.save()
 	burnIn, after := f.chain.Counts()
@@ -486,7 +486,7 @@ func (f *file) finish() {
 	}
 }
 
-// close closes the .part, removes it if this call has made it and written nothing, and
+// close closes the .part, removes it if this call made it and wrote nothing to it, and
 // releases the lock.
 func (f *file) close() {
 	if f.f != nil {

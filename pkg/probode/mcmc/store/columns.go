@@ -20,8 +20,8 @@ type layout struct {
 	front, back []int
 }
 
-// newLayout finds names for the columns. Quantities whose names end in __ come
-// first, as with CmdStan: ArviZ puts them among the sample statistics.
+// newLayout finds names for the columns. Quantities whose names end in __ come first,
+// as in the files of CmdStan: ArviZ puts them among the sample statistics.
 func newLayout(names, quantities []string) (*layout, error) {
 	var l layout
 	for i, name := range quantities {
@@ -52,11 +52,11 @@ func newLayout(names, quantities []string) (*layout, error) {
 	return &l, nil
 }
 
-// columnNames makes names that can stand in the header of a file. It keeps letters of
-// any script. Characters that separate, quote or comment in a file, or that divide a
-// path in the formats of ArviZ, become _. ArviZ reads a number after a dot as an index.
-// So the dots of names that form a complete array, such as y.1, y.2 and y.3, or a.1.1
-// and a.1.2, remain; other dots become _, too. The names from, …, to−1 are those of
+// columnNames makes column names for a file out of names. It keeps letters of any
+// script. Characters that separate columns, quote text, begin a comment or, in the
+// formats of ArviZ, divide a path become _. ArviZ reads a number after a dot as an
+// index. So the dots of names that form a complete array, such as y.1, y.2 and y.3, or
+// a.1.1 and a.1.2, remain; other dots become _, too. names[from:to] are those of
 // parameters.
 func columnNames(names []string, from, to int) []string {
 	out := make([]string, len(names))

@@ -14,10 +14,10 @@ import (
 // A mismatch is a setting, or a column, in which two files differ.
 type mismatch struct{ key, a, b string }
 
-// difference returns the first setting in which two headers differ, nil if there is
+// difference returns the first setting in which two headers differ, or nil if there is
 // none. It ignores the number of the chain and the versions that made the files. Notes
-// and the length of the chain come last, because they follow from other settings.
-// Columns that are nil are not known and not compared.
+// and the length of the chain come last, because they follow from other settings. Nil
+// columns are unknown and not compared.
 func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	const none = "nothing"
 	var length *mismatch
@@ -97,8 +97,8 @@ func roundingHint(d *mismatch, there, here maker) string {
 }
 
 // compare returns an error that names a setting in which the draws in dir differ from
-// s. It looks at the chains of this call and at all others. There may be fewer draws
-// than s asks for.
+// s. It checks the chains of this call and all others. Having fewer draws than s asks
+// for is no error.
 func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {

@@ -43,7 +43,7 @@ func openForWriting(path string) (*os.File, error) {
 }
 
 // plain describes a file by stat, which is os.Stat or os.Lstat. It is an error if the
-// file is not a plain one.
+// file is not plain.
 func plain(path string, stat func(string) (os.FileInfo, error)) (os.FileInfo, error) {
 	info, err := stat(path)
 	if err != nil {
@@ -87,7 +87,7 @@ func begun(f *os.File, partPath, statePath string) error {
 	case err != nil:
 		return foreign(err.Error())
 	case t.body() > 0:
-		return fmt.Errorf("%s is missing beside %s: the chain cannot be resumed; remove both to draw it again", statePath, partPath)
+		return fmt.Errorf("%s is missing beside %s: the chain cannot be resumed; remove both to begin it again", statePath, partPath)
 	}
 	return nil
 }

@@ -19,29 +19,29 @@ import (
 //	# format = probode-draws-1
 //	# model = FitzHugh–Nagumo        from the caller: Options.Meta
 //	# seed = 1
-//	# start = 6f2c8a914be03d57       a hash of where chain 1 would begin
+//	# start = 6f2c8a914be03d57       a hash of the first starting point of chain 1
 //	# chain = 1                      counted from 1 in files
 //	# num_chains = 4
 //	# num_samples = 5000             iterations after burn-in
 //	# num_warmup = 1000              iterations of burn-in
 //	# thin = 5                       so that there are 5000/5 draws
-//	# probode = v1.4.0               by what the file was begun: versions,
+//	# probode = v1.4.0               what the file was begun with: versions,
 //	# go = go1.26.0                  the processor's kind, and a hash of some
 //	# arch = amd64                   numbers that processors and builds round
 //	# rounding = 9b1d03ac55e2f470    in different ways
 //	# num_stats = 1                  the columns come in this order:
-//	# num_params = 2                 quantities in …__, parameters, quantities
-//	# name.3 = "log σ, β"            the name of a column that is called otherwise
+//	# num_params = 2                 quantities named …__, parameters, other quantities
+//	# name.3 = "log σ, β"            the original name of a renamed column
 //	lp__,theta,log_σ__β,y_hat.1,y_hat.2
 //	-3.25,0.5,1e-07,2,NaN            a draw, numbers in their shortest exact form
 //	…
-//	# warmup_proposed = 1000         counts of the iterations of burn-in
+//	# warmup_proposed = 1000         counts of moves during burn-in
 //	# …
-//	# proposed = 5000                and of those after it
+//	# proposed = 5000                and after it
 //	# …
 //	# checksum = 9f0c8a7d6e5b4c3d    CRC-64/ECMA of all bytes before this line
 //
-// Nothing in it depends on time, place or the other chains.
+// Nothing in the file depends on time, place or the other chains.
 
 const (
 	formatPrefix  = "probode-draws-"
@@ -76,7 +76,7 @@ func (s *study) fields(chain int) []mcmc.Field {
 	return append(out, s.maker[:]...)
 }
 
-// beginning returns a hash of the point at which Start places the first chain: two runs
+// beginning returns a hash of the first point at which Start places chain 1: two runs
 // that begin at different points are not the same.
 func beginning(s mcmc.Settings) string {
 	a := mcmc.NewArchive(nil)
@@ -104,11 +104,11 @@ func checkMeta(meta []mcmc.Field) error {
 		case slices.Contains(ownKeys, f.Key) || strings.HasPrefix(f.Key, "stan_version"):
 			return fmt.Errorf("store: key %q in Options.Meta is reserved: want another one", f.Key)
 		case f.Key != "note" && slices.ContainsFunc(meta[:i], func(g mcmc.Field) bool { return g.Key == f.Key }):
-			return fmt.Errorf("store: key %q is twice in Options.Meta", f.Key)
+			return fmt.Errorf("store: key %q occurs twice in Options.Meta", f.Key)
 		case !utf8.ValidString(f.Value):
 			return fmt.Errorf("store: value %q of %s in Options.Meta: want valid UTF-8", text.Clip(f.Value), text.Clip(f.Key))
 		case f.Value != strings.TrimSpace(f.Value) || !printable(f.Value):
-			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and no blanks at its ends", text.Clip(f.Value), f.Key)
+			return fmt.Errorf("store: value %q of %s in Options.Meta: want one line without control characters, and no spaces at its ends", text.Clip(f.Value), f.Key)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func chainFiles(dir, suffix string) (paths []string, err error) {
 
 // A set collects the files of the chains of one run.
 type set struct {
-	where     string // the place, for errors
+	where     string // the directories, for errors
 	first     *table // the first file, with which the others are compared
 	firstPath string
 	chains    []*table
@@ -57,15 +57,15 @@ func (s *set) add(path string, t *table) error {
 		s.chains, s.paths = make([]*table, t.chains), make([]string, t.chains)
 	}
 	if d := difference(s.first.header, t.header, s.first.columns, t.columns); d != nil {
-		return fmt.Errorf("store: %s and %s are not of one run: %s is %s in the first and %s in the second%s", s.firstPath, path, d.key, d.a, d.b,
+		return fmt.Errorf("store: %s and %s are not from the same run: %s is %s in the first and %s in the second%s", s.firstPath, path, d.key, d.a, d.b,
 			roundingHint(d, makerOf(s.first.header), makerOf(t.header)))
 	}
 	k := t.chain - 1
 	if k >= t.chains || filepath.Base(path) != chainPath("", k) {
-		return fmt.Errorf("store: %s holds chain %d of %d: want the file under the name of its chain", path, t.chain, t.chains)
+		return fmt.Errorf("store: %s holds chain %d of %d: want a file named after its chain", path, t.chain, t.chains)
 	}
 	if old := s.chains[k]; old != nil && (old.sum != t.sum || old.size != t.size) {
-		return fmt.Errorf("store: %s and %s are the same chain with other draws", s.paths[k], path)
+		return fmt.Errorf("store: %s and %s are the same chain with different draws", s.paths[k], path)
 	}
 	if s.chains[k] == nil {
 		s.chains[k], s.paths[k] = t, path
@@ -81,7 +81,7 @@ func (s *set) complete(unfinished []string) error {
 	if s.first == nil {
 		return fmt.Errorf("store: no chain in %s is finished", s.where)
 	}
-	const most = 6 // the number of them that are named
+	const most = 6 // how many are named
 	var missing []string
 	n := 0
 	for k, t := range s.chains {
@@ -129,13 +129,13 @@ func (s *set) makers() string {
 	return "chains were begun by different builds: " + strings.Join(parts, "; ")
 }
 
-// Read reads the draws that Run has written to dir. It is an error, and there
-// are no draws, if a chain is missing or not finished, if a file is damaged, or if
-// the files are not of one run.
+// Read reads the draws that Run has written to dir. It is an error, and there are no
+// draws, if a chain is missing or not finished, if a file is damaged, or if the files
+// are not from the same run.
 //
-// Names are those that the caller of Run gave; quantities whose names end in __ come
-// first. Meta is Options.Meta without its notes. These are in Notes, together with the
-// notes of the kernels: see [Noter].
+// The names are those that the caller of Run gave; quantities whose names end in __
+// come first. Meta is Options.Meta without its notes. These are in Notes, together with
+// the notes of the kernels: see [Noter].
 func Read(dir string) (*mcmc.Chains, error) {
 	paths, err := chainFiles(dir, ".csv")
 	if err != nil {
@@ -223,12 +223,12 @@ func Length(dir string) int {
 	return longest
 }
 
-// Merge collects in dst the chains of one run that Run has written to several
-// directories, for example if every chain ran on a machine of its own. It copies the
-// files without changes, and the states from which a study can be extended. It makes
-// dst if necessary; chains that are already in dst count as well. It is an error, and
-// nothing is copied, if a chain is missing, if a file is damaged, or if the files are
-// not of one run.
+// Merge collects the chains that one run has written to several directories, for
+// example because every chain ran on a machine of its own, and copies them to dst. It
+// copies the files without changes, and also the states from which the study can be
+// extended. It makes dst if necessary; chains that are already in dst count as well. It
+// is an error, and nothing is copied, if a chain is missing, if a file is damaged, or
+// if the files are not from the same run.
 func Merge(dst string, src ...string) error {
 	dirs := slices.Clone(src)
 	if _, err := os.Stat(dst); err == nil {

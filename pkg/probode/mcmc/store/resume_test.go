@@ -43,7 +43,7 @@ func TestExtend(t *testing.T) {
 	same(t, "bit by bit", contents(t, dir), want)
 
 	// Chain after chain, as on several machines; until the last is there the
-	// files are not of one run.
+	// files are not from the same run.
 	dir = t.TempDir()
 	mustStream(t, dir, short)
 	for k := range 3 {

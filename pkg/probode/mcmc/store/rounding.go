@@ -28,12 +28,12 @@ func thisMaker(version string) maker {
 	}
 }
 
-// isMaker reports whether a key is one of those of a maker.
+// isMaker reports whether a key belongs to a maker.
 func isMaker(key string) bool {
 	return key == "probode" || key == "go" || key == "arch" || key == "rounding"
 }
 
-// String returns the maker in the form in which it stands in a sentence.
+// String returns the maker as messages show it.
 func (m maker) String() string {
 	return fmt.Sprintf("probode %s, %s, %s, rounding %s", m[0].Value, m[1].Value, m[2].Value, m[3].Value)
 }
@@ -69,7 +69,7 @@ var rounding = sync.OnceValue(func() string {
 	return fmt.Sprintf("%016x", crc64.Checksum(a.Bytes(), crcTable))
 })
 
-// multiplyAdd returns x y + z, with one rounding or two.
+// multiplyAdd returns x y + z, rounded once or twice.
 //
 //go:noinline
 func multiplyAdd(x, y, z float64) float64 { return x*y + z }
@@ -113,11 +113,11 @@ func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"
 	}
-	why := "the program has changed in the order of its operations"
+	why := "the program has changed the order of its operations"
 	if there[3] != here[3] {
 		why = "processors, and builds for them (GOAMD64), round in different ways"
 	} else if there[1] != here[1] {
-		why = "another version of Go rounds in another way"
+		why = "another version of Go rounds differently"
 	}
 	return fmt.Sprintf("this is an effect of rounding: %s (there %v; here %v): continue where the chain was begun, or begin in another directory", why, there, here)
 }

@@ -10,12 +10,12 @@ import (
 
 // A state holds everything from which a chain is resumed, apart from its draws.
 type state struct {
-	// The draws that the state counts: the bytes after the line of the columns, the
-	// checksum of these bytes, and the checksum of everything before them except the line
-	// with the number of draws, which may grow.
+	// The draws that the state counts: the number of bytes after the line of column names,
+	// the checksum of these bytes, and the checksum of everything before them except the
+	// line with the number of draws, which may grow.
 	body             int64
 	bodyCRC, headCRC uint64
-	length           int64 // the least number in that line
+	length           int64 // the smallest number that this line may hold
 
 	// history names the builds that continued the chain after the one in the header, each
 	// with its first iteration.
@@ -24,16 +24,16 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is everything that the future of the chain depends on. turn is the same some
-	// milliseconds earlier; the iterations between the two are replayed. It is empty if
-	// there were none.
+	// now is everything that the future of the chain depends on. turn is the same, saved a
+	// few milliseconds earlier; the iterations between the two are replayed. It is empty
+	// if there were none.
 	turn, now []byte
 }
 
 const (
-	// A file of a state consists of this word, the version of the format, the length of
-	// the rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
-	// little-endian, slices begin with their length.
+	// A state file consists of this word, the version of the format, the length of the
+	// rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
+	// little-endian; slices begin with their length.
 	stateMagic   = "PROBODES"
 	stateVersion = 2
 	stateHead    = 24
@@ -91,7 +91,7 @@ func decodeState(data []byte) (*state, error) {
 		v, rest = binary.LittleEndian.Uint64(rest), rest[8:]
 		return v
 	}
-	count := func(size uint64) uint64 { // of elements of at least that many bytes
+	count := func(size uint64) uint64 { // of elements, each of at least size bytes
 		n := word()
 		if n > uint64(len(rest))/size {
 			bad = true
@@ -113,7 +113,7 @@ func decodeState(data []byte) (*state, error) {
 	}
 	s.turn, s.now = slice(), slice()
 	if bad || len(rest) > 0 || s.body < 0 {
-		return nil, errors.New("its contents are not those of the state of a chain")
+		return nil, errors.New("it does not hold the state of a chain")
 	}
 	return s, nil
 }

@@ -28,7 +28,7 @@ type Options struct {
 	// A chain is resumed only if Meta has not changed.
 	Meta []mcmc.Field
 
-	// Version is the version of the program, such as v1.4.0. It is recorded.
+	// Version is the version of the program, such as v1.4.0. The files record it.
 	Version string
 
 	// Checkpoint is the time between two saves of the state of a chain. Zero means
@@ -44,9 +44,9 @@ type Noter interface {
 }
 
 // An Evaluator is a Kernel that can compute the log density at its position afresh,
-// without values that it has cached. A chain is resumed only if these numbers, one or
-// more but always as many, are bit for bit those at the time of the save. They depend
-// on nothing but the State.
+// without values that it has cached. It returns one or more numbers, always the same
+// number of them. A chain is resumed only if they are bit for bit the numbers at the
+// time of the save. They depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }
@@ -69,9 +69,9 @@ type Evaluator interface {
 //
 // Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
 // holds everything that the future of the chain depends on; it is saved every
-// Options.Checkpoint, and when ctx is done. Then Run returns ctx.Err(). Once all
-// chains of the call are finished it returns nil, at once if they were before. While a
-// process draws a chain it holds a lock on chain-1.lock.
+// Options.Checkpoint, and when ctx is done. In the latter case Run returns ctx.Err().
+// Once all chains of the call are finished it returns nil, at once if they were
+// finished before. A process that draws the chain holds a lock on chain-1.lock.
 //
 // A run with more Draws than the one in dir, finished or not, extends it: Run draws
 // what is missing, and the files become those of a run of the new length.
@@ -79,12 +79,12 @@ type Evaluator interface {
 // Run refuses to continue, and changes nothing, if a file is damaged, has another
 // version of the format or does not belong to this package; if the draws in dir were
 // made with other settings, names or fields of Meta; and if another process is at work
-// on a chain. Before a chain is resumed its log density is compared with the saved one,
-// see [Evaluator], and its last milliseconds are drawn again: the chain continues only
-// if all of it is the same, bit for bit. So a program that has changed, but computes
-// the same numbers, resumes the chain of an earlier version, and a note in the file
-// says so. A program that computes other numbers does not, and the error says whether
-// rounding can explain the difference.
+// on a chain. Before a chain is resumed, its log density is compared with the saved one
+// (see [Evaluator]), and the iterations of its last milliseconds are repeated: the
+// chain continues only if everything is the same, bit for bit. So a changed program
+// that computes the same numbers resumes the chain of an earlier version, and a note in
+// the file says so. A program that computes other numbers does not, and the error says
+// whether rounding can explain the difference.
 //
 // It is an error if a chain finds no point to start from, or if the disk fails; what
 // was saved before remains valid. It is also an error if a setting is out of its range.
@@ -141,7 +141,7 @@ func Run(ctx context.Context, kernel func(chain int) mcmc.Kernel, dir string, se
 		f.chain.Sink = f
 		active, open = append(active, f), append(open, f.chain)
 	}
-	var l *layout // nil if there are neither names nor a kernel that could give them
+	var l *layout // nil if there are no names and no kernel that determines how many there are
 	if len(open) > 0 {
 		s.Names = mcmc.CoordinateNames(s.Names, open)
 	}

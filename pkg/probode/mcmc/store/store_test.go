@@ -711,7 +711,7 @@ func TestReadAndMergeRefuse(t *testing.T) {
 	if _, err := Read(a); err != nil {
 		t.Error(err)
 	}
-	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "are the same chain with other draws") {
+	if err := Merge(filepath.Join(t.TempDir(), "all"), a, b); err == nil || !strings.Contains(err.Error(), "are the same chain with different draws") {
 		t.Errorf("error %v for a chain with other draws", err)
 	}
 }

@@ -37,10 +37,10 @@ type table struct {
 	names                               []string // of the columns, as the caller gave them
 }
 
-// body returns the number of bytes after the line of the columns.
+// body returns the number of bytes after the line of column names.
 func (t *table) body() int64 { return t.size - t.headSize }
 
-// get returns the value of a field in the header, "" if there is none.
+// get returns the value of a field in the header, or "" if there is none.
 func (t *table) get(key string) string {
 	for _, f := range t.header {
 		if f.Key == key {
@@ -54,9 +54,9 @@ func (t *table) get(key string) string {
 const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given
-// number of bytes after the line of the columns, or all of them if that is everything.
-// It passes each draw to row, if row is not nil, in the form of the file. With an error
-// it returns what it read before it.
+// number of bytes after the line of column names, or all of them if that number is
+// everything. It passes each draw to row, if row is not nil, as its line in the file.
+// If there is an error, it also returns what it read before.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)
@@ -86,7 +86,7 @@ func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*tab
 	}
 }
 
-// maxFirst is more characters than the first line of a file of draws has.
+// maxFirst is larger than the number of bytes in the first line of any file of draws.
 const maxFirst = 200
 
 // line processes one line of the file.

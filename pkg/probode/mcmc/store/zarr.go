@@ -19,24 +19,25 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store, a folder in the form that ArviZ saves
-// itself and opens in every version since 0.11:
+// WriteZarr writes draws as a Zarr store, a folder in the form that ArviZ itself saves
+// and that each of its versions since 0.11 opens:
 //
 //	arviz.from_zarr("lynx.zarr")
 //
 // Its groups are posterior, with the parameters and the generated quantities;
 // sample_stats, with the quantities whose names end in __, without that ending; and
 // log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are any.
-// Every variable has the dimensions chain and draw, and those of its indices. Names are
-// those of the columns of a file: see Run. If a name had to be changed, the attribute
-// long_name has the original. Numbers are 64-bit, neither rounded nor compressed.
+// Every variable has the dimensions chain and draw, and one for each of its indices.
+// Names are changed in the same way as those of columns: see Run. A variable whose name
+// was changed keeps the original in its attribute long_name. Numbers are 64-bit,
+// neither rounded nor compressed.
 //
-// The folder appears when all of it is written. If it exists, it must be a store that
-// WriteZarr wrote, and is replaced. It is an error if the draws have weights, which
-// ArviZ would ignore.
+// The folder appears only when all of it has been written. If it exists, it must be a
+// store that WriteZarr wrote, and is replaced. It is an error if the draws have
+// weights, which ArviZ would ignore.
 //
-// The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with
-// the consolidated metadata of Zarr for Python and the names of dimensions of xarray.
+// The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
+// consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
 func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 	if c.LogWeights != nil {
 		return errors.New("store: the draws have weights, which ArviZ would ignore: want draws of equal weight")
@@ -90,8 +91,8 @@ func WriteZarr(dir string, c *mcmc.Chains) (err error) {
 // madeBy is the attribute by which WriteZarr recognizes its own stores.
 var madeBy = map[string]any{"inference_library": "probode"}
 
-// ownZarr reports whether WriteZarr has written the store dir. It is an error if
-// anything else has that name.
+// ownZarr reports whether dir is a store that WriteZarr has written. It is an error if
+// something else has that name.
 func ownZarr(dir string) (bool, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,7 +111,7 @@ func ownZarr(dir string) (bool, error) {
 // A zarr is a store that is being written.
 type zarr struct {
 	root     string
-	metadata map[string]any // of all its files that are not numbers, by path
+	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
 // A variable is an array of a group. columns[k] is the column of a file that holds
@@ -162,7 +163,7 @@ func (z *zarr) write(c *mcmc.Chains, l *layout) error {
 	return z.json(".zmetadata", map[string]any{"zarr_consolidated_format": 1, "metadata": z.metadata})
 }
 
-// variables collects the columns that form arrays.
+// variables returns the arrays that the columns form.
 func (l *layout) variables(c *mcmc.Chains) []variable {
 	var out []variable
 	at := map[string]int{}
@@ -224,8 +225,8 @@ func (z *zarr) json(path string, v any) error {
 	return os.WriteFile(filepath.Join(z.root, path), append(data, '\n'), 0o644)
 }
 
-// array writes the description of an array of 8-byte numbers, one chunk for each
-// element of its first dimension.
+// array writes the description of an array of 8-byte numbers, which is stored in chunks
+// of the given shape.
 func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string, original string) error {
 	if err := os.Mkdir(filepath.Join(z.root, path), 0o755); err != nil {
 		return err
@@ -250,7 +251,7 @@ func (z *zarr) counted(path, dimension string, n int) error {
 		os.WriteFile(filepath.Join(z.root, path, "0"), data, 0o644))
 }
 
-// variable writes an array of draws, with a chunk for each chain.
+// variable writes an array of draws, one chunk per chain.
 func (z *zarr) variable(group string, v variable, all []variable, c *mcmc.Chains, l *layout) error {
 	dimensions := []string{"chain", "draw"}
 	for i, n := range v.shape {
