@@ -20,7 +20,7 @@ type EnoughSettings struct {
 	// Gaussian approximation at the mode; zero means 0.1.
 	Threshold float64
 
-	// Strict requires D itself below the threshold, and not only the shifts.
+	// Strict requires that D, too, is below the threshold, and not only the shifts.
 	Strict bool
 
 	// Number is the number of draws from the Gaussian approximations at the modes of the
@@ -28,10 +28,10 @@ type EnoughSettings struct {
 	Number int
 }
 
-// Enough is the answer of LargestEnough.
+// Enough is the result of LargestEnough.
 type Enough struct {
-	// Found says that a step size or tolerance is small enough. Setup is the largest one
-	// in words, and At are its numbers.
+	// Found says that a step size or tolerance is small enough. Setup describes the
+	// largest such setup in words, and At holds its effects.
 	Found bool
 	Setup string
 	At    Level
@@ -42,16 +42,16 @@ type Enough struct {
 	Levels []Level // all that were tried, the largest first
 	Draws  int     // number of points, modes included, at which each was tried
 
-	// Lost is the number of further draws at which the reference failed. If these are
-	// more than one in twenty, nothing is small enough.
+	// Lost is the number of draws, not counted in Draws, at which the reference failed.
+	// If more than about one draw in twenty is lost, nothing is small enough.
 	Lost int
 }
 
-// A Level is a step size or tolerance with its effect at the modes and the draws.
+// A Level is a step size or tolerance and its effect at the modes and the draws.
 type Level struct {
 	Size   float64 // step size, or relative tolerance; the largest absolute one if that is zero
-	D      float64 // exceeded at one draw in twenty and at no mode; +Inf where solves failed
-	Shift  float64 // the largest of all parameters, exceeded as D is
+	D      float64 // exceeded at no mode, and at one draw in twenty at most; +Inf if too many solves failed
+	Shift  float64 // the largest shift of any parameter, exceeded as rarely as D
 	Enough bool
 }
 
@@ -60,9 +60,10 @@ type Level struct {
 // away from them as in a certificate, and at 95 % of the draws around them. The
 // absolute tolerance keeps its ratio to the relative one.
 //
-// The search goes down by factors of two, or √10 in a tolerance, from a fifth of the
-// shortest span or 0.1. Since errors need not fall steadily, it ends at the third
-// level in a row that is small enough, and then refines the first of the three.
+// The search starts from a step of a fifth of the shortest time span, or a tolerance of
+// 0.1, and goes down by factors of two for a step or √10 for a tolerance. Since errors
+// need not fall steadily, it goes on until three successive levels are small enough, and
+// then refines the first of the three.
 func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*Enough, error) {
 	if !(s.Threshold >= 0) || s.Number < 0 {
 		panic(fmt.Sprintf("certify: Threshold %g and Number %d of EnoughSettings: want numbers ≥ 0", s.Threshold, s.Number))
@@ -86,7 +87,8 @@ func LargestEnough(ctx context.Context, p *bayes.Posterior, s EnoughSettings) (*
 	return all[0], nil
 }
 
-// Enough is LargestEnough at the modes of c, for several setups at the same draws.
+// Enough does what LargestEnough does, at the modes of c and for several setups, all at
+// the same draws.
 func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough, error) {
 	s.Threshold = cmp.Or(s.Threshold, 0.1)
 	draws, lost, err := c.draws(cmp.Or(s.Number, 50), s.Seed)
@@ -105,7 +107,7 @@ func (c *Certifier) Enough(s EnoughSettings, setups ...probode.Setup) ([]*Enough
 	return out, nil
 }
 
-// trials are those of the step sizes or tolerances of one Setup.
+// trials holds the step sizes or tolerances of one Setup that have been tried.
 type trials struct {
 	c      *Certifier
 	s      EnoughSettings
@@ -169,11 +171,11 @@ func (t *trials) search() (*Enough, error) {
 	return out, nil
 }
 
-// try tries one size at the modes and the draws.
+// try computes the effects of one size at the modes and the draws.
 func (t *trials) try(size float64) (Level, error) {
 	l := Level{Size: size, D: math.Inf(1), Shift: math.Inf(1)}
 	x, err := newEvaluator(t.c.ctx, t.c.p, Sized(t.coarse, size))
-	if err == nil { // else such as a step that no grid can have
+	if err == nil { // an error is, for example, a step that no grid can have
 		l.D, l.Shift = t.effect(x)
 	}
 	l.Enough = l.Shift < t.s.Threshold && l.D <= limitD && (!t.s.Strict || l.D < t.s.Threshold)
@@ -192,8 +194,8 @@ func (t *trials) try(size float64) (Level, error) {
 	return l, t.c.ctx.Err()
 }
 
-// effect returns D and the largest shift that x exceeds at no mode, and at no more than
-// one point in twenty. Nothing is known at draws at which the reference failed.
+// effect returns limits for D and for the largest shift of x, which no mode and at most
+// one point in twenty exceed. Draws at which the reference failed count as infinite.
 func (t *trials) effect(x *evaluator) (d, shift float64) {
 	modes := t.c.reached()
 	var ds, shifts []float64
@@ -222,7 +224,8 @@ func (t *trials) effect(x *evaluator) (d, shift float64) {
 	return upper(ds), upper(shifts)
 }
 
-// at returns D of x at a point, and the largest shift of a parameter.
+// at returns D between x and the reference at a point, and the largest shift of any
+// parameter.
 func (t *trials) at(x *evaluator, at *expansion) (d, most float64) {
 	expected, _, err := x.at(at.theta)
 	if err != nil {

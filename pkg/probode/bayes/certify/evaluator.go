@@ -12,7 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An evaluator solves a model by one Setup, without noise. It serves one goroutine.
+// An evaluator solves a model with one Setup, without noise. Only one goroutine may use
+// it.
 type evaluator struct {
 	ctx     context.Context
 	density *bayes.Density
@@ -20,8 +21,8 @@ type evaluator struct {
 	seen    map[string]float64 // log likelihoods, by θ
 }
 
-// newEvaluator returns the evaluator of s; what s lacks is that of p. All of its solves
-// end when ctx does.
+// newEvaluator returns an evaluator that solves p with s; fields that s leaves empty are
+// taken from p. All of its solves end when ctx ends.
 func newEvaluator(ctx context.Context, p *bayes.Posterior, s probode.Setup) (*evaluator, error) {
 	density, err := bayes.NewDensity(ctx, p.SolvedBy(s))
 	if err != nil {
@@ -52,7 +53,7 @@ func (x *evaluator) at(theta []float64) (expected []float64, ll float64, err err
 }
 
 // logLikelihood returns the log likelihood at theta, −∞ where the equations cannot be
-// solved. It solves for each theta once.
+// solved. It solves only once for each theta.
 func (x *evaluator) logLikelihood(theta []float64) float64 {
 	key := fmt.Sprint(theta)
 	if ll, ok := x.seen[key]; ok {

@@ -13,8 +13,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// An expansion is a posterior near one θ, as if the expected values m of the data were
-// linear there and their errors Gaussian with Fisher's information W of the likelihood:
+// An expansion approximates a posterior near one θ by a Gaussian with covariance C. It
+// takes the expected values m of the data to be linear in the parameters u, and the
+// errors of the data to be Gaussian with the Fisher information W of the likelihood:
 //
 //	C⁻¹ = Gᵀ W G + information on the likelihood's own parameters + precision of the prior,
 //
@@ -26,25 +27,26 @@ type expansion struct {
 	own     []int         // parameters of likelihoods
 	theta   []float64     // X on the natural scale
 	dtheta  []float64     // dθ/du, by parameter
-	m       []float64     // expected values
+	m       []float64     // expected values of the data
 	slope   *mat.VecDense // of the log density, kinks included
-	crossed *mat.SymDense // the part of C⁻¹ between own parameters and others; nil if it is left out
+	crossed *mat.SymDense // the part of C⁻¹ between own and other parameters; nil if it is left out
 	chol    mat.Cholesky  // of C⁻¹
 
-	// indefinite is C⁻¹ with that part where it has no inverse, so that the part is left
-	// out; nil elsewhere.
+	// indefinite is C⁻¹ including crossed if that sum is not positive definite, so that C
+	// leaves crossed out; nil otherwise.
 	indefinite *mat.SymDense
 
 	cov *mat.SymDense // C
 	sd  []float64     // roots of its diagonal
 
-	// curved are the curvatures of −log density in the expected values, one for each
-	// datum: the information, except at kinks.
+	// curved holds the curvature of −log density in the expected value for each datum. It
+	// is the information, except for data with kinks: see average.
 	curved []float64
 }
 
-// expand expands the posterior by x at u. widths are the half widths of the differences
-// by which derivatives are taken where the method has none of its own; nil means 1e-4.
+// expand expands the posterior that x computes at u. Where the method has no derivatives
+// of its own, they are taken by differences with the half widths widths; nil means 1e-4
+// for each.
 func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	d := len(u)
 	l := &expansion{x: x, own: ownParams(x.density.Posterior()), theta: make([]float64, d), dtheta: make([]float64, d)}
@@ -72,7 +74,8 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	l.data = x.surface.Data()
 	x.density.Slopes(l.dtheta, u)
 	for k := range d {
-		// A coordinate that nothing determines gets the standard deviation 100.
+		// A coordinate that neither data nor prior determine gets the standard deviation
+		// 100.
 		l.Information.SetSym(k, k, l.Information.At(k, k)+1e-4)
 		if l.U != nil {
 			l.Curvature.SetSym(k, k, l.Curvature.At(k, k)+1e-4)
@@ -96,9 +99,9 @@ func expand(x *evaluator, u, widths []float64) (*expansion, error) {
 	return l, nil
 }
 
-var errNoDerivatives = errors.New("certify: the posterior has no derivatives there: the equations could not be solved around it")
+var errNoDerivatives = errors.New("certify: the derivatives of the posterior are not known there: the equations could not be solved at nearby points")
 
-// ownParams returns the parameters that are numbers of likelihoods.
+// ownParams returns the indices of the parameters that belong to likelihoods, such as σ.
 func ownParams(p *bayes.Posterior) (own []int) {
 	for k, q := range p.Params {
 		if slices.ContainsFunc(p.Experiments, func(x bayes.Experiment) bool {
@@ -112,10 +115,10 @@ func ownParams(p *bayes.Posterior) (own []int) {
 	return own
 }
 
-// average sets curved. A datum with a kink of slope w has the curvature 2w at its residual
-// r = 0 and none elsewhere. If the expected value has the standard deviation τ over the
-// Gaussian posterior, the mean curvature is 2w φ(r/τ)/τ, which takes the place of Fisher's
-// information.
+// average sets curved. If −log density of a datum is w|r| in its residual r, all of its
+// curvature, 2w, is at the kink r = 0. If the expected value has the standard deviation τ
+// over the Gaussian posterior, the mean curvature is 2w φ(r/τ)/τ, which replaces the
+// Fisher information.
 func (l *expansion) average() {
 	for _, o := range l.data {
 		c := o.Information
@@ -130,11 +133,11 @@ func (l *expansion) average() {
 	}
 }
 
-// cross returns the mixed derivatives of −log likelihood along own parameters and the
-// others, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they are zero. At a mode
-// they balance the prior: if σ grows, the prior pulls the other parameters farther. Data
-// with kinks count with the average, zero, because at a mode some of their derivatives
-// jump.
+// cross returns the mixed derivatives of −log likelihood by a parameter of a likelihood
+// and another parameter, −Σᵢ ∂²log p(yᵢ | mᵢ)/∂own∂m ∂mᵢ/∂u. On average over data they
+// are zero. At a mode they balance the prior: if σ grows, the prior pulls the other
+// parameters farther. For data with kinks cross uses the average, zero, because some of
+// their derivatives jump at a mode.
 func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	out := mat.NewSymDense(len(l.X), nil)
 	theta, v := make([]float64, len(l.X)), slices.Clone(l.X)
@@ -159,7 +162,8 @@ func (l *expansion) cross(x *evaluator) *mat.SymDense {
 	return out
 }
 
-// widths returns half widths of differences that suit the posterior.
+// widths returns half widths for differences, small compared with the standard deviations
+// of the posterior.
 func (l *expansion) widths() []float64 {
 	out := make([]float64, len(l.sd))
 	for k, sd := range l.sd {

@@ -7,7 +7,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Certificates are the certificates of several setups for one model, as they are shown.
+// Certificates are the certificates of several setups for one model, for display.
 type Certificates struct {
 	Model     string
 	Threshold float64
@@ -15,7 +15,7 @@ type Certificates struct {
 	Enough    *Enough        // nil if it was not asked for
 }
 
-// jsonVersion grows when a name of docs/json.md goes or changes its meaning.
+// jsonVersion increases when a name in docs/json.md is removed or changes its meaning.
 const jsonVersion = 1
 
 // WriteJSON writes the certificates for programs, as docs/json.md describes.
@@ -61,7 +61,7 @@ func orNull(v float64) any {
 	return v
 }
 
-// absolute returns the absolute tolerance, nil unless there is one for all components.
+// absolute returns the absolute tolerance if all components share one, else nil.
 func absolute(t probode.Tolerance) any {
 	if len(t.Absolute) != 1 {
 		return nil

@@ -14,10 +14,10 @@ import (
 //
 //	C (∂(m' − m)/∂u)ᵀ s,   s = ∂ log p(y | m)/∂m.
 //
-// On average over data that is zero, and of the size of D times the relative error of
-// the derivatives for data that the model explains. If the model does not explain the
-// data, for example with a noise scale that is too small for effects that the model
-// leaves out, this shift can be the largest.
+// This shift is zero on average over data. For data that the model explains, its size is
+// about D times the relative error of the derivatives. If the model does not explain the
+// data, for example because their assumed errors are too small to cover effects that the
+// model leaves out, this shift can be larger than all others.
 
 // misfits reports whether the data are farther from what the reference expects than
 // their errors allow, by more than four standard deviations of χ².
@@ -33,7 +33,7 @@ func (l *expansion) misfits() bool {
 }
 
 // pull returns the largest shift, in standard deviations, that the slope of the log
-// posterior by x at the mode l of the reference makes beside the shift to first order.
+// posterior of x at the reference's mode l causes in addition to the first-order shift.
 func (l *expansion) pull(x *evaluator) (most float64, err error) {
 	expected, _, err := x.at(l.theta)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// draws returns draws from the mixture of the Gaussian approximations at the modes, with
-// the posterior expanded there, and the number of further draws at which the reference
-// failed.
+// draws samples from the mixture of the Gaussian approximations at the modes. It returns
+// the expansions of the posterior at the draws, and the number of other draws, at which
+// the reference failed.
 func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, err error) {
 	var modes []*expansion
 	for _, m := range c.reached() {
@@ -46,7 +46,7 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 			lost++
 			continue
 		}
-		// The covariance is that at the nearest mode.
+		// Use the covariance at the nearest mode.
 		best := slices.MinFunc(modes, func(a, b *expansion) int {
 			if a.distance(l.X) < b.distance(l.X) {
 				return -1
@@ -59,8 +59,8 @@ func (c *Certifier) draws(number int, seed uint64) (out []*expansion, lost int, 
 	return out, lost, nil
 }
 
-// gaussians returns the Cholesky factors of the covariances at the modes, nil for one that
-// is singular in floating point, and the shares of their masses.
+// gaussians returns the Cholesky factors of the covariances at the modes, nil for a
+// covariance that is singular in floating point, and the modes' shares of the mass.
 func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	top := math.Inf(-1)
 	for _, l := range modes {
@@ -85,7 +85,8 @@ func gaussians(modes []*expansion) (factors []*mat.TriDense, shares []float64) {
 	return factors, shares
 }
 
-// distance returns how far u is from the mode, in standard deviations of its coordinates.
+// distance returns the Euclidean distance between u and the mode, with each coordinate in
+// units of its standard deviation.
 func (l *expansion) distance(u []float64) float64 {
 	var sum float64
 	for k, sd := range l.sd {

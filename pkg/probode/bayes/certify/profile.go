@@ -11,10 +11,11 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Profile is the log likelihood by several setups as a function of one parameter,
-// with the others fixed. If error control chooses the steps again at every θ, the log
-// likelihood jumps wherever a step is taken or rejected, by as much as the tolerance
-// allows. A chain or an optimiser can be caught between two jumps.
+// A Profile holds the log likelihood that each of several setups gives as a function of
+// one parameter, with the other parameters fixed. If error control chooses the steps
+// again at every θ, the log likelihood jumps wherever a step changes from accepted to
+// rejected, by as much as the tolerance allows. A chain or an optimiser can be trapped
+// between two jumps.
 type Profile struct {
 	Param  string
 	X      []float64
@@ -35,9 +36,9 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	case k < 0:
 		return nil, fmt.Errorf("certify: there is no parameter %q", name)
 	case len(theta) != len(p.Params):
-		return nil, fmt.Errorf("certify: a point of %d numbers: want %d, one for each parameter", len(theta), len(p.Params))
+		return nil, fmt.Errorf("certify: the point has %d numbers: want %d, one for each parameter", len(theta), len(p.Params))
 	case n < 2 || !(lo < hi):
-		return nil, fmt.Errorf("certify: %d points from %g to %g: want at least 2, and lo < hi", n, lo, hi)
+		return nil, fmt.Errorf("certify: a profile with %d points from %g to %g: want at least 2 points, and lo < hi", n, lo, hi)
 	}
 	out := &Profile{Param: name}
 	for i := range n {
@@ -67,9 +68,9 @@ func NewProfile(ctx context.Context, p *bayes.Posterior, setups []probode.Setup,
 	return out, nil
 }
 
-// Profile returns the profile by the setups and the reference, to both sides of the first
-// mode, along the parameter that the first of the setups shifts most. It is nil if no
-// mode was reached or a setup fails.
+// Profile returns the profile with the setups and the reference, on both sides of the
+// first mode, along the parameter that the first setup shifts most. It returns nil if no
+// mode was reached or if a setup fails.
 func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	modes := c.reached()
 	if len(modes) == 0 {
@@ -81,7 +82,8 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 		if m, _, err := x.at(mode.theta); err == nil {
 			_, shift := mode.shift(m)
 			for _, k := range c.assessed {
-				// The equations do not depend on numbers of the likelihood.
+				// Parameters of the likelihood are left out: the equations do not depend
+				// on them.
 				if s := math.Abs(shift[k]); s > most && !slices.Contains(mode.own, k) {
 					best, most = k, s
 				}
@@ -97,6 +99,6 @@ func (c *Certifier) Profile(setups ...probode.Setup) *Profile {
 	return p
 }
 
-// profileWidth is half the width of a Profile in standard deviations, about as far as a
-// sampler moves in one step.
+// profileWidth is half the width of a Profile, in standard deviations: about the distance
+// that a sampler moves in one iteration.
 const profileWidth = 0.5

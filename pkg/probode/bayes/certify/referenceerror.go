@@ -81,7 +81,7 @@ func atEach(ctx context.Context, p *bayes.Posterior, points [][]float64, workers
 		var failed error
 		for k, s := range setups {
 			if x[k], failed = newEvaluator(ctx, p, s); failed != nil {
-				break // such as a step that no grid can have
+				break // for example a step that no grid can have
 			}
 		}
 		return func(i int) error {

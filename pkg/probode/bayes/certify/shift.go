@@ -8,19 +8,18 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// How far the mode of an expanded posterior moves if another solver computes what is
-// expected of the data, and how far at most.
+// This file computes how far the mode of an expanded posterior moves if another solver
+// computes the expected data, and how far it can move at most.
 
-// focus returns the largest possible ratio of a shift of one of the parameters, in
-// standard deviations, to D. With cᵢ the curvatures, wᵢ the informations, aᵢ the
-// covariance of an expected value with the parameter and s its standard deviation, the
-// inequality of Cauchy and Schwarz says
+// focus returns the largest possible ratio between the shift of one of the parameters, in
+// standard deviations, and D, or 1 if that is larger. Let cᵢ be the curvature and wᵢ the
+// information of datum i, aᵢ the covariance of its expected value with the parameter, and
+// s the standard deviation of the parameter. By the Cauchy–Schwarz inequality
 //
 //	Σᵢ cᵢδᵢaᵢ/s ≤ √(Σᵢ (cᵢaᵢ/s)²/wᵢ) D.
 //
-// If c are Fisher's informations the root is at most 1, except where the mixed
-// derivatives with the likelihood's own parameters, such as σ, leave a direction with
-// next to no precision.
+// If c = w, the root is at most 1, except where the mixed derivatives with the
+// likelihood's own parameters, such as σ, leave a direction with almost no precision.
 func (l *expansion) focus(params []int) float64 {
 	sums, along := make([]float64, len(l.X)), mat.NewVecDense(len(l.X), nil)
 	for i, o := range l.data {
@@ -40,8 +39,8 @@ func (l *expansion) focus(params []int) float64 {
 	return most
 }
 
-// shift returns D of the expected values of another solver, and the shift of each
-// parameter in standard deviations.
+// shift returns D between the expected values of another solver and those of the
+// reference, and the shift of each parameter in standard deviations.
 func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	n := len(l.X)
 	score := mat.NewVecDense(n, nil)
@@ -49,7 +48,8 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 		delta := expected[o.At] - l.m[o.At]
 		w := o.Information
 		if o.Certain && delta != 0 {
-			// The reference allows no other datum, but the other solver does.
+			// For the reference this datum is certain, so use the information by the
+			// other solver.
 			if w = l.x.surface.DataAt(expected, l.theta)[i].Information; w == 0 {
 				w = math.Inf(1)
 			}
@@ -69,16 +69,16 @@ func (l *expansion) shift(expected []float64) (d float64, shift []float64) {
 	return math.Sqrt(d), shift
 }
 
-// shiftOwn adds the shift of the likelihood's own parameters. They respond to the part e
-// of δ that is left when the other parameters have moved: their score changes by
+// shiftOwn adds the shift of the likelihood's own parameters. They respond to e, the part
+// of δ that remains after the other parameters have moved: their score changes by
 //
 //	Σᵢ ∂/∂σ log p(yᵢ | mᵢ + eᵢ, σ) − ∂/∂σ log p(yᵢ | mᵢ, σ),   e = δ + GΔu,
 //
-// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. The terms of
-// first order in GΔu are subtracted if C has them.
+// which for Gaussian errors with residuals r is Σ (−rᵢeᵢ + eᵢ²/2) · 2/σ³. If C includes
+// the terms of first order in GΔu, they are subtracted here.
 func (l *expansion) shiftOwn(expected []float64, score, delta *mat.VecDense) {
 	shifted, theta := slices.Clone(l.m), slices.Clone(l.theta)
-	through := mat.VecDenseCopyOf(score) // through what is expected of the data
+	through := mat.VecDenseCopyOf(score) // the part due to the expected data
 	for range 2 {                        // first without the shift of the own parameters
 		for _, o := range l.data {
 			shifted[o.At] = expected[o.At] + floats.Dot(o.Jacobian, delta.RawVector().Data)
