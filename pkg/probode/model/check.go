@@ -5,8 +5,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check fails on names that are defined twice, or used without a definition, where
-// writing the model out would not find the mistake.
+// check fails on names that are defined twice, are used without a definition, or are
+// estimated but never used, if File.Instances would not find the mistake.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {

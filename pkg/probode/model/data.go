@@ -10,12 +10,12 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// WithData returns p with the measurements of a file in place of its own. The file is a
-// table of the kind that a model file can name. time is the name of its column of
-// times; "" means the name that the model gives the time. It is an error if p has
+// WithData returns a copy of p in which the measurements of a file replace its own. The
+// file is a table of the kind that a model file can name. time is the name of its column
+// of times; "" means the name that the model gives the time. It is an error if p has
 // several models.
 //
-// The error about the file is an [*source.Error].
+// An error about the file is an [*source.Error].
 func (p *File) WithData(file, time string) (q *File, err error) {
 	defer source.Catch(&err)
 	dir, base := filepath.Split(file)

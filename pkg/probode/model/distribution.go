@@ -19,21 +19,21 @@ const (
 	Normal           NoiseDistribution = "normal"           // Noise is the standard deviation
 	Laplace          NoiseDistribution = "laplace"          // Noise is the scale b of e^(−|r|/b)/(2b)
 	Student          NoiseDistribution = "student"          // Noise is the scale, Freedom the degrees of freedom
-	Poisson          NoiseDistribution = "poisson"          // of counts; no Noise
-	NegativeBinomial NoiseDistribution = "negativeBinomial" // of counts with the variance m + m²/Noise
+	Poisson          NoiseDistribution = "poisson"          // for counts; no Noise
+	NegativeBinomial NoiseDistribution = "negativeBinomial" // for counts; mean m, variance m + m²/Noise
 )
 
-// counts reports whether the distribution is one of whole numbers.
+// counts reports whether the distribution is for counts.
 func (d NoiseDistribution) counts() bool { return d == Poisson || d == NegativeBinomial }
 
-// numbers returns the formulas of the numbers of a distribution other than its
-// location, without those that are nil, in the order of [bayes.Likelihood].
+// numbers lists the formulas for the parameters of a distribution other than its
+// location, in the order of [bayes.Likelihood]. It omits nil.
 func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution as a likelihood of package bayes, with the given
-// numbers.
+// likelihood returns the distribution as a likelihood of package bayes with the
+// parameters own.
 func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -59,7 +59,7 @@ func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// known returns the likelihood without the names of its numbers, for callers that have
+// known returns the likelihood without names for its parameters, for callers that know
 // their values.
 func (d NoiseDistribution) known(on Scale) bayes.Differentiable {
 	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
@@ -74,7 +74,7 @@ type scaled struct {
 	On Scale // Log or Log10
 }
 
-// Own returns the numbers of Of.
+// Own returns the parameters of Of.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
 // LogProb returns the log density of y, −Inf where y or m is not positive.
@@ -163,7 +163,8 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// distribution reads the word for a distribution, one of those given.
+// readDistribution reads the name of a distribution, which must be one of among; no name
+// means Normal.
 func readDistribution(s *source.File, line int, v string, among ...NoiseDistribution) NoiseDistribution {
 	if v == "" {
 		return Normal

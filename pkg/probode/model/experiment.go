@@ -9,11 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// An Instance is a model at one condition, called an experiment for short. If the data
-// say so, preequilibration at another condition comes first.
+// An Instance is a model at one condition, called an experiment for short.
+// Preequilibration at another condition comes first if the data ask for it.
 //
-// Its expressions are over the time ([expr.Time]), the IDs of the states of System, and
-// the IDs of the parameters of the file.
+// Its expressions may contain the time ([expr.Time]), the IDs of the states of System,
+// and the IDs of the parameters of the file.
 type Instance struct {
 	Model            *Model
 	Condition        string
@@ -27,21 +27,21 @@ type Instance struct {
 	Rows []Row // by time; rows at the same time are in the order of the file
 }
 
-// A System is the initial value problem of a model at one condition, from Model.Start
-// on.
+// A System is the initial value problem of a model at one condition. It starts at
+// Model.Start.
 type System struct {
 	States []string
 
-	// Initial are the values at the start. After preequilibration their formulas may
-	// contain states, which stand for their values in the steady state.
+	// Initial holds the values at the start. After preequilibration, states in these
+	// formulas stand for their values in the steady state.
 	Initial []*expr.Node
 	Rates   []*expr.Node
-	Events  []equations.Event // over parameters (Time) and time, states, parameters (Jumps)
+	Events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// Switches are the times, as formulas of parameters, at which a condition in the
-	// right-hand sides changes; a step should not cross them. Unlocated are conditions
-	// whose times are not known beforehand, because they depend on states, or on the time
-	// in a nonlinear way.
+	// right-hand sides changes; no step should cross them. Unlocated holds the conditions
+	// that change at times which cannot be known before a solve, because they depend on
+	// states or nonlinearly on the time.
 	Switches  []*expr.Node
 	Unlocated []*expr.Node
 }
@@ -52,7 +52,8 @@ type Row struct {
 	Time       float64 // +Inf: at the steady state
 	Value      float64
 
-	// The formulas of the Observable, over time, states and parameters.
+	// Formula, Noise and Freedom are as in the Observable, as formulas of time, states and
+	// parameters.
 	Formula, Noise, Freedom *expr.Node
 	Scale                   Scale
 	Distribution            NoiseDistribution
@@ -65,10 +66,10 @@ func (r *Row) formulas() []*expr.Node {
 	return append([]*expr.Node{r.Formula}, numbers(r.Freedom, r.Noise)...)
 }
 
-// Instances writes the models of p out for every pair of preequilibration and condition
-// in the data, in the order in which the pairs first appear. A model without data gives
-// one Instance for each of its conditions, and a model without data and conditions one
-// whose Condition is "".
+// Instances writes out the models of p for every pair of preequilibration and condition
+// in the data, in the order in which the pairs first appear. For a model without data it
+// returns one Instance for each condition; for a model with neither data nor conditions,
+// one Instance whose Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}

@@ -16,14 +16,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/sbml"
 )
 
-// WritePEtab writes p as a PEtab 1 problem into a folder, which it makes if there is
-// none: SBML, and the tables of parameters, observables, conditions and measurements.
-// It returns the name of the YAML file in the folder.
+// WritePEtab writes p as a PEtab 1 problem into the folder dir, which it creates if
+// necessary: SBML, and the tables of parameters, observables, conditions and
+// measurements. It returns the name of the YAML file, including dir.
 //
-// It is an error if PEtab cannot express something in p: a parameter that is estimated
-// although a condition sets it, or estimated without bounds; a condition that sets a
-// concentration in a compartment whose size changes; or events at the same time that
-// depend on each other.
+// It is an error if PEtab cannot express something in p: a start other than 0; a
+// distribution or a prior that PEtab lacks; an estimated parameter that a condition sets,
+// or that has no bounds; a condition that sets a concentration in a compartment whose
+// size changes; or events at the same time that depend on each other.
 func (p *File) WritePEtab(dir string) (name string, err error) {
 	write := func(name string, data []byte) {
 		if err == nil {
@@ -77,9 +77,9 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	return filepath.Join(dir, "problem.yaml"), err
 }
 
-// WriteSimulations writes the simulated values of v for each measurement into the
-// folder of WritePEtab, as PEtab's table of simulations, one table for each model. v
-// must be an Evaluation of p.
+// WriteSimulations writes the simulated value of each measurement in v into the folder
+// that WritePEtab wrote. It writes a PEtab table of simulations for each model. v must be
+// an Evaluation of p.
 func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	list, err := p.Instances()
 	if err != nil {
@@ -109,7 +109,8 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 	return nil
 }
 
-// suffix makes the names of the files of several models different.
+// suffix returns a suffix for the names of the files of model i, so that different models
+// have different files.
 func (p *File) suffix(i int) string {
 	if len(p.Models) == 1 {
 		return ""
@@ -117,8 +118,8 @@ func (p *File) suffix(i int) string {
 	return fmt.Sprintf("_%d", i+1)
 }
 
-// writeRows writes measurements, or values in their place. Columns that would
-// be empty are left out.
+// writeRows writes the table of measurements, with values instead of the measured values
+// if values is not nil. It omits optional columns that would be empty.
 func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	type col struct {
 		name string
@@ -173,8 +174,7 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	return t.Flush()
 }
 
-// onlyCondition is the name of the only condition of a model that has no conditions of
-// its own.
+// onlyCondition is the ID in PEtab of the one condition of a model without conditions.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {
@@ -194,8 +194,8 @@ func settingText(n *expr.Node) string {
 	return id
 }
 
-// tableParams returns the parameters that belong in the parameter table: all but those
-// that a condition sets.
+// tableParams returns the parameters that belong in the parameter table, which are those
+// that no condition sets.
 func (p *File) tableParams() (map[string]bool, error) {
 	in := map[string]bool{}
 	for _, q := range p.Params {

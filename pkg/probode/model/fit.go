@@ -21,17 +21,17 @@ import (
 type FitSettings struct {
 	Starts     int    // ≥ 1
 	Seed       uint64 // of the starts
-	Iterations int    // limit of each search; zero means 500
+	Iterations int    // at most, in each search; zero means 500
 
-	// Tolerance is that of the solver's steps during the search; the zero value means a
-	// Relative of 10⁻⁵. The optima are computed to 10⁻⁷ in any case.
+	// Tolerance is the tolerance of the solver during the search; the zero value means a
+	// Relative of 10⁻⁵. Whatever it is, the final log-likelihoods are computed to 10⁻⁷.
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
 
-	// Workers is the number of searches at a time; zero means one for each processor.
-	// Results do not depend on it.
+	// Workers is the number of searches that run at a time; zero means one for each
+	// processor. Results do not depend on it.
 	Workers  int
-	Progress func(done, total int) // as in LikelihoodSettings, but counts starts
+	Progress func(done, total int) // as in LikelihoodSettings, but it counts searches
 }
 
 // An Optimum is the point at which a search has ended.
@@ -41,10 +41,10 @@ type Optimum struct {
 	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
 
-	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
-	// Kinks is the number of measurements with Laplace errors that are equal to the
-	// model's values. The likelihood has a kink at each, and an optimum usually lies at
-	// kinks, just as a median is one of the data.
+	// Left is the further rise in log-likelihood that the expansion at Theta predicts. Kinks
+	// is the number of measurements with Laplace errors that equal the model's values. The
+	// likelihood has a kink where a measurement does, and an optimum is usually at kinks,
+	// just as a median is one of the data.
 	Left  float64
 	Kinks int
 
@@ -55,24 +55,24 @@ type Optimum struct {
 	Reason    string
 	Converged bool
 
-	Err error // why the search failed; if not nil, only Start has a meaning besides it
+	Err error // why the search failed; if not nil, of the other fields only Start has a meaning
 }
 
-// Fit maximises the log-likelihood, without priors, within the bounds of the
-// parameters, from starts drawn from their initialisation priors, or uniformly
-// on their scales between their bounds. It returns an Optimum for each start,
-// the best first, those that failed last.
+// Fit maximises the log-likelihood, without priors, within the bounds of the parameters.
+// Each start is drawn from the initialisation priors of the parameters, or uniformly on
+// their scales between their bounds, or, without either, near the nominal values. Fit
+// returns an Optimum for each start: the best first, and failed searches last.
 //
-// Each search uses Fisher's scoring with exact gradients and the damping of Levenberg
-// and Marquardt, on the scales of the parameters, between their bounds: see
-// shape.Climb. It begins with the tolerance of the search and ends with the accuracy of
-// the optima. Its expansions keep the kinks of Laplace errors.
+// Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
+// on the scales of the parameters and within their bounds: see shape.Climb. It begins
+// with the solver's Tolerance from the settings and ends with the tighter one that the
+// accuracy of the optima needs. Its expansions keep the kinks of Laplace errors.
 //
-// If the likelihood cannot be computed at a start, another one is drawn, at most 20
-// times. During a search the log-likelihood at such points is −∞.
+// If the likelihood cannot be computed at a start, another start is drawn, at most 20
+// times. During a search the log-likelihood is −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far; Err of the unfinished searches is the
-// error of ctx.
+// If ctx ends, Fit returns the results so far and the error of ctx, which is also the Err
+// of the unfinished searches.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
@@ -109,7 +109,7 @@ func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
 		return nil, err
 	}
 	list := make([]Optimum, s.Starts)
-	// All searches begin even if ctx has ended, because each result has to say so.
+	// All searches begin even if ctx has ended, because each result has to report that.
 	if _, err := pieces.Each(context.WithoutCancel(ctx), s.Workers, s.Starts, s.Progress, func() func(int) error {
 		f, err := newSearch(ctx, p, boxes, theta, s)
 		return func(i int) error {
@@ -177,7 +177,7 @@ func newBox(q *Parameter) (box, error) {
 	return b, nil
 }
 
-// draw returns a start that is a little inside the bounds.
+// draw returns a random start, a little inside the bounds if both are finite.
 func (b *box) draw(r *rand.Rand) float64 {
 	u, a, c := r.Float64(), b.start.A, b.start.B
 	normal, laplace := r.NormFloat64(), r.ExpFloat64()
@@ -220,7 +220,7 @@ type search struct {
 	ctx         context.Context
 	fine        *LogLikelihood
 	posterior   bayes.Posterior // with flat priors on the scales of the parameters
-	partOf      []*part         // of fine, by experiment of posterior
+	partOf      []*part         // the part of fine that each experiment of posterior comes from
 	settings    LikelihoodSettings
 	boxes       []box
 	theta       []float64 // with the values of the parameters that are not estimated
@@ -261,7 +261,8 @@ func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s Fit
 	return f, nil
 }
 
-// solved makes later solves use the given mesh; the first of them is at x.
+// solved makes later solves use the given mesh, and reports whether it could. The first
+// solve will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.free(x)
@@ -279,8 +280,8 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// unit returns the length of one unit of the scale in the coordinate of a surface,
-// which is the linear value or its natural logarithm.
+// unit returns the change in a surface's coordinate, which is the linear value or its
+// natural logarithm, for one unit of the scale.
 func (b *box) unit() float64 {
 	if b.scale == Log10 {
 		return math.Ln10
@@ -339,8 +340,8 @@ func (f *search) Expand(p *shape.Point) bool {
 	return true
 }
 
-// coordinates returns the coordinates of the surface for values on the scales of the
-// parameters.
+// coordinates converts values on the scales of the parameters to coordinates of the
+// surface.
 func (f *search) coordinates(x []float64) []float64 {
 	u := slices.Clone(x)
 	for i, b := range f.boxes {
@@ -349,21 +350,20 @@ func (f *search) coordinates(x []float64) []float64 {
 	return u
 }
 
-// Follow reports false, so that derivatives are computed anew: the exact ones cost
-// little more than a value.
+// Follow reports false, so that derivatives are recomputed at each point: exact
+// derivatives cost little more than a value.
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 const (
-	// rise is the rise in log-likelihood below which a search with the tolerance of the
-	// search ends, and fineRise that with the accuracy of the optima. short bounds
-	// Optimum.Left of a search that has converged.
+	// A search ends when the predicted rise in log-likelihood is below rise, at first, or
+	// below fineRise, after refine. A search has converged if Optimum.Left is below short.
 	rise, fineRise, short = 1e-6, 1e-8, 1e-6
-	// A measurement counts as equal to the model's value if the residual, in units of the
-	// noise scale, is below met.
+	// A measurement counts as equal to the model's value if the absolute residual, in units
+	// of the noise scale, is below met.
 	met = 1e-6
-	// slack is the damping with which Left is computed. It leaves out rises farther away
-	// than ten standard deviations, or than a hundred units on a scale that the data do
-	// not determine.
+	// slack is the damping with which Left is computed. It excludes rises more than ten
+	// standard deviations away, or more than a hundred units away on a scale that the data
+	// do not determine.
 	slack = 1e-2
 )
 
@@ -397,8 +397,8 @@ func (f *search) run(start int) Optimum {
 	}
 	c.Tolerance = 2 * rise
 	f.climb(&c, &o)
-	// The optimum of the accurate likelihood is a little elsewhere, because the search's
-	// solver has an error.
+	// The optimum of the accurate likelihood differs slightly, because the search's solver
+	// has an error.
 	if o.Err = f.refine(&c); o.Err != nil {
 		return o
 	}
@@ -438,8 +438,8 @@ func (f *search) run(start int) Optimum {
 	return o
 }
 
-// refine continues the search with tighter tolerances: those that the accuracy of the
-// optima needs at the present point.
+// refine prepares the search to continue with the tighter tolerances that the accuracy of
+// the optima needs at the current point.
 func (f *search) refine(c *shape.Climb) error {
 	v, err := f.fine.At(f.ctx, f.all(c.X), false)
 	if err != nil {
@@ -457,17 +457,17 @@ func (f *search) refine(c *shape.Climb) error {
 	return nil
 }
 
-// byProblem is a Mesh with settings of its own for each problem.
+// byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind binds the mesh of p.
+// Bind binds the steps for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }
 
 func (b byProblem) String() string { return "tolerances by experiment" }
 
-// climb steps until no step rises, or no iteration is left.
+// climb iterates until the climb is done, no iterations are left, or f.ctx ends.
 func (f *search) climb(c *shape.Climb, o *Optimum) {
 	for ; !c.Done && o.Iterations < f.set.Iterations && f.ctx.Err() == nil; o.Iterations++ {
 		c.Step(f, false)

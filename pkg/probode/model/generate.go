@@ -15,16 +15,17 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Go returns a Go file of the given package with a function of the given name that
-// returns the initial value problem of an experiment, as ODE does, with F, FJ, FTheta,
-// Start and the events written out. It is faster than the problem that ODE returns, and
-// its equations can be changed. Both give the same numbers to the last bit.
+// Go returns the text of a Go file for the package pkg. The file has one function, called
+// name, that returns the initial value problem of an experiment, as ODE does, but with F,
+// FJ, FTheta, Start and the events as Go code. That problem is faster than the one that
+// ODE returns, and its equations can be edited. Both give the same numbers to the last
+// bit.
 //
 // It is an error if the names are not valid in Go, if a parameter that is used has no
 // nominal value, or if the experiment begins with preequilibration, for which Start
 // would need a solver.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
-	// A name that the file itself uses cannot be the name of its function.
+	// The function cannot have a name that the file itself uses.
 	own := strings.Fields("_ init main probode math bool false float64 int len make nil string true")
 	for _, n := range []struct{ id, what, not string }{{pkg, "package", "_"}, {name, "function", strings.Join(own, ", ")}} {
 		if !token.IsIdentifier(n.id) || slices.Contains(strings.Split(n.not, ", "), n.id) {
@@ -56,7 +57,7 @@ func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	return out, nil
 }
 
-// A generator writes Go until something fails.
+// A generator writes Go code and keeps the first error.
 type generator struct {
 	p   *File
 	e   *Instance
@@ -120,7 +121,7 @@ func (g *generator) problem(name string) string {
 	return b.String()
 }
 
-// event writes event k of the problem: the switches, then the events.
+// event writes event k of the problem; switches are numbered before events.
 func (g *generator) event(b *strings.Builder, k int) {
 	e := g.q.Events[k]
 	fmt.Fprintf(b, "{Name: %q, SeenAfter: %v", e.Name, e.SeenAfter)
@@ -168,7 +169,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// entry adds an entry of a matrix, unless it is zero for all values.
+// entry adds an assignment of n to entry at of a matrix, unless n is nil, which means
+// that it is always zero.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

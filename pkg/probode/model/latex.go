@@ -7,14 +7,14 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// shownLines is the largest number of lines of one kind that LaTeX writes.
+// shownLines is the largest number of equations of one kind that LaTeX writes.
 const shownLines = 40
 
-// LaTeX returns the equations of m for the math mode of LaTeX, in the subset that
-// MathJax understands: derivatives and initial values of states, assignments, events,
-// and observables with the distributions of their measurements. Names of several
-// letters are upright, and spelled-out Greek letters become symbols. If there are more
-// than 40 lines of a kind, the rest are only counted.
+// LaTeX returns the equations of m in LaTeX's math mode, limited to what MathJax
+// understands: derivatives and initial values of states, assignments, events, and
+// observables with the distributions of their measurements. Names of several letters are
+// upright, and spelled-out Greek letters become symbols. If there are more than 40 lines
+// of one kind, a final line says how many more there are.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")
@@ -67,8 +67,8 @@ func (m *Model) LaTeX() string {
 	return b.String()
 }
 
-// latexOf are the LaTeX formats of the distributions: their arguments are the formula
-// of the observable and the distribution's numbers.
+// latexOf has a LaTeX format for each distribution. Its arguments are the observable, its
+// formula, and the distribution's other parameters.
 var latexOf = map[NoiseDistribution]string{
 	Normal:           `%s &\sim \mathrm{N}\left(%s,\; \left[%s\right]^2\right)`,
 	Laplace:          `%s &\sim \mathrm{Laplace}\left(%s,\; %s\right)`,
@@ -92,8 +92,8 @@ func init() {
 	}
 }
 
-// latexName returns the LaTeX of an ID. The part after the first _ becomes an index,
-// and the ID of the observable in a placeholder is left out.
+// latexName returns the LaTeX of an ID. The part after the first _ becomes an index. The
+// name of a placeholder loses the ID of its observable.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

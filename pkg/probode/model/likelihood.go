@@ -15,37 +15,39 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// LikelihoodSettings say how a LogLikelihood solves its models. The zero value gives
-// log-likelihoods with an error below 10⁻⁷.
+// LikelihoodSettings say how a LogLikelihood solves its models. With the zero value the
+// error of the log-likelihood is below 10⁻⁷, unless rounding errors prevent that.
 type LikelihoodSettings struct {
-	// Tolerance is that of the steps of error-controlled runs. The zero value means a
+	// Tolerance is the tolerance of error-controlled solves. The zero value means a
 	// tolerance as small as needed: for each experiment it begins with a Relative of 10⁻⁷
-	// and is divided by 16 until the whole log-likelihood changes by less than 10⁻⁷.
+	// and is divided by 16 until the experiment's log-likelihood changes by at most 10⁻⁷
+	// divided by the number of experiments, or rounding errors dominate.
 	Tolerance probode.Tolerance
 
 	// Method is the solver; nil means Radau of order 5, because most models are stiff.
 	Method probode.Method
 
-	// MaxStep bounds the steps. The zero value means 1/128 of the span if f depends on the
-	// time, so that a pulse of f does not fall between two steps, and no bound otherwise.
-	// +Inf means no bound in either case, as in other solvers.
+	// MaxStep is the largest allowed step. The zero value means 1/128 of the span if f
+	// depends on the time, so that no step misses a pulse in f, and no limit otherwise. +Inf
+	// always means no limit, as in other solvers.
 	MaxStep float64
 
-	// StepSize, if positive, means equal steps of at most this size between one time of
-	// the data and the next. Tolerance and MaxStep must then be zero. It does not change
-	// the search for steady states.
+	// StepSize, if positive, means equal steps of at most this size between consecutive
+	// times of the data. Tolerance and MaxStep must then be zero. It does not affect the
+	// search for steady states.
 	StepSize float64
 
 	// Workers is the number of experiments that are solved at a time; zero means one for
 	// each processor. Results do not depend on it.
 	Workers int
 
-	// Progress, if not nil, is called with the number of experiments that are
-	// done. Calls do not overlap.
+	// Progress, if not nil, is called with the number of experiments done so far and their
+	// total. Calls do not overlap.
 	Progress func(done, total int)
 }
 
-// mesh returns the steps for a relative tolerance, or for that of s if it is zero.
+// mesh returns the mesh for a relative tolerance, or for the tolerance of s if relative
+// is zero.
 func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	if s.StepSize > 0 {
 		return probode.Through(s.StepSize)
@@ -57,37 +59,37 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// steps is the Mesh of steps that are chosen again at every θ, with MaxStep as in
+// steps is a Mesh whose steps are chosen anew at every θ; max is as MaxStep in
 // LikelihoodSettings.
 type steps struct {
 	probode.Tolerance
 	max float64
 }
 
-// Bind binds an Adaptive mesh for the span of p.
+// Bind binds an Adaptive mesh whose largest step suits p.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: 1e6}
 	switch {
 	case math.IsInf(m.max, 1):
 		a.Max = 0
 	case m.max == 0 && !p.Autonomous:
-		// A pulse in f(t) that is not written as a piecewise, such as a Gaussian, must not
-		// fall between two steps.
+		// No step may miss a pulse in f(t) that is not written as a piecewise, such as a
+		// Gaussian.
 		a.Max = (p.Span[1] - p.Span[0]) / 128
 	}
 	return a.Bind(ctx, s, p, at, times)
 }
 
-// A LogLikelihood computes the log-likelihood of the data of a File, with all constants
-// and without priors, and its gradient, by a bayes.Density for each experiment. Only
-// one goroutine may use it at a time.
+// A LogLikelihood computes the log-likelihood of the data of a File, with all normalising
+// constants and without priors, and its gradient. It uses a bayes.Density for each
+// experiment. Only one goroutine may use it at a time.
 type LogLikelihood struct {
 	p     *File
 	set   LikelihoodSettings
 	free  []int     // components of Params that are estimated
-	fixed []float64 // the θ for which the parts were made; only its components that are not estimated count
+	fixed []float64 // the θ for which the parts were made; only components that are not estimated matter
 	parts []*part
-	aim   float64 // for the error of one part
+	aim   float64 // for the error of one part's log-likelihood
 }
 
 // A part is an experiment with its data.
@@ -103,15 +105,15 @@ type part struct {
 type Evaluation struct {
 	LogLikelihood float64
 
-	// Error estimates the error of LogLikelihood that comes from solving the equations:
-	// its change when the tolerance was last divided by 16. NaN if LikelihoodSettings has
+	// Error estimates the error of LogLikelihood that comes from solving the equations: its
+	// change when the tolerance was last divided by 16. It is NaN if LikelihoodSettings has
 	// a Tolerance or a StepSize.
 	Error float64
 
-	// Gradient are the derivatives with respect to the linear values of all parameters
-	// that are estimated, and ScaleGradient those with respect to their values on the
-	// scale of the parameter, both in the order of LogLikelihood.Estimated. Both are nil
-	// unless the gradient was asked for.
+	// Gradient is the gradient with respect to the linear values of the estimated
+	// parameters, and ScaleGradient the gradient with respect to their values on the
+	// parameters' scales, both in the order of LogLikelihood.Estimated. Both are nil unless
+	// At was called with gradient true.
 	Gradient, ScaleGradient []float64
 
 	// Instances are in the order of File.Instances.
@@ -122,31 +124,31 @@ type Evaluation struct {
 type InstanceValue struct {
 	Model, Condition, Preequilibration string
 	LogLikelihood                      float64
-	Tolerance                          probode.Tolerance // of the last run
+	Tolerance                          probode.Tolerance // of the last solve
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated are the values of the formulas of the rows, in the order of Instance.Rows,
-	// and Noise are the standard deviations or scales of their distributions.
+	// Simulated holds the value of each row's formula, in the order of Instance.Rows, and
+	// Noise the standard deviation or scale of each row's distribution.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
 }
 
 // An ObservableValue is the contribution of one observable of an experiment to a
-// log-likelihood. Observables are in the order of their first rows.
+// log-likelihood. Observables are in the order in which they first appear in the rows.
 type ObservableValue struct {
 	Observable    string
 	Points        int
 	LogLikelihood float64
 }
 
-// maxDense bounds the number of states for the default method where the Jacobian is dense:
-// beyond, a step takes seconds.
+// maxDense is the largest number of states with a dense Jacobian for the default method:
+// with more states, a step takes seconds.
 const maxDense = 2000
 
-// LogLikelihood returns the log-likelihood of the data of p. It is an error if p
-// has none.
+// LogLikelihood returns the log-likelihood of the data of p. It is an error if p has no
+// data, or if the settings are invalid.
 func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	switch {
 	case s.Tolerance.Relative != 0 && !(s.Tolerance.Relative >= 1e-15 && s.Tolerance.Relative < 1):
@@ -197,7 +199,8 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	return l, nil
 }
 
-// Estimated returns the parameters that are estimated, in the order of gradients.
+// Estimated returns the estimated parameters, in the order of the components of a
+// gradient.
 func (l *LogLikelihood) Estimated() []Parameter {
 	list := make([]Parameter, len(l.free))
 	for i, j := range l.free {
@@ -206,8 +209,8 @@ func (l *LogLikelihood) Estimated() []Parameter {
 	return list
 }
 
-// Nominal returns the nominal values of all parameters, as At takes them. NaN stands
-// for a parameter that has none.
+// Nominal returns the nominal values of all parameters, in the form that At takes. The
+// value is NaN for a parameter that has none.
 func (l *LogLikelihood) Nominal() []float64 {
 	theta := make([]float64, len(l.p.Params))
 	for i, q := range l.p.Params {
@@ -216,14 +219,14 @@ func (l *LogLikelihood) Nominal() []float64 {
 	return theta
 }
 
-// At returns the log-likelihood at the values of all parameters, which are
-// linear and in the order of File.Params, with its gradient if that is asked
-// for.
+// At returns the log-likelihood, and its gradient if gradient is true, at theta: the
+// linear values of all parameters, in the order of File.Params.
 //
-// The gradient is that of the numerical solution with a fixed grid, so its error is
-// about that of the solution. If the time of an event or a switch depends on
-// parameters, the gradient includes the effect of the jump. For a measurement at
-// exactly such a time it is the one-sided derivative from the side after it.
+// The gradient is the exact gradient of the numerical solution on a fixed grid, so its
+// error is about as large as the error of the solution. If the time of an event or a
+// switch depends on parameters, the gradient includes the effect of moving the jump. If a
+// measurement is made at exactly such a time, the gradient is the one-sided derivative
+// for an event just before it.
 //
 // The error is an *ImpossibleError if a measurement has no density under the model, and
 // the solver's error if the solver fails.
@@ -265,7 +268,8 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix makes the parts for the given values of the parameters that are not estimated.
+// fix prepares the parts for the values in theta of the parameters that are not
+// estimated.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -289,7 +293,7 @@ func (l *LogLikelihood) fix(theta []float64) error {
 	return nil
 }
 
-// A flat prior does not change the likelihood. With Log it is flat in ln θ.
+// A flat prior adds nothing to the log-likelihood. With Log it is flat in ln θ.
 type flat struct {
 	at float64 // the median
 	on Scale
@@ -317,8 +321,8 @@ func (l *LogLikelihood) given() bool {
 	return l.set.Tolerance.Relative != 0 || l.set.Tolerance.Absolute != nil || l.set.StepSize > 0
 }
 
-// experiment returns the contribution of a part, with the tolerance of the settings, or
-// else with one as small as the accuracy needs.
+// experiment returns the contribution of a part. It uses the tolerance of the settings
+// or, if they have none, one small enough for the default accuracy.
 func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64, gradient bool) (InstanceValue, error) {
 	const (
 		first, factor = 1e-7, 16
@@ -358,7 +362,7 @@ func (l *LogLikelihood) experiment(ctx context.Context, q *part, theta []float64
 	return last, err
 }
 
-// density returns the density of a part, whose first solve is at free.
+// density returns the density of a part; its first solve will be at free.
 func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, free []float64) (*bayes.Density, error) {
 	if d := q.densities[relative]; d != nil {
 		return d, nil
@@ -370,8 +374,8 @@ func (l *LogLikelihood) density(ctx context.Context, q *part, relative float64, 
 	return d, err
 }
 
-// value returns the contribution of a part at a tolerance; if relative is zero, it is
-// the tolerance of the settings.
+// value returns the contribution of a part at a relative tolerance, or at the tolerance
+// of the settings if relative is zero.
 func (l *LogLikelihood) value(ctx context.Context, q *part, relative float64, theta []float64, gradient bool) (v InstanceValue, err error) {
 	v = InstanceValue{Model: q.e.Model.Name, Condition: q.e.Condition, Preequilibration: q.e.Preequilibration,
 		Tolerance: l.set.Tolerance, Simulated: make([]float64, len(q.places)), Noise: make([]float64, len(q.places))}
@@ -438,9 +442,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An ImpossibleError says that a measurement has no density under the model: its noise
-// is not positive, its formula is not positive although the scale is logarithmic, or a
-// number is not finite.
+// An ImpossibleError says that a measurement has no density under the model: its noise is
+// not positive, its formula is not positive although the scale is logarithmic or it is a
+// count, or a number is not finite.
 type ImpossibleError struct {
 	Model, Condition, Observable string
 	Time                         float64
@@ -456,7 +460,7 @@ func (e *ImpossibleError) Error() string {
 }
 
 // impossible returns the reason why a row has no density if its formula has the value m
-// and the numbers of its distribution are own, "" if it has one.
+// and its distribution the parameters own. It returns "" if the row has a density.
 func (r *Row) impossible(m float64, own []float64) string {
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {
@@ -474,8 +478,9 @@ func (r *Row) impossible(m float64, own []float64) string {
 	return ""
 }
 
-// spread returns the size of the errors around m: the standard deviation or scale among
-// the numbers of the distribution, or the standard deviation of counts.
+// spread returns the size of the errors around m: the standard deviation of counts or,
+// for other distributions, the standard deviation or scale, which is the last element of
+// own.
 func (r *Row) spread(m float64, own []float64) float64 {
 	switch r.Distribution {
 	case Poisson:

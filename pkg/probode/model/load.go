@@ -13,16 +13,16 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Load reads a YAML file, which is a model file or a problem of PEtab, as its contents
-// show, and all files that it names. If they use something that is not supported, Load
-// fails: for a File without an error, [File.Instances] fails neither.
+// Load reads a YAML file, and all files that it names. The YAML file is a model file or a
+// problem of PEtab; its contents show which. Load fails if the files use a feature that
+// is not supported, so [File.Instances] cannot fail for a File that Load returns.
 //
-// All files must be in the folder of the YAML file or below it. The error is an
-// [*source.Error] with file and line.
+// All files must be in the folder of the YAML file or in folders inside it. The error is
+// an [*source.Error] with file and line.
 func Load(name string) (*File, error) { return fromDisk(name, false) }
 
-// LoadOutside is Load for a file that may name files outside of its folder. Errors
-// about such files quote nothing from them.
+// LoadOutside is like Load, but the file may name files outside its folder. Errors about
+// such files quote nothing from them.
 func LoadOutside(name string) (*File, error) { return fromDisk(name, true) }
 
 func fromDisk(name string, outside bool) (*File, error) {
@@ -30,7 +30,7 @@ func fromDisk(name string, outside bool) (*File, error) {
 	return (&files{source.Dir(dir, outside)}).load(filepath.ToSlash(base))
 }
 
-// LoadFS is Load from a file system, such as an embedded one.
+// LoadFS is like Load, but reads from a file system, such as an embedded one.
 func LoadFS(fsys fs.FS, name string) (*File, error) {
 	return (&files{source.FS(fsys, path.Dir(name))}).load(path.Base(name))
 }
@@ -62,8 +62,9 @@ func (f *files) load(name string) (p *File, err error) {
 	return p, nil
 }
 
-// late warns of events that happen after the last measurement, wherever they are: nothing
-// says anything about them. Of an event that repeats itself the first time counts.
+// late warns of events that happen after the last measurement and so have no effect. It
+// checks each event once: in the first experiment that has measurements and in which the
+// time of the event is known, and only the first occurrence of a repeated event.
 func late(list []*Instance) (warnings []string) {
 	first := map[source.Where]bool{}
 	for _, e := range list {

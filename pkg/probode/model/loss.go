@@ -6,27 +6,28 @@ import (
 	"time"
 )
 
-// A Loss is the effect of a setting of the solver on a log-likelihood.
+// A Loss is the effect of the settings of the solver on a log-likelihood.
 type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
-	Loss          float64 // LogLikelihood less the accurate one; mostly negative at an optimum
+	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
 
-	// D is the distance between the expected data by the setting and by the accurate
-	// solution, in units of the noise. With g the scale of a row, it is
+	// D is the distance between the expected data f with these settings and the expected
+	// data f₀ of the accurate solution, in units of the noise. If g transforms the data of a
+	// row to its scale, D is given by
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
-	// To first order no parameter of the posterior moves by more than D of its standard
-	// deviations, or √2 D if noise is estimated: see package certify.
+	// To first order no parameter moves by more than D posterior standard deviations, or √2
+	// D if the noise is estimated: see package certify.
 	D float64
 
 	Seconds float64
-	Err     error // of a solve with this setting: too many steps, for example
+	Err     error // if a solve with these settings failed, for example for too many steps
 }
 
-// Losses compares settings of the solver with the accurate log-likelihood, all of them
-// at θ, which is as in LogLikelihood.At. The error is that of the accurate
-// log-likelihood, of settings with a mistake, or of ctx.
+// Losses computes the accurate log-likelihood at θ, which is as in LogLikelihood.At, and
+// compares it with the log-likelihood with each of the settings. It fails if the accurate
+// log-likelihood fails, if settings are invalid, or if ctx ends.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

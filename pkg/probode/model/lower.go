@@ -44,20 +44,21 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// A lowering writes a model out at one condition.
+// A lowering writes out a model at one condition.
 type lowering struct {
 	*index
 	System
 	set         map[string]*expr.Node // settings of the condition
-	after       bool                  // there was preequilibration
-	start       map[string]*expr.Node // by ID: its value at the start, over parameters (and steady states)
+	after       bool                  // preequilibration came before
+	start       map[string]*expr.Node // by ID: its value at the start, as a formula of parameters (and steady states)
 	open        map[string]bool       // IDs whose value at the start is being worked out
 	now         map[string]*expr.Node // by ID: its formula at any time
 	rows        map[string]*Row       // by observable and its parameters
 	steadyAsked bool
 }
 
-// lower writes m out at a condition; pre, if not nil, was its preequilibration.
+// lower writes out the model at condition c; pre, if not nil, is the condition of the
+// preequilibration before it.
 func (ix *index) lower(c, pre *Condition) *lowering {
 	l := &lowering{index: ix, set: map[string]*expr.Node{}, after: pre != nil,
 		start: map[string]*expr.Node{}, open: map[string]bool{}, now: map[string]*expr.Node{}, rows: map[string]*Row{}}
@@ -76,7 +77,8 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		l.set[s.ID] = s.Value
 	}
 
-	// Parameters that the condition sets. Constants follow where something uses them.
+	// Only parameters that the condition sets: at evaluates constants when a formula uses
+	// them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.Where)
@@ -103,8 +105,8 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 	return l
 }
 
-// sameSizes refuses a compartment whose size changes after preequilibration: no
-// specification says whether amounts or concentrations stay the same.
+// sameSizes refuses a compartment whose size changes after preequilibration, because no
+// specification says whether amounts or concentrations then stay the same.
 func (ix *index) sameSizes(pre, c *Condition) {
 	sizes := map[string]*expr.Node{}
 	for _, s := range pre.Set {
@@ -156,7 +158,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 		case isSet:
 			return l.start0(set, s.Where)
 		case l.after:
-			return expr.Sym(id) // stands for its value in the steady state
+			return expr.Sym(id) // which stands for its value in the steady state
 		case s.Init == nil:
 			s.Where.Failf("state %s has no initial value", id)
 		}
@@ -198,7 +200,7 @@ func (l *lowering) work0(id string, from source.Where) *expr.Node {
 	return nil
 }
 
-// start0 writes out a formula for its value at the start.
+// start0 writes out a formula as its value at the start.
 func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -207,7 +209,7 @@ func (l *lowering) start0(n *expr.Node, from source.Where) *expr.Node {
 	return n.Substitute(by)
 }
 
-// at writes out a formula for any time.
+// at writes out a formula so that it holds at any time.
 func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -232,7 +234,7 @@ func (l *lowering) at(n *expr.Node, from source.Where, what string) *expr.Node {
 	return n.Substitute(by)
 }
 
-// event writes an event out.
+// event writes out an event.
 func (l *lowering) event(e equations.Event) equations.Event {
 	t := l.at(e.Time, e.Where, "time of event "+e.ID).Simplify()
 	for _, name := range t.Symbols() {
@@ -272,7 +274,7 @@ func (l *lowering) row(index int) Row {
 		l.placeholdersFit(d, o, by)
 		r = &Row{Observable: o.ID, Scale: o.Scale, Distribution: o.Distribution,
 			Formula: l.at(o.Formula.Substitute(by), o.Where, "formula of "+o.ID).Simplify()}
-		// Noise may contain the ID of the observable, which stands for its formula, unless
+		// In the formula of the noise, the ID of the observable stands for its formula, unless
 		// the model uses that ID for something else.
 		if !l.isModels(o.ID) {
 			by[o.ID] = o.Formula.Substitute(by)
@@ -306,7 +308,8 @@ func placeholders(by map[string]*expr.Node, prefix, id string, values []*expr.No
 	}
 }
 
-// placeholdersFit fails unless a row gives exactly the placeholders of its formulas.
+// placeholdersFit fails unless a row has values for exactly the placeholders in its
+// formulas.
 func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]*expr.Node) {
 	asked := map[string]bool{}
 	for _, name := range o.symbols() {
@@ -324,8 +327,8 @@ func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]
 	}
 }
 
-// autonomous refuses preequilibration of a system that depends on the time, because
-// PEtab does not say at which time it begins.
+// autonomous refuses preequilibration of a system that depends on the time, because PEtab
+// does not define the time at which it begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
 		if slices.Contains(r.Symbols(), expr.Time) {

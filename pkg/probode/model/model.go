@@ -6,21 +6,21 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A File is the contents of a model file: parameters, and one or several models with
-// their data, which share the parameters.
+// A File is the contents of a model file: parameters, and one or several models that
+// share them, with their data.
 type File struct {
 	Name     string
 	Params   []Parameter
 	Models   []*Model
-	Warnings []string // about odd things in the files that change no likelihood
+	Warnings []string // about anything odd in the files that changes no likelihood
 	Files    []string // the files that were read, if they are on disk
 }
 
 // A Model is a system of ordinary differential equations with its observables, the
 // conditions under which it was observed, and the measurements.
 //
-// Formulas are over the IDs of states, constants and assignments of the model and of
-// parameters of the file, and over the time. File.Instances writes them out for each
+// Formulas may contain the time, the IDs of states, constants and assignments of the
+// model, and the IDs of parameters of the file. File.Instances writes them out for each
 // condition.
 type Model struct {
 	equations.Equations
@@ -41,12 +41,12 @@ type Parameter struct {
 	Lower, Upper float64 // NaN if the file gives none
 	Scale        Scale   // on which it is estimated
 	Estimate     bool
-	Prior        Prior // of the posterior
-	Start        Prior // of the starts of searches
+	Prior        Prior // for the posterior
+	Start        Prior // the distribution of the starts of searches
 	Where        source.Where
 }
 
-// A Scale is a transformation of a parameter or a measurement.
+// A Scale is a transformation of parameters or measurements.
 type Scale string
 
 const (
@@ -76,7 +76,8 @@ type Condition struct {
 	Where    source.Where
 }
 
-// A Setting is a number or the ID of a parameter or constant.
+// A Setting gives the constant, parameter or state ID a Value: a number, or the ID of a
+// parameter or constant.
 type Setting struct {
 	ID    string
 	Value *expr.Node
@@ -89,8 +90,8 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// The values of observableParameter1_… and noiseParameter1_… in the formulas of the
-	// observable.
+	// ObservableParams are the values of observableParameter1_… and so on in the formulas of
+	// the observable, and NoiseParams those of noiseParameter1_….
 	ObservableParams, NoiseParams []*expr.Node
 
 	Dataset, Replicate string // may be empty

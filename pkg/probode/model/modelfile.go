@@ -14,8 +14,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file: the format of yaml2sbml with name, data and events
-// added. MODELFILE.md, in the folder of this package, describes it.
+// modelFile reads a model file, whose format is that of yaml2sbml with name, data, events
+// and more added. MODELFILE.md, in the folder of this package, describes it.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
@@ -105,8 +105,8 @@ func (r *modelReader) formula(n *source.Node, key string) *expr.Node {
 	return r.finish(n.LineOf(key), key, r.File.Formula(n.LineOf(key), key, n.Must("an entry", key), r.callables...))
 }
 
-// finish expands calls of the file's functions, and replaces the file's name of the
-// time by expr.Time.
+// finish expands calls of the file's functions, and replaces the file's name for the time
+// by expr.Time.
 func (r *modelReader) finish(line int, key string, e *expr.Node) *expr.Node {
 	e, err := e.Expand(r.lambdas)
 	if err != nil {
@@ -155,8 +155,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter. It is estimated if the file says so or, if the file says
-// nothing about that, if it has bounds or a prior.
+// parameter reads a parameter. It is estimated if the file says so or, without an entry
+// estimate, if it has a bound or a prior.
 func (r *modelReader) parameter(n *source.Node) Parameter {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")
@@ -203,10 +203,10 @@ func (r *modelReader) observable(n *source.Node) Observable {
 	return o
 }
 
-// maxEvents is the largest count of an event.
+// maxEvents is the largest number of times that an event may repeat.
 const maxEvents = 10000
 
-// events reads an event, once for each time that it happens.
+// events reads an event. It returns one Event for each time that the event happens.
 func (r *modelReader) events(n *source.Node) []equations.Event {
 	n.Mapping("an event", "eventId", "time", "every", "count", "assignments")
 	id := r.name(n, "eventId")

@@ -9,13 +9,13 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Observables returns the observed quantities of an experiment of p: the formulas of
-// its rows, each once, as a function of time, state, and θ as in ODE. The function
-// writes a value for each of names into dst, allocates nothing, and may be called by
-// any number of goroutines. A name is the ID of an observable. If rows have parameters
-// of their own, so that an observable has several formulas, the second is called ID_2,
-// the third ID_3, and so on. Without data they are the formulas of the model, except
-// those that need parameters from a row.
+// Observables returns the observed quantities of an experiment of p as a function of
+// time, state, and θ, which is as in ODE. The function computes each different formula in
+// the rows of the experiment once and writes a value for each of names into dst. It
+// allocates nothing, and may be called by any number of goroutines. A name is the ID of
+// an observable. If the parameters in the rows give an observable several formulas, the
+// second is called ID_2, the third ID_3, and so on. Without data the formulas are those
+// of the model that need no parameters from a row.
 func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, t float64, x, theta []float64), err error) {
 	formulas := []*expr.Node{}
 	count := map[string]int{}
@@ -45,8 +45,8 @@ func (p *File) Observables(e *Instance) (names []string, at func(dst []float64, 
 	return names, func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta[:n]) }, nil
 }
 
-// unmeasured adds the formulas of the observables of a model without data. It makes a
-// row for each of them and writes it out.
+// unmeasured adds the formulas of the observables of a model without data. To write the
+// formulas out, it makes a row for each observable.
 func (p *File) unmeasured(e *Instance, add func(id string, n *expr.Node)) (err error) {
 	defer source.Catch(&err)
 	m := *e.Model

@@ -14,20 +14,21 @@ import (
 
 // ODE returns the initial value problem of an experiment of p, with
 //
-//	θ = the values of p.Params, all of them and linear, in their order,
+//	θ = the linear values of all p.Params, in their order,
 //
 // from Model.Start to the last finite time of a row, or over one unit of time if no row
-// has a finite time after the start. F, FJ and FTheta are exact, allocate nothing, and
-// may be called by any number of goroutines. Band is set if a banded Jacobian costs
-// less than a dense one. Events are the events of the experiment, where a measurement
-// at the same time is made after the event, and the switches at which f changes its
-// form.
+// has a finite time after the start. F, FJ and FTheta are exact, allocate nothing once
+// their first calls are done, and may be called by any number of goroutines. Band is set
+// if a banded Jacobian costs less than a dense one. Events holds the switches at which f
+// changes its form, and the events of the experiment. If an event and a measurement have
+// the same time, the measurement is made after the event, unless SeenAfter is false.
 //
-// Theta holds the nominal values. A parameter without a nominal value is 0 there if the
-// experiment does not use it; if it does, that is an error.
+// Theta holds the nominal values. For a parameter without a nominal value it holds 0 if
+// nothing in p uses the parameter; otherwise ODE fails.
 //
-// With preequilibration Start computes the steady state, which allocates and takes as
-// long as a solve. If there is no steady state, x₀ is NaN, which solvers report.
+// If preequilibration precedes the experiment, Start computes the steady state, which
+// allocates and takes as long as a solve. If there is no steady state, x₀ is NaN, which
+// solvers report.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -64,8 +65,8 @@ func (p *File) paramNames() []string {
 	return names
 }
 
-// nominal returns the nominal values of the parameters, and 0 for a parameter that has
-// none and is not used.
+// nominal returns the nominal values of the parameters. The value is 0 for a parameter
+// that has none and is not used.
 func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
@@ -74,7 +75,8 @@ func (p *File) nominal() ([]float64, error) {
 	return theta, p.complete(theta)
 }
 
-// complete returns an error if a parameter that is used is not finite.
+// complete returns an error if a parameter that is used has no finite value, and sets
+// other values that are not finite to 0.
 func (p *File) complete(theta []float64) error {
 	var used map[string]bool
 	for i, v := range theta {
@@ -98,19 +100,19 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled experiment consists of programs.
+// A compiled experiment has its formulas compiled to programs.
 type compiled struct {
 	e      *Instance
 	title  string
 	params []string // of the problem
-	moves  []int    // numbers of the parameters on which states depend
+	moves  []int    // indices of the parameters on which states depend
 
 	ode *probode.Problem
 	pre *rest // of preequilibration; nil if there is none
 	end *rest // of ode
 }
 
-// compile returns the programs of an experiment.
+// compile compiles the formulas of an experiment.
 func (p *File) compile(e *Instance) (*compiled, error) {
 	c := &compiled{e: e, params: p.paramNames(), title: e.Model.Name}
 	if c.title == "" {
@@ -177,8 +179,8 @@ func (s *System) symbols(to map[string]bool) {
 	}
 }
 
-// system returns a system as a Problem over one unit of time. It begins with the steady
-// state of c.pre, if there is one.
+// system returns a system as a Problem over one unit of time. The Problem begins with the
+// steady state of c.pre, if c.pre is not nil.
 func (c *compiled) system(s *System) (*probode.Problem, error) {
 	d, n, start := len(s.States), len(c.params), c.e.Model.Start
 	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
@@ -198,7 +200,8 @@ func (c *compiled) system(s *System) (*probode.Problem, error) {
 	if q.Band != nil {
 		width, lower = q.Band.Lower+q.Band.Upper+1, q.Band.Lower
 	}
-	// An explicit method never asks for the Jacobian of a large model.
+	// The Jacobian of a large model is compiled only when it is needed: explicit methods
+	// never need it.
 	both := sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, s.Rates, expr.Jacobian(s.Rates, s.States), func(i, j int) int {
 			if q.Band != nil {
@@ -286,9 +289,9 @@ func (c *compiled) stateNames(s *System) []string {
 	return names
 }
 
-// band returns the band of the Jacobian of a system if solving with it is cheaper than with
-// a dense matrix, nil if not. Elimination with row exchanges in a band of kl and
-// ku costs d·kl·(kl+ku) in place of d³/3.
+// band returns the band of the Jacobian of a system if banded elimination is cheaper than
+// dense elimination, and nil otherwise. With kl diagonals below the main one and ku above
+// it, elimination with row exchanges costs d·kl·(kl+ku) instead of d³/3.
 func band(s *System) *probode.Band {
 	b, d := probode.Band{}, len(s.States)
 	column := map[string]int{}
@@ -329,7 +332,8 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 		q.Events = append(q.Events, e)
 		return nil
 	}
-	// The switches come first, so that a jump at the time of a switch is made after it.
+	// The switches come first, so that a jump at the time of a switch is made after the
+	// switch.
 	for _, n := range s.Switches {
 		never := func(t float64) float64 {
 			if t != t { // 0/0: the condition never changes
@@ -363,7 +367,7 @@ func (c *compiled) events(q *probode.Problem, s *System, inputs []string) error 
 	return nil
 }
 
-// jump returns the Jump of an event.
+// jump returns the Jump function of an event.
 func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (func(x []float64, t float64, theta []float64), error) {
 	values, index := make([]*expr.Node, len(jumps)), make([]int, len(jumps))
 	for k, j := range jumps {
@@ -385,7 +389,7 @@ func (c *compiled) jump(s *System, jumps []equations.Jump, inputs []string) (fun
 	}, nil
 }
 
-// A program evaluates expressions for any number of goroutines.
+// A program evaluates expressions. Any number of goroutines may use it.
 type program struct {
 	pool sync.Pool
 }
@@ -408,8 +412,9 @@ func newProgram(inputs []string, outputs []*expr.Node) (*program, error) {
 	return p, nil
 }
 
-// take returns a machine whose outputs are computed; the caller puts it back into the
-// pool. Elements of theta beyond the inputs of the program are ignored.
+// take evaluates the program and returns the machine with the outputs; the caller must
+// put it back into the pool. Elements of theta beyond the inputs of the program are
+// ignored.
 func (p *program) take(t float64, x, theta []float64) *machine {
 	m := p.pool.Get().(*machine)
 	m.in[0] = t
@@ -425,15 +430,15 @@ func (p *program) eval(dst []float64, t float64, x, theta []float64) {
 	p.pool.Put(m)
 }
 
-// eval1 evaluates the program at inputs that are in one slice.
+// eval1 evaluates the program with all inputs in one slice.
 func (p *program) eval1(dst, in []float64) {
 	m := p.pool.Get().(*machine)
 	m.Eval(dst, in)
 	p.pool.Put(m)
 }
 
-// A scatter evaluates a vector and the entries of a sparse matrix, which it writes to
-// their places.
+// A scatter evaluates a vector and the entries of a sparse matrix, and writes each entry
+// to its place in the matrix.
 type scatter struct {
 	*program
 	first int

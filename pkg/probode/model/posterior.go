@@ -13,26 +13,27 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// Posterior returns the posterior of p: the parameters that are estimated, with their
-// priors, and an experiment for each condition that has data. Parameters are linear,
-// whatever their scale. The log-likelihood is that of LogLikelihood.
+// Posterior returns the posterior of p: the estimated parameters with their priors, and
+// an experiment for each condition that has data. Parameters are linear, whatever their
+// scale. Its log-likelihood has the same formula as in LogLikelihood.
 //
-// A prior is cut off at the bounds of its parameter. A parameter without a prior has
-// the uniform distribution between its bounds on its scale, as in PEtab.
+// A prior is truncated at the bounds of its parameter. A parameter without a prior is
+// uniform between its bounds, on its scale, as in PEtab.
 //
-// Equations are solved by Radau of order 5 without noise (Alpha is 0), on the grid of
-// an error-controlled run at the nominal parameters with a relative tolerance of 10⁻⁶,
-// which stays the same for all θ. To see the effect of another solver, change Method,
+// The Setup solves equations by Radau of order 5 without noise (Alpha is 0). The grid is
+// the same for all θ: an error-controlled solve at the nominal parameters chooses it,
+// with a relative tolerance of 10⁻⁶. To see the effect of another solver, change Method,
 // Mesh and Alpha.
 //
-// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, is a column of
-// its own, without data, in Data and Observe. Data of a steady state are an experiment
-// of their own, which begins in that state. An accurate solver finds the state, as it
-// does after preequilibration, so it contains neither the error nor the noise of
-// Method.
+// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets its own
+// column, without data, in Data and Observe. Measurements at a steady state are a
+// separate experiment, which begins in that state. An accurate solver finds steady
+// states, including those of preequilibration, so they contain neither the error nor the
+// noise of Method.
 //
-// It is an error if a parameter has neither a prior nor bounds, or if a parameter that
-// is used has no nominal value.
+// It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
+// that is used has no nominal value, or if no parameter is estimated or there are no
+// data.
 func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
@@ -71,7 +72,7 @@ func (p *File) Posterior() (*bayes.Posterior, error) {
 	return b, nil
 }
 
-// estimated returns the indices of the parameters that are estimated.
+// estimated returns the indices of the estimated parameters.
 func (p *File) estimated() (list []int) {
 	for i, q := range p.Params {
 		if q.Estimate {
@@ -81,11 +82,11 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the parameters of Posterior at θ, the linear values of all parameters
-// as for LogLikelihood.At. Many published optima lie on the edge of the support of a
-// prior, where a density on an unbounded scale has no point. A value on the edge or
-// beyond it is therefore moved inside by 10⁻⁹ of the width, on the scale of the
-// parameter if possible.
+// Point returns the parameters of Posterior for theta: the linear values of all
+// parameters, as for LogLikelihood.At. Many published optima lie on the edge of the
+// support of a prior, which is infinitely far away on an unbounded scale. A value on the
+// edge or outside is therefore moved inside, to a distance from the edge of 10⁻⁹ times
+// the width of the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -126,24 +127,25 @@ func (p *File) Point(theta []float64) ([]float64, error) {
 // observed returns.
 type place struct {
 	at  int   // of its expected value
-	own []own // numbers of its distribution
+	own []own // parameters of its distribution
 }
 
-// An own number of a distribution is a known value or one of the expected values.
+// An own is a parameter of a distribution: a known value or one of the expected values.
 type own struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
-// observed returns the data of an experiment as experiments of package bayes: one of
-// the finite times, then one of the steady state. The parameters with the indices free
-// are unknown; the others have their values in theta. places are those of e.Rows.
+// observed returns the data of an experiment as experiments of package bayes: one for the
+// finite times, then one for the steady state, each only if it has data. The parameters
+// with the indices free are unknown; the others have their values in theta. places has an
+// element for each of e.Rows.
 //
-// For a likelihood the numbers of the distributions are columns even if they are
-// parameters, so that their values can be read, and the experiments have only the
-// parameters on which their states depend.
+// If likelihood is true, a parameter of a distribution gets a column even if it is a
+// parameter of the model, so that its value can be read, and the problems' parameters are
+// only those on which states depend.
 func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
-	// Rows are sorted by time, so those of the steady state are last.
+	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.Rows
 	n := len(rows)
 	for n > 0 && math.IsInf(rows[n-1].Time, 1) {
@@ -191,7 +193,7 @@ func (p *File) observed(c *compiled, theta []float64, free []int, likelihood boo
 	return list, places, nil
 }
 
-// A writer writes rows of an experiment as an experiment of package bayes.
+// A writer converts rows of an experiment to an experiment of package bayes.
 type writer struct {
 	p        *File
 	e        *Instance
@@ -202,10 +204,10 @@ type writer struct {
 	x        bayes.Experiment
 }
 
-// A column holds the rows of one formula with one kind of noise, or the values of a
-// formula that is a number of the distribution of another column.
+// A column holds the rows with the same formula and noise, or the values of a parameter
+// of another column's distribution.
 type column struct {
-	row     *Row // nil for such a number
+	row     *Row // nil for such a parameter
 	formula *expr.Node
 }
 
@@ -217,8 +219,8 @@ func (w *writer) add(name string, c column, errors bayes.Likelihood) {
 	}
 }
 
-// rows writes the data, and returns the places of the rows. If one formula has several
-// rows at one time, each of them is in a column of its own.
+// rows writes the data, and returns the places of the rows. If a formula has several rows
+// at one time, each of them is in a separate column.
 func (w *writer) rows(rows []Row) []place {
 	data := w.x.Data
 	at := make([][2]int, len(rows)) // time and column
@@ -261,7 +263,7 @@ func (w *writer) rows(rows []Row) []place {
 	return places
 }
 
-// column adds the column of a row, and columns for the numbers of its distribution.
+// column adds a column for a row, and columns for the parameters of its distribution.
 func (w *writer) column(r *Row) int {
 	name, same := r.Observable, 0
 	for _, c := range w.columns {
@@ -281,7 +283,7 @@ func (w *writer) column(r *Row) int {
 	return k
 }
 
-// observe sets Observe and its derivatives.
+// observe sets Observe and ObserveSlopes.
 func (w *writer) observe() error {
 	inputs := append(append([]string{expr.Time}, w.e.States...), w.params...)
 	formulas := make([]*expr.Node, len(w.columns))
@@ -310,7 +312,7 @@ func (w *writer) observe() error {
 	return nil
 }
 
-// noNoise is the distribution of a column without measurements: a draw of it is the
+// noNoise is the distribution of a column without measurements: a draw from it is the
 // expected value.
 type noNoise struct{}
 
@@ -318,17 +320,17 @@ func (noNoise) Own() []bayes.Value                                { return nil }
 func (noNoise) LogProb(_, _ float64, _ []float64) float64         { return math.NaN() }
 func (noNoise) Rand(m float64, _ []float64, _ *rand.Rand) float64 { return m }
 
-// noiseOf and freedomOf begin the names of the columns that hold the noise and the
-// degrees of freedom of another column.
+// The names of columns that hold the noise or the degrees of freedom of another column
+// begin with noiseOf or freedomOf.
 const (
 	noiseOf   = "noise of "
 	freedomOf = "degrees of freedom of "
 )
 
-// errors returns the distribution of the measurements of a row in the column of the
-// given name. Each number of the distribution that is neither known nor a parameter
-// becomes a column of its own; columns and formulas are the names and the formulas of
-// these.
+// errors returns the distribution of the measurement of a row that is in the column of
+// the given name. A parameter of the distribution that is neither known nor a parameter
+// of the model needs its own column; columns and formulas are the names and formulas of
+// these columns.
 func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

@@ -13,27 +13,27 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Prior is a distribution of a parameter: Type is "" for none, or one of the words
-// that MODELFILE.md lists. A and B are its parameters in the order of that list; B is 0
-// if the distribution has only one.
+// A Prior is a distribution of a parameter. Type is one of the types that MODELFILE.md
+// lists, or "" for no prior. A and B are the parameters of the distribution, in the order
+// of that list; B is 0 if there is only one.
 type Prior struct {
 	Type string
 	A, B float64
 }
 
-// A family is a kind of prior.
+// A family is a type of prior.
 type family struct {
 	name  string
 	form  string // its parameters
-	petab bool   // PEtab has this kind, too
-	on    Scale  // on which the distribution is; "" means the scale of the parameter
+	petab bool   // PEtab has it, too
+	on    Scale  // on which the value has the distribution; "" means the scale of the parameter
 	min   float64
 	max   float64
 	check func(a, b float64) bool
 	of    func(a, b float64) cumulative
 }
 
-// A cumulative distribution has a distribution function, by which it can be cut off.
+// A cumulative distribution has a distribution function, which is needed to truncate it.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -68,8 +68,8 @@ var families = func() []family {
 	}
 }()
 
-// familyNamed returns the family of the given name, in upper or lower case. If there is
-// none, the name of the result is "".
+// familyNamed returns the family with the given name, ignoring case. If there is none,
+// the result has the name "".
 func familyNamed(name string) family {
 	for _, f := range families {
 		if strings.EqualFold(f.name, name) {
@@ -130,7 +130,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With extreme parameters the formulas overflow.
+	// The formulas overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
 		return nil, fmt.Errorf("its median is %g and the log density there %g: want numbers of an ordinary size", m, d.LogProb(m))
 	}
@@ -175,14 +175,14 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a linear value whose value on a scale has a given
-// distribution, cut off outside of [Min, Max], which are linear:
+// A scalePrior is the distribution of a parameter θ whose value g(θ) on a scale has the
+// distribution Of, truncated to [Min, Max], which are linear:
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {
 	Of       cumulative
 	On       Scale
-	Min, Max float64 // ±Inf if it is not cut off; ≥ 0 for Log and Log10
+	Min, Max float64 // ±Inf if it is not truncated; ≥ 0 for Log and Log10
 }
 
 func newScalePrior(q *Parameter) (scalePrior, error) {
@@ -228,8 +228,8 @@ func (d scalePrior) plain() bayes.Distribution {
 	return d
 }
 
-// laplace is gonum's distribution with quantiles at 0 and 1, where gonum's method
-// panics or is wrong by rounding.
+// laplace is gonum's distribution with correct quantiles for p = 0 and p = 1, where
+// gonum's method panics or has a rounding error.
 type laplace struct{ distuv.Laplace }
 
 func (l laplace) Quantile(p float64) float64 {
@@ -242,7 +242,7 @@ func (l laplace) Quantile(p float64) float64 {
 	return l.Laplace.Quantile(p)
 }
 
-// cauchy is the distribution of Mu + Scale·tan U for U uniform on (−π/2, π/2).
+// cauchy is the distribution of Mu + Scale·tan U, where U is uniform on (−π/2, π/2).
 type cauchy struct{ Mu, Scale float64 }
 
 func (c cauchy) LogProb(x float64) float64 {
@@ -272,7 +272,7 @@ func (d scalePrior) LogProb(x float64) float64 {
 	return d.Of.LogProb(d.On.Of(x)) - math.Log(d.On.slope(x)) - math.Log(d.mass())
 }
 
-// Quantile returns the linear value below which there is the probability p.
+// Quantile returns the linear value below which the distribution has probability p.
 func (d scalePrior) Quantile(p float64) float64 {
 	switch p {
 	case 0:

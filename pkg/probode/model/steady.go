@@ -13,15 +13,15 @@ import (
 )
 
 // A rest finds the steady state that a problem approaches from its start, and the
-// derivatives of the state in θ. It keeps the last result, because solves at one θ need
-// it many times. Any number of goroutines may use it.
+// derivatives of that state with respect to θ. It keeps the last result, because solves
+// at one θ need it many times. Any number of goroutines may use it.
 type rest struct {
 	q     *probode.Problem
 	along []int // elements of θ on which the states depend
 
 	mutex sync.Mutex
 	ctx   context.Context // ends the search
-	theta []float64       // of the last steady state; nil if there is none
+	theta []float64       // at which the last steady state was found; nil if there is none
 	x     []float64
 	slope []float64 // d×len(theta); nil if it was not needed
 	err   error
@@ -31,7 +31,7 @@ func newRest(q *probode.Problem, along []int) *rest {
 	return &rest{q: q, along: along, ctx: context.Background()}
 }
 
-// within makes searches end when ctx ends.
+// within makes later searches end when ctx ends.
 func (r *rest) within(ctx context.Context) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -45,8 +45,8 @@ func (r *rest) failed() error {
 	return r.err
 }
 
-// state returns the steady state at θ, and its derivatives if slopes is set. If there
-// is no steady state, all numbers are NaN.
+// state returns the steady state at θ, and its derivatives if slopes is set. If no steady
+// state is found, all numbers are NaN.
 func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -66,16 +66,16 @@ func (r *rest) state(theta []float64, slopes bool) (x, slope []float64) {
 const (
 	// restTolerance is the relative tolerance of the steps towards a steady state.
 	restTolerance = 1e-10
-	// settled is the largest change of a steady state over each of the last two spans,
-	// relative to the largest value of each state. Each span is ten times as long as the
-	// one before.
+	// A state is steady if it changes by at most settled, relative to its largest absolute
+	// value so far, over each of the last two spans. The end of each span is ten times as
+	// far from the start as the end of the one before.
 	settled = 1e-11
 	// restLast is the time after the start at which the search gives up.
 	restLast = 1e14
 )
 
-// find solves to the times 1, 10, 100, … after the start, until neither the state nor
-// its derivatives change over two of these spans.
+// find solves to the times 1, 10, 100, … after the start, until neither the state nor its
+// derivatives change over two consecutive spans.
 func (r *rest) find(theta []float64, slopes bool) (x, slope []float64, err error) {
 	d, n, start := r.q.Dim(), len(theta), r.q.Span[0]
 	now := *r.q
@@ -131,8 +131,8 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
-// calm reports whether states are the same as before within settled, and derivatives
-// within a thousand times that. It updates the largest size of each state.
+// calm reports whether states are the same as before up to settled, and derivatives up to a
+// thousand times that. It updates peak, the largest absolute value of each state so far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {
@@ -165,7 +165,7 @@ func (r *rest) atRest(length float64) *probode.Problem {
 	return &s
 }
 
-// within makes searches for steady states of c end when ctx ends.
+// within makes later searches for steady states of c end when ctx ends.
 func (c *compiled) within(ctx context.Context) {
 	c.end.within(ctx)
 	if c.pre != nil {
@@ -173,8 +173,8 @@ func (c *compiled) within(ctx context.Context) {
 	}
 }
 
-// unsettled returns the error of the last search for a steady state of c, nil if none
-// has failed.
+// unsettled returns the error of the last search for a steady state of c if that search
+// failed, and nil otherwise.
 func (c *compiled) unsettled() error {
 	if c.pre != nil {
 		if err := c.pre.failed(); err != nil {

@@ -8,9 +8,9 @@ import (
 
 // switches finds the times at which conditions in the right-hand sides change.
 //
-// A condition a < b (a kink of min, max or abs is one, too) changes where g = a − b is
-// 0. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states, that is at t
-// = −g₀/g₁.
+// A condition a < b changes where g = a − b is 0; a kink of min, max or abs counts as a
+// condition, too. If g = g₀ + g₁·t, and g₀ and g₁ contain neither the time nor states,
+// the condition changes at t = −g₀/g₁.
 func (l *lowering) switches() {
 	for _, c := range expr.Conditions(l.Rates...) {
 		_, args := c.Operator()
@@ -29,9 +29,9 @@ func (l *lowering) switches() {
 	}
 }
 
-// crossing returns the time at which g is 0. The time is nil if g depends neither on
-// time nor on states, and the second result is false if the time is not known
-// beforehand.
+// crossing returns the time at which g is 0, as a formula of parameters. The formula is
+// nil if g depends neither on time nor on states. The second result is false if the time
+// cannot be known before a solve.
 func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	if l.fixed(g) {
 		return nil, true
@@ -43,7 +43,7 @@ func (l *lowering) crossing(g *expr.Node) (*expr.Node, bool) {
 	return expr.Call("divide", expr.Call("minus", at0), slope).Simplify(), true
 }
 
-// fixed reports whether n depends on nothing but parameters.
+// fixed reports whether n depends only on parameters.
 func (l *lowering) fixed(n *expr.Node) bool {
 	for _, name := range n.Symbols() {
 		if name == expr.Time || l.index.states[name] != nil {

@@ -94,7 +94,8 @@ func readScale(s *source.File, line int, what, v string) Scale {
 	return ""
 }
 
-// checkParams fails on parameters that cannot be estimated or used.
+// checkParams fails on a parameter that cannot be used or estimated, and warns of nominal
+// values outside the range of estimation.
 func (f *files) checkParams(list []Parameter) {
 	first := map[string]source.Where{}
 	for _, p := range list {
@@ -168,8 +169,8 @@ func conditionTable(t *source.Table) []Condition {
 	return list
 }
 
-// measurementTable reads a table of measurements. Conditions are named in it
-// unless the problem has none.
+// measurementTable reads a table of measurements. If conditions is true, each row must
+// name a condition.
 func measurementTable(t *source.Table, m *Model, conditions bool) []Observation {
 	t.Need("observableId", "measurement", "time")
 	if conditions {
@@ -201,8 +202,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		}
 		d.Time = readTime(t.File, r.Line, r.Must("time"), m.Start)
 		checkValue(d, o)
-		// Drafts of PEtab had these columns here. They may repeat the table of observables,
-		// but must not contradict it.
+		// Drafts of PEtab had these columns in the table of measurements. Their values must not
+		// contradict the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
 			t.Failf(r.Line, "observableTransformation is %s here and %s in the table of observables", v, o.Scale)
 		}
@@ -216,8 +217,8 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 	return list
 }
 
-// readTime reads the time of a measurement, which is not before the start, or inf for
-// the steady state.
+// readTime reads the time of a measurement: a number that is not before the start, or inf
+// for the steady state.
 func readTime(s *source.File, line int, text string, start float64) float64 {
 	v, err := source.ParseNumber(text)
 	if err != nil || v < start {
@@ -240,12 +241,12 @@ func readOverrides(s *source.File, line int, what, text string) []*expr.Node {
 
 var placeholderRE = regexp.MustCompile(`^(observable|noise)Parameter[1-9][0-9]*_`)
 
-// isPlaceholder reports whether a name is a placeholder, whose value the rows of the
-// given observable set. A placeholder of another observable is a name like any other.
+// isPlaceholder reports whether a name is a placeholder of the given observable: a name
+// whose value each row sets. A placeholder of another observable is an ordinary name.
 func isPlaceholder(name, observable string) bool {
 	at := placeholderRE.FindStringIndex(name)
 	return at != nil && name[at[1]:] == observable
 }
 
-// placeholder is the name that the n-th parameter of a row has in a formula.
+// placeholder returns the name in a formula of the n-th parameter in a row.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }

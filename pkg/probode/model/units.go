@@ -5,9 +5,10 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// checkUnits stops at a sum, a comparison, a min or a max of states that have different
-// units, and where a state begins with another one of another unit. A unit is a word: mg and
-// g are different. Products, and what has no unit, can have any.
+// checkUnits fails on a sum, a comparison, a min or a max of states with different units,
+// and on an initial value or an event that gives a state a value with another unit. A
+// unit is just a word, so mg and g are different. The unit of a product, and of anything
+// without a unit, is unknown and fits every other.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {

@@ -8,9 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// Equations are a system of ordinary differential equations. Its formulas are over the IDs
-// of states, constants and assignments, names that something else defines, such as parameters,
-// and the time.
+// Equations are a system of ordinary differential equations. Formulas may contain the
+// time, the IDs of states, constants and assignments, and names that are defined
+// elsewhere, such as parameters.
 type Equations struct {
 	Name     string
 	TimeUnit string // may be empty
@@ -18,7 +18,7 @@ type Equations struct {
 	States      []State
 	Constants   []Constant
 	Assignments []Assignment // sorted: each follows those that it uses
-	Events      []Event      // simultaneous ones happen in this order, if it is known
+	Events      []Event      // events at the same time happen in this order, unless Unordered
 
 	// Unordered means that events at the same time have no order, as in SBML, where all of
 	// them use the values before the first one.
@@ -33,22 +33,23 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// Of and Volume are set if the state is the amount of a species for which formulas use
-	// the concentration, in a compartment whose size changes. Of is the ID of the
-	// concentration, which is an assignment of ID/Volume. A condition that sets Of sets
-	// this state to the value times Volume.
+	// Of and Volume are set if the state is the amount of a species in a compartment whose
+	// size changes, and formulas use the concentration of that species. Of is the ID of the
+	// concentration, which is an Assignment with the formula ID/Volume. A condition that
+	// sets Of sets this state to the given value times Volume.
 	Of     string
 	Volume *expr.Node
 }
 
-// A Constant has a value that only conditions change.
+// A Constant has a value that only conditions can change.
 type Constant struct {
 	ID    string
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept means that a value which the condition of the preequilibration sets remains in
-	// the experiment after it, as for a species that nothing changes.
+	// Kept means that a value which the condition of a preequilibration sets remains in the
+	// experiment after it, unless that sets another; so it is for a species that nothing
+	// changes.
 	Kept bool
 
 	// Size means that the constant is the size of a compartment, which must be the same
@@ -63,15 +64,14 @@ type Assignment struct {
 	Where   source.Where
 }
 
-// An Event changes states at a time that depends on nothing but parameters and
-// constants. A measurement at that time is made after the event, or before it if After
-// is set.
+// An Event changes states at a time that depends only on parameters and constants. A
+// measurement at that time is made after the event, or before it if After is set.
 type Event struct {
 	ID    string
 	Time  *expr.Node
 	Early Early
 	After bool
-	Jumps []Jump // all at once, from the values just before the event
+	Jumps []Jump // made all at once; values just before the event enter them
 	Where source.Where
 }
 
@@ -81,7 +81,7 @@ type Jump struct {
 	Value *expr.Node
 }
 
-// Early says when an event happens whose time is not after the start.
+// Early says what happens to an event whose time is at or before the start.
 type Early int
 
 const (
