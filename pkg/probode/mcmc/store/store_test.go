@@ -803,7 +803,7 @@ func TestRunMeta(t *testing.T) {
 		{[]mcmc.Field{{Key: "my key", Value: "x"}}, `key "my key"`},
 		{[]mcmc.Field{{Key: "seed", Value: "x"}}, `key "seed" in Options.Meta is reserved`},
 		{[]mcmc.Field{{Key: "save_warmup", Value: "1"}}, "save_warmup"},
-		{[]mcmc.Field{{Key: "a", Value: "1"}, {Key: "a", Value: "2"}}, `key "a" is twice`},
+		{[]mcmc.Field{{Key: "a", Value: "1"}, {Key: "a", Value: "2"}}, `key "a" occurs twice`},
 		{[]mcmc.Field{{Key: "a", Value: "1\n2"}}, "want one line"},
 		{[]mcmc.Field{{Key: "a", Value: " 1"}}, "want one line"},
 		{[]mcmc.Field{{Key: "a", Value: "\xff"}}, "want valid UTF-8"},
