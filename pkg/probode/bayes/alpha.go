@@ -11,25 +11,25 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A CalibratedAlpha is the calibrated noise scale of a posterior's setup.
+// A CalibratedAlpha is the calibrated noise scale for the setup of a posterior.
 type CalibratedAlpha struct {
 	// Alpha is α*, and SE its standard error. With several experiments α* is the geometric
 	// mean of their values, because a setup has one α.
 	Alpha, SE float64
 
-	// Experiments are the calibrations of the experiments' equations.
+	// Experiments holds one calibration for the equation of each experiment.
 	Experiments []*calibrate.NoiseScale
 
-	// Warnings are those of the calibrations.
+	// Warnings are the warnings of the calibrations.
 	Warnings []string
 }
 
-// CalibrateAlpha returns the noise scale α* at the parameters theta of p, such as those
-// of a mode or a draw; see calibrate.Run. It calibrates on the grids of p and for the
+// CalibrateAlpha returns the noise scale α* at the parameters theta of p, for example at
+// a mode or a draw; see calibrate.Run. It calibrates on the grids of p and for the
 // Scaling of p. It is an error if s has another Scaling, because α has another meaning
-// there. A nil Indicator is Richardson's estimate, which needs no reference. Each
-// experiment has its own noise, so that the errors of the α* are independent; the first
-// one uses the seed of s.
+// there. If the Indicator is nil, it uses Richardson's estimate, which needs no
+// reference. Each experiment has its own noise, so the errors of their α* are
+// independent; the first one uses the seed of s.
 func CalibrateAlpha(ctx context.Context, p *Posterior, theta []float64, s calibrate.Settings) (*CalibratedAlpha, error) {
 	if ctx == nil {
 		return nil, errors.New("bayes: the context is nil")

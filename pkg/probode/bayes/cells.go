@@ -11,7 +11,7 @@ import (
 // value is zero.
 type Cell struct {
 	At          int
-	Columns     []int     // whose expected value each location is, −1 if it is a parameter
+	Columns     []int     // column whose expected value is the location, −1 if it is a parameter
 	Score       []float64 // derivatives of the log probability with respect to the locations
 	Information []float64 // Fisher's information on the locations, a matrix
 
@@ -59,8 +59,9 @@ func (r *Part) Cells() []Cell {
 }
 
 // Locations appends to dst the numbers on which the distribution of each value of the
-// data depends, from the last evaluation: the expected value, and those own numbers of
-// the likelihood that are parameters or expected values of another column.
+// data depends: the expected value, and those own numbers of the likelihood that are
+// parameters or expected values of another column. All are taken from the last
+// evaluation.
 func (r *Part) Locations(dst []float64) []float64 {
 	c := len(r.errors)
 	for n := range r.x.Data.T {
@@ -77,8 +78,8 @@ func (r *Part) Locations(dst []float64) []float64 {
 	return dst
 }
 
-// Depends reports whether the locations depend on parameter k, and if so whether the
-// equations have to be solved again for that. noisy says whether there is a ξ that α scales.
+// Depends reports whether the locations depend on parameter k, and whether the equations
+// have to be solved again when it changes. noisy says whether there is a ξ that α scales.
 func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 	solved = slices.Contains(r.param, k) || noisy && k == r.e.alpha
 	own := slices.ContainsFunc(r.errors, func(l columnErrors) bool { return slices.Contains(l.param, k) })
@@ -86,7 +87,8 @@ func (r *Part) Depends(k int, noisy bool) (any, solved bool) {
 }
 
 // Score fills the cells at the locations that were evaluated last. Information without a
-// closed form is the mean of the squared score over the given number of draws of the value.
+// closed form is estimated by the mean of the squared score over the given number of
+// draws of the value.
 func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	c := len(r.errors)
 	for n, row := range r.x.Data.Y {
@@ -113,9 +115,9 @@ func (r *Part) Score(cells []Cell, draws int, rng *rand.Rand) {
 	}
 }
 
-// estimate writes the gradient of the log probability of y to g, and to f the
-// information, which is the mean of the squared gradient over draws. It returns the
-// number of draws that have a gradient.
+// estimate writes the gradient of the log probability of y to g, and the information to
+// f. The information is the mean, over draws, of the outer product of the gradient with
+// itself. It returns the number of draws that have a gradient.
 func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *rand.Rand) (count float64) {
 	q := len(g)
 	ys := make([]float64, draws)
@@ -144,8 +146,8 @@ func (l *columnErrors) estimate(g, f []float64, y, m float64, draws int, rng *ra
 	return count
 }
 
-// inform writes the information on m and the own numbers that are unknown, if it has a
-// closed form.
+// inform writes the information on m and on the unknown own numbers to c, and reports
+// whether it has a closed form.
 func (c *Cell) inform(l *columnErrors, m float64) bool {
 	n := 1 + len(l.own)
 	full := l.scratch()
@@ -164,9 +166,9 @@ func (c *Cell) inform(l *columnErrors, m float64) bool {
 	return !slices.ContainsFunc(c.Information, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// width returns the width of differences in m. If m is near zero, the width is small
-// only if the density ends at zero; otherwise such a small difference would consist of
-// rounding errors.
+// width returns the step for differences in m. If m is near zero, the step is small only
+// if the density ends at zero; otherwise the difference over such a small step would
+// consist of rounding errors.
 func (l *columnErrors) width(y, m, spread float64) float64 {
 	h := 1e-5 * (math.Abs(m) + spread)
 	if m > 0 && h > m/2 {
@@ -217,7 +219,7 @@ func (l *columnErrors) gradient(dst []float64, y, m, spread float64) bool {
 	return !slices.ContainsFunc(dst, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) })
 }
 
-// bend sets the kink of the cell, and removes its slope from the score.
+// bend sets the kink of the cell, and removes the slope of the kink from the score.
 func (c *Cell) bend(l *columnErrors, y, m, spread float64) {
 	by, ok := l.Likelihood.(Kinked)
 	if !ok {

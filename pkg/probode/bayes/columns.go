@@ -2,8 +2,8 @@ package bayes
 
 import "slices"
 
-// This file connects a column of the data with its likelihood. A number of the
-// likelihood is known, a parameter, or the expected value of another column.
+// This file connects a column of the data with its likelihood. Each number of the
+// likelihood is known, is a parameter, or is the expected value of another column.
 
 // columnErrors is the likelihood of one column with the values of its own parameters.
 type columnErrors struct {
@@ -25,14 +25,16 @@ func (l *columnErrors) at(row []float64) []float64 {
 	return l.own
 }
 
-// open reports whether own number i is not constant: a parameter, or a column.
+// open reports whether own number i is not constant, but a parameter or the value of a
+// column.
 func (l *columnErrors) open(i int) bool { return l.param[i] >= 0 || l.column[i] >= 0 }
 
-// location reports whether m, which is number 0, or own number i−1 is a location.
+// location reports whether number i is a location, where number 0 is m and number i > 0
+// is own number i−1.
 func (l *columnErrors) location(i int) bool { return i == 0 || l.open(i-1) }
 
-// scratch returns zeros, for a matrix in m and the own numbers. They are valid until the
-// next call.
+// scratch returns a matrix of zeros with a row for m and for each own number. It is valid
+// until the next call.
 func (l *columnErrors) scratch() []float64 {
 	n := 1 + len(l.own)
 	if l.zeros == nil {
@@ -49,8 +51,8 @@ func (x *Experiment) errors(column int) Likelihood {
 	return x.Errors[column]
 }
 
-// columnOf returns the column of x whose expected value is the number v of a
-// likelihood, −1 if v is known or a parameter.
+// columnOf returns the column of x whose expected value is the number v of a likelihood,
+// or −1 if v is known or is a parameter.
 func (p *Posterior) columnOf(x *Experiment, v Value) int {
 	if v.Name == "" || p.index(v.Name) >= 0 {
 		return -1
@@ -60,8 +62,8 @@ func (p *Posterior) columnOf(x *Experiment, v Value) int {
 
 // Spreads returns the parameters that describe the size of the measurement errors, and
 // which can therefore absorb the solver's error. The value is 1 for a parameter that
-// increases with the errors, −1 for one that decreases. The parameters of a likelihood
-// from outside are included if it is a Describer.
+// increases with the errors, and −1 for one that decreases. The parameters of a
+// likelihood from outside this package are included if it is a Describer.
 func (p *Posterior) Spreads() map[string]float64 {
 	out := map[string]float64{}
 	for i := range p.Experiments {

@@ -118,7 +118,7 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 				row[i] = math.NaN()
 				continue
 			}
-			// ParseFloat also accepts notations of Go programs, 1_000 and 0x1p3, which are
+			// ParseFloat also accepts the Go notations 1_000 and 0x1p3, which are
 			// mistakes in a table.
 			if row[i], err = strconv.ParseFloat(cell, 64); err != nil || strings.ContainsAny(cell, "_xX") {
 				return nil, fmt.Errorf("data: line %d, column %q: %s is not a number", line, header[c], quoted(cell))
@@ -138,10 +138,11 @@ func ReadCSV(r io.Reader, time string, columns ...string) (*Data, error) {
 	return d, nil
 }
 
-// maxFile is larger than any table of observations, but fits in memory.
+// maxFile is the largest size of a file. Tables of observations are smaller, and this
+// much fits in memory.
 const maxFile = 256 << 20 // bytes
 
-// ReadFile is [ReadCSV] of a file. Errors do not contain the name of the file.
+// ReadFile reads the named file by [ReadCSV]. Errors do not contain the name of the file.
 func ReadFile(path, time string, columns ...string) (*Data, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeNamedPipe {
 		return nil, errors.New("it is a pipe, which may never end: want a file") // <(…) of a shell is a link
@@ -218,7 +219,8 @@ func describe(header []string) string {
 	return text
 }
 
-// quoted returns the text in quotation marks of Go; of a long text only the beginning.
+// quoted returns the text as a quoted Go string; it shortens a long text to its
+// beginning.
 func quoted(text string) string {
 	const most = 40
 	if len(text) <= most {

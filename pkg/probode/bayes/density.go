@@ -12,8 +12,8 @@ import (
 )
 
 // A Density is a Posterior bound to its Setup. It owns a path for each experiment, with
-// the states of the last solve and the expected values of the data there. It serves one
-// goroutine; see Clone. On a grid it does not allocate.
+// the states of the last solve and the expected values of the data in these states. Only
+// one goroutine may use it; see Clone. On a grid its evaluations do not allocate memory.
 //
 // If a function of the model panics, that solve and every later one fails: see Err.
 type Density struct {
@@ -22,7 +22,7 @@ type Density struct {
 	alpha      int // index of the parameter that is α, −1 if it is known
 	parts      []*Part
 	others     []*Density // made by With
-	noise      int        // length of ξ, all experiments together
+	noise      int        // length of ξ for all experiments together
 	theta      []float64  // of LogPosterior
 	terms      []float64  // log probabilities of the values that are not missing
 	fit        []float64  // expected values of the data, by experiment, row and column
@@ -32,13 +32,13 @@ type Density struct {
 	err error
 }
 
-// A life is shared by the densities of one posterior under several setups in one chain.
-// It holds the context that ends their solves, the failures, and the work that was
-// done.
+// A life is shared by the densities that one chain uses for one posterior under several
+// setups. It holds the context that ends their solves, the failures, and the work that
+// was done.
 type life struct {
-	ctx    context.Context // that solves end with
+	ctx    context.Context // solves end when it does
 	bound  int             // calls of Bind
-	broken bool            // a solve was broken off, as the context had ended
+	broken bool            // a solve was stopped because the context had ended
 	fault  error           // what panicked
 	work   int             // steps taken
 }
@@ -49,18 +49,18 @@ type Part struct {
 	number int // of the experiment
 	x      *Experiment
 	path   probode.Path
-	held   probode.Path    // that stands in for path; nil as a rule
+	held   probode.Path    // replaces path while held; usually nil
 	grid   probode.Gridded // path, if it is one
-	noise  int             // its part of ξ
+	noise  int             // length of its part of ξ
 	state  []float64       // at the times of the data
 	param  []int           // index in θ of each element of the problem's θ, −1 if known
 	theta  []float64       // of the problem
 	fit    []float64       // view of Density.fit
-	row0   int             // of the data that is being looked at
+	row0   int             // row of the data that is being evaluated
 	pick   []int           // components observed, if x.Observe is nil
 	errors []columnErrors  // of observation
 
-	// The context with which pieces of a solution end.
+	// The context that ends the solves of pieces of a path.
 	done    <-chan struct{}
 	release func()
 }
@@ -149,7 +149,7 @@ func (e *Density) newPart(ctx context.Context, number int) (*Part, error) {
 	return r, nil
 }
 
-// at returns the θ of the problem of x at which its grid is frozen.
+// at returns the θ for the problem of x at which the problem's grid is frozen.
 func (p *Posterior) at(x *Experiment) []float64 {
 	theta := slices.Clone(x.Problem.Theta)
 	for k := range theta {
@@ -160,7 +160,7 @@ func (p *Posterior) at(x *Experiment) []float64 {
 	return theta
 }
 
-// on makes path solve r from now on.
+// on makes r use path from now on.
 func (r *Part) on(path probode.Path) {
 	r.path = path
 	r.grid, _ = path.(probode.Gridded)
@@ -216,9 +216,10 @@ func (e *Density) Constrain(theta, u []float64) float64 {
 		lp += jacobian + e.p.Params[k].Prior.LogProb(theta[k])
 	}
 	if math.IsNaN(lp) || math.IsInf(lp, 1) {
-		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the support to
-		// which θ was rounded, for u > 37.4 the upper one; a chain could never leave it. This
-		// cuts off the mass within 1e-16 of the end, see Distribution.LogProb.
+		// NaN is −∞ + ∞ far out in the tail. +∞ is the density at an end of the support
+		// to which θ was rounded; θ is rounded to the upper end for u > 37.4. A chain
+		// could never leave such a point. Returning −∞ cuts off the mass within 1e-16 of
+		// the end, see Distribution.LogProb.
 		return math.Inf(-1)
 	}
 	return lp
@@ -256,16 +257,15 @@ func (e *Density) PriorQuantile(k int, prob float64) float64 {
 	return e.transforms[k].from(e.p.Params[k].Prior.Quantile(prob))
 }
 
-// LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ));
-// Expected then returns the expected values of the data. xi has length NoiseLen; nil is
-// ξ = 0. If a solve fails, the log likelihood is −∞, and the error is that of the
-// solve.
+// LogLikelihood solves the equations for (θ, ξ) and returns log p(Y | Z(θ, ξ)); Expected
+// then returns the expected values of the data. xi has length NoiseLen; nil means ξ = 0.
+// If a solve fails, the log likelihood is −∞, and the error is the solver's.
 func (e *Density) LogLikelihood(theta, xi []float64) (float64, error) {
 	return e.logLikelihood(e.parts, theta, xi, true)
 }
 
-// logLikelihood is the log likelihood of some of the experiments, with their parts of ξ one
-// after another in xi. Without solve it uses the states that the parts hold.
+// logLikelihood returns the log likelihood of some of the experiments. xi holds their
+// parts of ξ one after another. Without solve it uses the states that the parts hold.
 func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) (float64, error) {
 	e.ll, e.err = math.Inf(-1), e.fault
 	if e.fault == nil {
@@ -274,8 +274,8 @@ func (e *Density) logLikelihood(parts []*Part, theta, xi []float64, solve bool) 
 	return e.ll, e.err
 }
 
-// evaluate sets the fields ll and err. They are not results, because results that a
-// recovered panic sets would have to be allocated.
+// evaluate sets the fields ll and err. It does not return them: Go would allocate memory
+// for results that are set while a panic is recovered.
 func (e *Density) evaluate(parts []*Part, theta, xi []float64, solve bool) {
 	e.at = parts[0]
 	defer e.recovered(theta)
@@ -318,7 +318,8 @@ func (r *Part) describe(theta []float64) string {
 // if none did. The [*probode.PanicError] that it wraps has the stack.
 func (e *Density) Err() error { return e.fault }
 
-// Bind makes solves end soon after ctx does, with its error, until release is called.
+// Bind makes every solve end with the error of ctx soon after ctx ends, until release is
+// called.
 func (e *Density) Bind(ctx context.Context) (release func()) {
 	before := e.ctx
 	e.ctx, e.broken = ctx, false
@@ -336,7 +337,7 @@ func (e *Density) Interrupted() bool { return e.broken }
 
 // With returns the density of the same posterior with another Setup, see
 // Posterior.SolvedBy. It belongs to e: its work counts as work of e, and its solves end
-// with the same context. It is made once, and clones of e have clones of it.
+// with the same context. It is made once, and each clone of e has a clone of it.
 func (e *Density) With(s probode.Setup) (*Density, error) {
 	p := e.p.SolvedBy(s)
 	for _, d := range e.others {
@@ -359,14 +360,14 @@ func (e *Density) Posterior() *Posterior { return e.p }
 // Dim returns the number of parameters θ.
 func (e *Density) Dim() int { return len(e.p.Params) }
 
-// NoiseLen returns the length of ξ, all experiments together.
+// NoiseLen returns the length of ξ for all experiments together.
 func (e *Density) NoiseLen() int { return e.noise }
 
 // Work returns the number of steps that the solvers have made.
 func (e *Density) Work() int { return e.work }
 
-// Steps returns the number of steps of one solution of all equations; if it depends on
-// θ, at GridAt.
+// Steps returns the number of steps of one solution of all equations. If that depends on
+// θ, it is the number at GridAt.
 func (e *Density) Steps() int {
 	n := 0
 	for _, r := range e.parts {
@@ -382,19 +383,19 @@ func (e *Density) Steps() int {
 }
 
 // Expected returns the expected value of each value of the data, by experiment, row and
-// column, at (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call
-// of LogLikelihood.
+// column, at the (θ, ξ) of the last LogLikelihood. It is a view, valid until the next
+// call of LogLikelihood.
 func (e *Density) Expected() []float64 { return e.fit }
 
-// States returns the states at the times of the data of experiment i, row-major, at (θ,
-// ξ) of the last LogLikelihood. It is a view, valid until the next call of
+// States returns the states at the times of the data of experiment i, row-major, at the
+// (θ, ξ) of the last LogLikelihood. It is a view, valid until the next call of
 // LogLikelihood.
 func (e *Density) States(i int) []float64 { return e.parts[i].state }
 
-// LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), with u the unconstrained
-// parameters and p(u) their prior density. It does not include the density of ξ, N(0,
-// I). If the prior is zero, the result is −∞ and nothing is solved. The error is that
-// of a failed solve.
+// LogPosterior returns log p(Y | Z(θ, ξ)) + log p(u), where u are the unconstrained
+// parameters and p(u) is their prior density. It does not include the density of ξ, N(0,
+// I). If the prior is zero, the result is −∞ and nothing is solved. The error says why a
+// solve failed.
 func (e *Density) LogPosterior(u, xi []float64) (float64, error) {
 	if e.theta == nil {
 		e.theta = make([]float64, len(e.p.Params))
@@ -441,7 +442,7 @@ func (e *Density) solve(r *Part, theta, xi []float64) (rest []float64, err error
 	return xi, e.note(err)
 }
 
-// now returns the path that solves r at present.
+// now returns the path that r uses at present.
 func (r *Part) now() probode.Path {
 	if r.held != nil {
 		return r.held
@@ -449,10 +450,10 @@ func (r *Part) now() probode.Path {
 	return r.path
 }
 
-// Hold replaces each path that jumps as a function of θ, because its steps are chosen
-// at every θ, by the path that is smooth around theta, until release is called.
-// Differences around theta are then those of a smooth function. If there is no such
-// path at theta, nothing is held; a solve there fails, too.
+// Hold replaces each path that jumps as a function of θ, because its steps are chosen at
+// every θ, by a path that is smooth around theta, until release is called. Differences
+// around theta are then differences of a smooth function. If there is no such path at
+// theta, nothing is replaced; a solve there fails, too.
 func (e *Density) Hold(theta []float64) (release func()) {
 	var held []*Part
 	for _, r := range e.parts {
@@ -491,7 +492,7 @@ func panicked(err error) bool {
 	return errors.As(err, &p)
 }
 
-// bind copies the elements of θ that belong to a part.
+// bind copies the elements of θ that a part uses to the part.
 func (e *Density) bind(r *Part, theta []float64) {
 	for k, i := range r.param {
 		if i >= 0 {
@@ -524,7 +525,7 @@ func (r *Part) logLikelihood(theta []float64) float64 {
 }
 
 // row returns the log probability of row n of the data given the state at its time, and
-// writes the expected values of the row to fit.
+// writes the expected values of the row to r.fit.
 func (r *Part) row(n int, theta []float64) float64 {
 	d, c := r.x.Problem.Dim(), len(r.errors)
 	state, fit := r.state[n*d:(n+1)*d], r.fit[n*c:(n+1)*c]

@@ -23,13 +23,14 @@
 //
 // # What noise in the model is for
 //
-// p(θ, ξ | Y) is the answer of the paper to a solver that cannot be made more accurate:
-// it is wider where the solver is less certain, also about the path. It does not remove
-// an error that always has the same sign: in seven of the eight cases of the command, at
-// steps at which the error matters, the bias of the worst parameter stays or grows
-// (docs/why-noise-does-not-help.md). A smaller step, another method, or an accurate
-// solver that checks the draws comes closer to the posterior of the exact solution, and
-// usually costs less. Package assess measures which is best for a model.
+// p(θ, ξ | Y) is what the paper proposes for a solver that cannot be made more accurate:
+// it is wider where the solver is less certain, and so is the distribution of the path.
+// It does not remove an error that always has the same sign: in seven of the eight cases
+// of the command, with steps so large that the error matters, the bias of the worst
+// parameter stays as it is or grows (docs/why-noise-does-not-help.md). A smaller step,
+// another method, or an accurate solver that checks the draws comes closer to the
+// posterior of the exact solution, and usually costs less. Package assess measures which
+// is best for a model.
 //
 // # References
 //

@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// An Informer is a Describer with Fisher's information in closed form. Other information is
-// estimated from draws.
+// An Informer is a Describer with Fisher's information in closed form. For other
+// Likelihoods the information is estimated from draws.
 type Informer interface {
 	Describer
-	// Information writes the expected information of one observation on m and the
-	// numbers of Own, row-major of length (1 + len(own))², with NaN for elements that have
-	// no closed form, and reports whether there is one at these values.
+	// Information writes the expected information of one observation on m and the numbers
+	// of Own, row-major of length (1 + len(own))², with NaN for elements that have no
+	// closed form, and reports whether any element has a closed form at these values.
 	Information(dst []float64, m float64, own []float64) bool
 }
 

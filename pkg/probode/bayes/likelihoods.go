@@ -15,10 +15,10 @@ type Likelihood interface {
 	// deviation, each known or a parameter of the model. It always returns the same.
 	Own() []Value
 	// LogProb returns the log density, or for counts the log probability, of y given m,
-	// constants included; own holds the values of Own. It is −Inf if y is impossible, or
+	// including constants; own holds the values of Own. It is −Inf if y is impossible, or
 	// if there is no distribution for m and own.
 	LogProb(y, m float64, own []float64) float64
-	// Rand returns a draw of y given m, NaN if there is no distribution for m and own.
+	// Rand returns a draw of y given m, or NaN if there is no distribution for m and own.
 	Rand(m float64, own []float64, rng *rand.Rand) float64
 }
 
@@ -50,7 +50,7 @@ func (Gaussian) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]) - logSqrt2Pi
 }
 
-// Rand returns a draw of N(m, σ²), NaN for σ ≤ 0.
+// Rand returns a draw from N(m, σ²), or NaN for σ ≤ 0.
 func (Gaussian) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(own[0] > 0) {
 		return math.NaN()
@@ -76,7 +76,7 @@ func (LogNormal) LogProb(y, m float64, own []float64) float64 {
 	return -0.5*r*r - math.Log(own[0]*y) - logSqrt2Pi
 }
 
-// Rand returns a draw of y, NaN for m or σ ≤ 0.
+// Rand returns a draw of y, or NaN for m or σ ≤ 0.
 func (LogNormal) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0 && own[0] > 0) {
 		return math.NaN()
@@ -100,7 +100,7 @@ func (Laplace) LogProb(y, m float64, own []float64) float64 {
 	return -math.Log(2*own[0]) - math.Abs(y-m)/own[0]
 }
 
-// Rand returns a draw of y, NaN for b ≤ 0.
+// Rand returns a draw of y, or NaN for b ≤ 0.
 func (Laplace) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(own[0] > 0) {
 		return math.NaN()
@@ -138,7 +138,7 @@ func (StudentT) LogProb(y, m float64, own []float64) float64 {
 	return logRise(nu/2, 0.5) - logSqrt2Pi - math.Log(sigma) - 0.5*(nu+1)*math.Log1p(r*r/nu)
 }
 
-// Rand returns a draw of y, NaN for ν or σ ≤ 0.
+// Rand returns a draw of y, or NaN for ν or σ ≤ 0.
 func (StudentT) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(own[0] > 0 && own[1] > 0) {
 		return math.NaN()
@@ -193,11 +193,11 @@ func (n NegativeBinomial) Own() []Value { return []Value{n.Phi} }
 //
 //	log Γ(y+φ) − log Γ(φ) − log y! + φ log(φ/(φ+m)) + y log(m/(φ+m))
 //
-// It is computed as Poisson's, y log m − log y! − m, with −m replaced by
+// It is computed as Poisson's log probability, y log m − log y! − m, with −m replaced by
 //
 //	log Γ(y+φ) − log Γ(φ) − y log φ − (y+φ) log(1 + m/φ)
 //
-// so that for large φ the rounding errors are not those of numbers of the size of φ.
+// so that a large φ does not cause large rounding errors.
 func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	phi := own[0]
 	switch {
@@ -212,8 +212,8 @@ func (NegativeBinomial) LogProb(y, m float64, own []float64) float64 {
 	return y*math.Log(m) - c + logRise(phi, y) - (y+phi)*math.Log1p(m/phi)
 }
 
-// Rand returns a draw of y: a Poisson draw whose mean has a gamma distribution; NaN for
-// m < 0 or φ ≤ 0.
+// Rand returns a draw of y, or NaN for m < 0 or φ ≤ 0. It is a Poisson draw whose mean
+// has a gamma distribution.
 func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	switch {
 	case !(m >= 0) || math.IsInf(m, 1) || !(own[0] > 0):
@@ -224,8 +224,8 @@ func (NegativeBinomial) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	return Poisson{}.Rand(distuv.Gamma{Alpha: own[0], Beta: own[0] / m, Src: rng}.Rand(), nil, rng)
 }
 
-// A Describer is a Likelihood that describes its numbers and its observations, so that
-// mistakes are found and reports can say more. All likelihoods of this package are
+// A Describer is a Likelihood that describes its numbers and its observations. This lets
+// the package find mistakes, and reports say more. All likelihoods of this package are
 // Describers.
 type Describer interface {
 	Likelihood
@@ -275,7 +275,7 @@ func (n NegativeBinomial) Describe() Description { // the variance falls with φ
 	return Description{n, []OwnNumber{{"Phi", -1}}, "a count: 0, 1, 2, …"}
 }
 
-// description returns the description of l, if l has one of its own.
+// description returns the description of l, and reports whether l has one of its own.
 func description(l Likelihood) (d Description, ok bool) {
 	if by, is := l.(Describer); is {
 		d = by.Describe()
@@ -287,9 +287,9 @@ func description(l Likelihood) (d Description, ok bool) {
 //
 //	log Γ(x+y) − log Γ(x) − y log x,   x > 0, y ≥ 0,
 //
-// which is y(y−1)/2x + O(1/x²) for large x. There the three terms cancel, so it uses
-// the difference of Stirling's series instead, in which the terms that cancel are only
-// of the size of y:
+// which is y(y−1)/2x + O(1/x²) for large x. For large x the three terms nearly cancel, so
+// logRise then uses the difference of two Stirling series, in which the terms that cancel
+// are only as large as y:
 //
 //	(x+y−½) log(1+y/x) − y + S(x+y) − S(x),   S(x) = 1/12x − 1/360x³ + ….
 func logRise(x, y float64) float64 {

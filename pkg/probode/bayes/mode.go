@@ -12,12 +12,12 @@ type Mode struct {
 	Theta []float64 // on the natural scale
 	LogP  float64   // log density on the unconstrained scale
 
-	// U is the mode on the unconstrained scale and Cov the inverse of the matrix of second
-	// derivatives of −log density there. Cov is nil if that matrix is not positive
-	// definite, or if a standard deviation in some direction is above ten. The mode is
-	// then at an edge, or the data do not determine all parameters. If the density has
-	// kinks (see Kinked), it has no second derivatives there, and Fisher's information
-	// takes their place.
+	// U is the mode on the unconstrained scale and Cov the inverse of the matrix of
+	// second derivatives of −log density there. Cov is nil if that matrix is not positive
+	// definite, or if a standard deviation in some direction is above ten: the mode is at
+	// an edge, or the data do not determine all parameters. If the density has kinks (see
+	// Kinked), it has no second derivatives there, and Fisher's information takes their
+	// place.
 	U   []float64
 	Cov *mat.SymDense
 
@@ -29,31 +29,32 @@ type Mode struct {
 	// Found is the number of searches that ended here.
 	Found int
 
-	// Shape is Cov or, if Cov is nil, the nearest covariance matrix; nil if there is none.
+	// Shape is Cov or, if Cov is nil, the nearest covariance matrix. It is nil if there
+	// is none.
 	Shape *mat.SymDense
 }
 
 // Modes are the distinct ends of a search, the one with the largest mass first. Ends
-// without a barrier between them are one mode. Ends that are too low to hold 1e-6 of
+// without a barrier between them count as one mode. Ends that are too low to hold 1e-6 of
 // the mass are left out.
 type Modes struct {
 	Modes []*Mode
 
-	// Searches is the number of searches, and Once the number of modes in which only one
-	// of them ended. Once/Searches is about the share of further searches that would end
-	// in new modes; see Missed and Doubtful.
+	// Searches is the number of searches, and Once is the number of modes in which only
+	// one search ended. Once/Searches is about the share of further searches that would
+	// end in new modes; see Missed and Doubtful.
 	Searches, Once int
 
-	// Ends are the modes in which the searches from modes.Settings.From ended, −1 if the
-	// density was zero or the end too low to count.
+	// Ends holds the indices of the modes in which the searches from modes.Settings.From
+	// ended, or −1 if the density was zero or the end was too low to count.
 	Ends []int
 
-	// Tried is the number of draws of the prior that were tried as starts, and Solved the
-	// number of those at which the equations could be solved.
+	// Tried is the number of draws from the prior that were tried as starts, and Solved
+	// is the number of them at which the density was positive.
 	Tried, Solved int
 
 	// Work is the cost of the search: its steps divided by the steps of one solution of
-	// all equations. Seconds is the time.
+	// all equations. Seconds is the time it took.
 	Work, Seconds float64
 }
 
@@ -69,8 +70,8 @@ func (m *Modes) Highest() *Mode {
 }
 
 // Missed says in words what a search may have missed: how many of its modes only one
-// search has found, the share of searches below which a mode may have gone unnoticed,
-// and the number of draws of the prior at which the equations could be solved.
+// search has found, the share of searches below which a mode may have gone unnoticed, and
+// the number of draws from the prior at which the equations could be solved.
 func (m *Modes) Missed() string {
 	out := fmt.Sprintf("%d searches found %d modes, %d of these only once", m.Searches, len(m.Modes), m.Once)
 	if len(m.Modes) == 1 {
@@ -80,8 +81,8 @@ func (m *Modes) Missed() string {
 		out += fmt.Sprintf("; about %.2g of further searches would end in others", float64(m.Once)/float64(m.Searches))
 	}
 	// With probability e⁻³, none of n independent searches ends in a mode in which 3/n of
-	// all searches end. At most a quarter of the searches begin at points that others have
-	// found, and are not independent.
+	// all searches end. Some searches begin at points that others have found, and are not
+	// independent of these, but they are at most a quarter.
 	if n := m.Searches / 4; n > 1 {
 		out += fmt.Sprintf("; a mode that fewer than 1 search in %d would reach may have been missed, whatever its mass", n)
 	} else {
@@ -95,6 +96,6 @@ func (m *Modes) Missed() string {
 
 // Doubtful reports whether a search has probably not found all modes: more than a tenth
 // of the searches ended in modes that no other search reached, which is about the share
-// of further searches that would end in new modes [Good 1953], or the equations could
-// not be solved at most of the draws of the prior.
+// of further searches that would end in new modes [Good 1953], or for most draws from the
+// prior the equations could not be solved.
 func (m *Modes) Doubtful() bool { return 10*m.Once > m.Searches || 2*m.Solved < m.Tried }

@@ -14,11 +14,11 @@ import (
 // data they explain. Its parts refer to parameters by name.
 type Model struct {
 	// Params are the parameters θ, in the order in which draws hold them; an empty list
-	// that is not nil is a model without unknowns.
+	// that is not nil means a model without unknown parameters.
 	Params []Param
 
-	// Experiments are the data sets with the equations behind them. They
-	// share the parameters whose names they share.
+	// Experiments are the data sets with the equations behind them. Two experiments that
+	// use the same parameter name share that parameter.
 	Experiments []Experiment
 }
 
@@ -62,17 +62,17 @@ type Param struct {
 	Natural bool
 }
 
-// A Value is a number that a part of the model needs: a known one, or the parameter
-// with the given name. In a [Likelihood] the name can also be that of another column of
-// the data. The number is then the value that Observe writes there, such as a standard
-// deviation that depends on the state. A column that has no other purpose has no
-// observations: all of its data are NaN.
+// A Value is a number that a part of the model needs: either a known number, or the
+// parameter with the given name. In a [Likelihood] the name can also be that of another
+// column of the data. The number is then the value that Observe writes there, such as a
+// standard deviation that depends on the state. If a column has no other purpose, all of
+// its data are NaN.
 type Value struct {
 	Name  string // of a parameter or column; empty for a known number
 	Value float64
 }
 
-// Known returns a Value that is known.
+// Known returns the Value of a known number.
 func Known(v float64) Value { return Value{Value: v} }
 
 // Unknown returns the Value of the parameter with the given name.
@@ -93,13 +93,13 @@ type Experiment struct {
 	Problem *probode.Problem
 
 	// Params are the names of the parameters of the model that form the θ of Problem, in
-	// its order; nil stands for Problem.ParamName. An element without a Param of its name
-	// is known, and keeps its value in Problem.Theta. To infer initial values, see
+	// its order; nil stands for Problem.ParamName. An element whose name is not that of a
+	// Param is known, and keeps its value in Problem.Theta. To infer initial values, see
 	// probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. Their times need not be grid points: between grid points
-	// the path is interpolated with an error below that of the method, see
+	// the path is interpolated, with an error smaller than the error of the method, see
 	// probode.Interpolator. A value that is NaN is missing: it is not part of the
 	// likelihood, but is predicted like the others.
 	Data *Data
@@ -123,7 +123,7 @@ type Experiment struct {
 	Errors []Likelihood
 }
 
-// Title names the experiment, number i of its model, in messages.
+// Title returns the name of the experiment in messages; i is its number in the model.
 func (x *Experiment) Title(i int) string {
 	if x.Name != "" {
 		return fmt.Sprintf("experiment %q", x.Name)
@@ -131,7 +131,7 @@ func (x *Experiment) Title(i int) string {
 	return fmt.Sprintf("experiment %d", i+1)
 }
 
-// Format writes the parameters theta with their names.
+// Format returns the parameters theta with their names as text.
 func (p *Posterior) Format(theta []float64) string {
 	out := ""
 	for k, v := range theta {
@@ -143,8 +143,8 @@ func (p *Posterior) Format(theta []float64) string {
 	return out
 }
 
-// index returns the position of the parameter with the given name, −1 if there
-// is none.
+// index returns the position of the parameter with the given name, or −1 if there is
+// none.
 func (p *Posterior) index(name string) int {
 	return slices.IndexFunc(p.Params, func(q Param) bool { return q.Name == name })
 }
@@ -177,13 +177,13 @@ func (x *Experiment) pick() ([]int, error) {
 	case namesakes == 0 && columns == d:
 		return inOrder, nil
 	}
-	// Taking the first state instead could, for example, compare infected people with
-	// susceptible ones.
+	// Taking the first state instead could, for example, compare observed infected people
+	// with susceptible ones.
 	return nil, fmt.Errorf("the column %q of the data is none of the states %s: want the name of a state in Data.Names, or an Observe that says what is observed", stranger, strings.Join(x.Problem.States, ", "))
 }
 
-// named reports whether the parameter with the given name is an element of the θ of
-// some problem, a number of a distribution of errors, or α.
+// named reports whether the parameter with the given name is an element of some problem's
+// θ, a number of a likelihood, or α.
 func (p *Posterior) named(name string) bool {
 	if p.AlphaParam == name || slices.Contains(p.problemParams(), name) {
 		return true
@@ -199,8 +199,8 @@ func (p *Posterior) named(name string) bool {
 	return false
 }
 
-// Held says in words which elements of the θ of the problems are not parameters of the
-// model, and so keep their nominal values; "" if there are none.
+// Held says in words which elements of the problems' θ are not parameters of the model
+// and therefore keep their nominal values. It is "" if there are none.
 func (p *Posterior) Held() string {
 	var all []string
 	for i := range p.Experiments {
@@ -248,8 +248,8 @@ func (p *Posterior) problemParams() []string {
 	return names
 }
 
-// param returns the name of the parameter of the model that is element k of the θ of
-// the problem.
+// param returns the name of the model parameter that serves as element k of the problem's
+// θ.
 func (x *Experiment) param(k int) string {
 	if x.Params != nil {
 		return x.Params[k]
@@ -257,7 +257,7 @@ func (x *Experiment) param(k int) string {
 	return x.Problem.ParamName(k)
 }
 
-// alpha returns the noise scale: known, or a parameter.
+// alpha returns the noise scale, which is known or a parameter.
 func (p *Posterior) alpha() Value {
 	if p.AlphaParam != "" {
 		return Unknown(p.AlphaParam)
@@ -265,7 +265,8 @@ func (p *Posterior) alpha() Value {
 	return Known(p.Alpha)
 }
 
-// step says in words how the steps are chosen; for equal steps only their size.
+// step says in words how the steps are chosen; for equal steps it returns only their
+// size.
 func (p *Posterior) step() string {
 	if h, ok := p.Mesh.(probode.Uniform); ok {
 		return fmt.Sprintf("%g", float64(h))
@@ -273,8 +274,8 @@ func (p *Posterior) step() string {
 	return p.Mesh.String()
 }
 
-// Describe describes the model in keys and values, to distinguish two runs. It cannot
-// describe what functions do.
+// Describe describes the model by keys and values, which can distinguish two runs. It
+// cannot describe what functions do.
 func (p *Posterior) Describe() [][2]string {
 	out := [][2]string{
 		{"method", p.Method.String()},

@@ -9,10 +9,10 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// If a parameter is not used, for example because its name is misspelt, its posterior
-// is its prior, and the quantity for which it was meant keeps its nominal value: a
-// wrong answer without any sign. Names reveal that, unless there is an Observe, whose
-// parameters have no names; but Observe can be tried.
+// If a parameter is not used, for example because its name is misspelt, its posterior is
+// its prior, and the quantity for which it was meant keeps its nominal value: the answer
+// is wrong, and nothing shows it. The names in the model reveal that, unless there is an
+// Observe, which takes parameters by index. So Observe is called with changed parameters.
 
 // untouched is the value of dst before watch calls Observe: a NaN that no arithmetic
 // produces.
@@ -29,16 +29,17 @@ func (r *Part) watch(dst []float64, t float64, x, theta []float64) (ok bool) {
 	return
 }
 
-// probes is the number of draws of the prior at which an Observe is tried for an effect
-// of a parameter that nothing names.
+// probes is the number of draws from the prior at which Observe is called to find the
+// effect of a parameter that nothing names.
 const probes = 100
 
 // checkObserve returns an error if a parameter is not used, or if an Observe leaves a
 // column unwritten. An Observe uses a parameter if a change of the parameter changes a
-// value: at the start or on the path, at the medians of the priors or at draws of them,
-// solved with noise as in a prediction. Finally it sets the parameter to NaN, which
-// propagates through arithmetic, to find parameters that matter only in rare cases. For
-// a correct model the first try is nearly always enough.
+// value, either at the start or on the path. The other parameters are the medians of the
+// priors or draws from them; for draws, the path is solved with noise as in a prediction.
+// Finally the check sets the parameter to NaN, which propagates through arithmetic, to
+// find parameters that matter only in rare cases. For a correct model the first try is
+// nearly always enough.
 func (e *Density) checkObserve() error {
 	p := e.p
 	var unused []int
@@ -50,7 +51,7 @@ func (e *Density) checkObserve() error {
 	observes := slices.ContainsFunc(e.parts, func(r *Part) bool { return r.x.Observe != nil })
 	theta, xi := make([]float64, len(p.Params)), make([]float64, e.noise)
 	rng := probode.Stream(0, 0x6f627372)
-	told := make([]bool, len(e.parts)) // whether the part gave a finite value
+	told := make([]bool, len(e.parts)) // whether Observe of the part gave a finite value
 	for try := range 1 + probes + 1 {
 		last := try == probes+1
 		if try == 0 || last {
@@ -73,7 +74,7 @@ func (e *Density) checkObserve() error {
 			e.bind(r, theta)
 			d := r.x.Problem.Dim()
 			dst, changed := make([]float64, len(r.errors)), make([]float64, len(r.errors))
-			// look tries the given states, which are stored one after another.
+			// look calls Observe at the given states, which are stored one after another.
 			look := func(times, states []float64) error {
 				for n, t := range times {
 					x := states[n*d : (n+1)*d]
@@ -85,7 +86,7 @@ func (e *Density) checkObserve() error {
 							return fmt.Errorf("bayes: %s: Observe does not write column %d at the state %.4g", r.x.Title(i), k+1, x)
 						}
 					}
-					// A value that is NaN or infinite in any case shows nothing.
+					// A value that is always NaN or infinite shows nothing.
 					told[i] = told[i] || slices.ContainsFunc(dst, func(y float64) bool { return !math.IsNaN(y) && !math.IsInf(y, 0) })
 					unused = slices.DeleteFunc(unused, func(k int) bool {
 						values := []float64{0.2, 0.5, 0.8, rng.Float64()}
@@ -141,5 +142,5 @@ func (e *Density) checkObserve() error {
 	return fmt.Errorf("bayes: parameter %q is not used: the equations have %s%s", p.Params[unused[0]].Name, strings.Join(p.problemParams(), ", "), also)
 }
 
-// same compares two values of Observe.
+// same reports whether two values of Observe are equal.
 func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

@@ -36,8 +36,8 @@ func (e *Density) Explain(theta, xi []float64) error {
 	return nil
 }
 
-// LogLikelihoodOf returns the log probability of the data for the expected values fit,
-// in the order of Expected, with the own numbers of the likelihoods from theta.
+// LogLikelihoodOf returns the log probability of the data for the expected values fit, in
+// the order of Expected. The own numbers of the likelihoods come from theta.
 func (e *Density) LogLikelihoodOf(fit, theta []float64) float64 {
 	e.pointwise(e.terms, fit, theta)
 	var sum float64

@@ -22,14 +22,14 @@ type Prediction struct {
 	Names []string  // of its columns; may be nil
 
 	// Fit[i][n][k] is the expected value of column k at time n in draw i, including the
-	// error of the solver. Y[i][n][k] is a new observation with a measurement error. A row
-	// of the data that is all NaN is predicted like the others.
+	// error of the solver. Y[i][n][k] is a new observation, which includes a measurement
+	// error. Rows of the data in which all values are NaN are predicted like the others.
 	Fit, Y [][][]float64
 }
 
-// Quantiles returns the quantile of probability prob of new observations of column k,
-// at each time. Draws that are NaN, because there is no distribution of errors for the
-// expected value, are left out; without any draws the quantile is NaN.
+// Quantiles returns the quantile of probability prob of new observations of column k, at
+// each time. A draw is NaN, and left out, if the errors have no distribution for the
+// expected value; without any draws the quantile is NaN.
 func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 	draws := q.Y
 	if len(draws) == 0 {
@@ -50,9 +50,9 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 }
 
 // Predict returns draws of the posterior predictive distribution, one for each draw in
-// chains, which sample.Run made from p: new data at the times of the old, for each
-// experiment. Draws with weights are first resampled systematically in proportion to
-// the weights, so that all draws of the result have equal weight.
+// chains: new data for each experiment, at the times of its data. chains must be made
+// from p by sample.Run. Draws with weights are first resampled systematically in
+// proportion to the weights, so that all draws of the result have equal weight.
 func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -70,9 +70,10 @@ func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, err
 	return out, nil
 }
 
-// Resample returns the indices, in the order of Chains.Pooled, of n draws of equal
-// weight that represent chains. Without weights it takes all draws in turn; with
-// weights, those at which the cumulative weight passes (i + U)/n.
+// Resample returns the indices, in the order of Chains.Pooled, of n draws of equal weight
+// that represent chains. Without weights the indices are evenly spaced; with weights they
+// are the draws at which the cumulative weight passes (i + U)/n, i = 0, 1, …, with U
+// uniform in [0, 1).
 func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	index := make([]int, n)
 	logw := slices.Concat(chains.LogWeights...)
@@ -102,9 +103,9 @@ func Resample(chains *mcmc.Chains, n int, rng *rand.Rand) []int {
 	return index
 }
 
-// PredictPrior returns n draws of the prior predictive distribution, and the draws of
-// the parameters from which they come. Draws at which the equations cannot be solved
-// are left out, and their number is returned. It panics if n < 0.
+// PredictPrior returns n draws from the prior predictive distribution, and the draws of
+// the parameters from which they come. Draws at which the equations cannot be solved are
+// left out, and their number is returned. It panics if n < 0.
 func PredictPrior(p *Posterior, n int, seed uint64) (out []*Prediction, theta [][]float64, failed int, err error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {
@@ -137,7 +138,7 @@ func (e *Density) predictions() []*Prediction {
 	return out
 }
 
-// predict appends a draw given θ and the expected values of the data.
+// predict appends a draw of new data, given θ and the expected values of the data.
 func (e *Density) predict(out []*Prediction, theta, fit []float64, rng *rand.Rand) {
 	for i, r := range e.parts {
 		e.bind(r, theta)
@@ -173,9 +174,9 @@ func (e *Density) Check(chains *mcmc.Chains) error {
 //
 //	lpdᵢ = log Σₛ wₛ p(yᵢ | θₛ, Zₛ) / Σₛ wₛ,
 //
-// with the weights of the draws, 1 if they have none; NaN for missing values. Their sum
-// says how well the model predicts its own data. To compare models, use leave-one-out
-// estimates, which ArviZ computes from the exported draws.
+// with the weights wₛ of the draws, which are 1 if they have none. It returns NaN for
+// missing values. Their sum says how well the model predicts its own data. To compare
+// models, use leave-one-out estimates, which ArviZ computes from the exported draws.
 func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {

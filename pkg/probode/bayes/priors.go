@@ -13,15 +13,16 @@ import (
 // LogNormal, Exponential, Gamma, InverseGamma, Beta, Uniform, StudentsT and others. A
 // distribution of your own needs these two methods.
 type Distribution interface {
-	// LogProb returns the log density at x, −Inf outside the support. The density may be
-	// infinite at an end of the support, as for Beta(½, ½). Chains do not visit points so
-	// close to an end that floating-point numbers cannot distinguish them from it. At an
-	// end of zero that loses nothing. At another end, if a share q of the support near it
-	// has probability of order qᵇ, it leaves out (1e-16)ᵇ: 1e-8 for b = ½, but 2.5 % for b
-	// = 0.1.
+	// LogProb returns the log density at x, or −Inf outside the support. The density may
+	// be infinite at an end of the support, as for Beta(½, ½). Chains do not visit points
+	// so close to an end that floating-point numbers cannot distinguish them from it.
+	// Nothing is lost at an end that is zero. At another end, if the fraction q of the
+	// support nearest to it has a probability of order qᵇ, this leaves out a probability
+	// of order (1e-16)ᵇ: 1e-8 for b = ½, but 2.5 % for b = 0.1.
 	LogProb(x float64) float64
-	// Quantile returns the x with probability p in [0, 1] below it. The support is
-	// [Quantile(0), Quantile(1)], and a draw is the quantile of a uniform number.
+	// Quantile returns the x that a draw is below with probability p in [0, 1]. The
+	// support is [Quantile(0), Quantile(1)], and a draw is the quantile of a uniform
+	// number.
 	Quantile(p float64) float64
 }
 
@@ -80,13 +81,13 @@ func Positive(mu, sigma float64) Truncated {
 }
 
 // draw returns a draw of d. It excludes the uniform number zero, which would give the
-// end of the support.
+// lower end of the support.
 func draw(d Distribution, rng *rand.Rand) float64 {
 	return d.Quantile((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }
 
-// DrawPrior returns a draw of the parameters from their priors, for example for the
-// starts of chains:
+// DrawPrior returns a draw of the parameters from their priors, for example as the start
+// of a chain:
 //
 //	s.Start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
 func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
@@ -104,15 +105,16 @@ func (p *Posterior) DrawPrior(rng *rand.Rand) []float64 {
 //	θ = hi − eᵘ                    on (−∞, hi)
 //	θ = lo + (hi − lo)/(1 + e⁻ᵘ)   on (lo, hi)
 //
-// The density of u is that of θ times |dθ/du|.
+// The density of u is the density of θ times |dθ/du|.
 type transform struct{ lo, hi float64 }
 
 var identity = transform{math.Inf(-1), math.Inf(1)}
 
-// support returns the ends of the support of the prior, after checking the prior.
+// support checks the prior, and returns the ends of its support.
 func (p *Param) support() (t transform, err error) {
 	defer func() {
-		// Distributions with impossible parameters panic, and do not name the parameter.
+		// Distributions with impossible parameters panic, with a message that does not
+		// name the model parameter.
 		if r := recover(); r != nil {
 			err = fmt.Errorf("bayes: the prior of %q, %s, does not work: %v", p.Name, valueText(p.Prior), r)
 		}
@@ -148,7 +150,7 @@ func (t transform) to(u float64) (theta, logJacobian float64) {
 	case below:
 		return t.hi - math.Exp(u), u
 	}
-	// With e = e^−|u| there is neither overflow nor cancellation in the tails.
+	// Computing with e^−|u| avoids overflow and cancellation in the tails.
 	e := math.Exp(-math.Abs(u))
 	share := e / (1 + e)
 	logJacobian = math.Log(t.hi-t.lo) - math.Abs(u) - 2*math.Log1p(e)
@@ -167,7 +169,7 @@ func (t transform) slope(u float64) float64 {
 	return math.Exp(log)
 }
 
-// from is the inverse of to. It is not finite at the ends and outside.
+// from is the inverse of to. It is not finite at the ends of the support and outside.
 func (t transform) from(theta float64) float64 {
 	below, above := math.IsInf(t.lo, -1), math.IsInf(t.hi, 1)
 	switch {

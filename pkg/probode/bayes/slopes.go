@@ -10,15 +10,15 @@ import (
 type Differentiable interface {
 	Likelihood
 	// Slope writes the 1 + len(own) derivatives of LogProb with respect to m and the
-	// numbers of Own. At a kink the derivative is the mean of those on both sides. LogProb
-	// must be finite at these values.
+	// numbers of Own. At a kink the derivative is the mean of the derivatives on both
+	// sides. LogProb must be finite at these values.
 	Slope(dst []float64, y, m float64, own []float64)
 }
 
-// A Kinked is a Likelihood whose log density has a kink, as Laplace's distribution has one
-// at m = y: the log density is −weight·|r| plus a smooth function, and r depends on y and m
-// alone. Modes usually lie at such kinks, where the density has no gradient. A likelihood
-// that embeds a Kinked one needs a Kink method of its own.
+// A Kinked is a Likelihood whose log density has a kink, as Laplace's distribution does
+// at m = y. The log density is −weight·|r| plus a smooth function, and r depends on y and
+// m alone. Modes usually lie at such kinks, where the density has no gradient. A
+// likelihood that embeds a Kinked one needs a Kink method of its own.
 type Kinked interface {
 	Likelihood
 	// Kink returns r, its derivative with respect to m, and weight; ok is false if there

@@ -15,9 +15,9 @@ import (
 //	Tangents(...)[i][l*M+m] = d/ds of location l of experiment i at θ + s·dtheta[m], s = 0.
 //
 // They come from the derivatives of the path (see probode.Tangential), and from
-// Experiment.ObserveSlopes or central differences of Observe, good to about 10⁻⁷. The result
-// is nil where there are none: for an accurate solver, and for steps that are chosen again at
-// every θ and are not held.
+// Experiment.ObserveSlopes or central differences of Observe, which are accurate to about
+// 10⁻⁷. The result is nil where there are none: for an accurate solver, and for steps
+// that are chosen again at every θ and are not held.
 func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	for _, r := range e.parts {
 		if _, ok := r.now().(probode.Tangential); !ok {
@@ -40,7 +40,8 @@ func (e *Density) Tangents(theta, dtheta []float64) [][]float64 {
 	return out
 }
 
-// ofLocations returns derivatives of locations, given those of expected values.
+// ofLocations returns the derivatives of the locations, given the derivatives of the
+// expected values.
 func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	p := len(dtheta) / m
 	for range r.x.Data.T {
@@ -62,9 +63,9 @@ func (r *Part) ofLocations(expected, dtheta []float64, m int) (out []float64) {
 	return out
 }
 
-// tangents writes the derivatives of expected values, dst[i*m+k] that of value i in direction
-// k. It sets err, as evaluate does. A direction counts as much work as a solution; one in
-// which no element of the θ of a problem moves costs nothing there.
+// tangents writes the derivative of expected value i in direction k to dst[i*m+k]. It
+// sets err, as evaluate does. Each direction counts as much work as a solution, except
+// for problems whose θ does not change in that direction.
 func (e *Density) tangents(dst, theta, dtheta []float64, m int) {
 	e.at = e.parts[0]
 	defer e.recovered(theta)

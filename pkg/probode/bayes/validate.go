@@ -71,7 +71,7 @@ func (v *validator) params() error {
 	return nil
 }
 
-// known returns an error if a value is a parameter that the model does not have.
+// known returns an error if a value names a parameter that the model does not have.
 func (v *validator) known(name string) error {
 	if name == "" || v.p.index(name) >= 0 {
 		return nil
@@ -80,7 +80,7 @@ func (v *validator) known(name string) error {
 }
 
 // positive returns an error if a parameter that must be positive can have other values.
-// what says what the parameter is.
+// what describes the parameter in the error.
 func (v *validator) positive(name, what string) error {
 	i := v.p.index(name)
 	if name == "" || v.lows[i] >= 0 {
@@ -120,7 +120,7 @@ func (v *validator) experiment(x *Experiment) error {
 		return fmt.Errorf("%d Params for the %d of %s", len(x.Params), n, x.Problem.Name)
 	}
 	for k := range x.Params {
-		// A name that was given and matches no parameter is a mistake.
+		// A name that was given but matches no parameter is a mistake.
 		if name := x.Params[k]; name != x.Problem.ParamName(k) {
 			if err := v.known(name); err != nil {
 				return err
@@ -188,9 +188,9 @@ func (v *validator) column(x *Experiment, k int) error {
 	return nil
 }
 
-// checkMethod returns an error if a field of the method is out of its range, such as a
-// number of steps that is too large. Package probode panics for such a method, because
-// it is a mistake in a program, but here it may come from the user of a program.
+// checkMethod returns an error if a field of the method is out of range, such as a number
+// of steps that is too large. Package probode panics for such a method, because it is a
+// mistake in a program, but here the value may come from the user of a program.
 func checkMethod(m probode.Method) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
