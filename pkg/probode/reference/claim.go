@@ -12,30 +12,30 @@ import (
 )
 
 const (
-	// coarsest is the largest relative tolerance of a step that is used.
+	// coarsest is the largest relative tolerance that a step may have.
 	coarsest = 1e-4
-	// looser is the tolerance of the first integration divided by that of the second. The
-	// error of the first is then the larger one, and nearly equal to the difference of the
-	// two.
+	// looser is the tolerance of the looser integration divided by the tolerance of the
+	// accurate one. The looser one then has the larger error, which is nearly equal to the
+	// difference of the two.
 	looser = 16.0
 	// looserStiff is the same for implicit steps, whose errors depend less on the
 	// tolerance.
 	looserStiff = 64.0
-	// loosest is the largest relative tolerance of the first integration.
+	// loosest is the largest relative tolerance of the looser integration.
 	loosest = 1e-3
 	// doubt is the claimed error divided by the difference.
 	doubt = 10.0
 	// doubtStiff is the same for implicit steps, because both integrations may lose order.
 	doubtStiff = 30.0
-	// share is the part of the relative error of one component that is claimed for all
-	// components.
+	// share is the fraction of the largest relative error of a component that is claimed
+	// for all components.
 	share = 0.3
 	// lost is the relative difference above which nothing is known.
 	lost = 0.1
 	// least is the smallest claimed error in units of the tolerance of a step.
 	least = 0.1
-	// faded is the fraction of the largest size of a component so far; below it, its
-	// relative error is ignored.
+	// faded is a fraction of the largest size that a component has had so far. If the
+	// component is smaller than that, its relative error is ignored.
 	faded = 1e-6
 	// longer is the ratio of the end of a period to its beginning. A claim uses the
 	// present period and the two before it, so that each decade of time is judged by its
@@ -46,8 +46,8 @@ const (
 	checks = 12
 )
 
-// checkpoints returns further times between start and the last of times, in wide gaps
-// between these.
+// checkpoints returns further times between start and the last of times, inside wide
+// gaps.
 func checkpoints(start float64, times []float64) []float64 {
 	var out []float64
 	width := (times[len(times)-1] - start) / checks
@@ -61,8 +61,8 @@ func checkpoints(start float64, times []float64) []float64 {
 	return out
 }
 
-// twice integrates along c twice. It takes the second result as the solution, and the
-// difference as a measure of its error.
+// twice integrates along c twice. It takes the accurate result as the solution, and its
+// difference from the looser one as a measure of its error.
 func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s Settings) error {
 	d := p.Dim()
 	other, x := make([]float64, len(c.index)*d), make([]float64, len(c.index)*d)
@@ -94,7 +94,7 @@ func (sol *Solution) twice(ctx context.Context, p *probode.Problem, c *course, s
 	if sol.implicit > before {
 		factor, doubt = looserStiff, doubtStiff
 	}
-	if s.Relative > 0 { // no integration is so loose that its result is meaningless
+	if s.Relative > 0 { // the result of the looser integration must not become meaningless
 		factor = min(factor, loosest/s.Relative)
 	}
 	loose.Relative = factor * s.Relative
@@ -133,7 +133,7 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	for k, v := range first {
 		ever[k] = math.Abs(v)
 	}
-	period := 0.0 // its first time, from the start
+	period := 0.0 // beginning of the present period, counted from the start
 	for i, at := range c.index {
 		if now := c.t[at] - start; now > longer*period {
 			period = now
@@ -172,8 +172,8 @@ func claim(c *course, s Settings, doubt float64, first, other, x []float64) {
 	}
 }
 
-// A recent has the largest |v| of each component in the present period and the
-// two before.
+// A recent holds the largest |v| of each component in the present period and the two
+// before.
 type recent [3][]float64
 
 func newRecent(d int) *recent {
@@ -226,8 +226,8 @@ func (sol *Solution) global(ctx context.Context, p *probode.Problem, c *course, 
 	}
 }
 
-// excess returns the largest error divided by the permitted one, and its place. first
-// is the initial state.
+// excess returns the largest ratio of an error to the permitted error, and its index.
+// first is the initial state.
 func (sol *Solution) excess(first []float64, s Settings) (worst float64, at int) {
 	d := len(first)
 	peak := make([]float64, d)

@@ -14,7 +14,7 @@ import (
 // step is the one with the least work per unit of time (Deuflhard 1983).
 const (
 	safety  = 0.94 // factor of the step
-	aim     = 0.65 // distance that the next step should give
+	aim     = 0.65 // error that the next step should have, in units of the tolerance
 	longest = 10   // largest ratio of successive steps
 )
 
@@ -26,7 +26,7 @@ func (e *integration) restart() {
 	for _, r := range e.rules {
 		if r != nil {
 			// If every step is cut short by an output time, the natural step has to be measured
-			// by trial steps, one for each stretch of the length of a natural step.
+			// by trial steps, one in each interval as long as the natural step.
 			r.natural, r.renew = 0, e.t
 		}
 	}
@@ -108,8 +108,8 @@ func (e *integration) reach(target float64, i int) error {
 func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - math.Abs(t) }
 
 // divides reports whether a step that is cut short is made in two parts. The error of
-// implicit steps may depend on their length alone. Two integrations with the same
-// steps, those between output times, would then have the same error.
+// implicit steps may depend on their length alone. If every step led from one output
+// time to the next, both integrations would then have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
@@ -124,9 +124,9 @@ func (e *integration) longestStep() float64 {
 	return e.set.MaxStep
 }
 
-// try computes rows for a step H until one converges, and returns its number. The
-// tolerance is the fraction part of the usual one. If no row converges, try shortens
-// the natural step.
+// try computes rows for a step H until one converges, and returns the number of that
+// row. The tolerance is part times the usual one. If no row converges, try shortens the
+// natural step.
 func (e *integration) try(H, part float64, cut bool) (int, bool) {
 	r := e.rule
 	n, k := r.n, r.k
@@ -136,8 +136,8 @@ func (e *integration) try(H, part float64, cut bool) (int, bool) {
 		first = 2
 	}
 	if H > e.set.MaxStep/2 {
-		// With more rows, f is evaluated at denser points: with four, their distance is at
-		// most H/8.
+		// With more rows, f is evaluated at denser points: with four rows they are at most
+		// H/8 apart.
 		first, k = max(first, 3), max(k, 3)
 	}
 	for j := 0; ; j++ {
@@ -270,8 +270,8 @@ func (e *integration) differentiate(rest float64) error {
 }
 
 // move changes the arguments of f in a nudged integration by one unit in the last
-// place, up or down, for the components that are moving. A component that is constant
-// is left alone, because it may be a flag that f compares with a number. move reports
+// place, up or down, for the components that change. A component that is constant is
+// left alone, because it may be a flag that f compares with a number. move reports
 // whether it changed anything.
 func (e *integration) move() bool {
 	changed := false

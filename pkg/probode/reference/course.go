@@ -26,14 +26,14 @@ type happening struct {
 	inside bool // its time lies in the span; the grid has a place for it even if not
 }
 
-// newCourse returns the course on the grid g, which belongs to θ, with the states at
-// the grid points index requested, in order.
+// newCourse returns the course on the grid g, which belongs to θ. It requests the
+// states at the grid points index, which are in order.
 func newCourse(p *probode.Problem, theta []float64, g *probode.Grid, index []int) *course {
 	c := &course{g: g, t: g.Times(), index: index, asked: make([]int, len(index))}
 	for n := range index {
 		c.asked[n] = n
 	}
-	// The events have the order of the segments of the grid.
+	// Sort the events in the order of the segments of the grid.
 	for k := range p.Events {
 		h := happening{event: &p.Events[k], time: p.Events[k].Time}
 		if h.event.When != nil {

@@ -1,21 +1,21 @@
 package reference
 
-// This is the cheapest sequence of even numbers. With more than eight rows its weights
-// would multiply rounding errors by hundreds.
+// explicitSubsteps is the cheapest sequence of even numbers. With more than eight rows
+// its weights would multiply rounding errors by hundreds.
 var explicitSubsteps = []int{2, 4, 6, 8, 10, 12, 14, 16}
 
-// A rule is a family of steps with the memory of its control of order and step.
+// A rule is a family of steps with the state of its order and step control.
 type rule struct {
 	family  family
 	n       []int     // numbers of substeps of the rows
-	work    []float64 // work for the rows up to each, in calls of f
+	work    []float64 // work for all rows up to row j, in calls of f
 	k       int       // the row that is expected to converge
 	natural float64   // the step that accuracy permits; 0 if it is not known
 	renew   float64   // the time up to which natural was measured
 	best    []float64 // the best step for row j
 	cost    []float64 // work divided by the step
 
-	linear // of the implicit rule
+	linear // for the implicit rule
 }
 
 func newRule(f family, n []int, run int) *rule {
@@ -36,9 +36,9 @@ func (e *integration) newExplicit(run int) *rule {
 	return r
 }
 
-// midpoint writes the increment of x over a step H by the midpoint rule with
-// n substeps into dst, and that with a last smoothing step (Gragg 1965) into
-// smooth. Since n is even, the errors of both have only even powers of h.
+// midpoint writes the increment of x over a step H by the midpoint rule with n substeps
+// into dst, and the increment with a final smoothing step (Gragg 1965) into smooth.
+// Since n is even, the errors of both have only even powers of h.
 func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	h := H / float64(n)
 	prev := e.prev
@@ -56,7 +56,7 @@ func (e *integration) midpoint(dst, smooth []float64, H float64, n int) {
 	for k, f := range e.f {
 		smooth[k] = (dst[k] + prev[k] + h*f) / 2
 	}
-	// The stiffness is measured with these.
+	// gauge estimates the stiffness from these.
 	copy(e.endX, e.at)
 	copy(e.endF, e.f)
 }

@@ -25,10 +25,10 @@ const (
 // than those in the arguments of f.
 type integration struct {
 	problem *probode.Problem // as it was given
-	p       *probode.Problem // with the functions of watch
+	p       *probode.Problem // the copy of problem that watch returns
 	theta   []float64
 	set     Settings // with the tolerance of this integration
-	second  bool
+	second  bool     // integration 1, the accurate one
 
 	// The functions of p use these.
 	from, to float64 // t is kept in this interval
@@ -39,11 +39,11 @@ type integration struct {
 	end     float64 // of the segment between events
 	x, low  []float64
 	peak    []float64 // largest |x| so far
-	left    []float64 // the time at which a step left zero, see leaves; else −∞
+	left    []float64 // the time at which each component left zero (see leaves), or −∞
 	f0      []float64 // f(t, x)
 	fresh   bool      // f0, and the Jacobian for the implicit rule, belong to (t, x)
 	before  []float64 // errors that distance has found for the row before
-	divided bool      // the last step was the first part of one
+	divided bool      // the last step was the first of the two parts of a step
 	nudge   []float64 // factors of the arguments of f; nil for none
 
 	rule         *rule // the rule in use
@@ -53,14 +53,15 @@ type integration struct {
 	smooth       [][]float64 // the same for the smoothed results of the explicit rule
 	prev, f, at  []float64
 	endX, endF   []float64 // the end of the last row of the explicit rule, and f there
-	badT         float64   // the last place at which f was not finite, NaN if none in this step
+	badT         float64   // the last time in this step at which f was not finite, or NaN
 	badX         []float64
 	steps        int
 	rejected     int
 	implicitOnes int
 }
 
-// newIntegration sets up integration 0 or 1.
+// newIntegration sets up integration 0, the looser one, or integration 1, the accurate
+// one.
 func newIntegration(p *probode.Problem, s Settings, run int, stop *atomic.Bool) *integration {
 	d := p.Dim()
 	e := &integration{problem: p, theta: s.Theta, set: s, second: run == 1, stop: stop, badT: math.NaN()}
@@ -134,8 +135,8 @@ func (e *integration) eval(f, dx []float64, dt float64) {
 	}
 }
 
-// row adds row j, with T_{j,1} over a step H, to the scheme. Then tab[0] is T_{j,j},
-// and tab[1] is T_{j,j−1}. It reports whether all numbers are finite.
+// row adds row j, which begins with T_{j,1}, to the scheme for a step H. Then tab[0] is
+// T_{j,j}, and tab[1] is T_{j,j−1}. It reports whether all numbers are finite.
 func (e *integration) row(j int, H float64) bool {
 	n := e.rule.n
 	if e.rule.family == implicit {
@@ -165,9 +166,9 @@ func extrapolate(tab [][]float64, n []int, j int) {
 // distance returns the largest component of the estimated error of a step H, in units
 // of part times the tolerance. The estimate is T_{j,j} − T_{j,j−1} and, with the
 // explicit rule, the difference between the results without and with smoothing if that
-// is larger. For smooth f it is much smaller. If f is not smooth, as f = −sign(x), all
-// rows may agree to the last bit on a wrong result, but the results without and with
-// smoothing do not agree.
+// is larger. For smooth f that difference is much smaller. If f is not smooth, as f =
+// −sign(x), all rows may agree to the last bit on a wrong result, but the results
+// without and with smoothing do not agree.
 func (e *integration) distance(j int, H, part float64) float64 {
 	var largest float64
 	for k, dx := range e.tab[0] {
@@ -200,8 +201,8 @@ func (e *integration) distance(j int, H, part float64) float64 {
 			size = max(size, 1e-6*e.peak[k], e.set.Relative*largest)
 		}
 		unit := part * max(e.set.permitted(k, size), 1e-15*size)
-		// The time at which an input makes a component nonzero is known to a few units in its
-		// last place only. So the component is uncertain shortly after that time.
+		// The time at which an input makes a component nonzero is known only to a few units
+		// in its last place. So the component is uncertain shortly after that time.
 		if e.leaves(k, H, shortest) {
 			unit = max(unit, math.Abs(dx)+math.Abs(e.tab[1][k])+math.Abs(e.smooth[0][k]))
 		} else if since := e.t - e.left[k] + H; since > 0 {
@@ -217,10 +218,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 // epsilon is the spacing of floating-point numbers at 1.
 const epsilon = 0x1p-52
 
-// shortest is the length, in units of the last place of t, of steps in which any
-// increment of a component that has been zero is accepted: there is no size with which
-// its error could be compared, and the time of a kink or jump of f is not known more
-// accurately.
+// shortest is a length of steps, in units in the last place of t. In steps up to this
+// length, any increment of a component that has been zero is accepted: there is no size
+// with which its error could be compared, and the time of a kink or jump of f is not
+// known more accurately.
 const shortest = 16
 
 // leaves reports whether component k has been zero so far and the step H is at most the

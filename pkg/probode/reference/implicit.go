@@ -7,9 +7,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// These are odd multiples of 2, so that infinitely stiff components have the same sign
-// in each row. The numbers grow faster than those of the explicit rule, which keeps the
-// weights small (Bader & Deuflhard 1983).
+// implicitSubsteps holds odd multiples of 2, so that infinitely stiff components have
+// the same sign in each row. The numbers grow faster than those of the explicit rule,
+// which keeps the weights small (Bader & Deuflhard 1983).
 var implicitSubsteps = []int{2, 6, 10, 14, 22, 34, 50, 74}
 
 // A linear holds the workspace of the linearly implicit rule.
@@ -21,8 +21,7 @@ type linear struct {
 	delta []float64
 }
 
-// newImplicit returns the implicit rule, or nil if its matrices do not fit
-// into the memory.
+// newImplicit returns the implicit rule, or nil if its matrices do not fit in memory.
 func (e *integration) newImplicit(run int) *rule {
 	d := e.p.Dim()
 	if e.p.CheckDense(4) != nil {
@@ -41,7 +40,7 @@ func (e *integration) newImplicit(run int) *rule {
 }
 
 // implicitWork sets work to the work of rows with n substeps: calls of f, the Jacobian,
-// factors and solutions. A call of f is taken to cost ten operations for each
+// factorisations and solves. A call of f is taken to cost ten operations for each
 // component.
 func (e *integration) implicitWork(work []float64, n []int) {
 	d := float64(e.p.Dim())
@@ -62,21 +61,21 @@ func (e *integration) implicitWork(work []float64, n []int) {
 	}
 }
 
-// solve writes the increment of x over a step H by the rule
+// solve writes to dst the increment of x over a step H, in n substeps, by the rule
 //
 //	y_{i+1} − y_{i−1} = 2h f(tᵢ, yᵢ) + hJ (y_{i+1} − 2yᵢ + y_{i−1}),
 //
-// J = ∂f/∂x at the beginning of the step, with n substeps into dst. Like the midpoint
-// rule it is symmetric in time, so its error has only even powers of h. It is solved
-// for the increments Δᵢ = y_{i+1} − yᵢ, with c = 1/h:
+// where J is ∂f/∂x at the beginning of the step. Like the midpoint rule it is symmetric
+// in time, so its error has only even powers of h. It is solved for the increments Δᵢ =
+// y_{i+1} − yᵢ, with c = 1/h:
 //
 //	Δ₀ = (cI − J)⁻¹ (f(t₀, y₀) + h ∂f/∂t)
 //	Δᵢ = Δ_{i−1} + 2 (cI − J)⁻¹ (f(tᵢ, yᵢ) − cΔ_{i−1})
 //
 // The result is the mean of y_{n−1} and y_{n+1}, which damps the components that the
 // rule alone only reflects. The term ∂f/∂t results if t is regarded as one more
-// component of the state; it need not be accurate. solve reports whether cI − J was
-// regular.
+// component of the state; it need not be accurate. solve reports whether cI − J has an
+// inverse.
 func (r *rule) solve(e *integration, dst []float64, H float64, n int) bool {
 	h := H / float64(n)
 	c := 1 / h

@@ -9,17 +9,17 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Accurate is a probode.Mesh that solves by Solve. It gives states without noise, for
-// inference in which accuracy is more important than time. It does not use the Method
-// of the Setup.
+// Accurate is a probode.Mesh whose states come from Solve. It gives states without
+// noise, for inference in which accuracy is more important than time. It does not use
+// the Method of the Setup.
 //
 // If a solution claims a large error, for example because f jumps at a time that is not
 // an event, it is computed again with a tolerance a hundred times smaller. If the
 // claimed error is still large, the solve fails.
 type Accurate struct {
-	// Tolerance bounds the error of a step. A Relative of zero, without Absolute,
-	// means 1e-10: what matters is the log likelihood, and a thousand observations,
-	// each known to a thousandth of the state, change that by 1e-4.
+	// Tolerance bounds the error of a step. A Relative of zero, without Absolute, means
+	// 1e-10. What matters is the log likelihood: with a thousand observations, each known
+	// to a thousandth of the state, errors of this size change it by about 1e-4.
 	probode.Tolerance
 }
 
@@ -110,10 +110,10 @@ func (a *accuratePath) solve(ctx context.Context, theta []float64, tol probode.T
 	return sol.X, relativeClaim(a.first, sol.X, sol.Error), nil
 }
 
-// relativeClaim returns the largest claimed error, of states x at several times, in
-// units of the largest value of its component. A component that is tiny compared with
-// the others, or with its initial value, counts as at least a millionth of these,
-// because its claimed error may be far larger than itself.
+// relativeClaim returns the largest claimed error of the states x, in units of the
+// largest value of the same component. A component that is tiny compared with the
+// others, or with its initial value, counts as at least a millionth of these, because
+// its claimed error may be far larger than itself.
 func relativeClaim(first, x, claimed []float64) float64 {
 	d, all := len(first), 0.0
 	top := make([]float64, d)

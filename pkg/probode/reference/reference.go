@@ -1,5 +1,5 @@
-// Package reference computes accurate solutions with an upper estimate of their error,
-// with which other solutions are compared.
+// Package reference computes accurate solutions, with an upper estimate of their error,
+// to which other solutions can be compared.
 package reference
 
 import (
@@ -28,8 +28,8 @@ type Settings struct {
 	//
 	//	Error ≤ Absolute + Relative·|X|
 	//
-	// everywhere. It is an error if that cannot be reached. A nil Absolute stands for
-	// Relative/1000 times the largest |X| of a component so far.
+	// everywhere. If that cannot be reached, Solve returns an error. A nil Absolute stands
+	// for Relative/1000 times the largest |X| of a component so far.
 	Global bool
 
 	// MaxStep bounds the length of a step; f is called at least once in each eighth of it.
@@ -58,15 +58,16 @@ type Solution struct {
 	// for its basis, and for errors that no solver can detect.
 	Error []float64
 
-	// The accepted steps, the rejected ones and the calls of F and FJ, of all integrations
-	// together. implicit counts those of the steps that were linearly implicit.
+	// These count the accepted steps, the rejected steps, the calls of F and FJ, and the
+	// accepted steps that were linearly implicit, in all integrations together.
 	steps, rejected, evaluations, implicit int
 }
 
 // Solve solves p at the given times, which must increase and lie in the span; the first
 // may be t₀. Steps end exactly at these times and at the events of p. No step crosses
-// an event, and f is never evaluated at the time of one. If a time is that of an event,
-// the state before the event is returned, or the state after it if SeenAfter is set.
+// an event, and f is never evaluated at the time of one. If a time is the time of an
+// event, the state before the event is returned, or the state after it if SeenAfter is
+// set.
 //
 // Solve extrapolates the midpoint rule. The error of the basic solutions T_{j,1} over
 // one step H, with nⱼ substeps of h = H/nⱼ, has only even powers of h, so the scheme
@@ -81,15 +82,16 @@ type Solution struct {
 // # What the claimed error is, and what it is not
 //
 // Solve integrates twice and returns the result of the integration with Tolerance. The
-// other one has a tolerance that is sixteen times as large (64 times if the problem is
-// stiff), other numbers nⱼ, and other step lengths. It also moves the arguments of f by
-// one unit in the last place, which shows how rounding errors grow. Error is ten times
-// the difference of the two (thirty times if the problem is stiff). A difference may be
-// small by chance. So the estimate is the largest difference over at least the last
-// fifth of the time since t₀, and over at least three of the compared times. It is also
-// at least 0.3 times the largest relative difference of another component. So Error is
-// usually far larger than the true error, and it is larger for problems that amplify
-// errors, too. If all digits are lost, it says so. At t₀ it is zero.
+// other integration has a tolerance that is sixteen times as large (64 times if the
+// problem is stiff), other numbers nⱼ, and other step lengths. It also moves the
+// arguments of f by one unit in the last place, which shows how rounding errors grow.
+// Error is ten times the difference of the two (thirty times if the problem is stiff).
+// A difference may be small by chance. So the estimate is the largest difference over
+// at least the last fifth of the time since t₀, and over at least three of the compared
+// times. It is also at least 0.3 times the largest relative difference of another
+// component. So Error is usually far larger than the true error, and it is larger for
+// problems that amplify errors, too. If all digits are lost, it says so. At t₀ it is
+// zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that

@@ -15,7 +15,7 @@ import (
 // A stiffness looks for reasons to change the family of steps.
 type stiffness struct {
 	rho   float64 // of the last explicit step
-	hits  int     // number of recent steps that were a reason
+	hits  int     // grows with recent steps that gave a reason
 	since int     // steps since the last change of family
 	wait  int     // steps before the next trial
 	trial bool    // the present family is on trial
@@ -26,7 +26,7 @@ type stiffness struct {
 const (
 	firstWait = 30  // steps; the first ones are short for other reasons
 	lastWait  = 300 // a family that has lost often is rarely tried
-	enough    = 8   // steps that are a reason
+	enough    = 8   // hits that start a trial
 	trialRun  = 5   // steps; each may be up to ten times as long as the one before
 )
 
@@ -46,8 +46,8 @@ func (e *integration) gauge() {
 	}
 }
 
-// radius returns an estimate of the spectral radius of the Jacobian, which is at most
-// its norm.
+// radius returns an upper bound of the spectral radius of the Jacobian, its row-sum
+// norm.
 func (r *rule) radius() float64 {
 	var norm float64
 	for i := range r.jac.D {
@@ -121,8 +121,8 @@ func (e *integration) consider(H float64, cut bool) {
 		return
 	}
 	if e.rule.family == explicit {
-		// A trial with large matrices must wait until its cost is a small part of the work so
-		// far.
+		// A trial with large matrices must wait until its cost is at most the work since the
+		// last change.
 		var work [4]float64
 		e.implicitWork(work[:], implicitSubsteps[:len(work)])
 		if trialRun*work[len(work)-1] > float64(s.since)*e.rule.work[e.rule.k] {
