@@ -9,8 +9,8 @@ import (
 )
 
 // A division is a box in ζ that is divided into cells, with the exact distribution on
-// them. In ζ the distribution has a size of about 1 if the approximation is reasonable.
-// Densities are relative to e^top.
+// them. In ζ the distribution has a width of about 1 if the approximation is
+// reasonable. Densities are relative to e^top.
 type division struct {
 	s          *Law
 	lo, hi     []float64 // the box
@@ -73,7 +73,7 @@ func (c *division) log(zeta [2]float64) float64 {
 	return c.s.logRelative(c.zeta)
 }
 
-// findBox finds a box that contains all of the mass.
+// findBox finds a box that contains practically all of the mass.
 func (c *division) findBox() error {
 	s, d := c.s, c.s.d
 	for k := range d {
@@ -95,7 +95,8 @@ func (c *division) findBox() error {
 	for _, m := range c.marks {
 		include(m.at, m.width)
 	}
-	// near holds local maxima of the density that are not roots.
+	// near holds points around the mean. Where the density is high at one of them, it
+	// belongs in the box, even without a root.
 	var near [][2]float64
 	var level []float64
 	for _, z := range s.around() {
@@ -136,8 +137,8 @@ func (c *division) findBox() error {
 	return ErrImproper
 }
 
-// edge is the amount by which the log density must fall to the edges of the box. The
-// density outside is of the order of e⁻⁵⁰.
+// edge is how far the log density must fall from its maximum to the edges of the box.
+// The density outside is of the order of e⁻⁵⁰ of the maximum.
 const edge = 50
 
 // sideLevel returns the largest log density on a side of the box, and raises
@@ -163,8 +164,8 @@ func (c *division) sideLevel(k int, upper bool) float64 {
 	return level
 }
 
-// markRoot marks a root, and points of the ellipse around it in which the distribution
-// is nearly N(root, (AᵀA)⁻¹), with A = ∂u/∂ζ = (JS)⁻¹Γ(root)L.
+// markRoot marks a root, and points around it along the axes of N(root, (AᵀA)⁻¹), with
+// A = ∂u/∂ζ = (JS)⁻¹Γ(root)L. Near the root the distribution is nearly this one.
 func (c *division) markRoot(zeta [2]float64, z []float64) {
 	s, d := c.s, c.s.d
 	f, unit := make([]float64, d), make([]float64, d)
@@ -191,8 +192,8 @@ func (c *division) markRoot(zeta [2]float64, z []float64) {
 	var right mat.Dense
 	svd.VTo(&right)
 	values := svd.Values(nil)
-	// If the distribution is not close to N(root, …), as near a multiple root, a linear
-	// extent of more than 30 has no meaning.
+	// If the distribution is not close to N(root, …), as near a multiple root, the extent
+	// according to A has no meaning beyond 30.
 	const farthest = 30
 	least := min(1/values[0], farthest)
 	c.marks = append(c.marks, mark{zeta, least})
@@ -277,7 +278,7 @@ func (c *division) marked(q cell) bool {
 	return false
 }
 
-// split divides q in halves in each dimension.
+// split halves q in each dimension.
 func (c *division) split(q cell) []cell {
 	parts := []cell{q}
 	for k := range c.s.d {

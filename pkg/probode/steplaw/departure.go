@@ -4,8 +4,8 @@ import "math"
 
 // A tally holds what an ensemble says about the standardised noise ζ = L⁻¹(Z_{i+1} − μ)
 // of each step: the number of states of the chains in the second half of the sweeps,
-// and the sums of ζ and ζ² over them, for each step and component. Since ζ is of the
-// size of 1, plain sums are accurate enough.
+// and the sums of ζ and ζ² over them, for each step and component. Since ζ is of order
+// 1, plain sums are accurate enough.
 type tally struct {
 	states      []int
 	sum, square []float64
@@ -37,8 +37,8 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
-// departure returns how far each step is from its Gaussian approximation, as Draws
-// says it. It is NaN, from 0/0, for a step that no path made.
+// departure returns how far each step is from its Gaussian approximation, as defined in
+// Draws. It is NaN, from 0/0, for a step without a chain.
 func (t *tally) departure() []float64 {
 	out := make([]float64, len(t.states))
 	d := len(t.sum) / len(t.states)

@@ -33,11 +33,11 @@ type Draws struct {
 	// T is the grid. Step i leads from T[i] to T[i+1].
 	T []float64
 	// Departure[i] says how far step i is from its Gaussian approximation, in standard
-	// deviations of the latter: the largest |mean| and |sd − 1| of a component of the
+	// deviations of the latter: the largest |mean| or |sd − 1| of a component of the
 	// standardised noise ζ = L⁻¹(Z_{i+1} − μ), which would have mean 0 and sd 1 if the
-	// approximation were exact. They are taken over paths and over the states of the
-	// chain in the second half of the sweeps, and are accurate to about 1/√n for n paths.
-	// It is NaN for a step that no path made, as the first of a multistep method.
+	// approximation were exact. They are taken over paths and over the states of the chain
+	// in the second half of the sweeps, and are accurate to about 1/√n for n paths. It is
+	// NaN for a step without a chain, such as the first steps of a multistep method.
 	Departure []float64
 	// Mean and SD are the sample mean and standard deviation of the paths,
 	// indexed [component][time] at the times T.
@@ -54,9 +54,9 @@ type Draws struct {
 
 // Draw draws an ensemble of n paths of p at p.Theta.
 //
-// Paths that fail are left out and counted in the result. It is an error if all of them
-// fail. The error wraps ErrSingularH or ErrImproper if the exact distribution of a step
-// along path 0 does not exist, or the error of ctx.
+// Paths that fail are left out and counted in the result. If all of them fail, Draw
+// returns an error. The error wraps ErrSingularH or ErrImproper if the exact
+// distribution of a step along path 0 does not exist, or the error of ctx.
 func (m Exact) Draw(ctx context.Context, p *probode.Problem, n int, s Settings) (*Draws, error) {
 	switch {
 	case ctx == nil:
@@ -150,7 +150,7 @@ func (m Exact) drawers(ctx context.Context, p *probode.Problem, s Settings, bloc
 	if err != nil {
 		return nil, err
 	}
-	// The exact distribution is defined for the noise of the method only.
+	// The exact distribution is defined only for the noise of the method.
 	if err := solver.SetScaling(probode.ScaleStep, p.Theta); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ type drawn struct {
 	failure error // of the first path that failed
 }
 
-// draw draws the paths from, …, to−1. It returns nil where ctx has ended.
+// draw draws the paths from, …, to−1. It returns nil if ctx has ended.
 func (w *drawer) draw(ctx context.Context, s Settings, from, to int) *drawn {
 	r := &drawn{moments: moments.NewVector(len(w.z)), tally: newTally(w.solver.Steps(), w.sampler.p.Dim())}
 	w.sampler.tally = r.tally

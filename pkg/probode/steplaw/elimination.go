@@ -11,19 +11,19 @@ import (
 // which may hold an inverse instead, or factors in an order that suits a solve.
 type elimination struct {
 	d, low, up, stride int
-	a, terms           []float64 // elements, and the sum of the sizes of the terms of each
+	a, terms           []float64 // elements, and for each the sum of the magnitudes of its terms
 
 	logDet float64 // ln|det G|
 
-	// least is the smallest ratio of a pivot to the sum of the sizes of the terms g_ii and
-	// l_ik·u_ki whose difference it is, in (0, 1]. A pivot of a singular matrix is rarely
-	// zero: usually it is a rounding error, and its ratio is of the size of the errors of
-	// the elements. Unlike a condition number it does not depend on the units of the
-	// components.
+	// least is the smallest ratio, in (0, 1], of a pivot to the sum of the magnitudes of
+	// g_ii and l_ik·u_ki, from which it is computed. A pivot of a singular matrix is
+	// rarely zero: usually it is a rounding error, and its ratio is of the size of the
+	// errors of the elements. Unlike a condition number it does not depend on the units of
+	// the components.
 	least float64
 }
 
-// newElimination returns an elimination for matrices of the shape of j.
+// newElimination returns an elimination for matrices with the shape of j.
 func newElimination(j *probode.Matrix) *elimination {
 	s := &elimination{d: j.D, low: j.Lower, up: j.Lower + j.Upper}
 	s.stride = s.low + s.up + 1

@@ -30,8 +30,9 @@ import (
 // At h = 0.1 and 0.2 the distribution functions agree to 0.017, the Monte Carlo error
 // of 10⁴ draws, while the approximation is off by up to 0.43 and 0.95. At h = 0.3 the
 // approximation is off by 0.18 in the median step, and the distribution functions agree
-// to 0.024, except in one step with 0.07. Crank–Nicolson moves alone leave errors up to
-// 0.15 there after four times as many sweeps, without any sign of it.
+// to 0.024, except in one step, where they differ by 0.07. Crank–Nicolson moves alone
+// leave errors up to 0.15 there after four times as many sweeps, without any sign of
+// it.
 //
 // The chain rarely finds mass that lies far from the rest. At h = 0.3 some steps have a
 // distant region of small r, with one percent of the mass and up to half of the
@@ -44,8 +45,8 @@ import (
 // is not the root of r. Newton and Current have the same exact distribution, because
 // they evaluate J at the same state; only the start of the chain differs. In standard
 // deviations the Gaussian mean is off by O(h^{s+5/2}) with Newton, but by O(h^{3/2−s})
-// with Current, which for s ≥ 2 becomes worse as the step becomes smaller. The first
-// steps of a multistep method are those of Method.
+// with Current, which for s ≥ 2 becomes worse as the step becomes smaller. Method
+// itself makes the first steps of a multistep method.
 //
 // A chain uses more random numbers than ξ, and the path jumps where a move changes from
 // accepted to rejected. So Exact draws ensembles and is not a probode.Method: inference
@@ -64,7 +65,7 @@ func (m Exact) String() string {
 	return strings.TrimSuffix(m.Method.String(), ")") + ", exact)"
 }
 
-// A method makes the steps of one worker with the sampler that it made last.
+// A method makes the steps of one worker; sampler is the stepper that it made last.
 type method struct {
 	Exact
 	sampler *sampler
@@ -102,7 +103,7 @@ func moves(d int) []move {
 	return []move{crankNicolson(1), {1, 1.5 * walk, true}, crankNicolson(0.5), {1, 4 * walk, true}}
 }
 
-// gaussian holds the abilities of the stepper of adams.Moulton.
+// gaussian lists the interfaces that the stepper of adams.Moulton implements.
 type gaussian interface {
 	probode.Implicit
 	probode.Rememberer
@@ -122,7 +123,7 @@ type sampler struct {
 	rng         *rand.Rand
 	path        uint64
 	zeta, moved []float64
-	tally       *tally // of the block of paths that is drawn
+	tally       *tally // of the present block of paths
 }
 
 // exactKey separates the random stream of the chain from the streams of ξ, whose second
@@ -202,8 +203,8 @@ func (x *sampler) searches(i int) bool {
 	return k < n && k*steps/n == m
 }
 
-// search looks whether the density of step i can be normalised, which the chain cannot
-// detect. If it cannot, that is an error of the whole ensemble.
+// search checks whether the density of step i can be normalised, which the chain cannot
+// detect. If not, the whole ensemble fails.
 func (x *sampler) search(i int, state, theta, scale []float64) error {
 	s, err := newLaw(x, x.p, x.g, i, state, theta, scale)
 	if err != nil {

@@ -17,14 +17,13 @@ import (
 // figures and tests. In one and two dimensions it computes moments of the exact
 // distribution by quadrature, independently of the chain of Exact.
 //
-// A Law has its own workspace and is not for use by two goroutines at the
-// same time.
+// A Law has its own workspace and must not be used by two goroutines at the same time.
 type Law struct {
 	T float64   // tᵢ, the beginning of the step
 	Z []float64 // Zᵢ
 
-	// Mean and Cov are μ and LLᵀ, α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ for a single noise
-	// scale, of the Gaussian approximation [T18, §2.4].
+	// Mean and Cov are μ and LLᵀ of the Gaussian approximation. For a single noise scale,
+	// LLᵀ is α h^{2s+1} Γ⁻¹JJᵀΓ⁻ᵀ [T18, §2.4].
 	Mean []float64
 	Cov  *mat.SymDense
 
@@ -52,8 +51,8 @@ type Law struct {
 //
 // The method must be implicit, such as adams.Moulton. Step i must have noise of
 // ScaleStep: it must not be an event, nor one of the first steps of a multistep method.
-// It is a *probode.SolveError if Γ is singular or Newton's method does not converge.
-// New panics if a length or i is wrong.
+// The error is a *probode.SolveError if Γ is singular or Newton's method does not
+// converge. New panics if a length or i is wrong.
 //
 // A singular J is not an error here, since the Gaussian approximation exists; Moments
 // reports it.
@@ -65,11 +64,11 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	case len(z) < (i+1)*d:
 		panic(fmt.Sprintf("steplaw: z has length %d: want at least (i+1)·d = %d", len(z), (i+1)*d))
 	case len(theta) != len(p.Theta):
-		panic(fmt.Sprintf("steplaw: theta has length %d: want %d, that of Problem.Theta", len(theta), len(p.Theta)))
+		panic(fmt.Sprintf("steplaw: theta has length %d: want %d, the length of Problem.Theta", len(theta), len(p.Theta)))
 	}
 	refuse := func(why error) error { return fmt.Errorf("%s, %v: %w", title(p), s.Method(), why) }
 	if s.Scaling() != probode.ScaleStep {
-		return nil, refuse(errors.New("the noise is scaled by local errors, added to the state, and Gaussian: want ScaleStep"))
+		return nil, refuse(errors.New("the noise is Gaussian, scaled by local error estimates and added to the state: want ScaleStep"))
 	}
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err
@@ -84,7 +83,7 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	implicit, ok := stepper.(probode.Implicit)
 	switch {
 	case !ok:
-		return nil, refuse(errors.New("want an implicit method such as adams.Moulton, the noise of explicit methods is Gaussian"))
+		return nil, refuse(errors.New("the noise of explicit methods is Gaussian: want an implicit method such as adams.Moulton"))
 	case square(scale) == 0:
 		return nil, refuse(errors.New("the noise is zero: want alpha > 0, else there is no distribution"))
 	}
@@ -102,8 +101,8 @@ func New(s *probode.Solver, i int, z, theta []float64) (*Law, error) {
 	return step, nil
 }
 
-// newLaw returns the distribution of step i from x, for a stepper that has its past.
-// It returns the errors of the step.
+// newLaw returns the distribution of step i from x, for a stepper that holds the
+// earlier steps. It returns errors of the step unchanged.
 func newLaw(from probode.Implicit, p *probode.Problem, g *probode.Grid, i int, x, theta, scale []float64) (*Law, error) {
 	var m probode.ImplicitStep
 	if err := from.Implicit(&m, i, x, theta); err != nil {

@@ -17,12 +17,12 @@ type Moments struct {
 	Skewness      []float64 // of each component
 }
 
-// Moments computes the moments of the exact distribution by quadrature, for
-// d ≤ 2. A box around all roots that were found grows until the density at its
-// edges is below e⁻⁵⁰ of its maximum, and its cells are divided until products
-// of Gauss rules of 6 points agree to 10⁻¹⁰ of the integral with those of half
-// the width. It is an error if d > 2, if the exact distribution does not exist
-// (ErrSingularH, ErrImproper), or if 2¹⁸ cells are not enough.
+// Moments computes the moments of the exact distribution by quadrature, for d ≤ 2. A
+// box around all roots that were found grows until the density at its edges is below
+// e⁻⁵⁰ of its maximum, and its cells are divided until 6-point Gauss product rules on a
+// cell and on its parts of half the width agree to 10⁻¹⁰ of the integral. Moments
+// returns an error if d > 2, if the exact distribution does not exist (ErrSingularH,
+// ErrImproper), or if 2¹⁸ cells are not enough.
 func (s *Law) Moments() (*Moments, error) {
 	c, err := s.divided()
 	if err != nil {

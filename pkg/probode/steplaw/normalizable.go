@@ -15,8 +15,9 @@ import (
 // checks the decay along rays: the axes, the axes of the approximation, a few fixed
 // random directions and, up to d = 16, the directions in which r grows most slowly far
 // away. On each ray, ½ rᵀH⁻¹r must increase by more than d ln 10 with every factor of
-// ten in distance, from 10⁴ to 10⁸ times the size of the state, or the integral could
-// diverge. A density that does not decay in other directions is not detected.
+// ten in distance, from 10⁴ to 10⁸ times the size of the state, because otherwise the
+// integral could diverge. A density that does not decay in other directions is not
+// detected.
 func (s *Law) normalizable() error {
 	if s.singular != nil {
 		return s.singular

@@ -10,11 +10,11 @@ import (
 
 // Roots returns the solutions of r(z) = 0 that a search finds, the nearest to Mean
 // first. Newton's method starts from Zᵢ, Mean, the Adams–Bashforth value and points
-// around them. For d = 2 these points lie in 16 directions, at distances from a
-// standard deviation to a hundred times the size of the state, each twice the one
-// before. For d = 1 the search finds every change of sign of r over such distances, in
-// steps of 5 %. If there is more than one root, the exact distribution may have several
-// modes, and Newton's method may find the wrong root.
+// around them. For d = 2 these points lie in 16 directions, at distances that double
+// from one standard deviation to a hundred times the size of the state. For d = 1 the
+// search finds every change of sign of r over such distances, in steps of 5 %. If there
+// is more than one root, the exact distribution may have several modes, and Newton's
+// method may find the wrong root.
 func (s *Law) Roots() [][]float64 {
 	if s.roots != nil {
 		return s.roots
@@ -31,7 +31,7 @@ func (s *Law) Roots() [][]float64 {
 	return s.roots
 }
 
-// size returns the larger scale of the state and of the step.
+// size returns the size of the state or of the step, whichever is larger.
 func (s *Law) size() float64 {
 	size := max(vector.MaxAbs(s.Z), vector.MaxAbs(s.Mean), s.distance(s.Z, s.Mean))
 	if size == 0 {
@@ -40,8 +40,8 @@ func (s *Law) size() float64 {
 	return size
 }
 
-// around returns points that are spread out around the mean: on a spiral of
-// directions for d ≤ 2, and along at most 8 axes otherwise.
+// around returns points that are spread out around the mean: on growing ellipses for d
+// = 2, and along at most 8 axes otherwise.
 func (s *Law) around() [][]float64 {
 	var points [][]float64
 	add := func(k int, by float64) {
@@ -102,7 +102,7 @@ func (s *Law) newton(z []float64) {
 
 func (s *Law) keep(z []float64) {
 	for _, r := range s.roots {
-		// Newton's method finds a double root only up to the square root of the rounding
+		// Newton's method finds a double root only to within the square root of the rounding
 		// error, and it must not be counted twice. Roots that are closer than 10⁻³ sd make no
 		// difference to the distribution.
 		same := true

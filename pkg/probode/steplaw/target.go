@@ -1,5 +1,5 @@
 // Package steplaw computes the exact distribution of a step of an implicit Adams
-// method. Exact samples whole paths, and Law belongs to a single step.
+// method. Exact draws whole paths; a Law describes a single step.
 //
 // The discrepancy r in derivative space has a Gaussian density, but r is not linear in
 // the state, so the distribution of the state is not Gaussian. Let J, Γ and μ belong to
@@ -50,7 +50,7 @@ type target struct {
 	mu     []float64
 	jac    *probode.Matrix // J of the noise
 	gamma  *probode.LU     // Γ
-	negJ   *probode.LU     // −J, the factors of 0·I − J
+	negJ   *probode.LU     // factors of −J = 0·I − J
 	pivots *elimination    // of −J
 
 	// Φ is computed from the remainder of the linearisation about base, not from r: r is a
@@ -59,7 +59,7 @@ type target struct {
 	// r(μ), where r(μ) is zero unless Newton's iteration ended early.
 	base, fbase []float64
 
-	z, u []float64 // of the last call of phi
+	z, u []float64 // from the last call of phi
 	v    []float64
 }
 
@@ -135,10 +135,10 @@ func (g *target) place(dst, zeta []float64) {
 	}
 }
 
-// phi returns Φ(ζ), +Inf where f is not finite, and leaves the state in g.z.
+// phi returns Φ(ζ), or +Inf where f is not finite, and leaves the state in g.z.
 //
-// From r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)) follows u = ζ − δ with
-// Sδ = J⁻¹(f(z) − f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζ·δ.
+// Since r(z) = Γ(z−μ) − (f(z) − f(b) − J(z−b) − r(μ)), u is ζ − δ with Sδ = J⁻¹(f(z) −
+// f(b) − r(μ)) − (z−b), and Φ = ½‖δ‖² − ζ·δ.
 func (g *target) phi(zeta []float64) float64 {
 	g.place(g.z, zeta)
 	g.p.F(g.u, g.t, g.z, g.theta)
