@@ -11,7 +11,7 @@ import (
 //	x′ = r x (1 − x/K),   x(t) = K / (1 + (K/x₀ − 1) e^{−rt}),
 //
 // θ = (r, K) = (3, 1), x(0) = 0.1, t ∈ [0, 2]. It has one dimension and a closed form,
-// so it is a good problem on which to study an error.
+// so it is a good problem for studying an error.
 //
 // Source: Verhulst (1838), Correspondance mathématique et physique 10, 113.
 func Logistic() *probode.Problem {
@@ -43,12 +43,11 @@ func Logistic() *probode.Problem {
 //	RS′ = k₂ S·R − k₃ RS − k₄ RS
 //	P′  = k₄ RS − V P/(Kₘ + P)
 //
-// where RS is the complex of the two and P the activated form of R.
-// θ = (k₁, k₂, k₃, k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3),
-// (1, 0, 1, 0, 0) at t = 0, t ∈ [0, 100]. R + RS + P is conserved; the
-// enzyme of a complex that reacts is lost, as in the source. Usually observed
-// with noise of standard deviation 0.01 at t = 0, 1, 2, 4, 5, 7, 10, 15, 20, 30,
-// 40, 50, 60, 80, 100.
+// where RS is the complex of the two and P the activated form of R. θ = (k₁, k₂, k₃,
+// k₄, V, Kₘ) = (0.07, 0.6, 0.05, 0.3, 0.017, 0.3), (1, 0, 1, 0, 0) at t = 0, t ∈ [0,
+// 100]. R + RS + P is conserved; the enzyme of a complex that reacts is lost, as in the
+// source. It is usually observed with noise of standard deviation 0.01 at t = 0, 1, 2,
+// 4, 5, 7, 10, 15, 20, 30, 40, 50, 60, 80, 100.
 //
 // Source: Vyshemirsky & Girolami (2008), Bioinformatics 24, 833.
 func ProteinActivation() *probode.Problem {
@@ -197,9 +196,8 @@ func SIR() *probode.Problem {
 // of the first day, t ∈ [0, 14] days. The counts on days 1, …, 14 are the boys in bed,
 // I.
 //
-// Source: Anonymous (1978), British Medical Journal 1, 587; as it is fitted by
-// Grinsztajn, Semenova, Margossian & Riou (2021), Statistics in Medicine 40,
-// 6209.
+// Source: Anonymous (1978), British Medical Journal 1, 587; as fitted by Grinsztajn,
+// Semenova, Margossian & Riou (2021), Statistics in Medicine 40, 6209.
 func Influenza() *probode.Problem {
 	p := SIR()
 	p.Name = "influenza"

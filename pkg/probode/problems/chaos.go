@@ -45,9 +45,10 @@ func Lorenz63() *probode.Problem {
 //
 //	xᵢ′ = (x_{i+1} − x_{i−2}) x_{i−1} − xᵢ + F,   indices modulo n,
 //
-// θ = F = 8, all xᵢ = 8 except x₁ = 8.01, t ∈ [0, 30]. For n ≥ 10 it is chaotic with
-// several growing directions. It serves as a test in higher dimension, usually with n =
-// 10 or 40. It panics for n < 4. The Jacobian is dense, since its corners are not zero.
+// θ = F = 8, all xᵢ = 8 except x₁ = 8.01, t ∈ [0, 30]. For n ≥ 10 it is chaotic, and
+// errors grow in several directions. It serves as a test in higher dimensions, usually
+// with n = 10 or 40. It panics for n < 4. The Jacobian is dense, since its corners are
+// not zero.
 //
 // Source: Lorenz (1996), Predictability: a problem partly solved, ECMWF
 // Seminar on Predictability.

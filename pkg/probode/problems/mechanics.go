@@ -7,15 +7,14 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Kepler returns the motion of one body about another that is fixed in the
-// origin, on an ellipse of eccentricity e ∈ [0, 1) and period 2π,
+// Kepler returns the motion of one body about another that is fixed at the origin, on
+// an ellipse of eccentricity e ∈ [0, 1) and period 2π,
 //
 //	q″ = −q/|q|³,   q(0) = (1 − e, 0),   q′(0) = (0, √((1 + e)/(1 − e))),
 //
-// as x = (q, q′), θ = e, which is in the initial state only, t ∈ [0, 20]. The
-// usual e is 0.6. The energy |q′|²/2 − 1/|q| = −1/2, the angular momentum
-// √(1 − e²) and the direction of the ellipse are conserved, and Kepler's
-// equation gives a closed form.
+// as x = (q, q′), θ = e, which enters only the initial state, t ∈ [0, 20]. The usual e
+// is 0.6. The energy |q′|²/2 − 1/|q| = −1/2, the angular momentum √(1 − e²) and the
+// direction of the ellipse are conserved, and Kepler's equation gives a closed form.
 //
 // Source: Hairer, Lubich & Wanner, Geometric Numerical Integration, I.2.
 func Kepler(e float64) *probode.Problem {
@@ -56,8 +55,7 @@ func Kepler(e float64) *probode.Problem {
 	}
 }
 
-// HenonHeiles returns the motion of a star in the potential of a galaxy with
-// an axis,
+// HenonHeiles returns the motion of a star in the potential of an axisymmetric galaxy,
 //
 //	q″ = −∇U(q),   U = (q₁² + q₂²)/2 + λ (q₁² q₂ − q₂³/3),
 //
@@ -129,9 +127,9 @@ func RigidBody() *probode.Problem {
 	}
 }
 
-// RestrictedThreeBody returns Arenstorf's orbit: a satellite of no mass in
-// the plane of earth and moon, in coordinates that turn with the two, the
-// earth of mass 1 − μ at (−μ, 0) and the moon of mass μ at (1 − μ, 0),
+// RestrictedThreeBody returns Arenstorf's orbit: a massless satellite in the plane of
+// earth and moon, in coordinates that rotate with the two, with the earth of mass 1 − μ
+// at (−μ, 0) and the moon of mass μ at (1 − μ, 0),
 //
 //	x″ = x + 2y′ − (1 − μ)(x + μ)/D₁ − μ (x − 1 + μ)/D₂
 //	y″ = y − 2x′ − (1 − μ) y/D₁ − μ y/D₂
@@ -193,8 +191,8 @@ func RestrictedThreeBody() *probode.Problem {
 //	x = (3, 3, −1, −3, 2, −2, 2),   y = (3, −3, 2, 0, 0, −4, 4),
 //	x₆′ = 1.75,   x₇′ = −1.5,   y₄′ = −1.25,   y₅′ = 1
 //
-// at t = 0, t ∈ [0, 3], in which there are several close encounters. Energy,
-// momentum and angular momentum are conserved.
+// at t = 0, t ∈ [0, 3]. There are several close encounters. Energy, momentum and
+// angular momentum are conserved.
 //
 // Source: Hairer, Nørsett & Wanner, Solving Ordinary Differential Equations
 // I, II.10 (PLEI).

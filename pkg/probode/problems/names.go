@@ -9,10 +9,11 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Named returns the problem with the given name, as it is typed in a command: with
-// small letters, digits and hyphens. In addition to the problems of All it knows some
-// of the test set for initial value problem solvers, with the names, parameters and
-// spans of that set: hires, rober, orego, vdpol, plei. The error lists the names.
+// Named returns the problem with the given name, as it is typed in a command: in
+// lower-case letters, digits and hyphens. In addition to the problems of All, it knows
+// some problems of the test set for initial value problem solvers, with the names,
+// parameters and spans given there: hires, rober, orego, vdpol, plei. The error lists
+// the names.
 //
 // Source: Mazzia & Magherini, Test Set for Initial Value Problem Solvers,
 // release 2.4.
@@ -76,7 +77,7 @@ func namesOfAll() []string {
 	return names
 }
 
-// typed writes a name with small letters, digits and hyphens only.
+// typed writes a name in lower-case letters, digits and hyphens only.
 func typed(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(name, "é", "e")), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

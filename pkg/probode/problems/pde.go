@@ -7,8 +7,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Partial differential equations by the method of lines: stiff, of any
-// dimension, with a banded Jacobian.
+// This file has partial differential equations, discretised by the method of lines.
+// They are stiff, may have any dimension, and have banded Jacobians.
 
 // Brusselator returns the Brusselator reaction with diffusion in one
 // dimension,
@@ -16,11 +16,11 @@ import (
 //	∂u/∂t = A + u²v − (B + 1)u + α ∂²u/∂x²,
 //	∂v/∂t = Bu − u²v + α ∂²v/∂x²,
 //
-// on x ∈ [0, 1] with u = A, v = B/A at both ends, discretised by central
-// differences at n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …,
-// so that d = 2n and the band is (2, 2). θ = (A, B, α) = (1, 3, 1/50),
-// u = 1 + sin 2πx, v = 3 at t = 0, t ∈ [0, 10]. Its stiffness grows like n²
-// and it oscillates with reaction time scales. It panics for n < 2.
+// on x ∈ [0, 1] with u = A, v = B/A at both ends, discretised by central differences at
+// n inner points xᵢ = i/(n+1). The state is u₁, v₁, u₂, v₂, …, so that d = 2n and the
+// band is (2, 2). θ = (A, B, α) = (1, 3, 1/50), u = 1 + sin 2πx, v = 3 at t = 0, t ∈
+// [0, 10]. Its stiffness grows like n², and it oscillates on the time scale of the
+// reaction. It panics for n < 2.
 //
 // Source: Hairer & Wanner, Solving Ordinary Differential Equations II,
 // IV.1 and IV.10 (BRUSS).
@@ -68,7 +68,7 @@ func Brusselator(n int) *probode.Problem {
 				f[i+1] = b*u - r + k*(vLeft-2*v+vRight)
 				uLeft, vLeft = u, v
 				// These are the rows of u and of v in band storage of width 5, with the diagonal at
-				// 2. Elements outside the matrix, at the ends, are not read.
+				// index 2. Elements outside the matrix, at the ends, are not read.
 				j := jac[5*i : 5*i+10]
 				j[0], j[2], j[3], j[4] = k, 2*u*v-(b+1)-2*k, u*u, k
 				j[5], j[6], j[7], j[9] = k, b-2*u*v, -u*u-2*k, k

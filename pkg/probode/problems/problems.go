@@ -1,7 +1,7 @@
-// Package problems holds the initial value problems on which solvers of
-// ordinary differential equations are usually tried, with parameters, initial
-// state and span from the literature. A function returns a new Problem, which
-// the caller may change. Parameters that one may want to infer are θ.
+// Package problems holds the initial value problems on which solvers of ordinary
+// differential equations are usually tested, with parameters, initial state and span
+// from the literature. Each function returns a new Problem, which the caller may
+// change. θ holds the parameters that one may want to infer.
 //
 // Not stiff: Logistic, LotkaVolterra, SIR, RigidBody, ProteinActivation.
 // With fast and slow stretches: FitzHughNagumo, RestrictedThreeBody, Kepler,
@@ -12,9 +12,9 @@ package problems
 
 import "github.com/probode/probode/pkg/probode"
 
-// All returns one problem of each kind, in the order of the list above and
-// with names that differ. Where a function has an argument, it has the usual
-// value, and the dimension is a small one.
+// All returns one problem of each kind, in the order of the list above and with
+// distinct names. Arguments of functions have their usual values, and dimensions are
+// small.
 func All() []*probode.Problem {
 	return []*probode.Problem{
 		Logistic(), LotkaVolterra(), LotkaVolterra20(), SIR(), RigidBody(), ProteinActivation(),

@@ -7,10 +7,9 @@ import "github.com/probode/probode/pkg/probode"
 //
 //	y″ = μ ((1 − y²) y′ − y),
 //
-// as x = (y, y′), θ = μ, (2, 0) at t = 0, t ∈ [0, 6.3]. The stiffness grows
-// with μ, which runs from 1 (not stiff) to 10⁵ and beyond (very stiff, with
-// jumps that take a time of order ln(μ)/μ). Its period for μ → ∞ is
-// 3 − 2 ln 2 ≈ 1.61, and 6.66 for μ = 1.
+// as x = (y, y′), θ = μ, (2, 0) at t = 0, t ∈ [0, 6.3]. The stiffness grows with μ: 1
+// is not stiff, and 10⁵ is very stiff, with jumps that take a time of order ln(μ)/μ.
+// Its period for μ → ∞ is 3 − 2 ln 2 ≈ 1.61, and 6.66 for μ = 1.
 //
 // Source: van der Pol (1926), Philosophical Magazine 2, 978; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.10 (VDPOL), where μ = 10⁶
@@ -50,7 +49,7 @@ func VanDerPol(mu float64) *probode.Problem {
 //
 // θ = (k₁, k₂, k₃) = (0.04, 3·10⁷, 10⁴), (1, 0, 0) at t = 0, t ∈ [0, 10⁵]. y₁ + y₂ + y₃
 // = 1 is conserved. The time scales range from 10⁻⁴ to the length of the span, and y₂
-// is about 10⁻⁵, which a large absolute tolerance misses. If a solver lets y₂ fall
+// is about 10⁻⁵, which is below a large absolute tolerance. If a solver lets y₂ fall
 // below zero by more than a little, the solution diverges.
 //
 // Source: Robertson (1966), in Walsh (ed.), Numerical Analysis: An

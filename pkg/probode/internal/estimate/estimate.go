@@ -1,21 +1,21 @@
-// Package estimate estimates the centre and the spread of draws, all of them or a part,
-// plain or weighted, with Monte Carlo standard errors: median and half the width of the
-// central 68 % interval, or mean and standard deviation. For a normal distribution the two
-// are the same.
+// Package estimate estimates the centre and the spread of all or some draws, plain or
+// weighted, with Monte Carlo standard errors. Centre and spread are either the median
+// and half the width of the central 68 % interval, or the mean and the standard
+// deviation. For a normal distribution the two pairs are the same.
 //
-// Centre c and logarithm of the spread s are smooth functions of means over the
-// draws, so that their errors are those of the means of their influence functions
-// [Hampel 1974], over chains with all their autocorrelation:
+// The centre and the logarithm of the spread s are smooth functions of means over the
+// draws. So their errors are the errors of the means of their influence functions
+// [Hampel 1974], with the autocorrelation of the chains:
 //
 //	quantiles  (½ − 1{y ≤ q½})/f(q½)          (I(p₊) − I(p₋))/2s,  I(p) = (p − 1{y ≤ q_p})/f(q_p)
 //	moments    y − m                          ½ ((y − m)²/v − 1)
 //
-// with p± = Φ(±1). So the error of a median is that of the effective sample size of
-// the indicator 1{y ≤ q}. The density f at a quantile is the difference quotient of
-// the quantiles around it, with the width of Bofinger (1975).
+// with p± = Φ(±1). So the error of a median depends on the effective sample size of the
+// indicator 1{y ≤ q}. The density f at a quantile is estimated by the difference
+// quotient of the quantiles around it, with the width of Bofinger (1975).
 //
-// For a part of the posterior the influence is zero outside of it, and divided by its
-// share.
+// For a part of the posterior, the influence is zero outside of the part and is divided
+// by the share of the part.
 //
 //   - Bofinger, E. (1975). Estimation of a density function using order statistics.
 //     Australian Journal of Statistics 17(1), 1–7.
@@ -32,7 +32,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Measure says which centre and spread are meant.
+// A Measure is a choice of centre and spread.
 type Measure int
 
 const (
@@ -41,7 +41,7 @@ const (
 	Measures                 // the number of measures
 )
 
-// A Value is where a distribution lies and how wide it is, with standard errors.
+// A Value holds the centre and the spread of a distribution, with standard errors.
 type Value struct {
 	Center, CenterSE float64
 	Spread, SpreadSE float64
@@ -49,8 +49,8 @@ type Value struct {
 
 // A Difference compares the centre and the spread of draws with those under weights.
 type Difference struct {
-	Center, CenterSE float64 // of the draws less that under weights
-	Ratio, RatioSE   float64 // of the spreads
+	Center, CenterSE float64 // centre of the draws minus the centre under weights
+	Ratio, RatioSE   float64 // spread of the draws divided by the spread under weights
 }
 
 // A summary holds centre and spread of draws, and the influence of each draw on the
@@ -120,10 +120,10 @@ func newQuantiles(x, weights []float64) weightedQuantiles {
 	return q
 }
 
-// Quantile returns the quantile of p of the draws x under weights.
+// Quantile returns the p-quantile of the draws x under weights.
 func Quantile(x, weights []float64, p float64) float64 { return newQuantiles(x, weights).at(p) }
 
-// at returns the quantile of p, between draws by linear interpolation.
+// at returns the p-quantile, interpolated linearly between draws.
 func (q weightedQuantiles) at(p float64) float64 {
 	n := len(q.x)
 	if n < 2 {
@@ -137,7 +137,7 @@ func (q weightedQuantiles) at(p float64) float64 {
 	return q.x[k-1] + (p-q.p[k-1])/(q.p[k]-q.p[k-1])*(q.x[k]-q.x[k-1])
 }
 
-// slope returns 1/f at the quantile of p; NaN if there are too few draws.
+// slope returns 1/f at the p-quantile, or NaN if there are too few draws.
 func (q weightedQuantiles) slope(p float64) float64 {
 	z := distuv.UnitNormal.Quantile(p)
 	phi := distuv.UnitNormal.Prob(z)
@@ -150,7 +150,8 @@ func (q weightedQuantiles) slope(p float64) float64 {
 }
 
 // part summarises those draws x for which in is 1, with weights w; nil stands for all
-// draws and for equal weights. It also returns the influence of a draw of weight 1.
+// draws and for equal weights. It also returns the influence of draw k of chain c,
+// times its weight and divided by the share of the part.
 func (by Measure) part(x, w, in [][]float64) (summary, func(c, k int) (center, log float64)) {
 	both, share := w, 1.0
 	switch {
@@ -191,7 +192,7 @@ func (by Measure) Of(x, in [][]float64) Value {
 
 // Stretches cuts each chain of x into n parts. For the draws for which in is 1, it
 // returns the contribution of each part to the centre and to the logarithm of the
-// spread, scaled such that these are means over the parts.
+// spread, scaled such that centre and logarithm change by the means over the parts.
 func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) {
 	_, influence := by.part(x, nil, in)
 	center, log = make([][]float64, len(x)), make([][]float64, len(x))
@@ -213,17 +214,17 @@ func (by Measure) Stretches(x, in [][]float64, n int) (center, log [][]float64) 
 	return center, log
 }
 
-// Weighed compares the draws x with the same draws under weights w of mean 1, both of
-// those for which in is 1: the difference of the centres, in units of the parameter, and
-// the ratio of the spreads. With φ and ψ the influence functions of the draws as they are
-// and φ_w, ψ_w those of the weighted ones, the errors are those of the means of φ − w φ_w
-// and ψ − w ψ_w.
+// Weighed compares the draws x with the same draws under weights w of mean 1, using
+// only draws for which in is 1. It returns the difference of the centres, in units of
+// the parameter, and the ratio of the spreads. Let φ and ψ be the influence functions
+// of the plain draws, and φ_w and ψ_w the ones of the weighted draws. Then the errors
+// are the errors of the means of φ − w φ_w and ψ − w ψ_w.
 //
-// The accurate centre is that of all draws, whose estimate is all, less this difference,
-// and so with the logarithm of the spread. Between the two there is covariance, as x is
-// among all draws: what counts is the influence of the draws since the weighed one
-// before, center and log, less φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is
-// w φ_w.
+// Weighed also returns the accurate centre, which is the centre of all draws, given in
+// all, minus this difference, and the accurate spread, in the same way on a logarithmic
+// scale. The two terms are correlated, because x is among all draws. So the error comes
+// from the influence of the draws since the previous weighed one, center and log, minus
+// φ − w φ_w and ψ − w ψ_w. If all draws are weighed, that is w φ_w and w ψ_w.
 func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Difference, Value) {
 	plain, influence := by.part(x, nil, in)
 	weighted, influenceW := by.part(x, w, in)
@@ -245,7 +246,7 @@ func (by Measure) Weighed(x, w, in, center, log [][]float64, all Value) (Differe
 	return d, Value{all.Center - d.Center, meanSE(restPhi), spread, spread * meanSE(restPsi)}
 }
 
-// meanSE is diag.MCSEMean for numbers that may all be equal.
+// meanSE is diag.MCSEMean, or 0 if all numbers are equal.
 func meanSE(x [][]float64) float64 {
 	se := diag.MCSEMean(x)
 	if math.IsNaN(se) {

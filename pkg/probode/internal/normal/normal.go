@@ -21,7 +21,7 @@ func (s *Source) Seed(hi, lo uint64) { s.hi, s.lo = hi, lo }
 // State returns the arguments with which Seed continues from here.
 func (s *Source) State() (hi, lo uint64) { return s.hi, s.lo }
 
-// The generator multiplies its state by a and adds c, both of two words. Two steps
+// The generator multiplies its state by a and adds c; both have two words. Two steps
 // together multiply by a² and add (a + 1)c. dxsm is the multiplier of its output.
 const (
 	aHi, aLo   = 2549297995355413924, 4865540595714422341
@@ -38,14 +38,14 @@ func next(hi, lo uint64) (uint64, uint64) {
 	return h + (hi*aLo + (lo*aHi + cHi)) + carry, l
 }
 
-// next2 returns the state after the next.
+// next2 returns the state two steps after (hi, lo).
 func next2(hi, lo uint64) (uint64, uint64) {
 	h, l := bits.Mul64(lo, aaLo)
 	l, carry := bits.Add64(l, ccLo, 0)
 	return h + (hi*aaLo + (lo*aaHi + ccHi)) + carry, l
 }
 
-// output returns the word that belongs to a state.
+// output returns the random word for a state.
 func output(hi, lo uint64) uint64 {
 	hi ^= hi >> 32
 	hi *= dxsm
@@ -100,8 +100,8 @@ func (s *Source) Fill(dst []float64) {
 // integer. It tests 0 ≤ j + inside−1 < 2 inside−1 in one comparison.
 func (a *stripData) holds(u uint64) bool { return uint32(u)+a.less < a.span }
 
-// reject returns the number of the word u, whose point is near the edge of its
-// strip, or of words after it, and the state after all of them.
+// reject returns the normal for the word u, whose point is near the edge of its strip,
+// or for words after it, and the state after the last word that it uses.
 func reject(hi, lo, u uint64) (uint64, uint64, float64) {
 	uniform := func() float64 {
 		hi, lo = next(hi, lo)

@@ -2,9 +2,9 @@ package normal
 
 import "math"
 
-// The strips of the ziggurat have equal areas. Strip i > 0 reaches from 0 to
-// x_i and from the height f(x_i) to f(x_{i−1}), f(x) = e^{−x²/2}; strip 0 is the
-// lowest, together with the tail. From the last edge x_127 = edge downwards
+// The strips of the ziggurat have equal areas. Strip i > 0 reaches from 0 to x_i and
+// from the height f(x_i) to f(x_{i−1}), where f(x) = e^{−x²/2}; strip 0 is the lowest
+// one and includes the tail. From the last edge x_127 = edge downwards
 //
 //	x_{i−1} = f⁻¹(area/x_i + f(x_i))
 //
@@ -20,7 +20,8 @@ const (
 type stripData struct {
 	width float64 // x_i / unit
 
-	// A point with |j| < inside, x_{i−1}/x_i in units, is below the density.
+	// A point with |j| < inside is below the density; inside is x_{i−1}/x_i in these
+	// units.
 	less, span uint32 // inside − 1, and 2 inside − 1 or 0
 }
 

@@ -18,8 +18,8 @@ import (
 const (
 	// Exact is the number of vectors up to which quantiles are exact.
 	Exact = 4096
-	// Bins is the number of bins of a histogram; two more are for what lies
-	// outside.
+	// Bins is the number of bins of a histogram; two more count the values outside of its
+	// range.
 	Bins = 4096
 
 	tile  = 8   // elements that a worker takes at a time, one cache line of a row
@@ -65,10 +65,10 @@ func (s *Sketch) Add(row []float64) {
 	}
 }
 
-// Quantiles returns the quantiles of all elements, [level][element]; NaN without any
-// vector. Level p of n ≤ Exact vectors lies at place p(n−1) of the sorted values
-// counted from 0, interpolated linearly between two places; with more it is
-// interpolated within a bin, or NaN if the range is above 1e308.
+// Quantiles returns the quantiles of all elements, [level][element]. They are NaN if
+// there are no vectors. With n ≤ Exact vectors, level p lies at place p(n−1) of the
+// sorted values, counted from 0 and interpolated linearly between two places. With more
+// vectors it is interpolated within a bin; it is NaN if the range is above 1e308.
 func (s *Sketch) Quantiles() [][]float64 {
 	out := make([][]float64, len(s.levels))
 	for l := range out {
@@ -108,8 +108,8 @@ func (s *Sketch) Quantiles() [][]float64 {
 	return out
 }
 
-// ranks returns the places of the order statistics that all levels need,
-// increasing, and where in that list each level finds its lower one.
+// ranks returns the places of the order statistics that the levels need, increasing,
+// and for each level the index in that list of the lower one that it needs.
 func (s *Sketch) ranks() (ranks, place []int) {
 	for _, p := range s.levels {
 		i := min(int(p*float64(s.n-1)), s.n-1)
@@ -127,7 +127,7 @@ func (s *Sketch) ranks() (ranks, place []int) {
 	return ranks, place
 }
 
-// makeBins makes the bins from the first Exact vectors and counts them.
+// makeBins makes the bins from the first Exact vectors and counts these vectors.
 func (s *Sketch) makeBins() {
 	s.lo, s.width = make([]float64, s.size), make([]float64, s.size)
 	s.min, s.max = make([]float64, s.size), make([]float64, s.size)

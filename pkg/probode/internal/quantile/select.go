@@ -51,7 +51,7 @@ func (c *column) selectRanks(values []float64, ranks []int) {
 // pick sets found to the order statistics at places ranks − first.
 //
 // pick counts the values in about as many equal buckets as there are values, and
-// examines only buckets that contain a requested place, which are a few values out of
+// examines only buckets that contain a requested place, which hold a few values out of
 // thousands. If many values lie in one bucket, because another value is far away, that
 // bucket is processed in the same way.
 func (c *column) pick(values []float64, ranks []int, first int, found []float64, depth int) {
@@ -102,7 +102,7 @@ func (c *column) pick(values []float64, ranks []int, first int, found []float64,
 		ends[b]++
 	}
 
-	// Find the buckets that contain a requested place, and give their values space.
+	// Find the buckets that contain a requested place, and reserve space for their values.
 	var below, total int32
 	r := 0
 	for b, count := range ends {

@@ -2,8 +2,8 @@ package vector
 
 import "math"
 
-// MaxAbs returns the largest absolute value of the elements of x, 0 if there are
-// none, and NaN if one is.
+// MaxAbs returns the largest absolute value of the elements of x, 0 if there are none,
+// and NaN if one is NaN.
 func MaxAbs(x []float64) float64 {
 	var m float64
 	for _, v := range x {
