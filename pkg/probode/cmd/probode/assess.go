@@ -19,7 +19,7 @@ import (
 	"github.com/probode/probode/pkg/viz/plots"
 )
 
-const assessHelp = `Does the error of an ODE solver matter for a posterior, and from which step on?
+const assessHelp = `Does the error of an ODE solver matter for a posterior, and which steps are small enough?
 assess samples with each of several step sizes, once as if the solver were exact
 and once with its error in the model. It compares both with the posterior of an
 accurate solver, and names the largest step that is small enough. This example takes
@@ -28,8 +28,8 @@ to out.csv:
 
   probode assess -case lynx-hare -method am1 -steps 1,0.5,0.25 -out out.html
 
--rtol instead of -steps judges a solver with error control, which chooses its steps
-again for every θ, as in the likelihoods of most other programs:
+With -rtol instead of -steps it judges a solver with error control, which chooses its
+steps again for every θ, as in the likelihoods of most other programs:
 
   probode assess -case lynx-hare -method dp5 -rtol 1e-1,1e-2,1e-3 -out out.html
 
@@ -47,12 +47,12 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances, instead of -steps: error control chooses the steps, again for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
 	name := flags.String("scheme", "pcn", "`scheme` for the inference with the solver's error in the model: "+samplerNames())
-	threshold := flags.Float64("threshold", 0.1, "largest bias, in posterior sd, and largest relative change of an sd, that do not matter")
+	threshold := flags.Float64("threshold", 0.1, "largest bias (in posterior sd) and largest relative change of an sd that do not matter")
 	confidence := flags.Float64("confidence", 0.95, "confidence of each number's interval, which must lie on one side of the threshold; from 0.5 to below 1")
 	auto := flags.Bool("auto", false, "draw more while a step is undecided, up to -budget; up to four interim analyses share the confidence")
-	budget := flags.String("budget", "", "limit for -auto: `draws` of each chain, a time such as 10m, or both as 50000,10m; without it, eight times the draws of the first analysis")
+	budget := flags.String("budget", "", "limit for -auto: `draws` per chain, a time such as 10m, or both as 50000,10m; without it, eight times the draws of the first analysis")
 	minESS := flags.Float64("min-ess", 0, "effective sample size at which a run ends; 0: 4000, or what -draws gives")
-	weighed := flags.Int("weighed", 4000, "number of draws of each step at which the equations are solved accurately")
+	weighed := flags.Int("weighed", 4000, "number of draws at each step for which the equations are also solved accurately")
 	workers := flags.Int("workers", 0, "number of chains that run at the same time; 0: one for each processor")
 	figure := flags.String("out", "", "`file` for a page with the figure, .html; the numbers go to a file of the same name with .csv")
 	machine := flags.String("json", "", "`file` for all results as JSON: see docs/json.md; - means standard output")
@@ -118,7 +118,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	show := display("assessment")
 	at := ""
 	s.Progress = func(done, total int, doing string) {
-		at, _, _ = strings.Cut(doing, ": ") // the next lines are rates and counts
+		at, _, _ = strings.Cut(doing, ": ") // the rest is rates and counts
 		if !*quiet {
 			show(done, total, doing)
 		}

@@ -19,10 +19,9 @@ import (
 
 const certifyHelp = `Bounds what the error of an ODE solver does to a posterior, without sampling. It
 computes D, the difference between the predictions of the solver and of an accurate
-one, in units of the errors of observation, and the shift of each parameter in standard
+one, in units of the observation errors, and the shift of each parameter in standard
 deviations of the Gaussian approximation at the mode. If D is below ½, no parameter
-moves by more than D, to first order (by √2 D if the size of the errors is
-unknown). certify compares the solvers away from the mode, too. It says nothing about
+moves by more than D (√2 D if the size of the errors is unknown), to first order. certify compares the solvers away from the mode, too. It says nothing about
 widths, or about modes that it has not found; assess does.
 
   probode certify -case lynx-hare -method am1 -steps 0.5,0.25,0.125
@@ -43,14 +42,14 @@ func certifyVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("certify", flag.ContinueOnError)
 	m := newExact(flags)
 	m.withSteps = true
-	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; none: the step of -step or of the case, and its half, quarter and eighth")
+	flags.StringVar(&m.steps, "steps", "", "`list` of step sizes; none: the step size of -step or of the case, and its half, quarter and eighth")
 	flags.StringVar(&m.rtol, "rtol", "", "`list` of relative tolerances: error control chooses the steps, again for every θ")
 	flags.StringVar(&m.atol, "atol", "", "`list` of absolute tolerances, one for each -rtol or one for all; none: -rtol/1000 times the largest size of each component")
 	threshold := flags.Float64("threshold", 0.1, "largest shift that does not matter, in sd of the Gaussian at the mode")
 	finest := flags.Float64("reference", 1e-10, "relative `tolerance` of the accurate solution")
 	enough := flags.Bool("enough", false, "search for the largest step size or tolerance that is enough")
 	strict := flags.Bool("strict", false, "with -enough: D must be below the threshold, not only the shifts")
-	at := flags.String("at", "", "with -model: a point to use instead of a search for modes, nominal or `name=value,…`; other parameters are nominal")
+	at := flags.String("at", "", "with -model: the point to use instead of a search for modes: nominal, or `name=value,…`, where the other parameters are nominal")
 	line := flags.String("line", "", "`parameter` along which the figure of -out shows the log likelihood, for each solver and the reference")
 	page := flags.String("out", "", "`file` for the figure of -line, .png or .svg")
 	file := flags.String("json", "", "`file` for the numbers as JSON: see docs/json.md; - means standard output")
@@ -135,10 +134,10 @@ func drawLine(ctx context.Context, p *bayes.Posterior, setups []probode.Setup, r
 }
 
 // lineWidth is half the width of the figure of -line, in posterior sd: about the length of
-// a move of a sampler.
+// a sampler's move.
 const lineWidth = 0.5
 
-// at returns the point of -at, nil if where is empty.
+// at returns the point that -at gives, or nil if where is empty.
 func (m *model) at(where string) ([][]float64, error) {
 	switch {
 	case where == "":

@@ -12,7 +12,7 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// samplers lists the samplers of the command line with their usual settings.
+// samplers lists the samplers that flags can name, with their usual settings.
 var samplers = []sample.Sampler{
 	sample.DelayedAcceptance{Second: probode.Setup{Mesh: reference.Accurate{}}},
 	sample.Deterministic{},
@@ -25,7 +25,7 @@ var samplers = []sample.Sampler{
 	sample.RedrawOnAccept{},
 }
 
-// samplerName returns the name of a scheme in a flag.
+// samplerName returns the name of a scheme as flags have it.
 func samplerName(s sample.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }
@@ -50,15 +50,14 @@ func samplerNamed(name string) (sample.Sampler, error) {
 // maxDraws is far more than anybody needs.
 const maxDraws = 1_000_000_000
 
-// maxThin is far more than makes neighbouring draws independent.
+// maxThin is far more than it takes to make neighbouring draws independent.
 const maxThin = 1_000_000
 
 // maxWorkers is larger than the number of processors of any machine.
 const maxWorkers = 4096
 
-// checkCounts checks the numbers of iterations and chains. Their product must fit into an
-// int, and so must a hundred times the draws, after which a run to an effective sample
-// size ends.
+// checkCounts checks the numbers of iterations and chains. Their product must fit into
+// an int, and so must a hundred times the draws, at which a run with -min-ess gives up.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := cmp.Or(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

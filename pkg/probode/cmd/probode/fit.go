@@ -20,9 +20,9 @@ the bounds of the parameters and without priors.
 
   probode fit -model problem.yaml -starts 50 -out waterfall.png
 
-Each search is Fisher's scoring with exact derivatives. With Laplace errors the
+Each search uses Fisher's scoring with exact derivatives. With Laplace errors the
 likelihood has kinks, which the search takes into account. The table has a row for each
-optimum, the best first, with the number of searches that ended there, to within .01 of
+optimum, the best first, with the number of searches that ended there, to within 0.01 of
 the log-likelihood. If few searches found the best optimum, there may be a better one.
 The figure, .png, .svg or .html, shows how far below the best each search ended.
 
@@ -33,7 +33,7 @@ The flags:
 // fit writes the optima of a multi-start search.
 func fit(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("fit", flag.ContinueOnError)
-	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
+	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
 	starts := flags.Int("starts", 20, "`number` of searches")
 	seed := flags.Uint64("seed", 1, "seed of the starts")
@@ -56,7 +56,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if optima[0].Err != nil {
-		return fmt.Errorf("no search of %d succeeded; the first: %w", len(optima), optima[0].Err)
+		return fmt.Errorf("none of %d searches succeeded; the error of the first: %w", len(optima), optima[0].Err)
 	}
 	if err == nil {
 		if err := to.write(out, func(w io.Writer) error { return draw(w, *file, waterfall(optima, p.Name)) }); err != nil {
@@ -125,7 +125,7 @@ func writeOptima(out io.Writer, p *modelfile.File, optima []modelfile.Optimum) {
 	fmt.Fprintf(out, "\n%s", text.Table(rows, func(c int) bool { return c != 1 }))
 }
 
-// between describes bounds. A bound that is NaN or infinite does not exist.
+// between describes bounds. NaN or an infinite number means that there is no bound.
 func between(lower, upper float64) string {
 	above, below := lower > math.Inf(-1), upper < math.Inf(1)
 	switch {
@@ -143,7 +143,7 @@ func between(lower, upper float64) string {
 // can be logarithmic.
 func waterfall(optima []modelfile.Optimum, name string) viz.Figure {
 	good := viz.Points{Name: "converged"}
-	bad := viz.Points{Name: "stopped before", Marker: viz.Ring}
+	bad := viz.Points{Name: "not converged", Marker: viz.Ring}
 	for i, o := range optima {
 		if o.Err != nil {
 			break

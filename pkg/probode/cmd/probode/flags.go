@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command, and writes help to out.
+// parse reads the flags of a command. If they ask for help, it writes that to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}
@@ -42,7 +42,7 @@ func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error
 	return nil
 }
 
-// parseOnly is parse for a command whose arguments are flags only.
+// parseOnly is parse for a command that takes no arguments but flags.
 func parseOnly(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	err := parse(flags, args, help, out)
 	if err == nil && flags.NArg() > 0 {
@@ -175,9 +175,9 @@ func listFlags(flags *flag.FlagSet, out io.Writer) {
 	}
 }
 
-// fill breaks text into lines for a terminal of 80 columns. It fills paragraphs. Indented
-// lines are examples and tables and remain as they are, except for long lines with eight
-// blanks before them, which are broken.
+// fill breaks text into lines for a terminal of 80 columns. It fills paragraphs.
+// Indented lines are examples and tables and remain as they are, except for long lines
+// with an indent of eight spaces, which are broken.
 func fill(help string) string {
 	const most = 79
 	var b strings.Builder
@@ -246,8 +246,8 @@ func numbers(values string) ([]float64, error) {
 	return out, nil
 }
 
-// assignments reads the list name=value,… of a flag. The values belong to the names of the
-// same index; known lists the names for a message.
+// assignments reads the list name=value,… of a flag. It passes each value to set, with
+// the index of its name in names; known lists the names for messages.
 func assignments(flag, values string, names []string, known string, set func(i int, v float64)) error {
 	seen := map[int]bool{}
 	for _, one := range list(values) {
@@ -270,8 +270,8 @@ func assignments(flag, values string, names []string, known string, set func(i i
 	return nil
 }
 
-// folders returns an error if an argument, the name of a directory, is empty, as from an
-// empty variable of a shell, or is a flag after the directories.
+// folders returns an error if the name of a directory is empty, for example because a
+// shell variable is empty, or if a flag follows the directories.
 func folders(flags *flag.FlagSet) error {
 	for _, dir := range flags.Args() {
 		switch {

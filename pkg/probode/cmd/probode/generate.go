@@ -9,7 +9,8 @@ import (
 )
 
 const generateHelp = `Writes a model as Go: a function that returns a probode.Problem with the equations,
-their Jacobian, the derivatives for the parameters, the initial state and the events.
+their Jacobian, the derivatives with respect to the parameters, the initial state and
+the events.
 
   probode generate model.yaml > model.go
   probode generate problem.yaml -condition control -package mine -out control.go
@@ -21,7 +22,7 @@ The flags:
 // generate writes the Go file of a model.
 func generate(_ context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("generate", flag.ContinueOnError)
-	condition := flags.String("condition", "", "`ID` of the condition; none: the first")
+	condition := flags.String("condition", "", "`ID` of the condition; none: the first one")
 	pkg := flags.String("package", "main", "`name` of the package")
 	function := flags.String("name", "Problem", "`name` of the function")
 	file := flags.String("out", "", "`file` for the Go code; none: the terminal")

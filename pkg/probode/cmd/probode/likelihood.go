@@ -20,7 +20,7 @@ import (
 )
 
 const likelihoodHelp = `Computes the log-likelihood of the data of a model, with all constants and without
-priors. Densities are those of the measurements themselves, also if the noise is on a
+priors. Densities are those of the measurements themselves, even if the noise is on a
 logarithmic scale.
 
   probode likelihood -model model.yaml
@@ -29,10 +29,10 @@ logarithmic scale.
   probode likelihood -model problem.yaml -method am0 -step 0.25
   probode likelihood -model model.yaml -petab folder
 
-The file is a model file, or the YAML file of a problem of PEtab. Without -rtol the
+The file is a model file, or the YAML file of a PEtab problem. Without -rtol the
 log-likelihood is accurate to 1e-7, and its error is shown. -gradient adds the
-derivatives for the estimated parameters, for their linear values and for their
-values on parameterScale.
+derivatives with respect to the estimated parameters, both for their linear values and
+for their values on parameterScale.
 
 The flags:
 
@@ -41,7 +41,7 @@ The flags:
 // likelihood writes the log-likelihood of a model's data.
 func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("likelihood", flag.ContinueOnError)
-	name := flags.String("model", "", "`file` of the model, YAML: a model file or a problem of PEtab")
+	name := flags.String("model", "", "YAML `file`: a model file or a PEtab problem")
 	outside := flags.Bool("outside", false, outsideHelp)
 	at := flags.String("at", "nominal", "linear values of parameters, as `name=value,…`; the others have their nominal values")
 	how := solving{flags: flags}
@@ -50,16 +50,16 @@ func likelihood(ctx context.Context, args []string, out io.Writer) error {
 	flags.Float64Var(&how.longest, "max-step", 0, "longest `step`, inf for no bound; 0: 1/128 of the span if the equations depend on time, otherwise no bound")
 	flags.Float64Var(&how.step, "step", 0, "equal `steps` of at most this size between the times of the data, instead of error control")
 	flags.StringVar(&how.method, "method", "radau5", "`method`: "+methods.Help)
-	gradient := flags.Bool("gradient", false, "the gradient, too")
+	gradient := flags.Bool("gradient", false, "print the gradient, too")
 	file := flags.String("json", "", "`file` for the results as JSON: see docs/json.md; - means standard output")
-	folder := flags.String("petab", "", "new `folder` for the problem as PEtab, with a table of simulations")
+	folder := flags.String("petab", "", "new `folder` for the model as a PEtab problem, with a table of simulations")
 	if err := parseOnly(flags, args, likelihoodHelp, out); err != nil {
 		return err
 	}
 	to := outFile{"json", *file}
 	if *folder != "" {
 		if *at != "nominal" {
-			return errors.New("-petab and -at: want one of them: the folder has the nominal parameters, and the simulations would belong to others")
+			return errors.New("-petab and -at: want one of them: the folder gets the nominal parameters, but the simulations would belong to others")
 		}
 		if _, err := os.Lstat(*folder); err == nil {
 			return fmt.Errorf("-petab %s: it exists already: want the name of a new folder", text.Clip(*folder))
@@ -119,7 +119,7 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// export writes the problem as PEtab, with the simulations of v, completely or not at all.
+// export writes the model as a PEtab problem, with the simulations of v, completely or not at all.
 func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")

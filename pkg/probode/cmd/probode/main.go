@@ -28,12 +28,12 @@ type command struct {
 
 var commands = []command{
 	{"solve", "solve a problem, with the spread of an ensemble", solve},
-	{"likelihood", "log-likelihood of a model file, and its gradient", likelihood},
+	{"likelihood", "compute the log-likelihood of a model file, and its gradient", likelihood},
 	{"fit", "fit a model file to its data, from many starts", fit},
-	{"petab", "try problems of PEtab: which ones load, which are refused", petab},
+	{"petab", "try PEtab problems: which ones load, which are refused", petab},
 	{"generate", "write the equations of a model file as Go", generate},
 	{"certify", "bound what the solver's error does, without sampling", certifyVerb},
-	{"assess", "does the solver's error matter, and at which step?", assessVerb},
+	{"assess", "does the solver's error matter, and at which steps?", assessVerb},
 	{"sample", "draw from a posterior; the same command resumes a run", sampleVerb},
 	{"merge", "collect the chains of several directories in one", merge},
 	{"summary", "print a summary of the draws in a directory", summary},

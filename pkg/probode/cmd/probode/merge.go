@@ -18,10 +18,10 @@ written to several directories:
   probode merge runs/lynx runs/parts/*
 
 Files are copied as they are. merge refuses a study with a missing or unfinished chain,
-damaged files, and files of different studies.
+damaged files, and files from different studies.
 
 If the name ends in .zarr, merge writes the chains of one directory to a Zarr store.
-Every version of ArviZ opens it, and ArviZ 1.0 and later opens nothing else:
+ArviZ 0.11 and later opens it, and ArviZ 1.0 and later opens only this:
 
   probode merge runs/lynx.zarr runs/lynx
   post = arviz.from_zarr("runs/lynx.zarr")

@@ -30,14 +30,14 @@ const modelHelp = `The model is one of the cases that come with the program,
   -case pk-mm             a drug with Michaelis–Menten elimination
   -case boluses           two short infusions
 
-or a file of your own, a model file or a problem of PEtab. It contains equations,
-priors, errors of measurement, and the name of a table of data:
+or a file of your own, a model file or a PEtab problem. It contains equations,
+priors, measurement errors, and the name of a data table:
 
   -model problem.yaml     without -method and -step it is solved by radau5 on a
                           frozen grid of tolerance 1e-6
 
-The page pkg/probode/model/MODELFILE.md lists the words of a model file. -data names
-another table of data:
+The page pkg/probode/model/MODELFILE.md lists the keys of a model file. -data names
+another data table:
 
   -case influenza -data mine.csv -time day
   -model problem.yaml -data mine.csv
@@ -63,10 +63,10 @@ type model struct {
 // method posterior makes the model.
 func newModel(flags *flag.FlagSet) *model {
 	m := newExact(flags)
-	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: that of the case, or auto")
-	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method, the method's own, or local, by the local errors of the steps; none: local on grids made to a tolerance, otherwise method")
+	flags.StringVar(&m.alpha, "alpha", "", "noise scale of the solver: a number, auto (calibrated at the mode of the posterior), or a `prior`; none: the scale of the case, or auto")
+	flags.StringVar(&m.noise, "noise", "", "`kind` of noise that -alpha scales: method (the method's own) or local (scaled by the local errors of the steps); none: local on grids made to a tolerance, otherwise method")
 	flags.IntVar(&m.chains, "chains", 4, "number of chains")
-	flags.IntVar(&m.draws, "draws", 0, "draws of each chain; 0: the command decides")
+	flags.IntVar(&m.draws, "draws", 0, "draws per chain; 0: the command decides")
 	return m
 }
 
@@ -74,18 +74,18 @@ func newModel(flags *flag.FlagSet) *model {
 func newExact(flags *flag.FlagSet) *model {
 	m := &model{solving: solving{flags: flags}, chains: 1}
 	flags.StringVar(&m.preset, "case", "", "complete `model`: "+strings.Join(cases.Names(), ", "))
-	flags.StringVar(&m.file, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
+	flags.StringVar(&m.file, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&m.outside, "outside", false, outsideHelp)
 	flags.StringVar(&m.data, "data", "", "`file` of a table with a header row; none: the data of the case or the model file")
-	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: the name in the case or the model file")
-	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: that of the case, radau5 for a model file")
-	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; none: that of the case")
+	flags.StringVar(&m.time, "time", "", "`column` of the times in -data; none: as the case or the model file names it")
+	flags.StringVar(&m.method, "method", "", "`method`: "+methods.Help+"; none: the method of the case, or radau5 for a model file")
+	flags.Float64Var(&m.step, "step", 0, "step `size` of the solver; none: the step size of the case")
 	flags.Uint64Var(&m.seed, "seed", 1, "seed of all random numbers")
 	return m
 }
 
-// posterior returns the model of the flags. If requested, α is calibrated at the mode of the
-// deterministic posterior.
+// posterior returns the posterior that the flags describe. If requested, α is
+// calibrated at the mode of the deterministic posterior.
 func (m *model) posterior(ctx context.Context) (*bayes.Posterior, error) {
 	p, err := m.build()
 	if err != nil {
@@ -238,9 +238,9 @@ func loadFile(name string, outside bool) (*modelfile.File, error) {
 	return modelfile.Load(name)
 }
 
-const outsideHelp = "the model file may name files outside of its folder"
+const outsideHelp = "allow the model file to name files outside its folder"
 
-// valuesAt reads -at: the values of all parameters, linear.
+// valuesAt reads -at and returns the linear values of all parameters.
 func valuesAt(p *modelfile.File, at string) ([]float64, error) {
 	theta, names := make([]float64, len(p.Params)), make([]string, len(p.Params))
 	for i, q := range p.Params {
@@ -272,7 +272,7 @@ func some(params []modelfile.Parameter) string {
 	return strings.Join(names, ", ")
 }
 
-// experimentOf returns the experiment of a condition, the first if it is "".
+// experimentOf returns the experiment of a condition, or the first one if condition is "".
 func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, error) {
 	list, err := p.Instances()
 	if err != nil {
@@ -291,5 +291,5 @@ func experimentOf(p *modelfile.File, condition string) (*modelfile.Instance, err
 	return nil, fmt.Errorf("-condition %s: the data have %s", text.Clip(condition), strings.Join(names, ", "))
 }
 
-// title returns the name under which the model was given.
+// title returns the name of the model as the flags give it.
 func (m *model) title() string { return m.preset + text.Clip(m.file) }

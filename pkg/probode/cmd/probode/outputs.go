@@ -47,7 +47,7 @@ func (o outFile) beside(out io.Writer) io.Writer {
 }
 
 // checkOutputs returns an error if a file cannot be written. It is called before the work
-// whose results go there.
+// whose results go to the files.
 func checkOutputs(outputs ...outFile) error {
 	for i, o := range outputs {
 		if err := canWrite(o.flag, o.path); err != nil {
@@ -67,7 +67,7 @@ func spare(outputs []outFile, inputs ...string) error {
 	for _, o := range outputs {
 		for _, in := range inputs {
 			if samePlace(o.path, in) {
-				return fmt.Errorf("-%s %s: it is a file that is read: want another name", o.flag, o.path)
+				return fmt.Errorf("-%s %s: it is an input file: want another name", o.flag, o.path)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func canWrite(flag, path string) error {
 	}
 	to := path
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		to = target // like the writing later
+		to = target // as outFile.write does
 	}
 	folder := filepath.Dir(to)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -182,7 +182,7 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// page returns a page of HTML, for phones too. The title is plain text.
+// page returns an HTML page that phones can show, too. The title is plain text.
 func page(title, body string) string {
 	return `<!DOCTYPE html>
 <html lang="en">

@@ -18,9 +18,9 @@ import (
 	modelfile "github.com/probode/probode/pkg/probode/model"
 )
 
-const petabHelp = `Tries problems of PEtab. The table says which problems load; it has the log-likelihood
-at the nominal parameters, with all constants and without priors, and the time it took;
-and it says what is refused, and why.
+const petabHelp = `Tries PEtab problems. The table shows which problems load, with the log-likelihood at
+the nominal parameters (including all constants, without priors) and the time it took,
+and which problems are refused, and why.
 
   probode petab Benchmark-Models
   probode petab Boehm_JProteomeRes2014 Fiedler_BMCSystBiol2016
@@ -34,7 +34,7 @@ The flags:
 // petab writes a table of problems.
 func petab(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("petab", flag.ContinueOnError)
-	limit := flags.Duration("limit", time.Minute, "longest `time` for a problem")
+	limit := flags.Duration("limit", time.Minute, "longest `time` per problem")
 	outside := flags.Bool("outside", false, outsideHelp)
 	if err := parse(flags, args, petabHelp, out); err != nil {
 		return err
@@ -121,7 +121,7 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	if err != nil {
 		return refused(err)
 	}
-	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("more than %v: -limit allows more", limit))
+	within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it took more than %v: a larger -limit allows more", limit))
 	defer cancel()
 	v, err := l.At(within, l.Nominal(), false)
 	if err != nil {

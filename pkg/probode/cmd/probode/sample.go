@@ -26,12 +26,12 @@ import (
 )
 
 const sampleHelp = `Draws from the posterior of a model and writes the draws to a directory, one file
-for each chain, which ArviZ and pandas read. After Ctrl-C, or if the program is
+per chain, in a format that ArviZ and pandas read. After Ctrl-C, or if the program is
 killed, the same command resumes the run, and in the end the files are the same,
-byte for byte. Without -draws the number of draws is doubled, from 1000 of each chain to
-at most 32000, until every parameter has 400 effective draws, or 100 for each chain if
-that is more, and R̂ is below 1.01. A larger -draws extends a study. With -chain it draws
-one chain only, so that a study can be split between machines; probode merge collects
+byte for byte. Without -draws each chain makes 1000 draws, and their number is doubled, up
+to 32000, until every parameter has 400 effective draws, or 100 per chain if that is
+more, and R̂ is below 1.01. A larger -draws extends a study. With -chain it draws
+only the given chains, so that a study can be split between machines; probode merge collects
 the chains.
 
   probode sample -case lynx-hare -chains 8 -draws 5000 -dir runs/lynx
@@ -43,7 +43,7 @@ The same study with one process for each chain, two at a time:
     -dir runs/parts/{}
   probode merge runs/lynx runs/parts/*
 
-On Slurm it is a job array: environment/slurm/array.sbatch. In Python (for ArviZ 1.0
+On Slurm use a job array: environment/slurm/array.sbatch. In Python (for ArviZ 1.0
 and later see probode merge -help):
 
   post = arviz.from_cmdstan(posterior="runs/lynx/chain-*.csv",
@@ -51,15 +51,15 @@ and later see probode merge -help):
   arviz.summary(post, var_names=["~y_hat"])
   pandas.read_csv("runs/lynx/chain-1.csv", comment="#")
 
-Without -scheme the draws have the posterior of an accurate solver: it checks each
-move that the solver of -method accepts (delayed-acceptance-accurate). If probode
+Without -scheme the draws come from the posterior of an accurate solver, which checks
+each move that the solver of -method accepts (delayed-acceptance-accurate). If probode
 certify says that the error of the solver is negligible, -scheme deterministic is
 cheaper. With -alpha the error of the solver is part of the model, as in the paper
 (pcn): that widens the posterior and does not correct it. A model file without
 -method and -step is solved accurately, and the scheme is deterministic.
 
 Each draw also has log_lik, the log density of each datum, and y_hat, the expected
-value of each datum. y_hat has no error of observation, so it is not a draw from the
+value of each datum. y_hat has no observation error, so it is not a draw from the
 posterior predictive distribution.
 
 `
@@ -146,7 +146,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	words := ""
-	// Without -draws the draws of all chains decide how many they are.
+	// Without -draws the draws of all chains decide how many more are made.
 	open := s.Draws == 0 && s.Only == nil
 	if open {
 		s.Draws = max(firstDraws, store.Length(*dir))
@@ -188,7 +188,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 const firstDraws, lastDraws = 1000, 32_000
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each chain
-// if that is more, and an R̂ below 1.01. It says so in a line.
+// if that is more, and an R̂ below 1.01. words says so in a line.
 func sufficient(c *mcmc.Chains) (enough bool, words string) {
 	least, most, few, apart := math.Inf(1), 0., "", ""
 	for _, m := range c.Summary() {

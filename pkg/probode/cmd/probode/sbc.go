@@ -26,13 +26,13 @@ It draws parameters from their priors and data from the model, and ranks the
 parameters among the draws of the scheme for these data. If the scheme is right, all
 ranks are equally likely. The model is logistic growth with an unknown rate, initial
 value and size of errors. Its step is so coarse that the error of the solver is as large
-as the errors of the data.
+as the errors in the data.
 
   probode sbc -scheme pcn -sets 1000 -out sbc.html
   probode sbc -scheme all -sets 200
   probode sbc -scheme paper        # fails, as it should
 
-P is the probability that a correct scheme deviates as much. For each quantity the figure
+P is the probability that a correct scheme deviates at least as much. For each quantity the figure
 shows a histogram of the ranks and, below it, the difference between their distribution
 function and the uniform one. With a correct scheme all bars, and the whole curve, are
 within the bands with probability 0.95.
@@ -42,8 +42,8 @@ within the bands with probability 0.95.
 // maxSets is far more than anybody has time for.
 const maxSets = 1_000_000
 
-// leastRanks is the smallest number of draws whose ranks show more than which side of them
-// the parameter is on.
+// leastRanks is the smallest number of draws whose ranks show more than on which side
+// of the draws the parameter is.
 const leastRanks = 3
 
 // sbcVerb runs simulation-based calibration of schemes.
@@ -58,7 +58,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	sets := flags.Int("sets", 1000, "number of data sets")
 	ranks := flags.Int("ranks", 19, "number of draws among which a parameter is ranked")
 	seed := flags.Uint64("seed", 1, "seed of all random numbers")
-	workers := flags.Int("workers", 0, "number of data sets that run at the same time; 0: one for each processor")
+	workers := flags.Int("workers", 0, "number of data sets that are processed at the same time; 0: one for each processor")
 	file := flags.String("out", "", "`file` for the figure, .html, .png or .svg; the ranks go to a file of the same name with .csv")
 	quiet := flags.Bool("quiet", false, "show no progress")
 	if err := parseOnly(flags, args, sbcHelp, out); err != nil {
@@ -109,7 +109,8 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	for _, r := range results {
 		checks += len(r.Names)
 	}
-	// With so many checks, one correct result in a hundred has a P below this.
+	// If all schemes are correct, the smallest P of so many checks is below this limit in
+	// about one run out of a hundred.
 	limit, found := 0.01/float64(checks), false
 	for _, r := range results {
 		for k, quantity := range r.Names {
@@ -120,7 +121,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if !found && checks > 0 {
-		fmt.Fprintf(out, "no sign of a wrong distribution: none of %d P is below %.1g\n", checks, limit)
+		fmt.Fprintf(out, "no sign of a wrong distribution: none of %d values of P is below %.1g\n", checks, limit)
 	}
 	if *file == "" || len(results) == 0 {
 		return failed

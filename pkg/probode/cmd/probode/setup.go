@@ -15,7 +15,7 @@ import (
 )
 
 // A solving holds the flags of a command that say how equations are solved. A command
-// defines those that it has, and setups reads them.
+// defines the flags that it takes, and setups reads them.
 type solving struct {
 	flags             *flag.FlagSet
 	method, linearize string
@@ -23,7 +23,7 @@ type solving struct {
 	steps, rtol, atol string  // lists
 	noise             string
 
-	components int  // if positive, -atol may have a number for each of so many components
+	components int  // if positive, the number of components, for each of which -atol may have a number
 	frozen     bool // error control chooses the steps once, and not again for every θ
 }
 
@@ -56,7 +56,7 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	return base, nil
 }
 
-// stepped reports whether the flags have several step sizes, or tolerances.
+// stepped reports whether the flags have a list of step sizes or tolerances.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
 // setups returns base with the method, the noise and the steps of the flags: a setup for each
@@ -102,8 +102,8 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// ladder returns the setups to compare. Without -steps, -rtol and -atol they are those with
-// the step size of base or of -step, and with its half, quarter and eighth.
+// ladder returns the setups to compare. Without -steps, -rtol and -atol their step
+// sizes are that of base or of -step, and its half, quarter and eighth.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -128,7 +128,7 @@ func stepSizes(list string) ([]float64, error) {
 		case err != nil || !(h >= 1e-300) || math.IsInf(h, 1):
 			return nil, fmt.Errorf("-steps %s: %q: want numbers > 0, such as 1,0.5,0.25,0.125", text.Clip(list), text.Clip(one))
 		case slices.Contains(steps, h):
-			return nil, fmt.Errorf("-steps %s: %q is there twice: want each step once", text.Clip(list), text.Clip(one))
+			return nil, fmt.Errorf("-steps %s: %q is given twice: want each step once", text.Clip(list), text.Clip(one))
 		}
 		steps = append(steps, h)
 	}
@@ -171,7 +171,7 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 		}
 		for _, u := range out {
 			if u.Relative == t.Relative && slices.Equal(u.Absolute, t.Absolute) {
-				return nil, fmt.Errorf("-rtol and -atol: %v is there twice: want each tolerance once", t)
+				return nil, fmt.Errorf("-rtol and -atol: %v is given twice: want each tolerance once", t)
 			}
 		}
 		out = append(out, t)
@@ -179,7 +179,7 @@ func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	return out, nil
 }
 
-// list reads the list of a flag, nil if it was not given.
+// list reads the list of a flag. It returns nil if the flag was not given.
 func (s *solving) list(name, value, want string, allowed func(v float64) bool) ([]float64, error) {
 	if !s.set(name) {
 		return nil, nil

@@ -33,7 +33,7 @@ and three quantiles of an ensemble of probabilistic paths.
   probode solve -problem hires -method reference -rtol 1e-10 -times 321.8122
   probode solve -model problem.yaml -condition control -times 1,10,60
 
--model takes a model file or a problem of PEtab instead of a built-in problem. The
+-model takes a model file or a PEtab problem instead of a built-in problem. The
 table then also has the observables, after the states, and the default method is
 radau5 with -rtol 1e-6.
 
@@ -53,21 +53,21 @@ func solve(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("solve", flag.ContinueOnError)
 	s := solution{}
 	flags.StringVar(&s.problem, "problem", "", "`name` of a built-in problem: "+strings.Join(problems.Names(), ", "))
-	flags.StringVar(&s.model, "model", "", "`file` of a model, YAML: a model file or a problem of PEtab")
+	flags.StringVar(&s.model, "model", "", "YAML `file`: a model file or a PEtab problem")
 	flags.BoolVar(&s.outside, "outside", false, outsideHelp)
-	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first")
+	flags.StringVar(&s.condition, "condition", "", "`ID` of the condition of -model; none: the first one")
 	s.solving = solving{flags: flags, frozen: true}
 	flags.StringVar(&s.method, "method", "am1", "`method`, see above")
 	flags.StringVar(&s.linearize, "linearize", "", "linearisation of am0 to am4: newton, current or predictor")
 	flags.Float64Var(&s.step, "step", 0, "`size` of the steps")
 	flags.StringVar(&s.rtol, "rtol", "", "relative `tolerance`")
-	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`, one number, or a list with one for each component; none: -rtol/1000 times the largest size of each component")
+	flags.StringVar(&s.atol, "atol", "", "absolute `tolerance`: one number, or a list with one for each component; none: -rtol/1000 times the largest size of each component")
 	flags.StringVar(&s.times, "times", "", "`list` of times for the rows of the table; none: the points of the grid")
 	flags.StringVar(&s.theta, "theta", "", "`list` of parameters, as name=value,…; the others have their nominal values")
 	flags.StringVar(&s.span, "span", "", "`from,to`: another time span")
-	flags.IntVar(&s.paths, "paths", 0, "`number` of paths of an ensemble; 0: none")
+	flags.IntVar(&s.paths, "paths", 0, "`number` of paths in the ensemble; 0: no ensemble")
 	flags.StringVar(&s.alpha, "alpha", "auto", "noise scale of the paths: a `number`, or auto to calibrate it")
-	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local, by the local errors of the steps, or method, the method's own; none: local if -alpha is auto and the method allows it")
+	flags.StringVar(&s.noise, "noise", "", "`kind` of noise that -alpha scales: local (scaled by the local errors of the steps) or method (the method's own); none: local if -alpha is auto and the method allows it")
 	flags.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	file := flags.String("out", "", "`file` for the table; none: the terminal")
 	machine := flags.String("json", "", "`file` for the table as JSON: see docs/json.md; - means standard output; without -out nothing else is printed")
@@ -174,7 +174,7 @@ func (s *solution) states(ctx context.Context, p *probode.Problem) (header []str
 	settings := probode.Settings{Seed: s.seed, Mesh: setup.Mesh, Scaling: setup.Scaling, Times: sorted}
 	n := s.paths
 	if n == 0 {
-		n = 1 // whose paths are not shown
+		n = 1 // which is not shown
 	} else if err = s.noisy(ctx, p, setup.Method, &settings); err != nil {
 		return nil, nil, err
 	} else {
@@ -297,7 +297,8 @@ func (s *solution) timesOf(p *probode.Problem) ([]float64, error) {
 	return times, nil
 }
 
-// setup returns how p is solved. Times that are not on a grid of equal steps are added to it.
+// setup returns the setup that solves p. Times that are not on a grid of equal steps
+// are added to it.
 func (s *solution) setup(p *probode.Problem, times []float64) (setup probode.Setup, err error) {
 	base := probode.Setup{Mesh: probode.Uniform(0)}
 	if s.model != "" {

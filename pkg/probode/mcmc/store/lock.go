@@ -44,8 +44,8 @@ func lock(path string) (*flock.Flock, error) {
 // unlock releases a lock and removes its file.
 func unlock(l *flock.Flock) {
 	// Windows does not remove an open file. On other systems the file must be removed
-	// before the lock is released; otherwise it could be a file that another process has
-	// locked by then.
+	// before the lock is released; otherwise another process might have locked the file by
+	// then.
 	if runtime.GOOS == "windows" {
 		defer os.Remove(l.Path())
 	} else {

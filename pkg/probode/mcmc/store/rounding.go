@@ -81,7 +81,7 @@ type change struct {
 }
 
 // rounded is the largest relative difference that rounding explains. It is far above
-// the rounding errors of some thousand steps of a solver, and far below the difference
+// the rounding errors of several thousand solver steps, and far below the difference
 // that another model or setting makes.
 const rounded = 1e-9
 

@@ -46,7 +46,7 @@ type Noter interface {
 // An Evaluator is a Kernel that can compute the log density at its position afresh,
 // without values that it has cached. It returns one or more numbers, always the same
 // number of them. A chain is resumed only if they are bit for bit the numbers at the
-// time of the save. They depend on nothing but the State.
+// time of the save. These numbers depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }
@@ -54,9 +54,9 @@ type Evaluator interface {
 // Run draws as mcmc.Run does and writes the draws to the files dir/chain-1.csv,
 // dir/chain-2.csv and so on, so that memory does not grow with the length of the run
 // and an interruption loses nothing. Run with the same arguments resumes the run in
-// dir. In the end the files are, to the last byte, those of a run without interruption,
-// whether it was stopped by ctx, by kill -9 or by a loss of power. A chain does not
-// depend on which other chains are drawn with it: see Settings.Only and Merge.
+// dir. In the end the files are, to the last byte, those of an uninterrupted run,
+// whether this one was stopped by ctx, by kill -9 or by a loss of power. A chain does
+// not depend on which other chains are drawn with it: see Settings.Only and Merge.
 //
 // The files have the format of CmdStan. Read, ArviZ and pandas read them:
 //

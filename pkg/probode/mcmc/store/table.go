@@ -50,7 +50,7 @@ func (t *table) get(key string) string {
 	return ""
 }
 
-// everything is a limit for scan.
+// everything, as a limit for scan, means that there is none.
 const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given
