@@ -13,7 +13,8 @@ func Sort(list []Assignment) []Assignment {
 	const open, done = 1, 2
 	state := make([]int, len(list))
 	var out []Assignment
-	// The stack is a slice, because a chain of assignments can be as long as the file.
+	// The search does not recurse, because a chain of assignments can be as long as the
+	// file.
 	type frame struct {
 		i    int
 		uses []string

@@ -12,7 +12,7 @@ type builder struct {
 	min, max int                   // number of arguments; max < 0: any number
 	bool     bool                  // whether the arguments are conditions
 	build    func(a []*Node) *Node // for arguments whose number and types are right
-	check    func(a []*Node) error // nil if number and types are all there is to check
+	check    func(a []*Node) error // nil if only the number and types need checking
 }
 
 // An argError describes a wrong argument. arg counts from 0; −1 means that the number
@@ -34,8 +34,8 @@ func kind(n *Node) string {
 	return "a number"
 }
 
-// fits reports whether n can be an argument that has to be a condition or a number. A
-// call of a function that is not yet known can be either.
+// fits reports whether n can be an argument that must be a condition, or else a number. A
+// call of a model's function, whose type is not yet known, can be either.
 func fits(n *Node, condition bool) bool {
 	return n.op == opUser || n.op != opLambda && n.Boolean() == condition
 }
@@ -94,8 +94,8 @@ func neg(a *Node) *Node {
 	return node(opNeg, a)
 }
 
-// nary builds an operator with any number of arguments. Of one argument, the result is
-// the argument.
+// nary builds an operator with any number of arguments. Applied to one argument, the
+// operator returns the argument.
 func nary(o op, empty *Node) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		switch len(a) {
@@ -108,7 +108,7 @@ func nary(o op, empty *Node) func([]*Node) *Node {
 	}
 }
 
-// chain is a comparison of two or more: a < b < c is a < b and b < c.
+// chain builds a comparison of two or more numbers: a < b < c means a < b and b < c.
 func chain(o op) func([]*Node) *Node {
 	return func(a []*Node) *Node {
 		var parts []*Node
@@ -119,8 +119,8 @@ func chain(o op) func([]*Node) *Node {
 	}
 }
 
-// equality compares numbers, or conditions, which are equal unless exactly one of them
-// is true.
+// equality builds == or != of two numbers or two conditions. Conditions are equal unless
+// exactly one of them is true.
 func equality(o op) builder {
 	name := map[op]string{opEq: "==", opNe: "!="}[o]
 	b := builder{min: 2, max: 2, check: func(a []*Node) error {
@@ -152,9 +152,9 @@ func equality(o op) builder {
 
 func recip(a *Node) *Node { return node(opDiv, Num(1), a) }
 
-// log is the natural logarithm of one argument, or the logarithm of the first argument
-// to the base of the second. That is the order of PEtab, not of the infix formulas of
-// SBML.
+// log is the natural logarithm of one argument, or the logarithm of the first argument to
+// the base of the second. PEtab has this order; the infix formulas of SBML have the
+// opposite one.
 func log(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opLn, a[0])
@@ -172,7 +172,7 @@ func log(a []*Node) *Node {
 	return node(opDiv, node(opLn, a[0]), node(opLn, a[1]))
 }
 
-// root is the a[0]-th root of a[1], the square root of one argument.
+// root is the a[0]-th root of a[1] or, with one argument, its square root.
 func root(a []*Node) *Node {
 	if len(a) == 1 {
 		return node(opSqrt, a[0])
@@ -186,12 +186,12 @@ func root(a []*Node) *Node {
 	return node(opPow, a[1], recip(a[0]))
 }
 
-// heaviside is 0, ½ at 0, and 1.
+// heaviside is 0 for a negative argument, ½ for 0, and 1 for a positive one.
 func heaviside(a []*Node) *Node {
 	return node(opAdd, Num(0.5), node(opMul, Num(0.5), node(opSign, a[0])))
 }
 
-// piecewise without an otherwise is NaN if no condition holds. If the pieces are
+// A piecewise without an otherwise is NaN if no condition holds. If the pieces are
 // conditions, the result is a condition made of and, or and not.
 func piecewise(a []*Node) *Node {
 	condition := false
@@ -253,8 +253,8 @@ func checkFactorial(a []*Node) error {
 	return nil
 }
 
-// builders has all names that users may call. init adds those of functions of the core
-// language.
+// builders has a builder for every name that users may call. init adds the functions of
+// the core language.
 var builders = map[string]builder{
 	"plus":  {0, -1, false, nary(opAdd, Num(0)), nil},
 	"times": {0, -1, false, nary(opMul, Num(1)), nil},
@@ -313,7 +313,7 @@ func xor(a []*Node) *Node {
 	return n
 }
 
-// aliases are other names of these functions, from MathML, the infix formulas of SBML,
+// aliases has other names of these functions, from MathML, the infix formulas of SBML,
 // and SymPy.
 var aliases = map[string]string{
 	"power": "pow", "ceiling": "ceil", "signum": "sign",
@@ -331,7 +331,8 @@ func init() {
 	}
 }
 
-// refused are names of functions of SBML or SymPy that are not supported.
+// refused has the names of unsupported functions of SBML and SymPy, and what to say about
+// them.
 var refused = map[string]string{
 	"delay":     "delay equations are not supported",
 	"rateOf":    "the rate of change of a variable is not supported: write the right-hand side",
@@ -357,7 +358,8 @@ func unknownFunction(name string, more []string) error {
 	return fmt.Errorf("function %s is not known: want one such as exp, ln, log10, pow, piecewise, min, sin", name)
 }
 
-// nearest returns the candidate that differs by one or two letters, if there is one.
+// nearest returns the name in names that differs least from name, or "" if none differs
+// by only one or two letters.
 func nearest(name string, names []string) string {
 	best, dist := "", 1+min(2, len(name)/3)
 	for _, c := range names {
@@ -368,7 +370,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// edits returns the Levenshtein distance of two short words.
+// edits returns the Levenshtein distance between two short words.
 func edits(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

@@ -6,10 +6,10 @@ import (
 )
 
 // Conditions returns the comparisons at which expressions change their form, each once.
-// They are those in their piecewise parts, and others for the kinks and jumps of functions:
-// a <= b for min and max, x >= 0 for abs and sign, and sin(πx) >= 0 for floor and ceil of x
-// and for quotient and rem with the quotient x. The expressions are smooth wherever none of
-// them changes between true and false.
+// They are the comparisons in piecewise parts, and others that describe the kinks and
+// jumps of functions: a <= b for min and max, x >= 0 for abs and sign, and sin(πx) >= 0
+// for floor and ceil of x and for quotient and rem with the quotient x. The expressions
+// are smooth wherever no condition changes between true and false.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node
@@ -47,8 +47,8 @@ func Conditions(of ...*Node) []*Node {
 }
 
 // Linear returns a and b, which do not contain name, such that n is a + b·name
-// everywhere; ok is false if there are none. A kink or a jump at some value of name,
-// such as a piecewise with a condition on it, is not linear.
+// everywhere; ok is false if they do not exist. An expression with a kink or a jump at
+// some value of name, such as a piecewise with a condition on name, is not linear.
 func (n *Node) Linear(name string) (a, b *Node, ok bool) {
 	uses := func(n *Node) bool { return slices.Contains(n.Symbols(), name) }
 	if slices.ContainsFunc(Conditions(n), uses) {

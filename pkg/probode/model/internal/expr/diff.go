@@ -3,16 +3,16 @@ package expr
 import "math"
 
 // Diff returns the exact derivative of n with respect to a name, simplified. The
-// documentation of the package describes its values at kinks. It panics if n is a
-// condition, a lambda, or calls a function that has not been expanded.
+// documentation of the package describes the values at kinks. It panics if n is a
+// condition or a lambda, or calls a function that has not been expanded.
 func (n *Node) Diff(name string) *Node {
 	p := newPool()
 	return p.diff(p.simplify(n)[0], name, map[*Node]*Node{})
 }
 
-// Jacobian differentiates each of fs with respect to each of names. The result has a
-// row for each f, with nil for a derivative that is zero for all values. Its entries
-// share their common parts. It panics like [Node.Diff].
+// Jacobian differentiates each of fs with respect to each of names. The result has a row
+// for each of fs. An entry is nil if that derivative is always zero. The entries share
+// their common parts. It panics like [Node.Diff].
 func Jacobian(fs []*Node, names []string) [][]*Node {
 	p := newPool()
 	simple := p.simplify(fs...)
@@ -37,7 +37,8 @@ func Jacobian(fs []*Node, names []string) [][]*Node {
 	return jac
 }
 
-// diff adds the derivatives of all nodes of n to done; n is simplified and in the pool.
+// diff returns the derivative of n, and adds the derivatives of all its parts to done. n
+// must be simplified and in the pool.
 func (p *pool) diff(n *Node, name string, done map[*Node]*Node) *Node {
 	if n.Boolean() || n.op == opLambda {
 		panic("expr: derivative of " + kind(n) + ": want a number")
@@ -151,8 +152,8 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 }
 
 // diffProduct returns the derivative of a product: the sum, over factors that are not
-// constant, of the derivative times the other factors. The terms share products from
-// the left and from the right, so that n factors need of the order of n operations.
+// constant, of the derivative times the other factors. The terms share products from the
+// left and from the right, so that n factors take O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)
@@ -195,9 +196,9 @@ func (p *pool) diffPower(m *Node, d []*Node) *Node {
 	return p.add(terms...)
 }
 
-// guard returns the product of an inner derivative d and a slope that can be infinite
-// or NaN where the function has a value. Where d is 0 because a piece is constant, as
-// in sqrt(max(0, x)) for x < 0, the product is 0, too.
+// guard returns product, which is an inner derivative d times an outer slope that can be
+// infinite or NaN where the function itself is finite. The result is 0 where d is 0
+// because a piece is constant, as in sqrt(max(0, x)) for x < 0.
 func (p *pool) guard(d, product *Node) *Node {
 	if c := p.vanishes(d, 8); c.op != opBool || c.val != 0 {
 		return p.piecewise([]*Node{p.num(0), c, product})
@@ -205,9 +206,9 @@ func (p *pool) guard(d, product *Node) *Node {
 	return product
 }
 
-// vanishes returns the condition under which d is 0 by its form, in a piece that is the
-// number 0. A d that happens to be 0 does not count: (x²)^¼ has no slope at 0. It looks
-// only a few levels deep.
+// vanishes returns the condition under which d is 0 because a piece of it is the number
+// 0. A d that is 0 by its value alone does not count: (x²)^¼ has no slope at 0. The
+// search goes only a few levels deep.
 func (p *pool) vanishes(d *Node, levels int) *Node {
 	never := p.bool(false)
 	if levels == 0 {

@@ -1,38 +1,37 @@
-// Package expr holds the formulas of a model as immutable expressions: it
-// reads them from text and from MathML, simplifies and differentiates them
-// exactly, prints them as text, LaTeX and Go, and compiles them to programs
-// that evaluate without allocating.
+// Package expr holds the formulas of a model as immutable expressions. It reads them from
+// text and from MathML, simplifies them, differentiates them exactly, prints them as
+// text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate when
+// they run.
 //
-// An expression has a type, number or condition, and mixing the two is an
-// error where the expression is made. Expressions may share parts: every
-// operation but printing visits a shared part once. Only the parsers recurse,
-// to a limited depth, so size and nesting cost time in proportion and no stack.
+// An expression is a number or a condition, and using one where the other is needed is an
+// error when the expression is made. Expressions may share parts; every operation but
+// printing visits a shared part once. Only the parsers recurse, to a limited depth, so
+// large or deeply nested expressions cannot exhaust the stack.
 //
 // # Derivatives
 //
-// [Node.Diff] is the derivative wherever there is one. At a kink it is the derivative
-// of the branch that gives the value: abs has the slope 0 at 0, min and max have that
-// of the first of equal arguments, piecewise has that of its active piece, and floor,
-// ceil and sign have the slope 0 everywhere. It does not include the jump of a state at
-// a switching time: see [Conditions].
+// [Node.Diff] is the derivative wherever there is one. At a kink it is a chosen one-sided
+// or middle value: the slope of abs is 0 at 0, the slope of min or max is the slope of
+// the first of equal arguments, and the slope of a piecewise is the slope of its active
+// piece. The slope of floor, ceil and sign is 0 everywhere. The derivative does not
+// include the jump of a state at a switching time: see [Conditions].
 //
-// x^y is differentiated so that no NaN appears where the derivative is finite: x^n
-// gives n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative for
-// y, is 0 at x = 0 for y > 0; for x < 0 it does not exist, and is NaN. Where the inner
-// derivative is 0 because a piece is constant, the whole derivative is 0, even with an
-// infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. Other composed
-// functions of which a part has an infinite slope (the square root of x⁴ at 0) still
-// give NaN.
+// x^y is differentiated so that no NaN appears where the derivative is finite: x^n gives
+// n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative with respect
+// to y, is 0 at x = 0 for y > 0, and NaN for x < 0, where it does not exist. Where the
+// inner derivative is 0 because a piece is constant, the whole derivative is 0, even with
+// an infinite outer slope: sqrt(max(0, x)) has the slope 0 for x < 0. In other cases an
+// infinite slope in a composed function still gives NaN, such as for the square root of
+// x⁴ at 0.
 //
 // # Simplification
 //
 // [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: 0·x
 // is 0 and x − x is 0, although they are NaN for an infinite x. Divisors are never
-// cancelled: x/x is not changed, because 0/0 in it may be a mistake of the model.
-// Numbers are combined only if the result neither overflows nor underflows, and x^a·x^b
-// only for positive whole a and b. Brackets in sums and products are kept unless terms
-// or factors are joined across them. That can add or remove intermediate results beyond
-// 1e±300.
+// cancelled: x/x does not change, because 0/0 may be a mistake in the model. Numbers are
+// combined only if the result neither overflows nor underflows, and x^a·x^b only for
+// positive whole a and b. Brackets in sums and products are kept unless terms or factors
+// are joined across them. Joining can add or remove intermediate results beyond 1e±300.
 package expr
 
 import (
@@ -63,7 +62,7 @@ func Num(v float64) *Node {
 	return &Node{op: opNum, val: v}
 }
 
-// boolean is the condition that is always v.
+// boolean returns the condition that is always v.
 func boolean(v bool) *Node {
 	if v {
 		return &Node{op: opBool, val: 1}
@@ -71,7 +70,7 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns the name of a number as a Node. It panics if the name is empty or
+// Sym returns a Node for the name of a number. It panics if the name is empty, or if it
 // contains a backquote, because String encloses unusual names in backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
@@ -80,10 +79,10 @@ func Sym(name string) *Node {
 	return &Node{op: opSym, name: name}
 }
 
-// Call returns the operator or function of the given name, applied to args. The names
+// Call returns the operator or function with the given name, applied to args. The names
 // are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
-// two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if
-// there is no such operator or if the arguments do not fit it.
+// two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if the
+// operator does not exist or the arguments do not fit it.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -92,7 +91,8 @@ func Call(name string, args ...*Node) *Node {
 	return n
 }
 
-// apply is [Call] for the input of users: it returns an error in place of a panic.
+// apply is like [Call], but it is for users' input: it returns an error instead of
+// panicking.
 func apply(name string, args ...*Node) (*Node, error) {
 	b, ok := builders[name]
 	if !ok {
@@ -102,8 +102,8 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of a name that stands for a constant unless the model
-// defines it: pi, e and exponentiale, avogadro (the value of SBML). Expressions keep
-// such a name; [Compile] replaces it by the number unless it is an input.
+// defines it: pi, e, exponentiale, or avogadro, which has the value in SBML. Expressions
+// keep such a name; [Compile] replaces it by the number unless it is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -116,14 +116,14 @@ func Constant(name string) (float64, bool) {
 	return 0, false
 }
 
-// avogadro is the value in the specification of SBML, from before the SI of 2019.
+// avogadro is the value in the specification of SBML, which is older than the SI of 2019.
 const avogadro = 6.02214179e23
 
 // Boolean reports whether n is a condition, not a number.
 func (n *Node) Boolean() bool { return n.op.isBool() }
 
-// Const returns the value of n if it is a number after operators on numbers are
-// evaluated. A condition is 0 or 1.
+// Const returns the value of n if n simplifies to a number or a constant condition. The
+// value of a condition is 0 or 1.
 func (n *Node) Const() (float64, bool) {
 	if n.op != opNum && n.op != opBool {
 		n = n.Simplify()
@@ -131,11 +131,11 @@ func (n *Node) Const() (float64, bool) {
 	return n.val, n.op == opNum || n.op == opBool
 }
 
-// Operator returns the outermost operator of n, with its arguments: "number" and "name"
-// without arguments, the name of a function as [Parse] reads it, or plus, minus (of one
+// Operator returns the name of the outermost operator of n, and its arguments. The name
+// is "number" or "name", without arguments; the name of a function as [Parse] reads it;
+// "call" for a call of a function that the model defines; or plus, minus (of one
 // argument), times, divide, pow, quotient, rem, piecewise, lt, leq, gt, geq, eq, neq,
-// not, and, or, xor, true, false, lambda. A call of a function that the model defines
-// is "call". args must not be changed.
+// not, and, or, xor, true, false, lambda. The caller must not change args.
 func (n *Node) Operator() (name string, args []*Node) {
 	switch n.op {
 	case opNum:
@@ -152,7 +152,7 @@ func (n *Node) Operator() (name string, args []*Node) {
 	return operators[n.op].name, n.args
 }
 
-// Symbol returns the name if n is nothing but a name.
+// Symbol returns the name if n is just a name, and whether it is.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
 
 // Symbols returns the names in n, sorted, without the parameters of lambdas.
@@ -163,11 +163,12 @@ func (n *Node) Symbols() []string {
 	return slices.DeleteFunc(SymbolsOf(n.args[0]), func(name string) bool { return slices.Contains(n.params(), name) })
 }
 
-// Parts lists the parts of n and n itself, each once, arguments before what uses them.
+// Parts lists n and all its parts, each once, and arguments before the expressions that
+// use them.
 func (n *Node) Parts() []*Node { return postorder(n) }
 
-// SymbolsOf lists the names in expressions, sorted. It looks at a part that several share
-// once.
+// SymbolsOf lists the names in expressions, each once, sorted. It visits a shared part
+// only once.
 func SymbolsOf(list ...*Node) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -217,7 +218,7 @@ func (n *Node) Equal(m *Node) bool {
 // params returns the names of a lambda's parameters.
 func (n *Node) params() []string { return strings.Fields(n.name) }
 
-// with returns n with other arguments, and n itself if they are the same.
+// with returns n with other arguments, or n itself if the arguments are the same.
 func (n *Node) with(args []*Node) *Node {
 	if slices.Equal(n.args, args) {
 		return n
@@ -229,11 +230,11 @@ func (n *Node) with(args []*Node) *Node {
 }
 
 // postorder returns all nodes of the roots, each once, arguments before the nodes that
-// use them. It has a stack of its own, because expressions may be nested deeper than
-// the machine's stack allows.
+// use them. It does not recurse, because expressions may be nested more deeply than the
+// stack allows.
 func postorder(roots ...*Node) []*Node { return postorderBut(nil, roots...) }
 
-// postorderBut is postorder without the nodes that are done already, and what is below them.
+// postorderBut is like postorder, but it omits nodes in done and what is below them.
 func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	type frame struct {
 		n    *Node
@@ -266,13 +267,14 @@ func postorderBut(done map[*Node]*Node, roots ...*Node) []*Node {
 	return list
 }
 
-// rebuild makes a new expression from n. f is called with every node and its arguments,
-// which are replaced already, and must not keep that slice.
+// rebuild makes a new expression from n. It calls f with each node and its already
+// rebuilt arguments. f must not keep that slice.
 func rebuild(n *Node, f func(m *Node, args []*Node) *Node) *Node {
 	return rebuildAll([]*Node{n}, f)[0]
 }
 
-// rebuildAll is rebuild of several expressions, in which a part that they share is made once.
+// rebuildAll is like rebuild for several expressions, and rebuilds a part that they share
+// only once.
 func rebuildAll(list []*Node, f func(m *Node, args []*Node) *Node) []*Node {
 	done := map[*Node]*Node{}
 	var args []*Node

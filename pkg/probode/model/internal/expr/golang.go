@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// An Assignment is a statement of a generated function: the value of an
-// expression goes To a Go variable or element, such as dst[3].
+// An Assignment is a statement in generated Go code: it assigns the Value of an
+// expression to the variable or element To, such as dst[3].
 type Assignment struct {
 	To    string
 	Value *Node
 }
 
-// GoStatements writes Go statements that compute the values of assignments, with common
-// parts in variables t1, t2, …, one statement a line, each with the given indentation.
-// name(input) returns the Go expression of an input, which must be of type float64 and
-// none of those variables; ok is false for a name that is not defined. Values of
-// conditions are 0 and 1. The numbers are those of [Program.Eval] to the last bit,
-// because products are never fused with sums. The statements use the package math if
-// they contain "math.". An assignment must not set an input. The error names the part
-// that cannot be evaluated.
+// GoStatements returns Go statements that carry out assignments, one per line, each with
+// the given indentation. Variables t1, t2, … hold shared parts. name(input) returns the
+// Go expression for an input, which must have type float64 and be none of those
+// variables; ok is false for a name that is not defined. The value of a condition is 0 or
+// 1. The results equal those of [Program.Eval] to the last bit, because products are
+// never fused with sums. The statements use the package math if they contain "math.". An
+// assignment must not set an input. The error names the part that cannot be evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -54,7 +53,7 @@ func GoStatements(assignments []Assignment, name func(string) (code string, ok b
 	return g.b.String(), nil
 }
 
-// Levels of binding of Go expressions.
+// These levels say how tightly Go expressions bind.
 const (
 	goLogic = iota
 	goCompare
@@ -95,8 +94,8 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the length up to which a value that is used once is written into the
-// expression that uses it, without a variable.
+// inlineMost is the largest length at which a value that is used once becomes part of the
+// expression that uses it and gets no variable.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {
@@ -114,7 +113,7 @@ func (g *goWriter) arg(v int32, level int) string {
 }
 
 // term returns an operand of a sum. A product becomes float64(a * b), so that it is
-// rounded first.
+// rounded before the addition.
 func (g *goWriter) term(v int32, level int) string {
 	t := g.text[v]
 	if i := v - g.line.first(); i >= 0 && g.line.code[i].code == codeMul && t.level != goAtom {
@@ -123,7 +122,7 @@ func (g *goWriter) term(v int32, level int) string {
 	return g.arg(v, level)
 }
 
-// cond returns a value as a Go condition.
+// cond returns a value as a Go expression of type bool.
 func (g *goWriter) cond(v int32, level int) string {
 	if g.isBool(v) {
 		return g.arg(v, level)
@@ -210,8 +209,8 @@ func (g *goWriter) write(assignments []Assignment) {
 	}
 }
 
-// float returns the value for the definition of a variable, where a plain number would
-// make an int.
+// float returns a value as the initial value of a variable. A plain number could make the
+// variable an int.
 func (g *goWriter) float(v int32) string {
 	t := g.text[v]
 	if v < g.line.first() && v >= int32(g.line.inputs) && !strings.Contains(t.s, "math.") {
@@ -229,7 +228,7 @@ func (g *goWriter) doubles(in *instr) bool {
 	return in.code == codeMul && (two(in.a) || two(in.b))
 }
 
-// instr returns the Go expression of an instruction.
+// instr returns the Go expression for an instruction.
 func (g *goWriter) instr(in *instr) goText {
 	switch in.code {
 	case codeAdd:

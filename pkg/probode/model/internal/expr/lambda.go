@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Lambda returns a function that a model defines: a body with named parameters. It is
-// an error if a parameter is empty, contains a space or appears twice.
+// Lambda returns the definition of a function of a model: a body with named parameters.
+// It is an error if a parameter is empty, contains a space or appears twice.
 func Lambda(params []string, body *Node) (*Node, error) {
 	for i, p := range params {
 		if p == "" || len(strings.Fields(p)) != 1 || strings.Fields(p)[0] != p {
@@ -31,14 +31,15 @@ func (n *Node) Lambda() (params []string, body *Node, ok bool) {
 	return n.params(), n.args[0], true
 }
 
-// expandMost is the largest size of the result of Expand. Functions that call each
-// other twice could otherwise double the expression at each level.
+// expandMost is the largest size of the result of Expand. Without a limit, functions that
+// each call the next one twice would double the expression at each level.
 const expandMost = 200_000
 
-// Expand replaces the calls of functions that a model defines by their bodies. The
-// values of functions are lambdas. It is an error if a function is not defined, calls
-// itself, or is called with the wrong number of arguments or with a condition for a
-// number, or if the result has more than 200,000 operators.
+// Expand replaces calls of a model's functions by the bodies of these functions.
+// functions has their definitions, which are lambdas, by name. It is an error if a
+// function is not defined, calls itself, or is called with the wrong number of arguments
+// or with a condition where it needs a number, or if the result has more than 200,000
+// operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil
@@ -58,7 +59,7 @@ type expander struct {
 	made      int
 }
 
-// body is the function of that name with the calls in it expanded.
+// body returns the function with that name, with all calls in it expanded.
 func (e *expander) body(name string) (*Node, error) {
 	if l, ok := e.open[name]; ok {
 		if l == nil {
@@ -148,7 +149,7 @@ func (e *expander) call(name string, args []*Node) (*Node, error) {
 	return r, nil
 }
 
-// checked is m with new arguments, whose types are looked at again: a call may
+// checked returns m with new arguments. It checks their types again, because a call may
 // have turned out to be a condition.
 func checked(m *Node, args []*Node) (*Node, error) {
 	changed := false

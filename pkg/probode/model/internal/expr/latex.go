@@ -7,8 +7,8 @@ import (
 
 var latexEscapes = strings.NewReplacer(`\`, `\backslash `, "_", `\_`, "%", `\%`, "#", `\#`, "&", `\&`, "$", `\$`, "{", `\{`, "}", `\}`, "^", `\hat{\ }`, "~", `\sim `)
 
-// LaTeX returns n for the math mode of LaTeX. The function name returns the LaTeX of a
-// name; if it is nil, names are upright, with escaped underscores.
+// LaTeX returns n for LaTeX's math mode. The function name returns the LaTeX of a name;
+// if it is nil, names are upright and their underscores escaped.
 func (n *Node) LaTeX(name func(string) string) string {
 	if name == nil {
 		name = func(s string) string {

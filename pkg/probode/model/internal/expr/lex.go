@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A token of the text of an expression.
+// A token is a piece of the text of an expression.
 type token struct {
 	kind rune // '0' a number, 'a' a name, 'q' a quoted name, 'o' an operator or bracket, 0 the end
 	text string
@@ -16,7 +16,7 @@ type token struct {
 	pos  int // in bytes
 }
 
-// is reports whether t is this operator or bracket, and not a quoted name with the same
+// is reports whether t is the given operator or bracket, not a quoted name with the same
 // text.
 func (t token) is(operator string) bool { return t.kind == 'o' && t.text == operator }
 

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// A code is an instruction of the machine. A function of one number has the code
-// codeFunc plus the number of its operator.
+// A code says what an instruction does. For a function of one number it is codeFunc plus
+// the op of the function.
 type code uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	codeAnd
 	codeOr
 
-	// fused by Compile, each with the roundings of its parts
+	// made by fuse; they round as their parts would
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -62,8 +62,8 @@ func (in *instr) operands() []*int32 {
 	return []*int32{&in.a, &in.b}
 }
 
-// A straightLine is a list of instructions that compute outputs from inputs. Common
-// parts are computed once, and there is no instruction without use.
+// A straightLine is a list of instructions that compute outputs from inputs. Shared parts
+// are computed once, and every instruction is used.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -71,10 +71,11 @@ type straightLine struct {
 	outputs []int32
 }
 
-// first returns the number of the value of the first instruction.
+// first returns the number of the first instruction's value.
 func (s *straightLine) first() int32 { return int32(s.inputs + len(s.consts)) }
 
-// lowering makes a straightLine. While it runs, constant k is value −1−k.
+// A lowering makes a straightLine. Until finish renumbers the values, constant k is value
+// −1−k.
 type lowering struct {
 	line   straightLine
 	consts map[uint64]int32
@@ -131,8 +132,8 @@ func (l *lowering) num(v float64) int32 {
 	return -1 - k
 }
 
-// emit returns the value of an instruction, which is added unless the same one exists
-// already.
+// emit returns the number of an instruction's value. It adds the instruction unless the
+// same one exists already.
 func (l *lowering) emit(c code, operands ...int32) int32 {
 	in := instr{code: c}
 	constant := true
@@ -241,8 +242,8 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// pow makes products of the powers of powNumber. Squares are shared with other powers
-// of the same number.
+// pow emits products for the powers for which powNumber uses products. Other powers of
+// the same number share the squares.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)
@@ -255,8 +256,8 @@ func (l *lowering) pow(x, y int32) int32 {
 	return v
 }
 
-// finish removes instructions that no output needs and gives the values their final
-// numbers.
+// finish removes instructions that no output needs, and numbers the values in their final
+// order.
 func (l *lowering) finish() *straightLine {
 	s := &l.line
 	base := int32(s.inputs)

@@ -10,25 +10,25 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Time is the name of the symbol of the time.
+// Time is the name of the symbol for the time.
 const Time = "time"
 
-// NamedTime is the name of the symbol that stands for an identifier "time" of MathML, which
-// is not the time symbol of SBML. No identifier has that name.
+// NamedTime is the name of the symbol for an identifier "time" in MathML, which is not
+// SBML's symbol for the time. No identifier has that name.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
 const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 
-// ParseMathML reads one expression from the content MathML of SBML, Levels 2
-// and 3: e is either <math> or the element that is the expression itself.
+// ParseMathML reads one expression from the content MathML of SBML, Levels 2 and 3. e is
+// either <math> or the element of the expression itself.
 //
-// A lambda gives a node of which [Node.Lambda] returns parameters and body; calls of
-// functions that the model defines remain, for [Node.Expand]. The symbols time and
-// avogadro become [Time] and the number, and an identifier time becomes [NamedTime]. It
-// is an error, which names the element, if there is a delay, a rateOf, or an element
-// that SBML does not allow. The error has one line and begins with the line and column
-// in the file.
+// A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls of
+// functions that the model defines remain calls, which [Node.Expand] replaces. The
+// symbols time and avogadro become [Time] and the number, and an identifier time becomes
+// [NamedTime]. A delay, a rateOf, or an element that SBML does not allow is an error,
+// which names the element. The error has one line and begins with the line and column in
+// the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {
@@ -45,7 +45,8 @@ func ParseMathML(e *tree.Element) (*Node, error) {
 
 type mathML struct{ depth, elements int }
 
-// mostElements bounds a formula: derivatives of longer ones take minutes.
+// mostElements is the largest number of elements in a formula: differentiating a longer
+// one takes minutes.
 const mostElements = 200_000
 
 func errorAt(e *tree.Element, format string, args ...any) error {
@@ -59,8 +60,8 @@ func (m *mathML) space(e *tree.Element) error {
 	return nil
 }
 
-// only returns an error unless e contains n elements and nothing else; a negative n
-// means any number.
+// only returns an error unless e contains exactly n elements and no text. A negative n
+// allows any number of elements.
 func (m *mathML) only(e *tree.Element, n int) error {
 	for _, t := range e.Text {
 		if t != "" {
@@ -86,7 +87,7 @@ func clip(s string) string {
 	return s
 }
 
-// content returns the text of e, in parts separated by <sep/>.
+// content returns the parts of the text of e, which <sep/> separates.
 func (m *mathML) content(e *tree.Element) ([]string, error) {
 	for _, c := range e.Child {
 		if c.Name != "sep" {
@@ -169,7 +170,7 @@ func (m *mathML) identifier(e *tree.Element) (string, error) {
 	return parts[0], nil
 }
 
-// csymbol returns the last part of the address that names the symbol.
+// csymbol returns the last part of the URL that names a symbol.
 func (m *mathML) csymbol(e *tree.Element) (string, error) {
 	if _, err := m.content(e); err != nil {
 		return "", err
@@ -227,7 +228,8 @@ func (m *mathML) cn(e *tree.Element) (*Node, error) {
 	return Num(v[0]), nil
 }
 
-// semantics reads the first child; annotations do not change the value.
+// semantics reads the first child as an expression. The other children are annotations,
+// which do not change the value.
 func (m *mathML) semantics(e *tree.Element) (*Node, error) {
 	if err := m.only(e, -1); err != nil {
 		return nil, err
@@ -254,8 +256,8 @@ func (m *mathML) apply(e *tree.Element) (*Node, error) {
 		return nil, errorAt(e, "<apply> is empty: want an operator and its arguments")
 	}
 	if e.Child[0].Name == "apply" {
-		// Some published models have <apply> around a whole expression, which other readers
-		// of SBML treat as brackets.
+		// Some published models enclose a whole expression in <apply>. Other readers of SBML
+		// treat that as brackets.
 		if len(e.Child) > 1 {
 			return nil, errorAt(e.Child[1], "<%s> follows an <apply> that stands for an operator", e.Child[1].Name)
 		}
@@ -319,7 +321,7 @@ func (m *mathML) made(e *tree.Element, name string, args []*Node) (*Node, error)
 	return n, nil
 }
 
-// allowed are the operators of MathML that SBML allows.
+// allowed has the MathML operators that SBML allows.
 var allowed = map[string]bool{
 	"plus": true, "minus": true, "times": true, "divide": true, "power": true, "root": true, "abs": true, "exp": true, "ln": true, "log": true,
 	"floor": true, "ceiling": true, "factorial": true, "min": true, "max": true, "quotient": true, "rem": true,

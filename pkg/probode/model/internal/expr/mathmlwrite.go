@@ -7,8 +7,8 @@ import (
 
 // MathML returns n as content MathML of SBML, Level 3 Version 2 (earlier versions lack
 // min and max), as one <math> element that [ParseMathML] reads back. The name [Time]
-// becomes the time symbol. SBML has no sign function: it becomes a piecewise. Text that
-// is too long for [Node.String] is cut here too, so that it is not well-formed.
+// becomes the time symbol. A sign function becomes a piecewise, because SBML has none.
+// Text longer than the limit of [Node.String] is truncated, and then is not well-formed.
 func (n *Node) MathML() string {
 	return `<math xmlns="` + MathMLSpace + `">` + write(mathMLStyle{}, n) + "</math>"
 }

@@ -2,8 +2,8 @@ package expr
 
 import "math"
 
-// op is an operator of the core language. Other functions that users may write (sec,
-// root, implies …) are expressed by these operators when they are read.
+// An op is an operator of the core language. Other functions that users may write, such
+// as sec, root and implies, are expressed in these operators when they are read.
 type op uint8
 
 const (
@@ -63,9 +63,8 @@ const (
 func (o op) isBool() bool       { return o >= opBool }
 func (o op) isComparison() bool { return opLt <= o && o <= opNe }
 
-// operators has, for each operator, its names in calls, in Go, in MathML if that is
-// another one than in calls, and in LaTeX, and its value if it is a function of one
-// number.
+// operators has each operator's names in calls, Go, MathML (if it differs from that in
+// calls) and LaTeX, and the function itself if it is a function of one number.
 var operators = [numOps]struct {
 	name, golang, mathML, latex string
 	eval                        func(float64) float64
@@ -126,7 +125,8 @@ func sign(x float64) float64 {
 	return x // ±0, NaN
 }
 
-// apply1 returns the value of an operator on numbers; conditions are 0 and 1.
+// apply1 returns the value of an operator applied to numbers, where 0 and 1 stand for
+// conditions.
 func apply1(o op, v []float64) float64 {
 	switch o {
 	case opNeg:

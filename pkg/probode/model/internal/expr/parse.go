@@ -20,9 +20,9 @@ import (
 //     piecewise(value, condition, …, otherwise)
 //     `any text`               a name that is not of letters, digits and _
 //
-// A call of another function is an error unless its name is among functions;
-// [Node.Expand] replaces such calls. Names such as time and t have no meaning here; for
-// pi and e see [Constant]. The error is a [*SyntaxError] of one line.
+// A call of another function is an error unless its name is in functions; [Node.Expand]
+// replaces such calls. Names such as time and t have no special meaning here; for pi and
+// e see [Constant]. The error is a [*SyntaxError] with a message of one line.
 func Parse(src string, functions ...string) (*Node, error) {
 	p := &parser{src: src, functions: functions}
 	if err := p.next(); err != nil {
@@ -38,7 +38,7 @@ func Parse(src string, functions ...string) (*Node, error) {
 	return n, nil
 }
 
-// nestMost is the depth to which brackets, signs and powers may be nested.
+// nestMost is the greatest depth to which brackets, signs and powers may be nested.
 const nestMost = 10000
 
 type parser struct {
@@ -69,7 +69,7 @@ func (p *parser) enter() error {
 	return nil
 }
 
-// Levels of binding, loosest first.
+// Levels say how tightly operators bind, loosest first.
 const (
 	levelLogic = iota
 	levelNot   // the word; ! binds like a sign
@@ -80,7 +80,8 @@ const (
 	levelPower
 )
 
-// operator returns the level and the name of the next token as an operator.
+// operator returns the level and the name of the operator that is the next token, or −1
+// and "" if that is no binary operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -116,7 +117,7 @@ func (p *parser) operator() (level int, name string) {
 	return -1, ""
 }
 
-// series collects operands of one operator, so that a + b + c is one sum.
+// A series collects the operands of one operator, so that a + b + c is one sum.
 type series struct {
 	name string // plus, times, and, or; "" for a single operand
 	args []*Node
@@ -129,7 +130,7 @@ func (r series) node() *Node {
 	return builders[r.name].build(r.args)
 }
 
-// binary reads operands joined by operators of at least the level.
+// binary reads operands joined by operators that bind at least as tightly as level.
 func (p *parser) binary(level int) (*Node, error) {
 	start := p.tok.pos
 	first, err := p.unary(level)
@@ -271,7 +272,8 @@ func (p *parser) power() (*Node, error) {
 	return node(opPow, base, exponent), nil
 }
 
-// literal returns the value of a name that models cannot use for themselves.
+// literal returns the value of a name that models cannot define, such as inf or true, or
+// nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -335,7 +337,7 @@ func (p *parser) operand() (*Node, error) {
 	return nil, p.errorf(`found %s: want a number, a name, a sign or "("`, tok)
 }
 
-// call reads the arguments of a function from the opening bracket on.
+// call reads the arguments of a function, from the opening bracket to the closing one.
 func (p *parser) call(name token) (*Node, error) {
 	user := slices.Contains(p.functions, name.text)
 	b, known := builders[name.text]

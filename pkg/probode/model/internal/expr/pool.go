@@ -6,8 +6,8 @@ import (
 )
 
 // A pool keeps one node for each expression, so that equal expressions have the same
-// pointer and common parts can be looked up. A list of arguments is a chain of cells,
-// each named by a number.
+// pointer and common parts can be looked up. A list of arguments is a chain of numbered
+// cells.
 type pool struct {
 	ids   map[*Node]int32 // the nodes of the pool
 	cells map[cell]int32
@@ -41,7 +41,8 @@ func (p *pool) key(n *Node, ids []int32) key {
 	return k
 }
 
-// intern returns the pool's node that equals n, whose arguments are in the pool.
+// intern returns the node in the pool that equals n, and adds n if there is none. The
+// arguments of n must be in the pool.
 func (p *pool) intern(n *Node) *Node {
 	if _, ok := p.ids[n]; ok {
 		return n
@@ -60,7 +61,8 @@ func (p *pool) intern(n *Node) *Node {
 	return n
 }
 
-// adopt returns the nodes of the pool that equal those given, whatever these are made of.
+// adopt returns the nodes in the pool that equal the given expressions, whose parts need
+// not be in the pool.
 func (p *pool) adopt(list ...*Node) []*Node {
 	return rebuildAll(list, func(m *Node, args []*Node) *Node {
 		if _, ok := p.ids[m]; ok {
@@ -70,8 +72,8 @@ func (p *pool) adopt(list ...*Node) []*Node {
 	})
 }
 
-// commute is like intern for a sum or product. Of several orders of its operands the
-// pool keeps the first.
+// commute is like intern for a sum or product. The operands may be in any order; the pool
+// keeps the order that it saw first.
 func (p *pool) commute(n *Node) *Node {
 	ids := make([]int32, len(n.args))
 	for i, a := range n.args {

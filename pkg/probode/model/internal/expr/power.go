@@ -2,14 +2,13 @@ package expr
 
 import "math"
 
-// powerMost is the largest whole power that is computed by products. Each product
-// rounds, so that larger powers would be less accurate than math.Pow by more than a
-// digit.
+// powerMost is the largest whole power that is computed by products. Each product rounds,
+// so larger powers would be more than one digit less accurate than math.Pow.
 const powerMost = 16
 
 // powerBy computes x^e by multiplications, a square root and a division, if |e| is at
 // most powerMost and a whole number, or a whole number and a half. T is the type of
-// values in a program or of plain numbers.
+// values in a program, or float64.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)
@@ -40,7 +39,7 @@ func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v 
 	return v, true
 }
 
-// powNumber returns x^e for an exponent that is a number in the expression.
+// powNumber returns x^e for an exponent that is a plain number in the expression.
 func powNumber(x, e float64) float64 {
 	v, ok := powerBy(x, e, 1, func(c code, v ...float64) float64 {
 		switch c {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// printMost is the length in bytes at which printed text is cut: an expression that
-// shares parts can be far longer as text.
+// printMost is the length in bytes at which printed text is truncated. An expression with
+// shared parts can be far longer as text.
 const printMost = 1 << 24
 
-// String returns the text of n. [Parse] reads it back as an equal expression, except
-// that it reads no lambda, and calls only with the names of the functions. Names that
-// Parse would not read as names are in backquotes. Text of more than 16 MB is cut, and
-// ends in "…".
+// String returns the text of n. [Parse] reads it back as an equal expression, except that
+// it does not read lambdas, and that it needs the names of all functions that a model
+// defines. Names that Parse would not read as names are in backquotes. Text of more than
+// 16 MB is truncated, and ends in "…".
 func (n *Node) String() string {
 	if n.op == opLambda {
 		return "lambda(" + strings.Join(append(n.params(), n.args[0].String()), ", ") + ")"
@@ -22,13 +22,13 @@ func (n *Node) String() string {
 	return write(textStyle{}, n)
 }
 
-// A style divides a node into pieces of text and arguments.
+// A style splits a node into pieces of text and arguments.
 type style interface {
 	layout(n *Node, out *layout)
 }
 
-// layout collects the pieces of one node. An argument gets brackets if it binds more
-// loosely than its place requires.
+// A layout collects the pieces of one node. An argument gets brackets if its operator
+// binds more loosely than its place requires.
 type layout struct{ items []item }
 
 type item struct {
@@ -40,7 +40,7 @@ type item struct {
 func (l *layout) text(s string)          { l.items = append(l.items, item{text: s}) }
 func (l *layout) arg(n *Node, level int) { l.items = append(l.items, item{n: n, min: level}) }
 
-// list writes arguments with text between them.
+// list writes arguments, separated by text.
 func (l *layout) list(args []*Node, between string, level int) {
 	for i, a := range args {
 		if i > 0 {
@@ -50,7 +50,7 @@ func (l *layout) list(args []*Node, between string, level int) {
 	}
 }
 
-// write prints n, with a stack of its own so that the depth of n does not matter.
+// write prints n. It does not recurse, so n can be nested to any depth.
 func write(s style, n *Node) string {
 	var b strings.Builder
 	stack := []item{{n: n}}
@@ -89,7 +89,7 @@ type bracketer interface {
 
 const levelAtom = levelPower + 1
 
-// textLevel returns the level of the operator of n in text.
+// textLevel returns how tightly the outermost operator of n binds in text.
 func textLevel(n *Node) int {
 	switch n.op {
 	case opNum:
@@ -155,8 +155,8 @@ func (textStyle) layout(n *Node, l *layout) {
 			}
 		}
 	case opMul:
-		// a product or quotient in the first place needs its brackets, but for
-		// the quotient: a*b*c is one product of three
+		// a product as the first operand needs its brackets, because a*b*c is one product of
+		// three; a division needs none
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct
@@ -187,8 +187,8 @@ func (textStyle) layout(n *Node, l *layout) {
 	}
 }
 
-// afterMinus returns the level that n needs after a minus, so that two signs never
-// follow each other.
+// afterMinus returns the level that n needs after a minus, so that one sign never follows
+// another.
 func afterMinus(n *Node) int {
 	if negative(n) {
 		return levelAtom

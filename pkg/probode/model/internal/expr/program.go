@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// A Program evaluates a list of expressions at given inputs. It computes every
-// common part once and allocates nothing. One goroutine at a time may use it:
-// see [Program.Clone].
+// A Program evaluates a list of expressions at given inputs. It computes each shared part
+// once and allocates nothing. Only one goroutine at a time may use it: see
+// [Program.Clone].
 //
-// All pieces of a piecewise are computed and one is chosen; the others do not affect
-// the value, even if they are NaN. A product and a sum are rounded one after the other,
-// also on processors that could fuse them: the numbers are the same everywhere.
+// All pieces of a piecewise are computed and one is chosen; the others do not affect the
+// value, even if they are NaN. A product is rounded before it is added to anything, even
+// on processors that could fuse both operations, so the results are the same everywhere.
 type Program struct {
 	line straightLine
 	runs []run
 	regs []float64
 }
 
-// Compile makes a program that computes outputs from inputs, in the order given. A
-// condition gives 0 or 1. It is an error if a name is neither an input nor a
+// Compile makes a program that computes outputs from inputs, in the given order. The
+// value of a condition is 0 or 1. It is an error if a name is neither an input nor a
 // [Constant], if a function has not been expanded, or if an input appears twice.
 func Compile(inputs []string, outputs []*Node) (*Program, error) {
 	line, err := lower(inputs, outputs)
@@ -33,7 +33,7 @@ func Compile(inputs []string, outputs []*Node) (*Program, error) {
 	return p.Clone(), nil
 }
 
-// Clone returns a copy of the program, which another goroutine may use.
+// Clone returns a copy of the program that another goroutine may use.
 func (p *Program) Clone() *Program {
 	q := &Program{line: p.line, runs: slices.Clone(p.runs)}
 	q.regs = make([]float64, int(p.line.first())+len(p.line.code))
@@ -46,14 +46,15 @@ func (p *Program) Clone() *Program {
 	return q
 }
 
-// Inputs and Outputs return the lengths of the arguments of Eval.
+// Inputs and Outputs return the lengths of in and dst for Eval.
 func (p *Program) Inputs() int  { return p.line.inputs }
 func (p *Program) Outputs() int { return len(p.line.outputs) }
 
 // Len returns the number of instructions.
 func (p *Program) Len() int { return len(p.line.code) }
 
-// fuse joins instructions whose results are used only once.
+// fuse merges an instruction whose result is used only once into the instruction that
+// uses it, if there is a code for both.
 func (s *straightLine) fuse() {
 	first := s.first()
 	uses := make([]int, len(s.code))
@@ -70,7 +71,8 @@ func (s *straightLine) fuse() {
 	for _, o := range s.outputs {
 		use(o, 2) // an output is never fused
 	}
-	// only returns the instruction that computes v if v is used once.
+	// only returns the instruction that computes v if it has the code c and v is used only
+	// once.
 	only := func(v int32, c code) *instr {
 		if v < first || uses[v-first] != 1 || s.code[v-first].code != c {
 			return nil
@@ -143,9 +145,8 @@ func truth(b bool) float64 {
 	return 0
 }
 
-// Eval computes the outputs into dst from the inputs in; they may be the same
-// memory. It panics if their
-// lengths are not those of Compile.
+// Eval computes the outputs from the inputs in and writes them to dst, which may be the
+// same memory. It panics unless the lengths of dst and in are Outputs and Inputs.
 func (p *Program) Eval(dst, in []float64) {
 	if len(in) != p.line.inputs || len(dst) != len(p.line.outputs) {
 		panic(fmt.Sprintf("expr: program has %d inputs and %d outputs: want %d and %d", len(in), len(dst), p.line.inputs, len(p.line.outputs)))
@@ -236,17 +237,18 @@ func (p *Program) Eval(dst, in []float64) {
 	}
 }
 
-// A run is a sequence of instructions of one code, for which the switch over codes is
-// made once.
+// A run is a sequence of instructions with the same code, so that Eval switches on the
+// code only once for all of them.
 type run struct {
 	code   code
 	instrs []instr
 	values []float64
 }
 
-// schedule brings instructions of one code together: of those that have their
-// operands it takes all of one code, and what becomes ready by them, then all
-// of the next. Taking the code with the most ready makes few and long runs.
+// schedule groups instructions with the same code. An instruction is ready when its
+// operands are computed. schedule takes all ready instructions of one code, and those of
+// that code that they make ready, then goes on with the next code. Each time it chooses
+// the code with the most ready instructions, which makes the runs few and long.
 func (s *straightLine) schedule() []run {
 	first := s.first()
 	n := len(s.code)
@@ -312,8 +314,8 @@ func (s *straightLine) schedule() []run {
 	return runs
 }
 
-// evalSeldom returns the value of an instruction for which the time of a call does not
-// matter.
+// evalSeldom evaluates a rare or slow instruction, for which the cost of a function call
+// does not matter.
 func (in *instr) evalSeldom(a, b float64) float64 {
 	switch in.code {
 	case codeMin:
@@ -338,7 +340,7 @@ func (in *instr) evalSeldom(a, b float64) float64 {
 	return operators[in.code-codeFunc].eval(a)
 }
 
-// eval returns the value of an instruction that is not fused.
+// eval evaluates an instruction that is not fused.
 func (in *instr) eval(a, b, c float64) float64 {
 	switch in.code {
 	case codeAdd:

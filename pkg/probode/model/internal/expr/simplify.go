@@ -2,12 +2,11 @@ package expr
 
 import "math"
 
-// Simplify returns n with numbers combined, terms and factors collected, and without
-// pieces that can never be active. The documentation of the package says what it does
-// not do.
+// Simplify combines the numbers in n, collects terms and factors, and removes pieces that
+// can never be active. The documentation of the package says what it does not do.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
-// Simplified simplifies expressions, which then share their common parts.
+// Simplified returns the simplified expressions, which share their common parts.
 func Simplified(list ...*Node) []*Node { return newPool().simplify(list...) }
 
 func (p *pool) simplify(list ...*Node) []*Node { return rebuildAll(list, p.make) }
@@ -74,7 +73,7 @@ func (p *pool) neg(a *Node) *Node {
 	return p.intern(node(opNeg, a))
 }
 
-// wholePower returns f as a power with a positive whole exponent.
+// wholePower splits f into a base and a positive whole exponent.
 func wholePower(f *Node) (*Node, float64) {
 	if f.op == opPow && f.args[1].op == opNum {
 		if n := f.args[1].val; n >= 1 && n == math.Trunc(n) && n < 1e6 {
@@ -147,8 +146,8 @@ func (p *pool) pow(a, b *Node) *Node {
 	return p.intern(node(opPow, a, b))
 }
 
-// piecewise removes the pieces that are never active, and those at the end that have
-// the same value as the otherwise.
+// piecewise returns a piecewise without pieces that are never active, and without pieces
+// at the end that have the same value as the otherwise.
 func (p *pool) piecewise(args []*Node) *Node {
 	var list []*Node
 	rest := args[len(args)-1]

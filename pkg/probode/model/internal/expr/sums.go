@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Expressions, and derivatives above all, grow by sums and products. Equal terms are
-// therefore joined to one term with a number, and equal factors to a power.
+// Expressions, and derivatives above all, tend to grow into long sums and products. Equal
+// terms are therefore combined into one term with a numerical factor, and equal factors
+// into a power.
 
 // flattenMost is the largest length of a sum or product that is merged into the one
-// around it. Without a limit a chain of shared sums would be written out at each of its
-// links, which squares its size.
+// around it. Without a limit, a chain of shared sums would be written out at each of its
+// links, which would square its size.
 const flattenMost = 16
 
-// combinable reports whether a number that results from combining others has neither
-// overflowed nor underflowed.
+// combinable reports whether a number that combines others is safe from overflow and
+// underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)
 	return a == 0 || a > 1e-290 && a < 1e290
@@ -37,14 +38,14 @@ func (p *pool) split(t *Node) (float64, *Node) {
 	return 1, t
 }
 
-// A term is a number times rest; a number alone has no rest.
+// A term is the number c times rest. A plain number has a nil rest.
 type term struct {
 	c    float64
 	rest *Node
 	once *Node // the term itself, if it was not joined from several
 }
 
-// collect joins equal terms, at the place of the first of them.
+// collect combines equal terms, at the position of the first of them.
 func (p *pool) collect(terms []*Node) []term {
 	var parts []term
 	where := map[*Node]int{}
@@ -68,10 +69,10 @@ func (p *pool) collect(terms []*Node) []term {
 	return parts
 }
 
-// add returns the sum of terms, with equal terms joined. Sums within the sum are opened
-// if that joins terms; otherwise they keep their brackets, which the author may have
-// set for the sake of accuracy. The first term can always be opened, because a sum is
-// computed from the left.
+// add returns the sum of terms, with equal terms combined. A sum among the terms loses
+// its brackets if that makes terms combine; otherwise it keeps them, because its author
+// may have set them for accuracy. The first term can always lose its brackets, because a
+// sum is computed from the left.
 func (p *pool) add(terms ...*Node) *Node {
 	var open, flat []*Node
 	for i, t := range terms {
@@ -131,7 +132,7 @@ func negative(a *Node) bool {
 	return a.op == opNeg || a.op == opNum && math.Signbit(a.val) && a.val == a.val
 }
 
-// A factor is part of a product that is being collected.
+// A factor is a part of a product whose factors are being combined.
 type factor struct {
 	base *Node
 	n    float64 // its power, positive and whole
@@ -174,9 +175,10 @@ func (q *product) put(f *Node) {
 	}
 }
 
-// mul returns the product of factors, with its number first, its sign outside, and
-// whole powers of equal factors joined. Products within it are opened as sums are in
-// add; a product that has a number is always opened, to bring the number to the front.
+// mul returns the product of factors, with its number first, its sign outside, and whole
+// powers of equal factors combined. Products among the factors lose their brackets as
+// sums do in add; a product with a number always loses them, so that the number comes
+// first.
 func (p *pool) mul(factors ...*Node) *Node {
 	q := &product{coef: 1, where: map[*Node]int{}}
 	inner := false

@@ -14,7 +14,7 @@ type Table struct {
 	cells []string
 }
 
-// NewTable returns a table with tabs between its cells.
+// NewTable returns a table that separates its cells by tabs.
 func NewTable(w io.Writer) *Table {
 	c := csv.NewWriter(w)
 	c.Comma = '\t'

@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// model writes the elements as equations.
+// model converts the elements to equations.
 func (s *reader) model() *equations.Equations {
 	m := &equations.Equations{Name: s.root.Get("name"), TimeUnit: s.timeUnit(), Unordered: true}
 	if m.Name == "" {
@@ -29,8 +29,9 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// reaction makes the rate of a reaction, extent per time, an assignment, and adds it to
-// the flows of the reaction's species: positive for products, negative for reactants.
+// reaction adds an assignment for the rate of a reaction, which is its extent per time.
+// It adds the rate, times the stoichiometry, to the flows of the reaction's species: with
+// a positive sign for products, a negative one for reactants.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -106,8 +107,8 @@ func (s *reader) stoichiometry(r *tree.Element, sign float64) *expr.Node {
 	return expr.Num(sign)
 }
 
-// quantity makes a compartment, species, parameter or stoichiometry a state,
-// a constant or an assignment.
+// quantity converts a compartment, species, parameter or stoichiometry to a state, a
+// constant or an assignment.
 func (s *reader) quantity(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	if rule := s.assign[id]; rule != nil {
@@ -144,7 +145,7 @@ func (s *reader) quantity(e *tree.Element) {
 
 func (s *reader) state(x equations.State) { s.out.States = append(s.out.States, x) }
 
-// speciesState makes a species without an assignment rule a state or a constant.
+// speciesState converts a species without an assignment rule to a state or a constant.
 func (s *reader) speciesState(e *tree.Element) {
 	id, at := e.Get("id"), s.At(e.Line)
 	comp := e.Get("compartment")
@@ -229,7 +230,7 @@ func (s *reader) speciesState(e *tree.Element) {
 	}
 }
 
-// amountID returns a name for the amount of a species.
+// amountID returns an unused ID for the amount of a species.
 func (s *reader) amountID(id string) string {
 	for id += "_amount"; s.ids[id] != 0; {
 		id += "_"
@@ -237,7 +238,7 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// event makes an event with a trigger such as time >= 5.
+// event adds an event, whose trigger must be like time >= 5.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -266,8 +267,8 @@ func (s *reader) event(e *tree.Element) {
 	case strict:
 		early = equations.AtStart
 	}
-	// Values are those just before the event. That includes the size by which a
-	// concentration is multiplied to give an amount: case 01780 of the SBML test suite.
+	// All values are from just before the event, even the size by which a concentration is
+	// multiplied to give an amount, as case 01780 of the SBML test suite requires.
 	set := map[string]*expr.Node{}
 	var order []*tree.Element
 	for _, a := range e.List("listOfEventAssignments") {
@@ -295,8 +296,9 @@ func (s *reader) event(e *tree.Element) {
 	s.out.Events = append(s.out.Events, ev)
 }
 
-// triggerTime returns the time at which a trigger such as a ≥ b, linear in time,
-// changes, whether it is true afterwards, and whether it is false at that time itself.
+// triggerTime returns the time at which a trigger changes. The trigger must be a
+// comparison, such as a ≥ b, that is linear in time. rising reports whether the trigger
+// is true afterwards, and strict whether its operator is < or >.
 func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, rising, strict bool) {
 	n := s.mathOf(trigger, nil)
 	op, args := n.Operator()

@@ -14,10 +14,10 @@ import (
 // Read reads a model of SBML Level 2 or 3. Compartments, species and parameters become
 // states, constants and assignments, and reactions become rates of change of states.
 //
-// In formulas a species stands for its concentration, or for its amount if it
-// hasOnlySubstanceUnits, and its state is the same quantity. There is one exception: if
-// the size of the compartment changes, the state is always the amount, which dilution
-// does not change, and the concentration is an assignment.
+// In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
+// or else for its concentration. The state is the same quantity, with one exception: if
+// the size of the compartment changes, the state is the amount, which dilution does not
+// change, and the concentration is an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")
@@ -45,7 +45,7 @@ func Read(f *source.Files, name string) *equations.Equations {
 	return b.model()
 }
 
-// A reader holds the elements of a model by ID while it makes equations of them.
+// A reader holds the elements of a model by ID while it converts them to equations.
 type reader struct {
 	*source.File
 	level string
@@ -63,7 +63,8 @@ type reader struct {
 	out *equations.Equations
 }
 
-// collect reads the elements with an ID, and the elements that set them.
+// collect collects the elements that have an ID, and the rules, initial assignments and
+// events that set them.
 func (s *reader) collect() {
 	for _, e := range s.root.List("listOfFunctionDefinitions") {
 		s.functions[s.id(e)] = s.lambda(e)
@@ -82,7 +83,7 @@ func (s *reader) collect() {
 		s.reactions[s.id(e)] = e
 		for _, list := range []string{"listOfReactants", "listOfProducts"} {
 			for _, r := range e.List(list) {
-				// Only in Level 3 is the ID of a stoichiometry a quantity.
+				// Only in Level 3 does the ID of a species reference stand for its stoichiometry.
 				if s.level == "3" && r.Get("id") != "" {
 					s.factors[s.id(r)] = r
 					s.order = append(s.order, r)
@@ -132,7 +133,8 @@ func (s *reader) collect() {
 	}
 }
 
-// id returns the ID of an element, and fails if another element has the same one.
+// id returns the ID of an element, and fails if it is not valid or another element has
+// the same ID.
 func (s *reader) id(e *tree.Element) string {
 	id := e.Get("id")
 	switch {
@@ -150,8 +152,8 @@ func (s *reader) id(e *tree.Element) string {
 	return id
 }
 
-// mathOf returns the formula of an element, in which the functions of the model and the
-// local parameters are replaced by their formulas.
+// mathOf returns the formula of an element, with calls of the model's functions expanded
+// and the names in local replaced by their values.
 func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node {
 	if n := s.maths[e]; n != nil {
 		return n
@@ -183,7 +185,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 	return n
 }
 
-// identifier returns the identifier in the file for a symbol.
+// identifier returns the identifier that a symbol has in the file.
 func identifier(symbol string) string {
 	if symbol == expr.NamedTime {
 		return expr.Time
@@ -191,7 +193,8 @@ func identifier(symbol string) string {
 	return symbol
 }
 
-// lambda returns a function definition, which may use only its arguments and the time.
+// lambda reads a function definition. It fails if the function uses anything but its
+// arguments and the time.
 func (s *reader) lambda(e *tree.Element) *expr.Node {
 	m := e.First("math")
 	if m == nil {
@@ -212,7 +215,8 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 	return n
 }
 
-// entity returns the element of that ID if it has a value that can be set.
+// entity returns the element with that ID that has a value: a species, parameter,
+// compartment or stoichiometry. It returns nil if there is none.
 func (s *reader) entity(id string) *tree.Element {
 	for _, in := range []map[string]*tree.Element{s.species, s.parameters, s.compartments, s.factors} {
 		if e := in[id]; e != nil {
@@ -222,8 +226,8 @@ func (s *reader) entity(id string) *tree.Element {
 	return nil
 }
 
-// setBy adds a rule or initial assignment to the map, under the ID that it sets, and
-// fails if there is one already.
+// setBy adds a rule or initial assignment to the map under the ID that it sets, and fails
+// if the map already has one for that ID.
 func (s *reader) setBy(into map[string]*tree.Element, e *tree.Element, attr string) {
 	id := e.Get(attr)
 	if s.entity(id) == nil {
@@ -262,8 +266,8 @@ func (s *reader) flag(e *tree.Element, name string, def bool) bool {
 	}
 }
 
-// number returns the value of an attribute, nil if it is absent or NaN, which means in
-// SBML that there is no value.
+// number returns the number in an attribute, or nil if the attribute is absent or NaN. In
+// SBML, NaN means that there is no value.
 func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	v := e.Get(name)
 	if v == "" || v == "NaN" {
@@ -276,7 +280,7 @@ func (s *reader) number(e *tree.Element, name string) *expr.Node {
 	return expr.Num(x)
 }
 
-// unitKinds are the units that need no definition.
+// unitKinds has the units that need no definition.
 var unitKinds = func() map[string]bool {
 	kinds := map[string]bool{}
 	for _, k := range strings.Fields(`ampere avogadro becquerel candela celsius coulomb dimensionless farad
@@ -288,8 +292,8 @@ var unitKinds = func() map[string]bool {
 	return kinds
 }()
 
-// checkUnits warns of units that do not exist. Formulas are computed from the plain
-// numbers, so units change no result.
+// checkUnits warns of undefined units, and fails if a unit is defined twice. Formulas use
+// the plain numbers, so units change no result.
 func (s *reader) checkUnits() {
 	defined := map[string]bool{}
 	for _, e := range s.root.List("listOfUnitDefinitions") {

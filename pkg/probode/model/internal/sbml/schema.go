@@ -8,15 +8,15 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// A kind describes the attributes and children of an element, without those that every
-// element may have. A list may have any number of each child, any other element at most
-// one.
+// A kind lists the attributes that an element may have, and its possible children besides
+// notes and annotation. A list may have any number of children with the same name, any
+// other element at most one.
 type kind struct {
 	attributes, children []string
 	list                 bool
 }
 
-// kinds are the elements of the core of SBML, Levels 2 and 3.
+// kinds has the elements of the SBML core, Levels 2 and 3.
 var kinds = func() map[string]kind {
 	out := map[string]kind{}
 	for _, line := range strings.Split(`
@@ -74,9 +74,9 @@ eventAssignment: variable: math`, "\n") {
 	return out
 }()
 
-// known fails if the file contains an element or attribute that is not in the core of
-// SBML, a second element where SBML allows one, or an element or attribute of a package
-// that the model requires. Elements of other packages are removed.
+// known fails if the file contains an element or attribute that is not in the SBML core,
+// a second element where SBML allows one, or an element or attribute of a package that
+// the file declares as required. It removes elements of other packages.
 func (s *reader) known(root *tree.Element) {
 	required := map[string]bool{}
 	for _, a := range root.Attr {

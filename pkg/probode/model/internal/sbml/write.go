@@ -12,15 +12,15 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Parameter is a constant whose value does not come from the equations.
+// A Parameter is a constant that Equations do not contain.
 type Parameter struct {
 	ID, Name string
 	Value    *expr.Node // nil if there is none
 }
 
-// Write writes equations and the parameters that they need as SBML Level 3 Version 2:
-// states as species of a compartment of size 1 with rate rules, constants and parameters
-// as parameters.
+// Write returns equations and the parameters that they need as SBML Level 3 Version 2.
+// States become species with rate rules, in a compartment of size 1; constants and
+// parameters become parameters.
 func Write(m *equations.Equations, params []Parameter) []byte {
 	ids := map[string]bool{}
 	for _, q := range params {
@@ -115,8 +115,8 @@ func (w *writer) list(name string, l list) {
 	w.line("</%s>", name)
 }
 
-// math writes a formula. A name that the model does not define is that of a constant
-// such as pi.
+// math writes a formula. A name that the model does not define stands for a constant such
+// as pi, which becomes a number.
 func (w *writer) math(n *expr.Node) string {
 	by := map[string]*expr.Node{}
 	for _, name := range n.Symbols() {
@@ -127,7 +127,7 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes events with triggers that triggerTime reads back as the same times.
+// events writes events. triggerTime reads the same times from their triggers.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {
@@ -136,7 +136,7 @@ func (w *writer) events(events []equations.Event) list {
 			op = "gt"
 		}
 		at, fixed := t.Const()
-		// At the start itself an event happens only if its trigger was false before.
+		// An event can happen at the start only if its trigger was false before.
 		initial := !(e.Early == equations.Late || !e.After && e.Early == equations.AtStart && fixed && at == 0)
 		trigger := expr.Call(op, expr.Sym(expr.Time), t)
 		id := e.ID

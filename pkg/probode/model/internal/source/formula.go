@@ -44,13 +44,13 @@ func IsID(s string) bool {
 	return s != ""
 }
 
-// atLine matches the beginning of errors in MathML up to the column; the line is in the
-// message already.
+// atLine matches the beginning of an error in MathML. It serves to remove the line, which
+// the message already has.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
-// FailMath fails because a formula cannot be read. If the formula uses a known feature
-// that is not supported, the error names the feature. what describes the formula; it
-// may be empty.
+// FailMath stops reading because of err, an error in a formula. If the formula uses a
+// known feature that is not supported, the error names the feature. what describes the
+// formula; it may be empty.
 func (s *File) FailMath(line int, what string, err error) {
 	msg := atLine.ReplaceAllString(err.Error(), "$1")
 	if what != "" {

@@ -1,7 +1,7 @@
 // Package source reads the files of a model: text, tables and YAML, with limits on their size.
 //
-// The readers stop at the first fault by a panic of *Error, which Catch turns into an error:
-// each of their hundred checks is then one line.
+// At the first mistake a reader panics with an *Error, and Catch turns the panic into an
+// error. That keeps each of about a hundred checks to one line.
 package source
 
 import (
@@ -18,11 +18,11 @@ import (
 
 // An Error describes a mistake in a model file, and where it is.
 type Error struct {
-	File string // the name that the user or another file gives it
+	File string // its name, as the user or another file gives it
 	Line int    // counted from 1; 0 if it is about the file as a whole
 
-	// Feature is the name of a feature that the file uses and that is not supported, such
-	// as "delay" or "algebraicRule". It is empty if the file has a mistake.
+	// Feature names the unsupported feature that the file uses, such as "delay" or
+	// "algebraicRule". It is empty if the error is a mistake in the file.
 	Feature string
 
 	Msg string // one line
@@ -35,8 +35,8 @@ func (e *Error) Error() string {
 	return e.File + ": " + e.Msg
 }
 
-// These limits of files are far above any published problem, but low enough that a file
-// made to exhaust memory or the stack ends in an error.
+// These limits are far above what any published problem needs, but low enough that a file
+// made to exhaust memory or the stack gives an error.
 const (
 	MaxTable    = 64 << 20 // bytes of a table
 	MaxXML      = 32 << 20 // bytes of an SBML file
@@ -54,10 +54,10 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The first file is named by the user. The
-// names of the others must not lead out of the folder, not even by a link, unless
-// outside is set, because a downloaded model could name any file of the user's. An
-// error about a file outside of the folder quotes nothing from it.
+// Dir returns the files of a folder on disk. The user names the first file. Files name
+// the others, which must be in the folder, even after links are followed, unless outside
+// is set: a downloaded model could name any of the user's files. An error about a file
+// outside the folder quotes nothing from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -88,8 +88,8 @@ func Dir(dir string, outside bool) *Files {
 
 var errOutside = errors.New("it is outside of the folder of the file that names it: want it inside, or -outside")
 
-// inside reports whether the file of a name is in the folder after all links are
-// followed.
+// inside reports whether the file with the given name is in the folder, after all links
+// are followed.
 func inside(dir, name string) bool {
 	if !filepath.IsLocal(name) {
 		return false
@@ -106,7 +106,7 @@ func inside(dir, name string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// FS returns the files of a folder of a file system.
+// FS returns the files in a folder of a file system.
 func FS(fsys fs.FS, dir string) *Files {
 	return &Files{open: func(name string) (io.ReadCloser, bool, error) {
 		r, err := fsys.Open(path.Join(dir, name))
@@ -114,7 +114,7 @@ func FS(fsys fs.FS, dir string) *Files {
 	}}
 }
 
-// A File is one file that is being read: its text, and its name for errors.
+// A File is a file that is being read: its text, and the name that errors give it.
 type File struct {
 	*Files
 	Name  string
@@ -171,7 +171,7 @@ func (s *File) Failf(line int, format string, args ...any) {
 	panic(s.fault(line, "", fmt.Sprintf(format, args...)))
 }
 
-// Refuse stops reading because the file uses a feature that is not supported.
+// Refuse stops reading because the file uses an unsupported feature.
 func (s *File) Refuse(line int, feature, format string, args ...any) {
 	panic(s.fault(line, feature, feature+" is not supported: "+fmt.Sprintf(format, args...)))
 }
@@ -188,7 +188,8 @@ func (s *File) fault(line int, feature, msg string) *Error {
 	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }
 
-// Catch stores the *Error with which a reader stopped in err.
+// Catch, which must be deferred, recovers from the panic of a reader and stores its
+// *Error in err.
 func Catch(err *error) {
 	switch e := recover().(type) {
 	case nil:
@@ -199,8 +200,8 @@ func Catch(err *error) {
 	}
 }
 
-// OneLine replaces characters that would break or hide a line of a message, and cuts
-// long text.
+// OneLine replaces control characters and invalid ones in a message by spaces, and
+// truncates long text.
 func OneLine(s string) string {
 	const most = 400
 	out := make([]rune, 0, min(len(s), most))
@@ -227,12 +228,12 @@ type Where struct {
 // At returns a place in the file.
 func (s *File) At(line int) Where { return Where{s.Name, line, s.quiet} }
 
-// Failf stops with an error about that place.
+// Failf stops reading because of a mistake at that place.
 func (w Where) Failf(format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Failf(w.Line, format, args...)
 }
 
-// Refuse stops because the file uses a feature there that is not supported.
+// Refuse stops reading because the file uses an unsupported feature at that place.
 func (w Where) Refuse(feature, format string, args ...any) {
 	(&File{Name: w.File, quiet: w.quiet}).Refuse(w.Line, feature, format, args...)
 }

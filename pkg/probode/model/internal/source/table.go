@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Table is a TSV or CSV file with a header. Cells have the name of their column, and
-// rows the number of their line.
+// A Table is a TSV or CSV file with a header, which names the columns. Each row knows its
+// line in the file.
 type Table struct {
 	*File
 	Columns []string
@@ -29,18 +29,18 @@ type Row struct {
 	t *Table
 }
 
-// These limits are above the needs of any table.
+// These limits are above what any table needs.
 const (
 	maxColumns = 10000
 	maxCells   = 1 << 23
 )
 
-// ReadTable reads a table with tabs between its cells, or commas if the header has no
-// tab. Blanks around a cell are cut off, and empty rows are left out.
+// ReadTable reads a table whose cells are separated by tabs, or by commas if the header
+// has commas and no tab. It removes blanks around cells and skips empty rows.
 func (f *Files) ReadTable(name string) *Table { return f.Read(name, MaxTable).Table(0) }
 
-// Table reads a table. Lines that begin with the rune comment are left out; 0 stands
-// for no comments.
+// Table reads a table as ReadTable does. It skips lines that begin with the rune comment;
+// 0 means that there are no comments.
 func (s *File) Table(comment rune) *Table {
 	s.utf8()
 	t := &Table{File: s, index: map[string]int{}}
@@ -49,8 +49,8 @@ func (s *File) Table(comment rune) *Table {
 	for comment != 0 && len(rest) > 0 && (len(bytes.TrimSpace(header)) == 0 || rune(header[0]) == comment) {
 		header, rest, _ = bytes.Cut(rest, []byte("\n"))
 	}
-	// The CSV reader accepts \r\n as the end of a line. A lone \r, the line end of old
-	// spreadsheets, would make one long header.
+	// The CSV reader accepts \r\n as the end of a line. If lines ended with \r alone, as in
+	// old spreadsheets, the whole file would be one long header.
 	if i := bytes.IndexByte(header, '\r'); i >= 0 && i < len(header)-1 {
 		s.Failf(1, "lines end with a carriage return alone: want \\n or \\r\\n")
 	}
@@ -59,7 +59,7 @@ func (s *File) Table(comment rune) *Table {
 	r.Comment = comment
 	if bytes.IndexByte(header, '\t') >= 0 || bytes.IndexByte(header, ',') < 0 {
 		// PEtab does not define quotes in tables. Other programs read the tables with pandas,
-		// which treats quotes as in CSV.
+		// which treats quotes as CSV does.
 		r.Comma = '\t'
 	}
 	total := 0
@@ -87,14 +87,14 @@ func (s *File) Table(comment rune) *Table {
 			t.header(line, cells)
 			continue
 		}
-		// Spreadsheets leave empty cells after the last column.
+		// Spreadsheets often write empty cells after the last column.
 		for len(cells) > len(t.Columns) && cells[len(cells)-1] == "" {
 			cells = cells[:len(cells)-1]
 		}
 		if len(cells) > len(t.Columns) {
 			s.Failf(line, "%d cells: the header has %d columns", len(cells), len(t.Columns))
 		}
-		// Short rows are not padded, because a header of many columns would make them large.
+		// Short rows are not padded: with a header of many columns they would take much memory.
 		if total += len(cells); total > maxCells {
 			s.Failf(line, "more than %d cells: want a smaller table", maxCells)
 		}
@@ -125,13 +125,13 @@ func (t *Table) header(line int, cells []string) {
 	t.Columns = slices.Clone(cells)
 }
 
-// Has reports whether there is such a column.
+// Has reports whether the table has the column.
 func (t *Table) Has(column string) bool {
 	_, ok := t.index[column]
 	return ok
 }
 
-// Need fails unless all of the columns exist.
+// Need fails unless the table has all of the columns.
 func (t *Table) Need(columns ...string) {
 	for _, c := range columns {
 		if !t.Has(c) {
@@ -159,7 +159,7 @@ func (r Row) Get(column string) string {
 	}
 }
 
-// Must returns a cell that may not be empty.
+// Must returns a cell, and fails if it is empty.
 func (r Row) Must(column string) string {
 	c := r.Get(column)
 	if c == "" {
@@ -168,7 +168,7 @@ func (r Row) Must(column string) string {
 	return c
 }
 
-// Number returns a finite number of a cell that may not be empty.
+// Number returns the finite number in a cell that must not be empty.
 func (r Row) Number(column string) float64 {
 	c := r.Must(column)
 	v, err := ParseNumber(c)
@@ -194,7 +194,7 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns about columns that are not in PEtab.
+// ExtraColumns warns about columns other than the known ones, which are those of PEtab.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
 	for _, k := range known {
@@ -207,7 +207,7 @@ func (t *Table) ExtraColumns(known ...string) {
 	}
 }
 
-// NumberOr returns the finite number of a cell, NaN if it is empty.
+// NumberOr returns the finite number in a cell, or NaN if the cell is empty.
 func (r Row) NumberOr(column string) float64 {
 	if r.Get(column) == "" {
 		return math.NaN()
@@ -215,7 +215,7 @@ func (r Row) NumberOr(column string) float64 {
 	return r.Number(column)
 }
 
-// ID returns a cell that is an ID.
+// ID returns a cell, and fails if it is not an ID.
 func (r Row) ID(column string) string {
 	id := r.Must(column)
 	if !IsID(id) {

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Node is a value of a YAML file with its line; aliases are written out. Scalars keep
-// the text of the file: the reader of a field decides whether y, no or 1e5 is a word or
-// a number, not YAML.
+// A Node is a value of a YAML file with its line. Aliases are replaced by the values that
+// they stand for. A scalar keeps its text in the file: the code that reads a field, not
+// YAML, decides whether y, no or 1e5 is a word or a number.
 type Node struct {
 	File *File
 	Line int
@@ -52,8 +52,9 @@ func yamlMessage(err error) string {
 	return "YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
 }
 
-// node copies y and writes its aliases out. left is the number of values that the whole
-// file may still have, so that aliases of aliases end in an error and not in gigabytes.
+// node copies y and replaces its aliases by copies of their values. left is the number of
+// values that the file may still have, so that aliases of aliases give an error and not
+// gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)
@@ -98,8 +99,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping fails unless n is a mapping whose keys are all among those given; what is the
-// name of n in the message.
+// Mapping fails unless n is a mapping whose keys are all among keys; without keys, any
+// are allowed. what describes n in the message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
@@ -111,7 +112,7 @@ func (n *Node) Mapping(what string, keys ...string) {
 	}
 }
 
-// Get returns the value of a key, nil if it is absent or null.
+// Get returns the value of a key, or nil if the key is absent or its value null.
 func (n *Node) Get(key string) *Node {
 	v := n.ByKey[key]
 	if v == nil || v.Null {
@@ -120,7 +121,7 @@ func (n *Node) Get(key string) *Node {
 	return v
 }
 
-// Word returns the scalar of a key, "" if it is absent.
+// Word returns the scalar of a key, or "" if the key is absent.
 func (n *Node) Word(key string) string {
 	v := n.Get(key)
 	if v == nil {
@@ -132,7 +133,7 @@ func (n *Node) Word(key string) string {
 	return v.Text
 }
 
-// Must returns the scalar of a key that may not be absent or empty.
+// Must returns the scalar of a key, and fails if it is absent or empty.
 func (n *Node) Must(what, key string) string {
 	w := n.Word(key)
 	if w == "" {
@@ -141,7 +142,7 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the number of a key, def if it is absent. It is finite.
+// Number returns the finite number of a key, or def if the key is absent.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
@@ -154,7 +155,7 @@ func (n *Node) Number(key string, def float64) float64 {
 	return v
 }
 
-// List returns the items of a key; a scalar stands for a list of one.
+// List returns the items of a key. A scalar counts as a list with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)
 	switch {
@@ -188,8 +189,8 @@ func (n *Node) FileName() string {
 	return n.Text
 }
 
-// FileNames returns the files of a key. No file may be there twice, because its data
-// would count twice.
+// FileNames returns the names of the files under a key. It fails if a file appears twice,
+// because its data would count twice.
 func (n *Node) FileNames(key string) []string {
 	var names []string
 	for _, one := range n.List(key) {

@@ -19,13 +19,12 @@ type Element struct {
 	Line, Column int // where its start tag ends
 	Child        []*Element
 
-	// Text are the texts before, between and after the children, without blanks around
-	// them. There is one more text than there are children.
+	// Text holds the texts before, between and after the children, trimmed of blanks. There
+	// is one more text than there are children.
 	Text []string
 }
 
-// With these limits, files that are made to exhaust memory or the stack end in an
-// error.
+// With these limits, a file made to exhaust memory or the stack gives an error.
 const (
 	maxElements = 1 << 20
 	maxDepth    = 10000
@@ -41,9 +40,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// Read reads the one element of a file with its contents. A document type is an error,
-// because it could declare entities that expand to gigabytes. Elements named in skip
-// are left out, with their contents. The error is an *Error of one line.
+// Read reads the root element of a file with its contents, but without the elements named
+// in skip and theirs. A document type is an error, because it could declare entities that
+// expand to gigabytes. The error is an *Error with a message of one line.
 func Read(text []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.CharsetReader = func(charset string, input io.Reader) (io.Reader, error) {
@@ -114,7 +113,7 @@ func Read(text []byte, skip ...string) (*Element, error) {
 	}
 }
 
-// Get returns an attribute without a prefix, "" if it is absent.
+// Get returns the attribute with the given name and no prefix, or "" if it is absent.
 func (e *Element) Get(name string) string {
 	for _, a := range e.Attr {
 		if a.Name.Local == name && a.Name.Space == "" {
@@ -132,7 +131,7 @@ func (e *Element) List(name string) []*Element {
 	return nil
 }
 
-// First returns the first child of that name, nil if there is none.
+// First returns the first child with that name, or nil if there is none.
 func (e *Element) First(name string) *Element {
 	for _, c := range e.Child {
 		if c.Name == name {
