@@ -1,9 +1,9 @@
 // Package assess says what the error of a solver does to a posterior.
 //
-// Run samples a bayes.Posterior with each step size, or tolerance, of a ladder: once as
-// if the solver were exact and once with its error in the model. It compares both with
-// the reference posterior, which an accurate solver defines, and reaches a verdict for
-// each step. Package certify bounds the effect without sampling.
+// Run samples a bayes.Posterior with each step size, or tolerance, of a list, the ladder:
+// once as if the solver were exact and once with the solver's error in the model. It
+// compares both with the reference posterior, which an accurate solver defines, and
+// reaches a verdict for each step. Package certify bounds the effect without sampling.
 //
 // # Tolerances
 //
@@ -14,10 +14,11 @@
 //
 // # Remedies
 //
-// Report.Remedies lists what could be done about the solver's error, each with its
-// effect and cost as measured on the model at hand: a smaller step or tolerance,
-// another solver, frozen steps, reweighting, delayed acceptance before a finer or the
-// accurate solver, and noise in the model. The cheapest that reaches the threshold is
-// recommended. Noise in the model is not recommended if it is worse than nothing. It
-// often is, because noise of mean zero does not undo an error that keeps its sign.
+// Report.Remedies lists what could be done about the solver's error, each with its effect
+// and cost, measured on the given model: a smaller step or tolerance, another solver,
+// frozen steps, reweighting, delayed acceptance with the coarse solver before a finer or
+// the accurate one, and noise in the model. The cheapest that reaches the threshold is
+// recommended. Noise in the model is not recommended if it gives worse results than
+// ignoring the error. It often does, because noise with mean zero does not undo an error
+// that always has the same sign.
 package assess

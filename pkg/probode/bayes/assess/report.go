@@ -10,17 +10,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A Report is the result of Run. After an interruption it holds the results up to then.
-// It is plain data. Claims holds the verdict as rows; the other fields are the numbers
-// from which they follow.
+// A Report is the result of Run. After an interruption it holds the results so far. It is
+// plain data. Claims holds the verdict as rows; the other fields hold the numbers from
+// which these rows follow.
 type Report struct {
-	Model     string // names of the problems
+	Model     string // the names of the problems
 	Method    string
 	Order     int // of the method
 	Threshold float64
 
-	// Confidence is the confidence of each verdict on a number. Up to Looks interim
-	// analyses share it; see Settings.Auto.
+	// Confidence is the confidence of the verdict on each number. Up to Looks interim
+	// analyses share the error probability; see Settings.Auto.
 	Confidence float64
 	Looks      int
 
@@ -34,43 +34,44 @@ type Report struct {
 	ReferenceSolver, ReferenceBy string
 	ReferenceModes               []ModeShare
 
-	// Steps are the rungs of the ladder, the largest step or tolerance first. Asked are
-	// the indices in Steps of the requested steps, in the requested order.
+	// Steps are the rungs of the ladder, the largest step or tolerance first. Asked
+	// holds, for each requested step in the requested order, its index in Steps.
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance at which, and at all smaller ones, the
-	// solver's error is negligible for every parameter; zero if there is none.
+	// Largest is the largest step or tolerance for which the verdict is Negligible at it
+	// and at all smaller ones; zero if there is none.
 	Largest float64
 
-	// Unseen is the mass of a mode, real or phantom, that has no draws with a probability
-	// of 5 %, even if the chains move freely. Such a mode would not move medians and
-	// central intervals, but it could move means and standard deviations. Unseen is NaN if
-	// nothing is known.
+	// Unseen is the mass of the largest mode, real or phantom, that could have no draws:
+	// with probability 5 %, a mode with this mass has none, even if the chains move
+	// freely. Such a mode would not move medians and central intervals, but it could move
+	// means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
 
-	// Profile is the log likelihood by the largest and the smallest step and by the
-	// reference, along the parameter that the largest step shifts most; nil if there is
-	// none.
+	// Profile is the log likelihood with the largest step, with the smallest step and
+	// with the reference, along the parameter that the largest step shifts most; nil if
+	// it is not known.
 	Profile *certify.Profile
 
-	// Remedies are ordered: the recommended one first, then the others that reach the
-	// threshold, then the rest, each group by cost.
+	// Remedies holds the recommended remedy first, then the others that reach the
+	// threshold, then the rest, each group in the order of cost.
 	Remedies []Remedy
 
 	Claims []Claim
 }
 
-// An AccurateMarginal is a parameter in the accurate posterior.
+// An AccurateMarginal describes a parameter in the accurate posterior.
 type AccurateMarginal struct {
 	Name string
 
-	// Median has the median and half the width of the central 68 % interval, and Mean the
-	// mean and the standard deviation. For a normal distribution the two are the same.
+	// Median holds the median and half the width of the central 68 % interval; Mean holds
+	// the mean and the standard deviation. For a normal distribution both pairs are the
+	// same.
 	Median, Mean CenterSpread
 
-	// HeavyTails says that the tails are too heavy for a mean and a standard deviation,
-	// which are then not judged.
+	// HeavyTails says that the tails are too heavy for a meaningful mean and standard
+	// deviation; then these are not judged.
 	HeavyTails bool
 }
 
@@ -81,10 +82,10 @@ type CenterSpread struct {
 	Spread, SpreadSE float64
 }
 
-// A Rung is a step or tolerance of the ladder with its results.
+// A Rung is a step or tolerance of the ladder, with its results.
 type Rung struct {
-	// StepSize is the size of equal steps. It is zero if error control chooses the steps
-	// at every θ, with the Tolerance.
+	// StepSize is the size of equal steps. It is zero if error control with Tolerance
+	// chooses the steps at every θ.
 	StepSize  float64
 	Tolerance probode.Tolerance
 
@@ -92,20 +93,20 @@ type Rung struct {
 
 	// Modes are the modes of the deterministic posterior, the largest first, followed by
 	// the missed modes of the reference posterior. Unsearched says in words what the
-	// search may not have found.
+	// search for modes may have missed.
 	Modes      []ModeShare
 	Unsearched string
 
-	// Certificate is the result without sampling, nil if there is none.
+	// Certificate is the result without sampling; nil if there is none.
 	Certificate *certify.Certificate
 
-	// Deterministic is the inference that trusts the solver, and Probabilistic the one
-	// with its error in the model; nil if it was not made.
+	// Deterministic is the inference that trusts the solver; Probabilistic is the one
+	// with the solver's error in the model. Each is nil if it was not made.
 	Deterministic, Probabilistic *Inference
 }
 
-// Size returns the step size, or the relative tolerance, or the largest absolute one if
-// that is zero. The ladder is ordered by it.
+// Size returns the step size or, under error control, the relative tolerance; if that is
+// zero, the largest absolute tolerance. The ladder is ordered by it.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -141,34 +142,35 @@ func (st *Rung) verdict() Verdict {
 // A ModeShare is a mode of a posterior with its share of the mass.
 type ModeShare struct {
 	Theta []float64
-	// Gaussian is the share according to the Gaussian approximations, and Visited the
-	// share of the deterministic draws, NaN without draws. Mass is the share that counts:
-	// Visited if the draws have mixed, otherwise Gaussian.
+	// Gaussian is the share according to the Gaussian approximations. Visited is the
+	// share of the deterministic draws in the mode; NaN without draws. Mass, the share
+	// that verdicts use, is Visited if the draws have mixed, otherwise Gaussian.
 	Mass, Gaussian, Visited float64
 	// Phantom says that the reference posterior does not have this mode. Missed says that
-	// this mode of the reference posterior is missing in the posterior of the step.
+	// this is a mode of the reference posterior that the posterior of the step does not
+	// have.
 	Phantom, Missed bool
 	// Found is the number of searches that ended here.
 	Found int
 }
 
-// An Inference is a run, compared with the accurate posterior.
+// An Inference is a run of a sampler, compared with the accurate posterior.
 type Inference struct {
 	Sampler string
 	Summary diag.Summary // of all parameters, an unknown α included
 	Effects []Effect     // in the order of Report.Params
 
-	// Verdict is the verdict on medians, central intervals and modes: Matters if one of
-	// them is wrong, Negligible if none is.
+	// Verdict is the verdict on medians, central intervals and modes: Matters if at least
+	// one is wrong, Negligible if all are right.
 	Verdict Verdict
 
 	Draws, Chains int // Draws of each chain
-	// Solves is the work, burn-in included: the steps of the solvers divided by the steps
-	// of one solution of all equations with this step.
+	// Solves is the work including burn-in: the number of steps that the solvers took,
+	// divided by the number that one solution of all equations takes with this step.
 	Solves  int
 	Seconds float64
-	// ESSPerSecond is the smallest bulk effective sample size of the assessed parameters
-	// per second.
+	// ESSPerSecond is the smallest bulk effective sample size among the assessed
+	// parameters, per second.
 	ESSPerSecond float64
 }
 
@@ -177,25 +179,26 @@ func (inf *Inference) marginal(name string) diag.Marginal {
 	return inf.Summary[slices.IndexFunc(inf.Summary, func(m diag.Marginal) bool { return m.Name == name })]
 }
 
-// An Effect describes the effect of the solver's error on one parameter.
+// An Effect describes what the solver's error does to one parameter.
 type Effect struct {
 	Median Shift // of the median and half the width of the central 68 % interval
 	Mean   Shift // of mean and standard deviation; NaN if the tails are too heavy
 
-	// Within are the effects within each of the modes that hold more than a twentieth of
-	// the reference posterior, if there are several, in units of the accurate spread
-	// there.
+	// Within holds the effects within each mode that has at least a twentieth of the mass
+	// of the reference posterior, if there are several such modes, in units of the
+	// accurate spread within that mode.
 	Within []Effect
 
-	// Verdict is the verdict on Median, in the whole posterior and within all modes.
+	// Verdict is the verdict on Median in the whole posterior and within all modes.
 	Verdict Verdict
 
-	// Draws is the number of draws of each chain that would decide, if the numbers do not
-	// change. It is zero if there is a verdict, or if more draws would not decide.
+	// Draws is the number of draws that each chain needs for a verdict, if the estimates
+	// do not change. It is zero if there is a verdict, or if more draws would not lead to
+	// one.
 	Draws float64
 }
 
-// A Shift compares centre and spread of a run with the accurate ones.
+// A Shift compares the centre and the spread of a run with the accurate ones.
 type Shift struct {
 	CenterSpread
 	Bias, BiasSE   float64 // (centre − accurate centre) / accurate spread
@@ -204,12 +207,13 @@ type Shift struct {
 }
 
 const (
-	// Undecided says that the Monte Carlo error is too large for a verdict, or unknown
-	// because the chains have not mixed or the accurate posterior is not known.
+	// Undecided says that there is no verdict: the Monte Carlo error is too large, or it
+	// is not known because the chains have not mixed or the accurate posterior is not
+	// known.
 	Undecided Verdict = iota
-	// Negligible says that the interval of the error lies below the threshold.
+	// Negligible says that the confidence interval of the error lies below the threshold.
 	Negligible
-	// Matters says that the interval of the error lies above the threshold.
+	// Matters says that the confidence interval of the error lies above the threshold.
 	Matters
 )
 
@@ -218,14 +222,14 @@ type Verdict int
 
 func (v Verdict) String() string { return [...]string{"undecided", "negligible", "matters"}[v] }
 
-// A Remedy is a measure against the solver's error, with its effect and cost as
+// A Remedy is a way to reduce the effect of the solver's error, with its effect and cost
 // measured on the model.
 type Remedy struct {
 	Kind string // such as "smaller step"
-	Name string // with its setting
+	Name string // including its setting
 
-	// Bias and Ratio belong to the median and the central interval of the parameter that
-	// is worst off; they are NaN if they were not measured.
+	// Bias and Ratio describe the median and the central interval of the parameter with
+	// the largest error; they are NaN if they were not measured.
 	Bias, Ratio float64
 
 	// Seconds is the time for 1000 effective draws on this machine, including the search
@@ -248,20 +252,20 @@ type Remedy struct {
 type Claim struct {
 	Kind      string // what the number is, such as "bias", "k̂" or "R̂"
 	Step      string // the setting of the step; empty if the row is about the assessment
-	Run       string // the sampler; empty if the row is about no run
+	Run       string // the sampler; empty if the row is not about a run
 	Parameter string // empty if the row is not about a single parameter
 	Mode      int    // index in Report.ReferenceModes of the mode that the row is about; −1 for the whole posterior
 
 	Value, SE, Limit float64 // NaN if there is no such number
 	Verdict          Verdict // Negligible within the limit, Matters beyond it
 
-	// Sentence is a warning that says what the number means and what to do about it;
-	// empty if nothing is wrong.
+	// Sentence is a warning that says what the number means and what to do; it is empty
+	// if nothing is wrong.
 	Sentence string
 }
 
-// Claim returns the first row of a kind about a step and a run, both of which may be
-// empty. Its numbers are NaN if there is none.
+// Claim returns the first row of the given kind, step and run; step and run may be empty.
+// If there is no such row, the numbers are NaN.
 func (a *Report) Claim(kind, step, run string) Claim {
 	for _, c := range a.Claims {
 		if c.Kind == kind && c.Step == step && c.Run == run {
@@ -272,7 +276,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns the sentences of the rows.
+// Warnings returns all sentences of the rows that are not empty.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {
@@ -282,5 +286,5 @@ func (a *Report) Warnings() (all []string) {
 	return all
 }
 
-// controlled reports whether the ladder is one of tolerances.
+// controlled reports whether the ladder consists of tolerances.
 func (a *Report) controlled() bool { return len(a.Steps) > 0 && a.Steps[0].StepSize == 0 }

@@ -16,10 +16,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// Run answers whether the numerical error of p.Method matters for the posterior, and
-// from which step on. It compares three posteriors: the deterministic one, which trusts
-// the solver; the one with the solver's error in the model; and the accurate one. At
-// each step of the ladder Run
+// Run finds out whether the numerical error of p.Method matters for the posterior, and
+// down to which step size. It compares three posteriors: the deterministic one, which
+// trusts the solver; the one with the solver's error in the model; and the accurate one.
+// At each step of the ladder Run
 //
 //   - finds the modes of the deterministic posterior, and calibrates α at one of them and
 //     at three draws, unless α is a parameter, which is then sampled;
@@ -29,9 +29,10 @@ import (
 //     of the smallest step represent the accurate posterior; if they are too far from
 //     it (k̂ > 0.7), Run tries other solvers: see Report.ReferenceBy.
 //
-// s.Chains.Seed determines all numbers except times. It is an error if p or s has a
-// mistake, if the smallest step could not be sampled, or if ctx ends. The Report then
-// holds the results up to then; it is nil if there are none.
+// s.Chains.Seed determines all numbers except times, unless s.MaxTime is set. Run returns
+// an error if p or s has a mistake, if the posterior at the smallest step cannot be
+// sampled, or if ctx ends. The Report then holds the results so far; it is nil if there
+// are none.
 func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	if ctx == nil {
 		return nil, errors.New("assess: the context is nil")
@@ -55,8 +56,8 @@ func Run(ctx context.Context, p *bayes.Posterior, s Settings) (*Report, error) {
 	return a.out, cmp.Or(err, ctx.Err())
 }
 
-// run does the work from the smallest step, whose draws the accurate posterior needs,
-// to the largest.
+// run does all parts of the work. Those that go through the ladder begin with the
+// smallest step, whose draws represent the accurate posterior.
 func (a *assessment) run(w *work, pl *plan) error {
 	found, err := findModes(w, pl)
 	if err != nil {
@@ -76,8 +77,8 @@ func (a *assessment) run(w *work, pl *plan) error {
 	return nil
 }
 
-// certify computes the certificate of each step, at the modes of the reference
-// posterior and those of the step, and the profile of the log likelihood.
+// certify computes the profile of the log likelihood and, at the modes of the reference
+// posterior and of each step, the certificate of that step.
 func (a *assessment) certify() error {
 	a.say("certificate")
 	c, err := certify.New(a.ctx, a.p, a.reference())
@@ -96,7 +97,8 @@ func (a *assessment) certify() error {
 		} else {
 			st.Unsearched = f.modes.Missed()
 		}
-		// A climb by the reference that starts at a phantom of the step ends far away.
+		// A phantom of the step shows itself: the reference's climb from there ends far
+		// away.
 		var own [][]float64
 		for _, m := range f.own {
 			own = append(own, m.Theta)
@@ -116,7 +118,7 @@ func (a *assessment) certify() error {
 }
 
 // deterministic makes the deterministic inference at each step. After the smallest step
-// it determines the accurate posterior and the error of the path of each step.
+// it also determines the accurate posterior, and the error of the solution at every step.
 func (a *assessment) deterministic() error {
 	for i := a.finest(); i >= 0; i-- {
 		if a.modes.steps[i].modes == nil {
@@ -155,7 +157,7 @@ func (a *assessment) deterministic() error {
 	return nil
 }
 
-// deterministicAt samples at step i, weighs the draws, and calibrates α.
+// deterministicAt samples at step i, weights the draws, and calibrates α.
 func (a *assessment) deterministicAt(i int) error {
 	d, err := a.sample(a.of(i), &a.modes.steps[i], sample.Deterministic{}, a.plan.s.Chains, a.seed(uint64(i)))
 	if err != nil {
@@ -178,8 +180,8 @@ func (a *assessment) deterministicAt(i int) error {
 	return a.advance(1)
 }
 
-// calibrate finds α at the mode of step i and at some draws. If α cannot be calibrated,
-// for example because the error is too small everywhere, Err says why.
+// calibrate calibrates α at the mode of step i and at some draws. If that fails, for
+// example because the error is too small everywhere, Rung.Err says why.
 func (a *assessment) calibrate(i int, draws [][]float64) error {
 	a.say("alpha, %v", &a.ladder[i])
 	mode := a.modes.steps[i].first

@@ -17,65 +17,68 @@ import (
 // Settings says what Run does. The zero value is ready for use.
 type Settings struct {
 	// Steps are the step sizes to assess, in any order. Nil means the step size of the
-	// Posterior and its half, quarter and eighth.
+	// Posterior and a half, a quarter and an eighth of it.
 	Steps []float64
 
-	// Tolerances, instead of Steps, assess the method of the Posterior under error
-	// control, which chooses the steps at every θ, like an adaptive solver inside a
-	// likelihood. Noise in the model and some remedies use steps that are frozen at the
-	// mode.
+	// Tolerances can be given instead of Steps. They are the tolerances with which to
+	// assess the method of the Posterior under error control, which chooses the steps at
+	// every θ, like an adaptive solver inside a likelihood. Noise in the model and some
+	// remedies use steps that are frozen at the mode.
 	Tolerances []probode.Tolerance
 
-	// Sampler makes the inference with the solver's error in the model; nil means
-	// PCNWithinGibbs.
+	// Sampler is the sampler for the inference with the solver's error in the model; nil
+	// means PCNWithinGibbs.
 	Sampler sample.Sampler
 
-	// Threshold is the size of an error that does not matter: a bias below Threshold
-	// standard deviations of the accurate posterior, and a standard deviation within a
-	// factor of 1 + Threshold of the accurate one. Zero means 0.1.
+	// Threshold is the limit below which an error does not matter. The centre of each
+	// parameter must be off by less than Threshold times the accurate spread, and the
+	// spread must be within a factor of 1 + Threshold of the accurate one. This holds for
+	// the median and half the width of the central 68 % interval, and for the mean and
+	// the standard deviation. Zero means 0.1.
 	Threshold float64
 
-	// Confidence is the confidence of the interval of each bias and each ratio, which must
-	// lie on one side of the threshold for a verdict: in [0.5, 1); zero means 0.95. A true
-	// effect at the threshold itself is then misjudged to either side with probability
-	// (1 − Confidence)/2.
+	// Confidence, in [0.5, 1), is the confidence level of the interval for each bias and
+	// each ratio, which must lie on one side of the threshold for a verdict; zero means
+	// 0.95. A true effect exactly at the threshold then gets each of the two verdicts
+	// with probability (1 − Confidence)/2.
 	Confidence float64
 
-	// Auto adds draws to the chains of deterministic inference while a step is undecided
-	// because it has too few, within the budget, in up to four interim analyses that share
-	// the error probability.
+	// Auto adds draws to the chains of deterministic inference, within the budget, as
+	// long as a step is undecided because it has too few draws. The verdicts are then
+	// reached in up to four interim analyses, which share the error probability.
 	Auto bool
 
-	// MaxDraws is the budget of Auto in draws of each chain; zero means eight times as
-	// many as without Auto. MaxTime, if positive, is another budget: Run starts no further
-	// draws after this time. The number of draws then depends on the machine; all other
-	// numbers do not.
+	// MaxDraws is the budget of Auto, in draws of each chain; zero means eight times as
+	// many draws as without Auto. MaxTime, if positive, is a second budget: Run starts no
+	// further draws after this time. The number of draws then depends on the machine; all
+	// other numbers do not.
 	MaxDraws int
 	MaxTime  time.Duration
 
-	// Chains are the settings of each run; its Start, Names, Generated, Only and Progress
-	// have no meaning here. If Draws and MinESS are both zero, each run continues until
+	// Chains holds the settings of each run; its fields Start, Names, Generated, Only and
+	// Progress are ignored. If Draws and MinESS are both zero, each run continues until
 	// the effective sample size is 4000, or until each chain has 20,000 draws.
 	Chains mcmc.Settings
 
-	// Weighed is the number of draws of each step, of all chains together, at which the
-	// equations are solved accurately, at least 50. Zero means 4000.
+	// Weighed is the number of draws of each step, all chains together, that are
+	// weighted: there the equations are also solved accurately. It must be at least 50.
+	// Zero means 4000.
 	Weighed int
 
-	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, it is
-	// that of the Posterior. The zero value stands for reference.Accurate.
+	// Accurate is the setup of the accurate solver. If its Method or Mesh is nil, that of
+	// the Posterior is used. The zero value means reference.Accurate.
 	Accurate probode.Setup
 
-	// Calibrate has the settings of the calibration of α. Zero Paths means 400.
+	// Calibrate holds the settings for the calibration of α. Zero Paths means 400.
 	Calibrate calibrate.Settings
 
-	// Progress, if not nil, is called from time to time with the number of pieces of work
-	// that are done, their total, and what is being done.
+	// Progress, if not nil, is called from time to time with the number of completed
+	// pieces of work, their total, and a description of the current one.
 	Progress func(done, total int, doing string)
 }
 
-// check panics if a setting is not allowed, and returns an error for mistakes that data
-// may cause.
+// check panics if a setting is out of range, and returns an error for mistakes that may
+// come from the user's data.
 func (s *Settings) check(p *bayes.Posterior) error {
 	if !(s.Threshold >= 0) || math.IsInf(s.Threshold, 1) {
 		panic(fmt.Sprintf("assess: Threshold of Settings is %g: want a number > 0, or 0 for 0.1", s.Threshold))
@@ -84,7 +87,7 @@ func (s *Settings) check(p *bayes.Posterior) error {
 		panic(fmt.Sprintf("assess: Confidence of Settings is %g: want a number in [0.5, 1), or 0 for 0.95", c))
 	}
 	if s.MaxDraws < 0 || s.MaxTime < 0 {
-		panic(fmt.Sprintf("assess: MaxDraws %d and MaxTime %v of Settings: want numbers ≥ 0", s.MaxDraws, s.MaxTime))
+		panic(fmt.Sprintf("assess: MaxDraws of Settings is %d and MaxTime is %v: want numbers ≥ 0", s.MaxDraws, s.MaxTime))
 	}
 	if s.Weighed < 0 || s.Weighed > 0 && s.Weighed < fewest {
 		panic(fmt.Sprintf("assess: Weighed of Settings is %d: want at least %d, or 0 for 4000", s.Weighed, fewest))

@@ -1,6 +1,6 @@
-// Package cases holds complete models with data that others have analysed, as examples
-// and for comparison, and models that are hard for solvers or samplers. The data are
-// embedded: see All and Named.
+// Package cases holds complete models with embedded data: models and data that others
+// have published, as examples and for comparison, and models that are hard for solvers or
+// samplers. See All and Named.
 package cases
 
 import (
@@ -14,16 +14,16 @@ import (
 	"github.com/probode/probode/pkg/probode/problems"
 )
 
-// LynxHare returns the model of Carpenter's case study for Stan of the pelts of
-// hares and lynxes (in thousands; columns hare and lynx, time in years from
-// 1900 to 1920): the equations of Lotka and Volterra from an unknown start,
+// LynxHare returns the model of Carpenter's Stan case study for the numbers of hare and
+// lynx pelts (in thousands; columns hare and lynx, time in years from 1900 to 1920): the
+// Lotka–Volterra equations from an unknown start, with the priors and likelihood
 //
 //	θ1, θ3 ~ N(1, 0.5²), θ2, θ4 ~ N(0.05, 0.05²), all positive
 //	hare0, lynx0 ~ LogNormal(log 10, 1)
 //	log y ~ N(log z, σ²), σ ~ LogNormal(−1, 1) for each species
 //
-// with the counts of the first year among the observations. The solver is a good one,
-// RK4 with ten steps a year; choose others to see their effect.
+// The observations include the counts of the first year. The solver, RK4 with ten steps
+// per year, is accurate; choose others to see their effect.
 //
 // Source: Carpenter (2018), Predator-Prey Population Dynamics: the
 // Lotka-Volterra model in Stan.
@@ -62,15 +62,16 @@ func LynxHare(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// Influenza returns the model of Grinsztajn et al. for the boys of a boarding
-// school who were confined to bed (column in_bed, days 1 to 14): the equations
-// of Kermack and McKendrick for 763 boys of whom one is infected on day 0,
+// Influenza returns the model of Grinsztajn et al. for the number of boys in a boarding
+// school who were confined to bed (column in_bed, days 1 to 14): the SIR equations of
+// Kermack and McKendrick for 763 boys, one of whom is infected on day 0, with the priors
+// and likelihood
 //
 //	beta ~ N(2, 1), gamma ~ N(0.4, 0.5²), both positive
 //	y ~ NegativeBinomial(I, φ), 1/φ ~ Exponential(5)
 //
-// so that phi has an inverse gamma distribution. The solver is a good one, RK4 with ten
-// steps a day.
+// so that phi has an inverse gamma prior. The solver, RK4 with ten steps per day, is
+// accurate.
 //
 // Source: Grinsztajn, Semenova, Margossian & Riou (2021), Bayesian workflow for
 // disease transmission modeling in Stan, Statistics in Medicine 40, 6209.
@@ -92,11 +93,10 @@ func Influenza(data *bayes.Data) *bayes.Posterior {
 	}
 }
 
-// FitzHughNagumo returns the model of the paper's §3.2: V and R observed (the
-// columns in this order) with Gaussian errors of variance 0.01, and a flat
-// prior on (0, 10)³, moved on its own scale as in the paper. The solver is the
-// backward Euler method, linearised at the current state, with h = 0.05 and
-// α = 0.2.
+// FitzHughNagumo returns the model of the paper's §3.2. V and R (the columns, in this
+// order) are observed with Gaussian errors of variance 0.01. The prior is flat on (0,
+// 10)³, and samplers move on this scale, as in the paper. The solver is the backward
+// Euler method, linearised at the current state, with h = 0.05 and α = 0.2.
 func FitzHughNagumo(data *bayes.Data) *bayes.Posterior {
 	p := problems.FitzHughNagumo()
 	post := &bayes.Posterior{

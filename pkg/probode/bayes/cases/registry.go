@@ -15,13 +15,13 @@ var files embed.FS
 // A Case is a complete model with its data.
 type Case struct {
 	Name  string // such as "lynx-hare"
-	About string // one line about the case
+	About string // a short description
 
 	// Time and Columns are the columns of the data.
 	Time    string
 	Columns []string
 
-	// Model returns the model of the given data.
+	// Model returns the model for the given data.
 	Model func(*bayes.Data) *bayes.Posterior
 
 	file string
@@ -49,7 +49,7 @@ func All() []Case {
 		{"influenza", "boys in bed in a boarding school", "day", []string{"in_bed"}, Influenza, "influenza.csv"},
 		{"fitzhugh-nagumo", "the problem of the paper", "t", []string{"V_obs", "R_obs"}, FitzHughNagumo, "fitzhugh_nagumo.csv"},
 		{"dragons", "a mode that only the solver makes", "t", []string{"y"}, Dragons, "dragons.csv"},
-		{"dragons-uniform", "the same with uniform priors, under which it is the larger one", "t", []string{"y"}, DragonsUniform, "dragons.csv"},
+		{"dragons-uniform", "the same with uniform priors: that mode is the larger one", "t", []string{"y"}, DragonsUniform, "dragons.csv"},
 		{"alias", "an oscillator observed too seldom: two true modes", "t", []string{"y"}, Alias, "alias.csv"},
 		{"pk-mm", "a drug with Michaelis–Menten elimination", "t", []string{"concentration"}, PKMichaelisMenten, "pk_mm.csv"},
 		{"boluses", "two short infusions, declared as events", "t", []string{"y"}, func(d *bayes.Data) *bayes.Posterior { return Boluses(d, 0.002, true) }, "boluses.csv"},

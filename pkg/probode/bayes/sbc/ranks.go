@@ -5,10 +5,10 @@ import (
 )
 
 // Histogram returns how many data sets have each of the L+1 ranks of quantity k, and
-// simultaneous bands: all counts lie between lo and hi with the given probability, or a
-// little more since counts are whole numbers, if the ranks are uniform. A hump in the
-// middle means that the draws scatter too widely, high ends that they scatter too
-// little, and a slope that they are biased.
+// simultaneous bands: if the ranks are uniform, all counts lie between lo and hi with the
+// given probability, or a slightly larger one since counts are whole numbers. A hump in
+// the middle means that the draws scatter too widely; high counts at both ends mean that
+// they scatter too little; a slope means that they are biased.
 //
 // The bands are pointwise binomial bands with equal tails, wide enough for the joint
 // probability, which is computed exactly.
@@ -26,17 +26,17 @@ func (r *Result) Histogram(k int, probability float64) (counts []int, lo, hi int
 	return counts, lo, hi
 }
 
-// ECDF returns the differences between the empirical distribution function of
-// the ranks of quantity k and that of the uniform distribution, with simultaneous bands,
-// at the L points z = 1/(L+1), …, L/(L+1):
+// ECDF returns the differences between the empirical distribution function of the ranks
+// of quantity k and the uniform distribution function, with simultaneous bands, at the L
+// points z = 1/(L+1), …, L/(L+1):
 //
 //	F(z) − z,   F(z) = share of ranks < z (L+1),
 //
-// all of which lie between lo and hi with the given probability, or a little more since
-// ranks are whole numbers, if the ranks are uniform. It shows small systematic
-// deviations better than a histogram. An arch means that the draws are too high, a
-// curve that rises in the middle that they scatter too widely, and one that falls in
-// the middle that they scatter too little.
+// If the ranks are uniform, all differences lie between lo and hi with the given
+// probability, or a slightly larger one since ranks are whole numbers. The differences
+// show small systematic deviations better than a histogram. An arch means that the draws
+// are too high; a curve that rises in the middle means that they scatter too widely, and
+// one that falls in the middle that they scatter too little.
 //
 // The bands are those of Säilynoja, Bürkner & Vehtari (2022), computed like those of
 // Histogram.
@@ -54,8 +54,8 @@ func (r *Result) ECDF(k int, probability float64) (z, diff, lo, hi []float64) {
 	return z, diff, lo, hi
 }
 
-// widest returns the largest level of pointwise bands that hold simultaneously with the
-// given probability.
+// widest returns the largest level at which pointwise bands hold simultaneously with at
+// least the given probability. The largest level gives the narrowest bands.
 func widest(probability float64, joint func(level float64) float64) float64 {
 	a, b := 0.0, 1-probability
 	for range 20 {
@@ -68,10 +68,11 @@ func widest(probability float64, joint func(level float64) float64) float64 {
 	return a
 }
 
-// P returns the probability with which ranks of a correct sampler would deviate from
-// the uniform distribution at least as much as those of quantity k do, at the point
-// where that is least likely. It is exact for independent draws. A P below about 10⁻⁴
-// means that the sampler is wrong, or that its draws are too strongly correlated.
+// P returns the p-value of a test that the ranks of quantity k are uniform: the
+// probability that the largest deviation of uniform ranks, in terms of its pointwise
+// probability, is at least that of the observed ranks. It is exact for independent draws.
+// A P below about 10⁻⁴ means that the sampler is wrong, or that its draws are too
+// strongly correlated.
 func (r *Result) P(k int) float64 {
 	n, c := len(r.Ranks[k]), r.cumulated(k)
 	dist := newBinomial(n)
@@ -84,7 +85,8 @@ func (r *Result) P(k int) float64 {
 	if least >= 1 {
 		return 1 // every point is at its median
 	}
-	// Points that are equally unlikely must lie outside, in spite of rounding.
+	// Points that are as unlikely as the observed ones must lie outside the bands, in
+	// spite of rounding.
 	return max(0, 1-dist.inside(r.Draws, least*(1+1e-9)))
 }
 
@@ -100,7 +102,8 @@ func (r *Result) cumulated(k int) []int {
 	return c[:r.Draws]
 }
 
-// A binomial has the distributions of counts among n; it holds log 0!, …, log n!.
+// A binomial computes binomial distributions for up to n items; it holds log 0!, …, log
+// n!.
 type binomial []float64
 
 func newBinomial(n int) binomial {
@@ -111,13 +114,15 @@ func newBinomial(n int) binomial {
 	return l
 }
 
-// prob returns the probability of k among m ≤ n, each with probability p < 1.
+// prob returns the probability that k of m ≤ n items occur, each of which occurs with
+// probability p < 1.
 func (l binomial) prob(m, k int, logp, logq float64) float64 {
 	return math.Exp(l[m] - l[k] - l[m-k] + float64(k)*logp + float64(m-k)*logq)
 }
 
-// inside returns the probability that for uniform ranks 0 to ranks of n data sets
-// the numbers of ranks ≤ i lie within the pointwise bands of the given level.
+// inside returns the probability that the numbers of ranks ≤ i lie within the pointwise
+// bands of the given level for all i, if the ranks of n data sets are uniform on 0, …,
+// ranks.
 func (l binomial) inside(ranks int, level float64) float64 {
 	n := len(l) - 1
 	los, his := make([]int, ranks+1), make([]int, ranks+1)
@@ -128,9 +133,9 @@ func (l binomial) inside(ranks int, level float64) float64 {
 	return l.joint(ranks+1, func(i, _ int) (int, int) { return los[i], his[i] })
 }
 
-// joint returns a probability: each of n items falls into one of bins with the same
-// probability, and for each i the number of items in bins 0 to i must lie within
-// bounds(i, c), where c items are in the bins before i.
+// joint considers n items, each of which falls into any of the bins with the same
+// probability. It returns the probability that for each i the number of items in bins 0
+// to i lies within bounds(i, c), where c is the number of items in the bins before i.
 func (l binomial) joint(bins int, bounds func(i, c int) (lo, hi int)) float64 {
 	n := len(l) - 1
 	p, next := make([]float64, n+1), make([]float64, n+1)

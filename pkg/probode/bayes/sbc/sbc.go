@@ -1,9 +1,10 @@
 // Package sbc checks samplers by simulation-based calibration.
 //
 // If θ is a draw from the prior and Y a draw from the model given θ, then θ is also a
-// draw from the posterior given Y. Among L independent draws from that posterior its
-// rank is uniform on 0, …, L. So ranks from many data sets show whether a sampler draws
-// from the posterior that it claims to draw from, whatever that posterior looks like.
+// draw from the posterior given Y. So its rank among L independent draws from that
+// posterior is uniform on 0, …, L. The ranks from many data sets show whether a sampler
+// draws from the posterior that it claims to draw from, even if nothing else is known
+// about that posterior.
 package sbc
 
 import (
@@ -37,9 +38,9 @@ type Settings struct {
 	// more for each parameter.
 	BurnIn int
 
-	// Independent is the bulk effective sample size, as a multiple of L, that
-	// the chain of a data set reaches before it is thinned to L draws. Zero means 4.
-	// Draws that depend on each other give extreme ranks too often.
+	// Independent is the bulk effective sample size, as a multiple of L, that each chain
+	// must reach before it is thinned to L draws. Zero means 4. Correlated draws lead to
+	// extreme ranks too often.
 	Independent float64
 
 	// Seed determines all random numbers.
@@ -49,8 +50,8 @@ type Settings struct {
 	// number of cores. It does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called now and then with the number of data
-	// sets done. Calls do not overlap.
+	// Progress, if not nil, is called from time to time with the number of data sets that
+	// are done and the total. Calls do not overlap.
 	Progress func(done, total int)
 }
 
@@ -58,42 +59,42 @@ type Settings struct {
 type Result struct {
 	Sampler sample.Sampler
 
-	// Names are the names of the parameters, and log_lik for the log likelihood
-	// p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
-	// ignores them and draws from the prior would pass [Modrák et al. 2023].
+	// Names are the names of the ranked quantities: the parameters and log_lik, which is
+	// log p(Y | Z(θ, ξ)). Without a quantity that depends on the data, a sampler that
+	// ignores the data and draws from the prior would pass [Modrák et al. 2023].
 	Names []string
 
-	// Draws is L, and Ranks[k][i] the rank, from 0 to L, of quantity k of data
-	// set i.
+	// Draws is L. Ranks[k][i] is the rank, from 0 to L, of quantity k in data set i.
 	Draws int
 	Ranks [][]int
 
-	// Redrawn counts the draws of θ that were replaced because the equations could
-	// not be solved there or gave impossible data. Short counts the data sets whose
-	// chain did not reach the effective sample size.
+	// Redrawn counts the draws of θ that were replaced because the equations could not be
+	// solved for them or gave impossible data. Short counts the data sets whose chain did
+	// not reach the effective sample size.
 	Redrawn, Short int
 }
 
-// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each
-// data set it draws θ from the priors of p and data from the model, with the times and
-// missing values of the data of p, draws from the posterior by the sampler, and ranks θ
-// among those draws.
+// Run checks a sampler by simulation-based calibration [Talts et al. 2018]. For each data
+// set it draws θ from the priors of p, and data from the model, with the same times and
+// missing values as the data of p. Then it samples from the posterior with the sampler,
+// and ranks θ among the sampler's draws.
 //
-// The data come from the distribution whose posterior the sampler claims to draw from:
-// with the noise of the solver; for Deterministic and DelayedAcceptance without Noise
-// by the classical solution; and for Reweighted by the accurate solution; its draws are
-// resampled in proportion to their weights.
+// The data come from the model whose posterior the sampler claims to draw from: usually
+// the solution with the solver's noise; for Deterministic, and for DelayedAcceptance
+// without Noise, the classical solution; for Reweighted the accurate solution. The draws
+// of Reweighted are resampled in proportion to their weights.
 //
 // Each data set has one chain, which starts at the θ that generated the data: the test
-// is whether a chain stays in the right distribution, not whether it finds it. Each
-// data set has random numbers of its own, so that the result does not depend on the
-// number of workers, and the first n data sets do not depend on how many follow.
+// shows whether a chain stays in the right distribution, not whether it finds that
+// distribution. Each data set has random numbers of its own, so that the result does not
+// depend on the number of workers, and the first n data sets do not depend on how many
+// follow.
 //
 // If ctx ends first, the result holds the data sets done by then, and the error
 // is ctx.Err().
 func Run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s Settings) (*Result, error) {
 	if s.Sets < 0 || s.Ranks < 0 || s.Workers < 0 || !(s.Independent >= 0) {
-		panic("sbc: a count in Settings is negative: want numbers ≥ 0")
+		panic("sbc: a number in Settings is negative: want numbers ≥ 0")
 	}
 	if s.Sets == 0 {
 		s.Sets = 200
@@ -145,7 +146,7 @@ type set struct {
 	short   bool
 }
 
-// redraws is the number of draws of θ that may fail in a row.
+// redraws is the number of successive draws of θ that may fail.
 const redraws = 1000
 
 func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sampler, s *Settings, i uint64) error {
@@ -167,7 +168,7 @@ func (d *set) run(ctx context.Context, p *bayes.Posterior, sampler sample.Sample
 			break
 		}
 		if d.redrawn++; d.redrawn == redraws {
-			return fmt.Errorf("sbc: no data from %d draws of the prior; the last error: %w", redraws, err)
+			return fmt.Errorf("sbc: none of %d draws from the prior gave data; the last error: %w", redraws, err)
 		}
 	}
 	const least = 100 // draws before the effective sample size is computed
@@ -208,7 +209,7 @@ func (r *Result) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %d data sets, ranks 0 to %d", r.Sampler, len(r.Ranks[0]), r.Draws)
 	if r.Redrawn > 0 {
-		fmt.Fprintf(&b, "; %d draws of the prior replaced", r.Redrawn)
+		fmt.Fprintf(&b, "; %d draws from the prior replaced", r.Redrawn)
 	}
 	if r.Short > 0 {
 		fmt.Fprintf(&b, "; %d chains below the effective sample size", r.Short)
@@ -226,7 +227,7 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// names returns those of the parameters.
+// names returns the names of the parameters.
 func names(p *bayes.Posterior) []string {
 	var out []string
 	for _, q := range p.Params {
