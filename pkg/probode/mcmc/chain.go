@@ -325,7 +325,7 @@ func advance(ctx context.Context, chains []*Chain, until, workers int, report *r
 	return int(whole.Load()) == len(chains), nil
 }
 
-// faultOf makes an error of the value that recover returned; nil stands for
+// faultOf turns the value that recover returned into an error; nil stands for
 // runtime.Goexit.
 func faultOf(v any) error {
 	if v == nil {

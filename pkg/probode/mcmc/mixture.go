@@ -284,8 +284,8 @@ func (p *mixture) learn() {
 	cov := mat.NewSymDense(d, nil)
 	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
 	// standard deviations of the target. The mean log size of all lines is used in full.
-	// The deviation of one line from it counts the more, the more often that line was
-	// tried: otherwise the noise in some twenty sizes would spoil a good shape.
+	// One line's deviation from it counts for more, the more often that line was tried:
+	// otherwise the noise in some twenty sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -335,8 +335,8 @@ func (p *mixture) choose() {
 }
 
 // setShape sets A to the principal axes of cov, computed at unit variances so that
-// differing units cost no digits, and resets the sizes. It reports whether cov is a
-// covariance; if not, nothing changes.
+// differing units cause no loss of accuracy, and resets the sizes. It reports whether
+// cov is a covariance; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)

@@ -20,9 +20,9 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// The largest R̂ of all parameters, and the name of that parameter. They are some seconds
-	// old and use at most recordLength evenly spaced draws of each chain. With fewer than
-	// four draws per chain, or draws that are all equal, they are NaN and "".
+	// The largest R̂ of all parameters, and the name of that parameter. They are a few
+	// seconds old and use at most recordLength evenly spaced draws of each chain. With
+	// fewer than four draws per chain, or draws that are all equal, they are NaN and "".
 	rHat  float64
 	worst string
 
@@ -59,8 +59,8 @@ func (s status) String() string {
 	return strings.Join(parts, " · ")
 }
 
-// recordLength is the number of draws of each chain from which the R̂ of
-// a status is computed. It is even: see add.
+// recordLength is the largest number of draws of each chain from which the R̂ of a
+// status is computed. It is even: see add.
 const recordLength = 1000
 
 // A record holds at most recordLength evenly spaced draws of one chain. When it is full,

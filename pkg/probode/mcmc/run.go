@@ -106,7 +106,7 @@ type Running struct {
 	chains []*Chain
 }
 
-// Begin places the chains of a Run at their starts.
+// Begin places the chains of a run at their starting points.
 func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	s, err := settings.WithDefaults()
 	if err != nil {
@@ -123,7 +123,7 @@ func Begin(kernel func(chain int) Kernel, settings Settings) (*Running, error) {
 	return &Running{s: s, chains: chains}, nil
 }
 
-// Run draws as many iterations as the settings ask for, as the function Run does.
+// Run makes as many draws as the settings ask for, as the function Run does.
 func (r *Running) Run(ctx context.Context) (*Chains, error) {
 	s := &r.s
 	limit := s.Draws

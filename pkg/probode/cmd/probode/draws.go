@@ -25,7 +25,7 @@ var samplers = []sample.Sampler{
 	sample.RedrawOnAccept{},
 }
 
-// samplerName returns the name of a scheme as flags have it.
+// samplerName returns the name of a scheme as it is written in flags.
 func samplerName(s sample.Sampler) string {
 	return strings.NewReplacer(", ", "-", " ", "-").Replace(s.String())
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. A wrong argument is an error of one line.
+// A command writes its result to out. A wrong argument gives an error of one line.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error

@@ -134,8 +134,8 @@ func tryProblem(ctx context.Context, file string, limit time.Duration, outside b
 	return row, true, nil
 }
 
-// problemsIn returns the YAML files of problems in a folder, or else in its folders, sorted
-// by name.
+// problemsIn returns the YAML files of problems in a folder or, if it has none, in its
+// subfolders, sorted by name.
 func problemsIn(dir string) ([]string, error) {
 	own, folders, err := yamlFiles(dir)
 	if err != nil || len(own) > 0 {

@@ -183,8 +183,8 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	return printModes(ctx, p, *dir, s, out)
 }
 
-// Without -draws each chain makes firstDraws draws. They are doubled until they are
-// sufficient, at most to lastDraws.
+// Without -draws each chain makes firstDraws draws. Their number is doubled, up to
+// lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
 // sufficient reports whether every parameter has 400 effective draws, or 100 for each chain

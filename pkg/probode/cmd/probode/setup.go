@@ -135,7 +135,8 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// tolerances reads -rtol and -atol: a tolerance for each number of -rtol.
+// tolerances reads -rtol and -atol. It returns a tolerance for each number of the
+// longer list, or a single one if components is positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")

@@ -56,7 +56,7 @@ func usable(x [][]float64) bool {
 	return true
 }
 
-// finite reports whether x has elements, and all are finite.
+// finite reports whether x is not empty and all its elements are finite.
 func finite(x []float64) bool {
 	for _, v := range x {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

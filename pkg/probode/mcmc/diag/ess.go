@@ -28,11 +28,11 @@ func BulkESS(x [][]float64) float64 {
 }
 
 // tailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
-// quantile. Each is that of a sequence of indicators, which are 1 for draws up to the
-// quantile and otherwise 0. If so many draws lie at an end of the range that all
-// indicators are equal, as may happen for draws that are 0 or 1, it is the number of
-// draws, as in ArviZ. The result is NaN for fewer than four draws per chain, and for
-// draws that are not finite.
+// quantile. Each is computed from indicators, which are 1 for draws up to the quantile
+// and 0 for the others. If so many draws lie at an end of the range that all indicators
+// are equal, as may happen for draws that are 0 or 1, that size is the number of draws,
+// as in ArviZ. The result is NaN for fewer than four draws per chain, and for draws
+// that are not finite.
 func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -60,8 +60,8 @@ func ess(x [][]float64) float64 {
 	m, n := len(x), len(x[0])
 
 	// ρₜ = 1 − (W − meanⱼ γⱼₜ)/V, with γⱼₜ the autocovariance of sequence j with divisor
-	// n, W the variance within, and V the estimate of the total variance, which includes
-	// the spread of the means.
+	// n, W the variance within sequences, and V the estimate of the total variance, which
+	// includes the spread of the means.
 	acov := autocovariance(x)
 	means := make([]float64, m)
 	for j, c := range x {
@@ -104,8 +104,8 @@ func ess(x [][]float64) float64 {
 
 // autocovariance returns the autocovariances at lags 0, 1, …, n−1, with divisor n,
 // averaged over the sequences. By the Wiener–Khinchin theorem they are the inverse
-// Fourier transform of the squared modulus of the transform; padding with n zeros
-// prevents wrap-around.
+// Fourier transform of the squared modulus of the Fourier transform; padding with n
+// zeros prevents wrap-around.
 func autocovariance(x [][]float64) []float64 {
 	n := len(x[0])
 	size := 4
