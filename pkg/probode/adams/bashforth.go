@@ -62,7 +62,8 @@ func (a *bashforth) Step(dst []float64, i int, x, theta, xi, scale []float64) er
 	return nil
 }
 
-// LocalError is the difference from the implicit method whose order is one higher.
+// LocalError is the difference from the result of the implicit method whose order is
+// one higher.
 func (a *bashforth) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if a.starting(i) {
 		return a.doubled(probode.RungeKutta{}, dst, i, x, next, theta)

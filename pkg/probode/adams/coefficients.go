@@ -14,7 +14,7 @@ import "math/big"
 // each correctly rounded. It panics if s < 1. [HNW93, §III.1]
 func BashforthCoefficients(s int) []float64 {
 	if s < 1 {
-		panic("adams: Adams–Bashforth with less than one step: want at least 1")
+		panic("adams: the number of steps of Adams–Bashforth is less than 1")
 	}
 	return roundAll(adams(s, 0))
 }

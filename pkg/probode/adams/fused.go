@@ -12,8 +12,8 @@ import (
 // are linearised at the current state, in four. The arithmetic of such a step takes a
 // few nanoseconds, and several times as long if functions pass vectors to each other.
 // So the loops for up to three dimensions keep everything in local variables between
-// the calls of FJ. They make the same operations as moulton.go, in the same order, so a
-// path has the same bits either way.
+// the calls of FJ. They perform the same operations as moulton.go, in the same order,
+// so a path has the same bits either way.
 
 // Runs is true on uniform grids for problems with few dimensions and a dense FJ, except
 // with Predictor.
@@ -70,8 +70,8 @@ func (a *moulton) Run(z []float64, from, to int, theta, xi, scale []float64) (in
 	return i, err
 }
 
-// fused holds the constants of a run: β_j/β₋₁, filled up with zeros, and the scale of
-// each normal.
+// fused holds the constants of a run: β_j/β₋₁, padded with zeros, and the scale of each
+// normal.
 type fused struct {
 	b, scale [4]float64
 }

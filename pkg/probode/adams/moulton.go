@@ -341,9 +341,9 @@ func (a *moulton) iterate(next, theta []float64) error {
 	}
 }
 
-// LocalError is the difference from the implicit method whose order is one higher. If
-// there are too few earlier steps for that, the step is compared with two steps of half
-// the length.
+// LocalError is the difference from the result of the implicit method whose order is
+// one higher. If there are too few earlier steps for that, the step is compared with
+// two steps of half the length.
 func (a *moulton) LocalError(dst []float64, i int, x, next, theta []float64) error {
 	if i-a.begin < a.steps {
 		if a.steps <= 1 {

@@ -61,7 +61,7 @@ func (a *moulton) current1(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton1 makes steps whose equation is solved: see solveNewton.
+// newton1 makes steps that solve the equation by Newton's method: see solveNewton.
 func (a *moulton) newton1(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[1]float64)(a.fc), (*[1 * 1]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -222,7 +222,7 @@ func (a *moulton) current2(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton2 makes steps whose equation is solved: see solveNewton.
+// newton2 makes steps that solve the equation by Newton's method: see solveNewton.
 func (a *moulton) newton2(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[2]float64)(a.fc), (*[2 * 2]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale
@@ -381,7 +381,7 @@ func (a *moulton) current3(r *fused, z []float64, from, to int, theta, xi []floa
 	return to, nil
 }
 
-// newton3 makes steps whose equation is solved: see solveNewton.
+// newton3 makes steps that solve the equation by Newton's method: see solveNewton.
 func (a *moulton) newton3(r *fused, z []float64, from, to int, theta, xi []float64) (int, error) {
 	fj, f, jac, t := a.p.FJ, (*[3]float64)(a.fc), (*[3 * 3]float64)(a.jac.A), a.g.Times()
 	inv, scale := a.inv, &r.scale

@@ -22,10 +22,9 @@ type Settings struct {
 	StepSize float64
 	// Mesh, if not nil, makes the grid and takes the place of StepSize.
 	Mesh probode.Mesh
-	// Scaling says how the size of the noise depends on the step; zero is the
-	// default of the grid. ScaleLocal gives the spread that is closest to the
-	// error: see docs/calibration.md. α* belongs to the scaling: see
-	// Result.Settings.
+	// Scaling says how the size of the noise depends on the step; zero is the default of
+	// the grid. ScaleLocal gives the spread that is closest to the error: see
+	// docs/calibration.md. α* belongs to the scaling: see NoiseScale.Settings.
 	Scaling probode.Scaling
 	// Criterion is the score that α* maximises; zero is LogScore. The paper uses
 	// Bhattacharyya.
@@ -38,8 +37,8 @@ type Settings struct {
 	// Components are the components of the state, counted from 0, that enter the score;
 	// nil means all.
 	Components []int
-	// Paths is the size of the ensemble; zero means 1000. The standard error
-	// of log α* falls with its square root.
+	// Paths is the size of the ensemble; zero means 1000. The standard error of log α* is
+	// inversely proportional to its square root.
 	Paths int
 	// Seed determines the noise, which is the same for every α.
 	Seed uint64

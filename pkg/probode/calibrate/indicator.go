@@ -24,8 +24,8 @@ type Errors struct {
 //
 //	E = (Z_h − Z_{h/2}) · 2^q / (2^q − 1),
 //
-// q the order of the method. It is right to leading order in h; its Accuracy includes
-// rounding errors only.
+// where q is the order of the method. It is right to leading order in h; its Accuracy
+// includes rounding errors only.
 func Richardson(ctx context.Context, s *probode.Solver, theta []float64) (*Errors, error) {
 	if err := s.MoveTo(theta); err != nil {
 		return nil, err

@@ -203,14 +203,14 @@ func (c *calibrator) choose(est *Errors) {
 // at eight bytes each.
 const maxKept = 512 << 20 / 8
 
-// warn appends what the errors say against any noise scale.
+// warn appends warnings about the errors, which hold for any noise scale.
 func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	if share := c.lost(); share > 0.5 {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of what the state varies by, so that alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the error of the classical solution is %.0f %% of the standard deviation of the state over time, so alpha* = %.3g means little: take a smaller step", 100*share, out.Alpha))
 	}
 	usual := math.Exp2(float64(c.solver.Method().Order()))
 	if ratio := c.halved(ctx); ratio < math.Sqrt(usual) || ratio > usual*usual*usual {
-		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, where it would be about %g for a smooth f, so that alpha* = %.3g holds for these steps alone: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
+		out.Warnings = append(out.Warnings, fmt.Sprintf("the error falls by a factor of %.2g when the steps are halved, instead of about %g as for a smooth f, so alpha* = %.3g holds only for these steps: take smaller steps, and declare jumps and pulses of f as events", ratio, usual, out.Alpha))
 	}
 	// A few points at which an error crosses zero are normal.
 	if n := c.left.small + c.left.uncertain; 10*n > n+len(c.used) {
@@ -219,8 +219,8 @@ func (c *calibrator) warn(ctx context.Context, out *NoiseScale) {
 	}
 }
 
-// lost returns the size of the error as a share of what the state varies by, in the
-// component in which it is largest.
+// lost returns the root mean square of the error divided by the standard deviation of
+// the state over the grid, in the component in which this ratio is largest.
 func (c *calibrator) lost() float64 {
 	all := moments.NewVector(c.d)
 	for i := 0; i < len(c.z); i += c.d {
@@ -240,8 +240,8 @@ func (c *calibrator) lost() float64 {
 	return share
 }
 
-// halved returns the factor by which the error at the points of the score falls when all
-// steps are cut in half; NaN if there is no solution with smaller steps.
+// halved returns the factor by which the error at the points in the score decreases
+// when all steps are cut in half, or NaN if there is no solution with smaller steps.
 func (c *calibrator) halved(ctx context.Context) float64 {
 	grid := c.solver.Grid()
 	fine, err := probode.NewSolver(c.solver.Problem(), c.solver.Method(), grid.Refine(), 0)

@@ -22,7 +22,7 @@ type scan struct {
 	width float64 // spacing of the grid in log α
 }
 
-// A point is a value of the score.
+// A point is an α and its score.
 type point struct{ alpha, score float64 }
 
 // pilot is the number of paths of a scan.

@@ -24,15 +24,15 @@ func doublePendulum(angle, span float64) *Problem {
 		}}
 }
 
-// driven decays, and gets the input in addition.
+// driven decays, with the input added.
 func driven(input func(t float64) float64) *Problem {
 	return &Problem{Name: "driven", X0: []float64{1}, Span: [2]float64{0, 10},
 		F: func(f []float64, t float64, x, _ []float64) { f[0] = input(t) - x[0] }}
 }
 
-// An α* that belongs to one step alone, as behind a pulse or a jump of f that is no
-// event, and an error as large as the state are said; where f is smooth and the step
-// short nothing is.
+// Run warns if α* belongs to one step size alone, as behind a pulse or a jump of f that
+// is not an event, and if the error is as large as the state. It does not warn if f is
+// smooth and the step is short.
 func TestWarningsOfTheError(t *testing.T) {
 	pulse := driven(func(t float64) float64 {
 		if t > 3 && t < 3.1 {
@@ -42,7 +42,7 @@ func TestWarningsOfTheError(t *testing.T) {
 	})
 	jump := driven(func(t float64) float64 { return math.Copysign(1, t-math.Pi) })
 	saw := driven(func(t float64) float64 { return t - math.Floor(t/math.Sqrt2)*math.Sqrt2 })
-	const order, lost = "when the steps are halved", "of what the state varies by"
+	const order, lost = "when the steps are halved", "of the standard deviation of the state"
 	for _, c := range []struct {
 		p       *Problem
 		m       Method

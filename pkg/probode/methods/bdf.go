@@ -410,8 +410,8 @@ func (b *bdf) doubled(dst []float64, i int, x, next, theta []float64) error {
 	return b.doubling.LocalError(dst, i, x, next, theta)
 }
 
-// estimate writes the error of a step i of order k into dst, or the error for the
-// highest lower order for which there are enough states.
+// estimate writes to dst the error estimate for order k in step i, or for the highest
+// lower order for which there are enough states.
 func (b *bdf) estimate(dst []float64, i, k int, next []float64) {
 	n := b.forecast(dst, i, k+1)
 	c := b.gammaOf(i, n-1) / b.node(i, n)

@@ -24,9 +24,9 @@ type collocation struct {
 	e      []float64 // weights of z/h in the error estimate; the weight of f(t, x) is 1
 }
 
-// A mode is an eigenvalue λ of A⁻¹ with its eigenvectors, l·r = 1. The matrix of the
-// stage equations, I − hA⊗J, is block diagonal in these modes, with a block λ/h·I − J
-// for each λ. One mode of a conjugate pair is enough.
+// A mode is an eigenvalue λ of A⁻¹ with its left and right eigenvectors, scaled so that
+// l·r = 1. The matrix of the stage equations, I − hA⊗J, is block diagonal in these
+// modes, with a block λ/h·I − J for each λ. One mode of a conjugate pair is enough.
 type mode struct {
 	re, im      float64
 	left, right []complex128

@@ -20,7 +20,7 @@ import (
 //
 // The equations of the stages are solved to rounding error, so that Z is a smooth
 // function of (θ, ξ). Under error control the error is estimated by the difference from
-// a Radau step from the same state, whose order is one higher. Radau damps the
+// a step of Radau, whose order is one higher, from the same state. Radau damps the
 // components that should decay, so the estimate keeps the steps small until they have
 // decayed. Step doubling would not notice them, because two half steps keep them as
 // well.

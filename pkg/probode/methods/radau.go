@@ -26,7 +26,7 @@ import (
 // probode.ScaleLocal.
 //
 // The equations of the stages are solved to rounding error, so that Z is a smooth
-// function of (θ, ξ). Under error control its error is estimated by an embedded formula
+// function of (θ, ξ). Under error control the error is estimated by an embedded formula
 // of lower order, filtered so that stiff components do not spoil it [HW96, §IV.8].
 type Radau struct {
 	// Stages is 2 or 3; zero means 3.

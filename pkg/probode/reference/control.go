@@ -109,7 +109,7 @@ func ulp(t float64) float64 { return math.Nextafter(math.Abs(t), math.Inf(1)) - 
 
 // divides reports whether a step that is cut short is made in two parts. The error of
 // implicit steps may depend on their length alone. If every step led from one output
-// time to the next, both integrations would then have the same error.
+// time to the next, both integrations would have the same error.
 func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }

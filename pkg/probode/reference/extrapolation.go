@@ -174,9 +174,10 @@ func (e *integration) distance(j int, H, part float64) float64 {
 	for k, dx := range e.tab[0] {
 		largest = max(largest, e.peak[k], math.Abs(e.x[k]+dx))
 	}
-	// In a component that begins at zero and has terms that cancel, as the second velocity
-	// of a double pendulum that is released from rest, rounding errors are larger than any
-	// tolerance. They are recognised by not falling from row to row.
+	// In a component that begins at zero and has terms that cancel, such as the second
+	// velocity of a double pendulum released from rest, rounding errors exceed any
+	// relative tolerance. They are recognised because they do not decrease from row to
+	// row.
 	rounding := 0.0
 	if e.rule.family == explicit && e.set.Absolute == nil && j > 1 {
 		rounding = 16 * epsilon * H * vector.MaxAbs(e.f0)

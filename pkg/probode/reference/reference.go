@@ -38,7 +38,7 @@ type Settings struct {
 	// that is faster, but may miss short inputs in f that are not events.
 	MaxStep float64
 
-	// Theta is θ; nil means the problem's own.
+	// Theta is θ; nil means Problem.Theta.
 	Theta []float64
 
 	// MaxSteps bounds the number of steps between the start and the last time, not
@@ -89,9 +89,8 @@ type Solution struct {
 // A difference may be small by chance. So the estimate is the largest difference over
 // at least the last fifth of the time since t₀, and over at least three of the compared
 // times. It is also at least 0.3 times the largest relative difference of another
-// component. So Error is usually far larger than the true error, and it is larger for
-// problems that amplify errors, too. If all digits are lost, it says so. At t₀ it is
-// zero.
+// component. So Error is usually far larger than the true error; even for problems that
+// amplify errors it is larger. If all digits are lost, it says so. At t₀ it is zero.
 //
 // Error is not a proof. A solver knows f only where it has called it. An input that
 // begins and ends between two calls, or a change of f in a region of the state that

@@ -83,8 +83,9 @@ func (by Measure) summary(x, weights []float64) summary {
 	}}
 }
 
-// weightedQuantiles are the sorted draws. Each has the share of the weights before it
-// plus half of its own, on a scale from 0 at the first to 1 at the last.
+// weightedQuantiles holds the sorted draws x and their levels p. The level of a draw is
+// the share of the weights before it plus half of its own, scaled to run from 0 at the
+// first draw to 1 at the last.
 type weightedQuantiles struct {
 	x, p []float64
 	size float64 // Kish's effective number of draws

@@ -10,8 +10,8 @@ type column struct {
 	levels []bucketRoom // one for each depth of selection
 }
 
-// gather sets values to those of width elements, beginning with k, in the order of
-// rows.
+// gather sets values to the values of width elements, beginning with element k, each in
+// the order of rows.
 func (c *column) gather(rows [][]float64, k, width int) {
 	n := len(rows)
 	c.values = slices.Grow(c.values[:0], n*tile)[:n*tile]
