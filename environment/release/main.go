@@ -3,9 +3,9 @@
 //
 //	go run ./environment/release [-out environment/out/release] [-targets linux/amd64,...]
 //
-// The version is the first heading of CHANGELOG.md, and stands nowhere else. A release is
-// the commit with a tag of that name. The archives depend only on the sources and the
-// version of Go, and not on the folder, the time or the machine.
+// The version is the first heading of CHANGELOG.md, and is written nowhere else. A
+// release is the commit that has this version as its tag. The archives depend only on the
+// sources and the version of Go, and not on the folder, the time or the machine.
 package main
 
 import (
@@ -33,7 +33,7 @@ const (
 	command = module + "/pkg/probode/cmd/probode"
 )
 
-// everywhere lists the systems of a release.
+// everywhere lists the systems for which a release has an archive.
 var everywhere = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
 func main() {
@@ -118,9 +118,9 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// build returns the program for a system. What it holds of the place where it was
-// built, paths and the state of the checkout, is left out; the processor is the
-// oldest that Go knows, so that no build rounds in another way than the next.
+// build returns the program for a system. It contains neither paths nor the state of the
+// checkout, so that it does not depend on where it is built. It is for the oldest
+// processor that Go supports, so that all builds round in the same way.
 func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "probode-release-")
 	if err != nil {
@@ -137,14 +137,15 @@ func build(ctx context.Context, version, system, arch string) ([]byte, error) {
 	return os.ReadFile(program)
 }
 
-// A file is one of an archive.
+// A file is a file in an archive.
 type file struct {
 	name string
 	data []byte
 	mode int64
 }
 
-// epoch is the time of all files of an archive, the earliest that zip can say.
+// epoch is the modification time of every file in an archive, the earliest that zip can
+// store.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func tarball(folder string, files []file) ([]byte, error) {

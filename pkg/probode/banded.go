@@ -2,9 +2,9 @@ package probode
 
 import "math"
 
-// factorizeBanded is factorizeDense in band storage. The storage has Lower more places
-// to the right for the elements that row exchanges fill in: element (i, j) is
-// a[i*stride + j−i+low].
+// factorizeBanded is factorizeDense in band storage. Each row of the storage has Lower
+// extra places on the right, which row exchanges fill: element (i, j) is a[i*stride +
+// j−i+low].
 func (f *LU) factorizeBanded(c float64, j *Matrix) bool {
 	d, w, low, a := f.d, f.stride, f.low, f.a
 	clear(a)
@@ -87,7 +87,7 @@ func (f *LU) solveBanded(b []float64) {
 // in k … k+4. The pivot row is divided by its pivot, so that a solve needs one product
 // and one difference in sequence for each row. Row k of the storage is
 //
-//	1/pivot, four elements to its right over the pivot, two multipliers.
+//	1/pivot, the four elements to its right divided by the pivot, two multipliers.
 const narrowStride = 7
 
 func (f *LU) narrow() bool { return f.banded && f.low <= 2 && f.up-f.low <= 2 }

@@ -35,8 +35,8 @@ func (p *Problem) fits(g *Grid, n Noise) error {
 	return nil
 }
 
-// CheckDense refuses a problem without Band of whose dimension the given number of
-// dense matrices does not fit in memory. An implicit method asks before it makes them.
+// CheckDense returns an error if p has no Band and the given number of dense d×d matrices
+// does not fit in memory. An implicit method calls it before it allocates them.
 func (p *Problem) CheckDense(matrices int) error {
 	if p.Band != nil {
 		return nil
@@ -60,7 +60,8 @@ func (p *Problem) checkStart() (err error) {
 	return p.checkAt(t, x0, p.Theta)
 }
 
-// beside returns t, or the next later number if t is the time of an event.
+// beside returns t, or the next larger floating-point number if t is the time of an
+// event.
 func (p *Problem) beside(t float64, theta []float64) float64 {
 	for k := 0; k < len(p.Events); k++ {
 		if p.Events[k].at(theta) == t {
@@ -130,7 +131,7 @@ func (p *Problem) checkAt(t float64, x, theta []float64) error {
 }
 
 // recovered converts a panic of a function of p to an error. t is a pointer because the
-// time may change before that.
+// time may change before the panic.
 func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 	if v := recover(); v != nil {
 		*err = fmt.Errorf("%s: at t = %g, x = %s, theta = %s: %w", p.Title(), *t, short(x), short(theta), &PanicError{v, stack()})
@@ -138,9 +139,9 @@ func (p *Problem) recovered(err *error, t *float64, x, theta []float64) {
 }
 
 // CheckJacobian compares FJ at (t, x, θ) with F and with central differences of F, and
-// names the first entry that disagrees by more than 10⁻³ of the largest entry of its
-// row. Central differences are accurate to about 10⁻⁶, so an entry that is reported is
-// wrong in FJ. With FJ nil it returns nil.
+// returns an error if an entry disagrees by more than 10⁻³ of the largest entry of its
+// row. The error names the entry that disagrees most. Central differences are accurate to
+// about 10⁻⁶, so an entry that is reported is wrong in FJ. With FJ nil it returns nil.
 func (p *Problem) CheckJacobian(t float64, x, theta []float64) error {
 	if p.FJ == nil || p.CheckDense(2) != nil { // a method that uses FJ reports that
 		return nil

@@ -36,8 +36,9 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	if j.D != f.d || j.Banded != f.banded || j.Lower != f.low {
 		panic(fmt.Sprintf("probode: matrix of dimension %d, %d subdiagonals: want %d, %d as in NewComplexLU", j.D, j.Lower, f.d, f.low))
 	}
-	// Both kinds of storage have element (i, j) at i*step + j + at. Exchanges do not move
-	// the multipliers of earlier columns, which band storage requires.
+	// Both kinds of storage have element (i, j) at i*step + j + at. Row exchanges leave
+	// the multipliers of earlier columns in place, because band storage has no room to
+	// move them.
 	d, a, w := f.d, f.a, f.stride
 	step, at := w, 0
 	if f.banded {
@@ -98,8 +99,8 @@ func (f *ComplexLU) Factorize(re, im float64, j *Matrix) bool {
 	return true
 }
 
-// Solve overwrites re + i·im, each of length d, by the solution for that
-// right-hand side.
+// Solve overwrites the right-hand side re + i·im, two vectors of length d, with the
+// solution.
 func (f *ComplexLU) Solve(re, im []float64) {
 	d, a, b := f.d, f.a, f.b
 	re, im = re[:d], im[:d]

@@ -14,7 +14,7 @@ import (
 // from the last two errors (a PI controller: Gustafsson 1991; Hairer & Wanner,
 // Solving Ordinary Differential Equations II, IV.2).
 
-var errTooShort = errors.New("the steps are smaller than the rounding error of t: the tolerance cannot be met: want a larger one, an absolute one for components near zero")
+var errTooShort = errors.New("the steps are smaller than the rounding error of t: the tolerance cannot be met: want a larger one, or an absolute one for components near zero")
 
 // A controller makes an error-controlled classical run over all segments.
 type controller struct {
@@ -148,8 +148,9 @@ func (c *controller) notice() {
 	}
 }
 
-// first returns the length of the first step: a hundredth of the time in which the
-// state would double, both measured in units of the tolerance [HNW93, §II.4].
+// first returns the length of the first step: a hundredth of the time in which the state
+// would double, with the state and its slope measured in units of the tolerance [HNW93,
+// §II.4].
 func (c *controller) first() float64 {
 	span := c.p.Span[1] - c.p.Span[0]
 	c.p.F(c.next, c.g.t[len(c.g.t)-1], c.x, c.theta)
@@ -298,9 +299,9 @@ func (c *controller) worst(local []float64) float64 {
 	return c.set.Tolerance.worst(local, c.x, c.next, c.peak, (c.g.t[n]-c.g.t[n-1])/(c.p.Span[1]-c.p.Span[0]))
 }
 
-// worst returns the largest of the local errors of a step from x to next in
-// units of the tolerance. peak holds the largest size of each component up to
-// x, and part is the length of the step as a part of the span.
+// worst returns the largest of the local errors of a step from x to next in units of the
+// tolerance. peak holds the largest size of each component up to x, and part is the
+// length of the step as a fraction of the span.
 func (t Tolerance) worst(local, x, next, peak []float64, part float64) float64 {
 	worst, top := 0., vector.MaxAbs(peak)
 	if top == 0 {

@@ -118,8 +118,8 @@ func (e *Differentiator) Along(dst, dx, dtheta []float64, dt float64) {
 	}
 }
 
-// SecondAlong writes to dst the derivative of J·u, the Jacobian times a constant
-// vector, for the same movement. It uses central differences of FJ, or mixed second
+// SecondAlong writes to dst the derivative of J·u, the Jacobian times a constant vector,
+// for the same movement as Along. It uses central differences of FJ, or mixed second
 // differences of F.
 func (e *Differentiator) SecondAlong(dst, u, dx, dtheta []float64, dt float64) {
 	const rootEps = 1.220703125e-4 // ε^{1/4}
@@ -200,8 +200,9 @@ func (e *Differentiator) field(dst []float64, eps float64, dx, dtheta []float64,
 	restore.back(e.p)
 }
 
-// move sets x1 and theta1. It also moves the ends of the segment for F to those at
-// theta1, so that a condition on t in F stays on the same side when an event moves.
+// move sets x1 and theta1. It also moves the ends of the segment in which F is called to
+// their places at theta1, so that a condition on t in F stays on the same side when an
+// event moves.
 func (e *Differentiator) move(eps float64, dx, dtheta []float64) moved {
 	copy(e.theta1, e.theta)
 	for k, v := range dtheta {

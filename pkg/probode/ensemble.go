@@ -34,9 +34,9 @@ type Settings struct {
 	// Times are the grid points at which the ensemble is described,
 	// increasing; nil means all of them.
 	Times []float64
-	// Quantiles are levels in (0, 1) at which quantiles are taken at each of
-	// Times. They are sample quantiles up to 4096 paths; from there on they
-	// come from a histogram of 4096 bins, see Ensemble.Quantile.
+	// Quantiles are levels in (0, 1) at which quantiles are taken at each of Times. For
+	// up to 4096 paths they are sample quantiles; for more they come from a histogram of
+	// 4096 bins, see Ensemble.Quantile.
 	Quantiles []float64
 	// KeepPaths asks for the paths themselves, at Times. Without it memory
 	// does not grow with the number of paths.

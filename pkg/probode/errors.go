@@ -12,7 +12,7 @@ import (
 
 // These errors can occur in a step. Their texts say what to try.
 var (
-	// ErrDiverged says that the path is no longer finite.
+	// ErrDiverged says that the state is NaN, infinite or larger than TooLarge.
 	ErrDiverged = errors.New("the path diverges: try a smaller step or, for a stiff problem, an implicit method")
 	// ErrSingular says that the matrix of an implicit step, (hβ₋₁)⁻¹I − J, has no inverse.
 	ErrSingular = errors.New("the matrix of the implicit step is singular: try a smaller step")

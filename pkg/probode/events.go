@@ -5,9 +5,9 @@ import (
 )
 
 // An Event is a moment at which the state jumps, as at a dose, or at which f changes
-// form, as where an infusion begins. Every grid has a point there, no step crosses it,
-// and a multistep method starts again after it. Without the Event a solver steps over
-// the jump.
+// form, as when an infusion begins. Every grid has a point there, no step crosses it, and
+// a multistep method starts again after it. Without the Event a solver steps over the
+// jump.
 type Event struct {
 	// Name appears in messages; it may be empty.
 	Name string
@@ -43,7 +43,7 @@ func (e *Event) title(k int) string {
 	return fmt.Sprintf("event %d", k+1)
 }
 
-// Doses returns an event for each of times at which amount is added to the
+// Doses returns an event for each of the given times, at which amount is added to the
 // given component of the state, counted from 0.
 func Doses(component int, amount float64, times ...float64) []Event {
 	out := make([]Event, len(times))

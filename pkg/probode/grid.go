@@ -11,9 +11,9 @@ import (
 )
 
 // A Grid holds the times at which a problem is solved, t₀ ≤ … ≤ t_N. Events cut it into
-// segments. At an event two neighbouring grid points have the same time. The state at
-// the first is the state before the event, that at the second the state after it. The
-// step between them, of length zero, is the event.
+// segments. At an event two neighbouring grid points have the same time. The first has
+// the state before the event, the second the state after it. The step between them, of
+// length zero, is the event.
 //
 // Event times may depend on θ. The grid then moves with them: the points of a segment
 // keep their number and their proportions, so that Z is as smooth in θ as the problem.
@@ -308,8 +308,8 @@ func (g *Grid) grid(context.Context, *Problem, Method, []float64, []float64) (*G
 // grid comes from an error-controlled run or a Setup with ScaleLocal.
 func (g *Grid) Local() []float64 { return g.local }
 
-// Order returns the order of step i that was chosen by the error-controlled run which
-// made the grid; after Refine it is the order of both halves: see Chooser. It is 0 on
+// Order returns the order that the error-controlled run which made the grid chose for
+// step i: see Chooser. After Refine, both halves of a step have its order. It is 0 on
 // other grids, for a method of one order, and for an event.
 func (g *Grid) Order(i int) int {
 	if g.orders == nil {
@@ -345,8 +345,8 @@ func (g *Grid) Index(times []float64) ([]int, error) {
 	return index, nil
 }
 
-// near returns the largest distance at which a time counts as that of grid point i:
-// 10⁻⁹ of a step, plus two rounding errors each of the time and of the grid.
+// near returns the largest distance from grid point i at which a time counts as equal to
+// it: 10⁻⁹ of a step, plus two rounding errors of the time and two of the grid.
 func (g *Grid) near(i int) float64 {
 	h := math.Inf(1)
 	for j := max(0, i-1); j <= min(i, len(g.t)-2); j++ {
@@ -393,13 +393,14 @@ func (g *Grid) Segment(i int) (from, to int) {
 	return g.seg[j].from, g.seg[j].to
 }
 
-// Grows reports whether the times of g still change, as those of an error-controlled
-// run do: what depends on the lengths of steps cannot be computed in advance.
+// Grows reports whether g is the unfinished grid of an error-controlled run. Its times
+// still change, so nothing that depends on the lengths of steps can be computed in
+// advance.
 func (g *Grid) Grows() bool { return len(g.seg) == 0 }
 
-// Place returns the time of grid point i in a unit that belongs to its segment, so
-// that ratios of steps within a segment do not depend on θ to the last bit: t[i] where
-// no event moves, and otherwise a number from 0 to 1.
+// Place returns t[i] if no event time depends on θ, otherwise the position of grid point
+// i in its segment, from 0 to 1. Ratios of steps that are computed from it within a
+// segment do not depend on θ, not even in the last bit.
 func (g *Grid) Place(i int) float64 {
 	if !g.moving {
 		return g.t[i]
@@ -429,7 +430,7 @@ func (g *Grid) place(j int) float64 {
 	return min(max(g.events[j].time, g.span[0]), g.span[1])
 }
 
-// close sets the ends of the segments with which F may be called.
+// close sets the first and last time in each segment at which F may be called.
 func (g *Grid) close() {
 	for j := range g.seg {
 		s := &g.seg[j]

@@ -32,12 +32,12 @@ func (e *Linearizer) FJ(f []float64, m *Matrix, t float64, x, theta []float64) {
 	copy(f, e.diff.f0)
 }
 
-// Exact reports whether f and J come from Problem.FJ. Then f may differ from that of F
-// by rounding, and J has no error of finite differences.
+// Exact reports whether f and J come from Problem.FJ. Then f may differ from the result
+// of F by rounding, and J is free of finite-difference error.
 func (e *Linearizer) Exact() bool { return e.diff == nil }
 
-// A differencer computes Jacobians by finite differences of F without allocating. It
-// increments columns of a banded Jacobian that share no row together, so that kl+ku+1
+// A differencer computes Jacobians by finite differences of F without allocating. In a
+// banded Jacobian it increments all columns at once that share no row, so that kl+ku+1
 // evaluations of F are enough for any d (Curtis, Powell & Reid 1974).
 type differencer struct {
 	p          *Problem

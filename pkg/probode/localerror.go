@@ -11,8 +11,8 @@ type localizer interface {
 	LocalError(dst []float64, i int, x, next, theta []float64) error
 }
 
-// newLocalizer returns what estimates the local errors of a stepper on g: itself, or step
-// doubling if it has no estimate and no past.
+// newLocalizer returns the estimator of the local errors of a stepper on g: the stepper
+// itself or, if it has no estimate and remembers no earlier steps, step doubling.
 func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error) {
 	if e, ok := step.(Estimator); ok {
 		return e, nil
@@ -23,20 +23,20 @@ func newLocalizer(p *Problem, m Method, g *Grid, step Stepper) (localizer, error
 	return newDoubling(p, m, g)
 }
 
-// remembers reports whether a stepper has a past.
+// remembers reports whether a stepper remembers earlier steps.
 func remembers(step Stepper) bool {
 	r, ok := step.(Rememberer)
 	return ok && r.Memory() > 0
 }
 
-// Doubled is a one-step method with local errors that are estimated by step doubling
-// instead of an estimate of its own: with next from one step and next₂ from two steps of
-// half the length,
+// Doubled is a one-step method whose local errors are estimated by step doubling, even if
+// the method has an estimate of its own. With next from one step and next₂ from two steps
+// of half the length, the estimate is
 //
 //	(next − next₂) · 2^q / (2^q − 1),
 //
-// q the order of the method. It makes the same paths as Method. A method that needs the
-// estimate in some of its steps asks the Stepper of the Doubled for it.
+// where q is the order of the method. Doubled makes the same paths as Method. A method
+// that needs the estimate in some of its steps asks the Stepper of the Doubled for it.
 type Doubled struct{ Method }
 
 func (m Doubled) String() string { return m.Method.String() + ", doubled" }

@@ -10,10 +10,10 @@ import "fmt"
 // allocate, dimensions up to four have code without loops, and the zeros of a dense
 // matrix cost almost nothing.
 
-// A Matrix is a d×d matrix in row-major order. Dense, element (i, j) is A[i*D+j].
-// Banded, only −Lower ≤ j−i ≤ Upper is stored, element (i, j) as A[i*Stride +
-// j−i+Lower] with Stride = Lower+Upper+1; the corners of that storage that lie outside
-// the matrix are never read.
+// A Matrix is a d×d matrix in row-major order. In a dense matrix, element (i, j) is
+// A[i*D+j]. A banded matrix stores only the elements with −Lower ≤ j−i ≤ Upper: element
+// (i, j) is A[i*Stride + j−i+Lower], with Stride = Lower+Upper+1. The corners of this
+// storage that lie outside the matrix are never read.
 type Matrix struct {
 	D            int // dimension
 	Lower, Upper int // number of sub- and superdiagonals; D−1 if dense
@@ -89,7 +89,7 @@ func (m *Matrix) AddMul(dst []float64, c float64, x []float64) {
 }
 
 // addMulDense processes four rows at a time, because four independent sums are faster
-// than one. Within a sum the order is that of the columns.
+// than one. Each sum is taken in the order of the columns.
 func (m *Matrix) addMulDense(dst []float64, c float64, x []float64) {
 	d, a := m.D, m.A
 	x = x[:d]

@@ -25,8 +25,8 @@ func (h Uniform) Bind(ctx context.Context, s Setup, p *Problem, at, times []floa
 
 func (h Uniform) String() string { return fmt.Sprintf("h = %g", float64(h)) }
 
-// Through is the Mesh with steps of at most the given size that end at the times of the
-// data, and of equal length between two of them.
+// Through is the Mesh whose steps end at the times of the data and at events. Between two
+// of these times the steps have equal length, at most the given size.
 type Through float64
 
 func (h Through) grid(_ context.Context, p *Problem, _ Method, theta, times []float64) (*Grid, error) {
@@ -124,7 +124,7 @@ func (f Frozen) grid(ctx context.Context, p *Problem, m Method, theta, times []f
 }
 
 // run returns the grid of the run at theta, with the local errors that scale noise only
-// if these are asked for: they can take as long as the run.
+// if local is set: computing them can take as long as the run.
 func (f Frozen) run(ctx context.Context, p *Problem, m Method, theta, times []float64, local bool) (*Grid, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

@@ -101,10 +101,10 @@ type Chooser interface {
 // A Runner is a Stepper that makes many steps of a segment at once, for speed.
 type Runner interface {
 	Stepper
-	// Run makes the steps from, …, to−1 of the path z. The row of z with index from is
-	// given; Run writes the rows up to that with index to. Row i of xi, of n normals,
-	// drives step i; xi nil is the classical method. scale is the same for all steps. Run
-	// returns the index of the step that failed.
+	// Run makes the steps from, …, to−1 of the path z. Row from of z is given, and Run
+	// writes rows from+1, …, to. Row i of xi, of n normals, drives step i; xi is nil for
+	// the classical method. scale is the same for all steps. Run returns to or, with an
+	// error, the index of the step that failed.
 	Run(z []float64, from, to int, theta, xi, scale []float64) (failed int, err error)
 	// Runs reports whether Run serves this problem and grid.
 	Runs() bool
@@ -114,8 +114,8 @@ type Runner interface {
 // multistep methods can, without repeating the steps. Solver.Stepper uses it.
 type Recaller interface {
 	Stepper
-	// Recall sets the memory to that of the path z before step i. from is the grid point
-	// at which the segment begins.
+	// Recall sets the memory to what it is on the path z before step i. from is the grid
+	// point at which the segment begins.
 	Recall(from, i int, z, theta []float64)
 }
 

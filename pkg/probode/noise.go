@@ -10,7 +10,8 @@ import (
 )
 
 // The noise ξ of a path is a value: N·n standard normals, row-major, with row i for the
-// step from tᵢ to t_{i+1}. This file draws it, and moves it by pCN.
+// step from tᵢ to t_{i+1}. This file draws ξ, and moves it by preconditioned
+// Crank–Nicolson.
 
 // noiseBlock is the number of consecutive elements of ξ that come from one
 // stream. Every block has a stream of its own.
@@ -30,8 +31,8 @@ func DrawNoise(xi []float64, seed, path uint64) {
 //
 //	ξ′ = √(1−β²) ξ + β η,   η ~ N(0, I),   0 ≤ β ≤ 1,
 //
-// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible
-// for it: β = 1 draws again, a small β stays close [Cotter et al. 2013].
+// to dst, which may be xi itself. The move leaves N(0, I) invariant and is reversible for
+// it: β = 1 draws new normals, a small β changes ξ little [Cotter et al. 2013].
 func PerturbNoise(dst, xi []float64, beta float64, rng *rand.Rand) {
 	if !(beta >= 0 && beta <= 1) {
 		panic(fmt.Sprintf("probode: pCN step is %g: want [0, 1]", beta))

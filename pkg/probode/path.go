@@ -17,7 +17,7 @@ type Mesh interface {
 	// preparations are done here, once; other goroutines use clones.
 	Bind(ctx context.Context, s Setup, p *Problem, at, times []float64) (Path, error)
 
-	// String describes the mesh in the words of the command.
+	// String describes the mesh in a few words, such as "h = 0.1".
 	String() string
 }
 
@@ -42,12 +42,12 @@ type Path interface {
 	Clone() Path
 }
 
-// Tangential is a Path that has derivatives of its states.
+// Tangential is a Path that can compute derivatives of its states.
 type Tangential interface {
 	Path
 	// Tangents does the same as States, and writes to ddst the derivatives of the states
 	// along M directions in θ, with ξ fixed. Direction m is row m of the M×p matrix
-	// dtheta; its derivatives are block m of len(dst) numbers. The error is
+	// dtheta; its derivatives are ddst[m*len(dst):(m+1)*len(dst)]. The error is
 	// errors.ErrUnsupported if the states have no derivative.
 	Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []float64) error
 }
@@ -131,7 +131,7 @@ func (g *gridPath) Tangents(ctx context.Context, dst, ddst, theta, dtheta, xi []
 	if m == 0 {
 		return g.States(ctx, dst, theta, xi)
 	}
-	// The number of directions at a time is limited to bound the memory.
+	// Few enough directions are computed at a time to bound the memory.
 	const most = 1 << 24
 	each := max(1, min(m, most/len(g.z)))
 	one := make([]float64, len(g.z))

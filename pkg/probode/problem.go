@@ -120,9 +120,9 @@ func (p *Problem) Initial(dst, theta []float64) {
 	copy(dst, p.X0)
 }
 
-// UnknownStart returns a copy of p in which the initial values of the given components
-// of the state are further parameters after those of p; if no component is given, those
-// of all components,
+// UnknownStart returns a copy of p in which the initial values of the given components of
+// the state, or of all components if none is given, are additional parameters after those
+// of p,
 //
 //	θ′ = (θ, x₀ₖ, …),
 //

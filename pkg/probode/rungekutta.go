@@ -25,9 +25,9 @@ type Tableau struct {
 	A     [][]float64 // row l has the l elements a_{l0}, …, a_{l,l−1}
 	B, C  []float64   // n elements each
 
-	// Embedded, if not nil, are the weights of an estimate of the local error, h Σ eₗ kₗ:
-	// B minus the weights of an embedded method. With n+1 elements the last belongs to f
-	// at the end of the step.
+	// Embedded, if not nil, holds the weights of an estimate of the local error, h Σ eₗ
+	// kₗ: B minus the weights of an embedded method. With n+1 elements the last belongs
+	// to f at the end of the step.
 	Embedded []float64
 }
 

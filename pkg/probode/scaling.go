@@ -15,13 +15,13 @@ const (
 	ScaleDefault Scaling = iota
 	// ScaleStep is the noise of the method itself, with scale √α h^p, as in the paper.
 	ScaleStep
-	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size of
-	// the local error of the step and component on the classical path at the θ for which
-	// the Solver was made: the same multiple of the local error in each step. With α = 1
-	// the noise adds up to at least the sum of the local errors if they all have the same
-	// sign. ScaleLocal works for any method, and α has no unit. Its spread is the more
-	// honest one, see docs/calibration.md. It costs three classical solves before the
-	// first path.
+	// ScaleLocal adds √α l √N ξ to the state after each of N steps, where l is the size
+	// of the local error of that step and component, on the classical path at the θ for
+	// which the Solver was made. The noise is thus the same multiple of the local error
+	// in each step. With α = 1 the noise adds up to at least the sum of the local errors
+	// if they all have the same sign. ScaleLocal works for any method, and α has no unit.
+	// Its spread agrees better with the actual errors: see docs/calibration.md. It costs
+	// three classical solves before the first path.
 	ScaleLocal
 )
 
@@ -95,8 +95,8 @@ func (s *Solver) byDefault() Scaling {
 	return ScaleLocal
 }
 
-// setUnit sets the scales by local errors for α = 1. It does not overwrite the old
-// ones, because a clone may use them.
+// setUnit sets the scales of ScaleLocal for α = 1. It does not overwrite the old ones,
+// because a clone may use them.
 func (s *Solver) setUnit() {
 	n := 0
 	for i := range s.g.Steps() {

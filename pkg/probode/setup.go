@@ -29,8 +29,8 @@ type Setup struct {
 // Equal reports whether s and t solve every problem in the same way.
 func (s Setup) Equal(t Setup) bool { return reflect.DeepEqual(s, t) }
 
-// Or returns s with the Method and the Mesh of t if s has none. The Method is left out
-// if the mesh does not need one. Alpha and Scaling are those of s.
+// Or returns s with the Method or the Mesh of t where s has none. A Method that the mesh
+// does not need is not copied. Alpha and Scaling remain those of s.
 func (s Setup) Or(t Setup) Setup {
 	if s.Mesh == nil {
 		s.Mesh = t.Mesh
@@ -60,8 +60,8 @@ func (s Setup) StepSize() float64 {
 	return 0
 }
 
-// WithStepSize returns s with steps of size h. Its Mesh is Through if that of s is
-// Through, otherwise Uniform.
+// WithStepSize returns s with steps of size h. Its Mesh is Through if the Mesh of s is,
+// otherwise Uniform.
 func (s Setup) WithStepSize(h float64) Setup {
 	if _, ok := s.Mesh.(Through); ok {
 		s.Mesh = Through(h)
@@ -87,8 +87,8 @@ func (s Setup) Bind(ctx context.Context, p *Problem, at, times []float64) (Path,
 
 // Grid returns the grid on which s solves p, made for θ and, if the mesh uses them, for
 // the times at which the solution is needed. With ScaleLocal it has the local errors of
-// the classical path at θ. For a Mesh that chooses its steps at every θ it is the grid
-// of Hold. The error says why there is no grid.
+// the classical path at θ. For a Mesh that chooses its steps at every θ it is the grid of
+// the Path that Hold returns. The error says why there is no grid.
 func (s Setup) Grid(ctx context.Context, p *Problem, theta, times []float64) (*Grid, error) {
 	if m, ok := s.Mesh.(gridder); ok {
 		g, err := m.grid(ctx, p, s.Method, theta, times)

@@ -8,7 +8,7 @@ import "math"
 // with pivoting.
 
 // cancels is the smallest ratio of a determinant to the sum of the magnitudes of its
-// terms for which it is used: at most seven of its 53 bits are then lost.
+// terms for which the determinant is used: at most seven of its 53 bits are then lost.
 const cancels = 1. / 128
 
 // inverse2 sets inv to (cI − J)⁻¹ and reports whether there is one. It never uses
@@ -25,8 +25,8 @@ func inverse2(inv *[4]float64, c float64, j *[4]float64) bool {
 // Inverse3 returns (cI − J)⁻¹ by cofactors, row by row, for J given row by row.
 // ok is false if the determinant cancels or is not a number.
 //
-// The error of a cofactor, ε‖A‖² with A = cI − J, is then harmless: over |det|
-// it is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
+// The error of a cofactor, ε‖A‖² with A = cI − J, is then harmless: divided by |det| it
+// is at most the error ε‖A‖‖A⁻¹‖² of a stable elimination, times σ₃/σ₂ ≤ 1.
 func Inverse3(c, j00, j01, j02, j10, j11, j12, j20, j21, j22 float64) (b00, b01, b02, b10, b11, b12, b20, b21, b22 float64, ok bool) {
 	a00, a11, a22 := c-j00, c-j11, c-j22
 	// The signs of two elements outside the diagonal cancel in a product.

@@ -126,14 +126,14 @@ func (s *Solver) Steps() int { return s.g.Steps() }
 // PathLen returns (N+1)·d, the length of a path.
 func (s *Solver) PathLen() int { return len(s.g.t) * s.d }
 
-// NoiseLen returns N·n, the length of ξ, for n normals a step.
+// NoiseLen returns N·n, the length of ξ, for n normals per step.
 func (s *Solver) NoiseLen() int { return s.Steps() * s.normals() }
 
-// Normals returns n, the number of normals a step.
+// Normals returns n, the number of normals per step.
 func (s *Solver) Normals() int { return s.normals() }
 
 // Startup returns the number of steps at the beginning of a path that carry no noise,
-// events among them. The first grid point with noise is that with index Startup() + 1.
+// events included. The first grid point with noise has the index Startup() + 1.
 func (s *Solver) Startup() int {
 	n := 0
 	if s.scaling != ScaleLocal {
@@ -185,14 +185,14 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 }
 
 // SolveFrom makes the steps from, …, to−1 of a path, 0 ≤ from ≤ to ≤ N. z holds the row
-// of t_from, and SolveFrom writes the rows up to that of t_to. Row i of xi belongs to
-// step i, and z, theta and xi have the same lengths as for Solve. With from = 0 the row
-// of t₀ is written, too.
+// of t_from, and SolveFrom writes the rows after it, up to the row of t_to. Row i of xi
+// belongs to step i, and z, theta and xi have the same lengths as for Solve. With from =
+// 0 the row of t₀ is written, too.
 //
-// memory, of length MemoryLen, holds what the method remembers of earlier steps: on
-// entry at t_from, unless from is 0, and on return at t_to. A path that is solved in
-// pieces is the same, bit for bit, as that of Solve. Each piece may continue another
-// path, as in a particle filter. Errors and panics are those of Solve.
+// memory, of length MemoryLen, holds what the method remembers of earlier steps: on entry
+// at t_from, unless from is 0, and on return at t_to. A path that is solved in pieces
+// equals the path of Solve bit for bit. Each piece may continue another path, as in a
+// particle filter. Errors and panics are those of Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))
@@ -214,8 +214,8 @@ func (s *Solver) SolvePath(z, theta, xi []float64, seed, path uint64) error {
 }
 
 // Stepper returns the Stepper of s with the memory of the path z before step i, and the
-// scales of the normals of that step. It reads only rows of z up to i. It serves the
-// study of single steps; step i must not be an event.
+// scales of the normals of that step. It reads only rows of z up to i. Use it to study
+// single steps; step i must not be an event.
 func (s *Solver) Stepper(i int, z, theta []float64) (step Stepper, scale []float64, err error) {
 	if i < 0 || i >= s.Steps() {
 		panic(fmt.Sprintf("probode: step %d: want one in [0, %d)", i, s.Steps()))
@@ -265,7 +265,7 @@ func (s *Solver) run(z, memory, theta, xi []float64, from, to int) (err error) {
 	case len(z) != s.PathLen():
 		panic(fmt.Sprintf("probode: z has length %d: want (N+1)·d = %d", len(z), s.PathLen()))
 	case len(theta) != len(s.p.Theta):
-		panic(fmt.Sprintf("probode: theta has length %d: want %d, that of Problem.Theta", len(theta), len(s.p.Theta)))
+		panic(fmt.Sprintf("probode: theta has length %d: want %d, as Problem.Theta has", len(theta), len(s.p.Theta)))
 	case xi != nil && len(xi) != s.NoiseLen():
 		panic(fmt.Sprintf("probode: xi has length %d: want N·n = %d", len(xi), s.NoiseLen()))
 	}
@@ -400,8 +400,8 @@ func (s *Solver) single(z []float64, i, n int, theta, xi []float64) error {
 	return err
 }
 
-// TooLarge is the size of a component from which on a path has diverged. A Runner
-// returns ErrDiverged where it meets one.
+// TooLarge is the size of a component at which a path counts as diverged. A Runner
+// returns ErrDiverged when a component reaches it.
 const TooLarge = 1e100
 
 // sane reports whether all elements of x are finite and not too large.

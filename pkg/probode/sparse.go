@@ -154,7 +154,7 @@ func (f *LU) exchange(k, p int) {
 	sp = sp[:len(sk)]
 	for m, set := range sk {
 		sk[m], sp[m] = sp[m], set
-		// Only the bits of row p in the columns are used again.
+		// Of the bits in cols, only those of row p are used again.
 		for differ := set ^ sk[m]; differ != 0; differ &= differ - 1 {
 			q := m<<6 + bits.TrailingZeros64(differ)
 			f.cols[q*w+p>>6] ^= 1 << (p & 63)

@@ -8,10 +8,9 @@ import (
 	"github.com/probode/probode/pkg/probode/internal/vector"
 )
 
-// The derivative of a path. At fixed ξ and on a fixed grid Z(θ, ξ) is smooth in θ, so
-// the gradient of a function of a path, such as a likelihood, follows from the
-// derivative of the path. It is computed along with the steps, each from that of the
-// step before.
+// The derivative of a path. At fixed ξ and on a fixed grid Z(θ, ξ) is smooth in θ, so the
+// gradient of a function of a path, such as a likelihood, follows from the derivative of
+// the path. It is computed along with the path, from step to step.
 
 // A Differentiable is a Stepper that computes the derivative of its steps. Otherwise
 // derivatives of paths are differences of whole solves.
@@ -67,14 +66,14 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 // points between them move, and the derivative is that of the state at the moving
 // point.
 //
-// With Problem.FJ and Problem.FTheta the derivative is exact but for rounding;
-// what is missing is replaced by differences of F, good to about 10⁻⁷ of the
-// derivative. A direction takes an evaluation of F for each of those of the step,
-// none with FTheta, and two of FJ more where the Jacobian enters Z itself, as in
-// the noise of adams.Moulton: about the cost of one more solve, and of three. (In
-// two dimensions, where Solve is at its fastest, both are some four times as
-// much.) For a method that is not Differentiable it is taken by central
-// differences of two solves a direction.
+// With Problem.FJ and Problem.FTheta the derivative is exact up to rounding; if one is
+// missing, differences of F replace it, with a relative error of about 10⁻⁷. Each
+// direction takes one evaluation of F for every evaluation in the step, or none with
+// FTheta, which costs about as much as one more solve. Where the Jacobian enters Z
+// itself, as in the noise of adams.Moulton, it also takes two evaluations of FJ, and
+// costs about three solves. (In two dimensions, where Solve is fastest, both cost about
+// four times as much.) If the method is not Differentiable, each direction takes a
+// central difference of two solves.
 func (s *Solver) SolveTangents(z, dz, theta, dtheta, xi []float64) error {
 	p, m := len(s.p.Theta), 0
 	if p > 0 {
@@ -250,7 +249,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	}
 	var scale []float64
 	if s.scaling == ScaleLocal {
-		// The method has made the state before noise was added to it.
+		// The method itself computed the state before the noise was added.
 		if xi != nil {
 			copy(w.x, next)
 			for k, v := range xi {
@@ -271,7 +270,7 @@ func (w *tangentRun) step(i, seg int, x, next, theta, xi []float64) error {
 	return nil
 }
 
-// ends returns the derivatives of the times of the two ends of a segment in direction m.
+// ends returns the derivatives in direction m of the times at the two ends of a segment.
 func (w *tangentRun) ends(seg, m int) (from, to float64) {
 	if seg > 0 {
 		from = w.marks[(seg-1)*w.M+m]
@@ -287,8 +286,8 @@ func (w *tangentRun) ends(seg, m int) (from, to float64) {
 //
 //	dZ/dθ at the time t = dZ/dθ at the moving point − f(t, Z) dt/dθ.
 //
-// At the time of an event, the last point before it has the derivative from the left,
-// and the first point after it that from the right.
+// At the time of an event, the last point before it has the derivative from the left, and
+// the first point after it has the derivative from the right.
 func (w *tangentRun) still(z, dz, theta []float64) {
 	d, f := w.s.d, make([]float64, w.s.d)
 	for seg := range w.s.g.seg {
@@ -307,8 +306,8 @@ func (w *tangentRun) still(z, dz, theta []float64) {
 	}
 }
 
-// jump updates the derivatives after event j, which changes the state x at time t to
-// that of grid point i+1.
+// jump updates the derivatives after event j, which changes the state x at time t to the
+// state at grid point i+1.
 func (w *tangentRun) jump(j, i int, x, theta []float64, t float64) {
 	s := w.s
 	e := s.g.events[j]

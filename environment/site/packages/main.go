@@ -1,5 +1,5 @@
-// Packages writes the documentation of the module's packages as JSON, for
-// environment/site/build.py to make pages of:
+// Packages writes the documentation of the module's packages as JSON, from which
+// environment/site/build.py makes pages:
 //
 //	go run ./environment/site/packages
 //
@@ -48,8 +48,8 @@ type listed struct {
 	Module                             struct{ Path string }
 }
 
-// course names the packages of the module. A reader may have other packages at the top of
-// the checkout, such as the euler of the README.
+// course matches the packages of this repository. A reader may have added others at the
+// top of the checkout, such as the program euler of the README.
 var course = []string{"./pkg/...", "./reproduce/...", "./environment/..."}
 
 func main() {
@@ -66,7 +66,7 @@ func main() {
 	}
 }
 
-// build documents the packages that the patterns name in a folder.
+// build returns the documentation of the packages in a folder that match the patterns.
 func build(folder string, patterns []string) ([]page, error) {
 	all, err := list(folder, patterns)
 	if err != nil {

@@ -202,13 +202,13 @@ func (w *writer) examples(all []*doc.Example) {
 	}
 }
 
-// exampleSource returns the program around an example if it is one whole file, else
-// the statements of its function.
+// exampleSource returns the whole program of an example that needs other declarations,
+// otherwise the statements of its function.
 func (w *writer) exampleSource(e *doc.Example) string {
 	var node any = &printer.CommentedNode{Node: e.Code, Comments: e.Comments}
 	body := true
 	if e.Play != nil {
-		// An example that is a whole file has declarations beside the function, and needs them.
+		// An example that is a whole file may need the declarations beside its function.
 		for _, d := range e.Play.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name != "main" {
 				node, body = e.Play, false
