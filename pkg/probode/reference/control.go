@@ -114,8 +114,8 @@ func (e *integration) divides() bool {
 	return !e.second && e.rule.family == implicit && !e.divided
 }
 
-// longestStep returns MaxStep, or less in the second integration, so that its steps
-// have other and varying lengths.
+// longestStep returns MaxStep, or less in integration 1, so that its steps have other
+// and varying lengths.
 func (e *integration) longestStep() float64 {
 	if e.second {
 		_, part := math.Modf(float64(e.steps) * 0.6180339887498949)

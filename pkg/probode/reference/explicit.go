@@ -19,8 +19,8 @@ type rule struct {
 }
 
 func newRule(f family, n []int, run int) *rule {
-	// The second integration omits the first row, so that it differs from the first even
-	// if output times determine the steps.
+	// Integration 1 omits the first row, so that it differs from integration 0 even if
+	// output times determine the steps.
 	n = n[run:]
 	return &rule{family: f, n: n, k: (len(n) - 1) / 2,
 		work: make([]float64, len(n)), best: make([]float64, len(n)), cost: make([]float64, len(n))}
