@@ -67,11 +67,11 @@ func (f *files) data(name string, m *Model) []Observation {
 				}
 			}
 		default:
-			t.Failf(1, "column %s is no observable: want %s, conditionId and observables", c, times)
+			t.Failf(1, "column %s is not an observable: want %s, conditionId and observables", c, times)
 		}
 	}
 	if !found {
-		t.Failf(1, "no column of an observable: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
+		t.Failf(1, "no observable has a column: want %s, conditionId and %s", times, strings.Join(m.observableIDs(), ", "))
 	}
 	if len(m.Conditions) > 0 {
 		t.Need("conditionId")

@@ -50,7 +50,7 @@ func (p *File) WritePEtab(dir string) (name string, err error) {
 	}
 	for _, e := range list {
 		if a, b := equations.Entangled(e.Events); a != nil {
-			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot say in which order", a.ID, b.ID)
+			return "", fmt.Errorf("model: events %s and %s happen at the same time and depend on each other: PEtab cannot express their order", a.ID, b.ID)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -86,7 +86,7 @@ func (p *File) WriteSimulations(dir string, v *Evaluation) error {
 		return err
 	}
 	if len(list) != len(v.Instances) {
-		panic(fmt.Sprintf("model: WriteSimulations of %d experiments: want %d, those of the problem", len(v.Instances), len(list)))
+		panic(fmt.Sprintf("model: WriteSimulations got %d experiments: want the problem's %d", len(v.Instances), len(list)))
 	}
 	for i, m := range p.Models {
 		values := make([]float64, len(m.Data))
@@ -212,9 +212,9 @@ func (p *File) tableParams() (map[string]bool, error) {
 		switch {
 		case !q.Estimate:
 		case !in[q.ID]:
-			return nil, fmt.Errorf("model: parameter %s is estimated, yet a condition sets it: PEtab has no words for that", q.ID)
+			return nil, fmt.Errorf("model: parameter %s is estimated, yet a condition sets it: PEtab cannot express that", q.ID)
 		case math.IsNaN(q.Lower) || math.IsNaN(q.Upper):
-			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab wants them", q.ID)
+			return nil, fmt.Errorf("model: parameter %s is estimated without bounds: PEtab requires them", q.ID)
 		case q.Prior.Type != "" && !familyNamed(q.Prior.Type).petab:
 			return nil, fmt.Errorf("model: parameter %s has the prior %s, which PEtab does not have", q.ID, q.Prior.Type)
 		}
@@ -303,7 +303,7 @@ func (m *Model) conditionRows() ([]byte, error) {
 	for _, c := range m.Conditions {
 		for _, s := range c.Set {
 			if amounts[s.ID] {
-				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment that changes its size: PEtab cannot set its amount", c.ID, s.ID)
+				return nil, fmt.Errorf("model: condition %s sets the concentration %s in a compartment whose size changes: PEtab cannot set its amount", c.ID, s.ID)
 			}
 			if !slices.Contains(columns, s.ID) {
 				columns = append(columns, s.ID)

@@ -158,7 +158,7 @@ func (p *File) LogLikelihood(s LikelihoodSettings) (*LogLikelihood, error) {
 	case !(s.StepSize >= 0) || math.IsInf(s.StepSize, 1):
 		return nil, fmt.Errorf("the step size is %g: want a finite number ≥ 0", s.StepSize)
 	case s.StepSize > 0 && (s.Tolerance.Relative != 0 || s.Tolerance.Absolute != nil || s.MaxStep != 0):
-		return nil, fmt.Errorf("a step size and a tolerance or a longest step: want only one of equal steps and error control")
+		return nil, fmt.Errorf("both a step size and a tolerance or a longest step: want equal steps or error control")
 	case s.Workers < 0:
 		return nil, fmt.Errorf("%d workers: want a number ≥ 0", s.Workers)
 	}
@@ -473,7 +473,7 @@ func (r *Row) impossible(m float64, own []float64) string {
 	case r.Scale != Lin && !(m > 0):
 		return fmt.Sprintf("the model gives %g: want a positive number for scale %s", m, r.Scale)
 	case r.Distribution.counts() && !(m > 0 || m == 0 && r.Value == 0):
-		return fmt.Sprintf("the model expects %g of a count: want a positive number", m)
+		return fmt.Sprintf("the model expects a count of %g: want a positive number", m)
 	}
 	return ""
 }

@@ -51,7 +51,7 @@ func (f *files) load(name string) (p *File, err error) {
 	case y.ByKey["odes"] != nil:
 		p = f.modelFile(s, y)
 	default:
-		s.Failf(y.Line, "neither odes (a model file) nor problems (PEtab) in it: it has %s", strings.Join(y.Keys, ", "))
+		s.Failf(y.Line, "neither odes (a model file) nor problems (PEtab) is a key: the keys are %s", strings.Join(y.Keys, ", "))
 	}
 	p.check()
 	list, err := p.Instances()
@@ -79,7 +79,7 @@ func late(list []*Instance) (warnings []string) {
 			}
 			first[ev.Where] = true
 			if at > end {
-				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v: it changes nothing", ev.Where.File, ev.Where.Line, ev.ID, at, end))
+				warnings = append(warnings, fmt.Sprintf("%s:%d: event %s happens at %v, after the last measurement at %v, so it has no effect", ev.Where.File, ev.Where.Line, ev.ID, at, end))
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		l.Events = append(l.Events, l.event(e))
 	}
 	if a, b := equations.Entangled(l.Events); l.m.Unordered && a != nil {
-		b.Where.Refuse("events at the same time that depend on each other", "%s and %s: their order is not said", a.ID, b.ID)
+		b.Where.Refuse("events at the same time that depend on each other", "the order of %s and %s is not defined", a.ID, b.ID)
 	}
 	l.switches()
 	return l
@@ -332,7 +332,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
 		if slices.Contains(r.Symbols(), expr.Time) {
-			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s does at condition %s", l.States[i], condition)
+			l.m.States[i].Where.Refuse("preequilibration that depends on the time", "the right-hand side of %s depends on it at condition %s", l.States[i], condition)
 		}
 	}
 }

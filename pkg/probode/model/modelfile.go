@@ -198,7 +198,7 @@ func (r *modelReader) observable(n *source.Node) Observable {
 	o.Noise = number("noiseFormula", o.Distribution != Poisson)
 	o.Freedom = number("degreesOfFreedom", o.Distribution == Student)
 	if o.Distribution.counts() && o.Scale != Lin {
-		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts on the scale %s: want lin", o.ID, o.Scale)
+		r.Failf(n.LineOf("observableTransformation"), "observable %s has counts, yet its scale is %s: want lin", o.ID, o.Scale)
 	}
 	return o
 }
@@ -278,7 +278,7 @@ func (r *modelReader) checkNames(p *File, m *Model) {
 		name(e.ID, e.Where)
 		for _, j := range e.Jumps {
 			if !states[j.State] {
-				e.Where.Failf("event %s sets %s, which is no state", e.ID, j.State)
+				e.Where.Failf("event %s sets %s, which is not a state", e.ID, j.State)
 			}
 		}
 	}

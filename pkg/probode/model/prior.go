@@ -103,7 +103,7 @@ func (f *family) prior(params []string) (Prior, error) {
 		if strings.HasSuffix(strings.ToLower(f.name), "uniform") {
 			return q, fmt.Errorf("from %v to %v: want the lower bound first", q.A, q.B)
 		}
-		return q, fmt.Errorf("%s: want %s, positive but for a mean or location", strings.Join(params, ";"), f.form)
+		return q, fmt.Errorf("%s: want %s, positive unless it is a mean or location", strings.Join(params, ";"), f.form)
 	}
 	return q, nil
 }
@@ -132,7 +132,7 @@ func ParsePrior(written string) (bayes.Distribution, error) {
 	}
 	// The formulas overflow if the parameters are extreme.
 	if m := d.Quantile(0.5); math.IsInf(m, 0) || !(math.Abs(d.LogProb(m)) <= math.MaxFloat64) {
-		return nil, fmt.Errorf("its median is %g and the log density there %g: want numbers of an ordinary size", m, d.LogProb(m))
+		return nil, fmt.Errorf("its median is %g, with log density %g: want less extreme parameters", m, d.LogProb(m))
 	}
 	return d.plain(), nil
 }
@@ -195,7 +195,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 	}
 	if q.Prior.Type == "" {
 		if math.IsInf(d.Min, 0) || math.IsInf(d.Max, 0) || q.Scale != Lin && !(d.Min > 0) {
-			return d, fmt.Errorf("parameter %s has neither a prior nor bounds, finite and > 0 on a logarithmic scale: want one of them for a posterior", text.Clip(q.ID))
+			return d, fmt.Errorf("parameter %s has neither a prior nor finite bounds (> 0 on a logarithmic scale): want one of them for a posterior", text.Clip(q.ID))
 		}
 		d.Of = distuv.Uniform{Min: q.Scale.Of(d.Min), Max: q.Scale.Of(d.Max)}
 	} else {
@@ -212,7 +212,7 @@ func newScalePrior(q *Parameter) (scalePrior, error) {
 		d.Min = max(d.Min, 0)
 	}
 	if low, high := d.Quantile(0), d.Quantile(1); !(low < high) || !(d.mass() > 0) {
-		return d, fmt.Errorf("parameter %s: nothing of its prior is between its bounds, %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
+		return d, fmt.Errorf("parameter %s: its prior has no mass between its bounds, %g and %g", text.Clip(q.ID), q.Lower, q.Upper)
 	}
 	return d, nil
 }

@@ -142,12 +142,12 @@ func TestRefused(t *testing.T) {
 		{[]string{"k\tlog10", "k\tlog2"}, `p.tsv:2: parameterScale is "log2": want lin, log or log10`, ""},
 		{[]string{"2\t1\tlogNormal", "2\tyes\tlogNormal"}, `p.tsv:2: estimate is "yes"`, ""},
 		{[]string{"2\t1\tlogNormal", "2\t1\tcauchy"}, `p.tsv:2: prior "cauchy"`, ""},
-		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd, positive but for a mean or location", ""},
+		{[]string{"0;1", "0;-1"}, "prior logNormal: 0;-1: want mean;sd, positive unless it is a mean or location", ""},
 		{[]string{"0;1", "0,1"}, "prior logNormal: \"0,1\": want mean;sd", ""},
 		{[]string{"logNormal\t0;1", "\t0;1"}, "but no type", ""},
 		{[]string{"sd\tlin", "k\tlin"}, "p.tsv:3: parameter k appears twice: first in line 2", ""},
 		{[]string{"sd\tlin", "s d\tlin"}, `p.tsv:3: parameter id "s d"`, ""},
-		{[]string{"sd\tlin", "time\tlin"}, "p.tsv:3: parameter id time has a meaning of its own", ""},
+		{[]string{"sd\tlin", "time\tlin"}, "p.tsv:3: parameter id time has a special meaning in formulas", ""},
 		{[]string{"sd\tlin", "A\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter A is a state of the model", ""},
 		{[]string{"sd\tlin", "unused\tlin", "sd\n", "1\n"}, "p.tsv:3: parameter unused is estimated, yet nothing uses it", ""},
 		{[]string{"0.5\t1\n", "\t0\n"}, "p.tsv:3: parameter sd is not estimated and has no nominalValue", ""},
@@ -248,9 +248,9 @@ func TestRefused(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	for _, c := range [][]string{
-		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not one of PEtab's"},
+		{"noiseParameters\n", "noiseParameters\tcolour\n", "column colour is not in PEtab"},
 		{`<parameter id="k"/>`, `<parameter id="k" units="bananas"/>`, "units of k is bananas, which is not defined"},
-		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is not one that can be estimated"},
+		{"0.01\t100\t2", "0.01\t100\t200", "the nominal value 200 of k is outside its bounds or its scale"},
 	} {
 		p, err := loadMap(t, tiny, "p.yaml", c[0], c[1])
 		if err != nil {

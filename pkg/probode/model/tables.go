@@ -73,7 +73,7 @@ func parameterTable(t *source.Table) []Parameter {
 		}
 		for _, old := range []string{"priorType", "priorParameters"} {
 			if r.Get(old) != "" {
-				t.Failf(r.Line, "column %s is of a draft of PEtab: want objectivePriorType and objectivePriorParameters", old)
+				t.Failf(r.Line, "column %s is from a draft of PEtab: want objectivePriorType and objectivePriorParameters", old)
 			}
 		}
 		p.Prior = readPrior(t.File, r.Line, r.Get("objectivePriorType"), r.Get("objectivePriorParameters"), &p, true)
@@ -104,7 +104,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter id %q: want letters, digits and _, no digit first", p.ID)
 		}
 		if p.ID == expr.Time || expr.Reserved(p.ID) {
-			w.Failf("parameter id %s has a meaning of its own in formulas: want another", p.ID)
+			w.Failf("parameter id %s has a special meaning in formulas: want another", p.ID)
 		}
 		if at, twice := first[p.ID]; twice {
 			w.Failf("parameter %s appears twice: first in line %d of %s", p.ID, at.Line, at.File)
@@ -127,7 +127,7 @@ func (f *files) checkParams(list []Parameter) {
 			w.Failf("parameter %s has the lower bound %v on a logarithmic scale: want it positive", p.ID, p.Lower)
 		}
 		if p.Nominal < p.Lower || p.Nominal > p.Upper || p.Scale != Lin && p.Nominal <= 0 {
-			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is not one that can be estimated", w.File, w.Line, p.Nominal, p.ID))
+			f.Warnings = append(f.Warnings, fmt.Sprintf("%s:%d: the nominal value %v of %s is outside its bounds or its scale", w.File, w.Line, p.Nominal, p.ID))
 		}
 	}
 }
@@ -181,7 +181,7 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		case "observableId", "simulationConditionId", "preequilibrationConditionId", "measurement", "time",
 			"observableParameters", "noiseParameters", "datasetId", "replicateId", "observableTransformation", "noiseDistribution":
 		default:
-			t.Warnf(1, "column %s is not one of PEtab's and is not read", c)
+			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
 		}
 	}
 	byID := map[string]*Observable{}
@@ -205,10 +205,10 @@ func measurementTable(t *source.Table, m *Model, conditions bool) []Observation 
 		// Drafts of PEtab had these columns in the table of measurements. Their values must not
 		// contradict the table of observables.
 		if v := r.Get("observableTransformation"); v != "" && Scale(v) != o.Scale {
-			t.Failf(r.Line, "observableTransformation is %s here and %s in the table of observables", v, o.Scale)
+			t.Failf(r.Line, "observableTransformation is %s here but %s in the table of observables", v, o.Scale)
 		}
 		if v := r.Get("noiseDistribution"); v != "" && NoiseDistribution(v) != o.Distribution {
-			t.Failf(r.Line, "noiseDistribution is %s here and %s in the table of observables", v, o.Distribution)
+			t.Failf(r.Line, "noiseDistribution is %s here but %s in the table of observables", v, o.Distribution)
 		}
 		d.ObservableParams = readOverrides(t.File, r.Line, "observableParameters", r.Get("observableParameters"))
 		d.NoiseParams = readOverrides(t.File, r.Line, "noiseParameters", r.Get("noiseParameters"))

@@ -74,7 +74,7 @@ func boolean(v bool) *Node {
 // contains a backquote, because String encloses unusual names in backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
-		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and without backquotes", name))
+		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and has no backquotes", name))
 	}
 	return &Node{op: opSym, name: name}
 }

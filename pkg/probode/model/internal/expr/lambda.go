@@ -106,7 +106,7 @@ func (e *expander) expand(n *Node) (*Node, error) {
 			return m
 		}
 		if e.made++; e.made > expandMost {
-			err = fmt.Errorf("expression has more than %d operators after its functions are put in", expandMost)
+			err = fmt.Errorf("expression has more than %d operators after its functions are expanded", expandMost)
 			return m
 		}
 		var r *Node

@@ -55,7 +55,7 @@ func errorAt(e *tree.Element, format string, args ...any) error {
 
 func (m *mathML) space(e *tree.Element) error {
 	if e.Space != "" && e.Space != MathMLSpace {
-		return errorAt(e, "<%s> is of the namespace %q: want %s", e.Name, e.Space, MathMLSpace)
+		return errorAt(e, "<%s> is in the namespace %q: want %s", e.Name, e.Space, MathMLSpace)
 	}
 	return nil
 }
@@ -387,7 +387,7 @@ func (m *mathML) piecewise(e *tree.Element) (*Node, error) {
 
 func (m *mathML) lambda(e *tree.Element) (*Node, error) {
 	if m.depth > 1 {
-		return nil, errorAt(e, "<lambda> inside of an expression: want it outermost, in a function definition")
+		return nil, errorAt(e, "<lambda> inside an expression: want it outermost, in a function definition")
 	}
 	if err := m.only(e, -1); err != nil {
 		return nil, err

@@ -120,7 +120,7 @@ func TestMathMLErrors(t *testing.T) {
 		{inMath("<piecewise><otherwise>" + x + "</otherwise><piece>" + x + lt + "</piece></piecewise>"), "<piece> in <piecewise>"},
 		{inMath("<piecewise><piece>" + x + "</piece></piecewise>"), "<piece> holds 1 expressions: want 2"},
 		{inMath("<piecewise/>"), "piecewise has 0 arguments"},
-		{inMath("<apply><plus/><lambda>" + x + "</lambda></apply>"), "<lambda> inside of an expression"},
+		{inMath("<apply><plus/><lambda>" + x + "</lambda></apply>"), "<lambda> inside an expression"},
 		{inMath("<lambda/>"), "<lambda> has no body"},
 		{inMath("<lambda><bvar>" + x + "</bvar><bvar>" + x + "</bvar>" + x + "</lambda>"), "x of a function appears twice"},
 		{`<math xmlns="http://example.org/">` + x + "</math>", `namespace "http://example.org/"`},

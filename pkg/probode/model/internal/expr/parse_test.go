@@ -68,7 +68,7 @@ func TestParseErrors(t *testing.T) {
 		{"(x > 1) == 1", `column 12: the operand right of "==" is a number: want a condition (such as x > 0)`},
 		{"a < b < c", `column 7: found "<" after a comparison: want && between comparisons, or brackets`},
 		{"a < b || c < d && e < f", `column 16: found "&&" after or: want brackets around one of them`},
-		{"factorial(x)", "column 11: argument of factorial is not a whole number from 0 to 170: no other has a factorial here"},
+		{"factorial(x)", "column 11: argument of factorial is not a whole number from 0 to 170, the only ones that are supported"},
 		{"and", `column 1: found "and": want a number, a name, a sign or a bracket`},
 		{"f(x)", "column 1: function f is not known: want one such as exp, ln, log10, pow, piecewise, min, sin"},
 	} {

@@ -260,7 +260,7 @@ func (s *reader) event(e *tree.Element) {
 	case !s.flag(trigger, "initialValue", true) && !rising:
 		s.Refuse(trigger.Line, "event that starts false", "event %s happens at the start if its trigger is true there", id)
 	case !rising:
-		s.Warnf(e.Line, "event %s never happens: its trigger ends and does not begin", id)
+		s.Warnf(e.Line, "event %s never happens: its trigger becomes false, not true", id)
 		return
 	case !s.flag(trigger, "initialValue", true):
 		early = equations.Late
@@ -284,7 +284,7 @@ func (s *reader) event(e *tree.Element) {
 		v := a.Get("variable")
 		i := slices.IndexFunc(s.out.States, func(x equations.State) bool { return x.ID == v || x.Of == v })
 		if i < 0 {
-			s.Failf(a.Line, "event %s sets %s, which is no state", id, v)
+			s.Failf(a.Line, "event %s sets %s, which is not a state", id, v)
 		}
 		x := s.out.States[i]
 		value := set[v]

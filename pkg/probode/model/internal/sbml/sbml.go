@@ -92,7 +92,7 @@ func (s *reader) collect() {
 		}
 	}
 	for _, e := range s.root.List("listOfConstraints") {
-		s.Refuse(e.Line, "constraint", "a model that stops when a constraint fails")
+		s.Refuse(e.Line, "constraint", "it would stop the model")
 	}
 	for _, e := range s.root.List("listOfInitialAssignments") {
 		s.setBy(s.init, e, "symbol")
@@ -143,7 +143,7 @@ func (s *reader) id(e *tree.Element) string {
 	case !source.IsID(id):
 		s.Failf(e.Line, "id %q: want letters, digits and _, no digit first", id)
 	case id == expr.Time:
-		s.Failf(e.Line, "<%s> with the id %s, which is the time here: want another", e.Name, id)
+		s.Failf(e.Line, "<%s> with the id %s, which stands for the time: want another", e.Name, id)
 	}
 	if line, twice := s.ids[id]; twice {
 		s.Failf(e.Line, "id %s appears twice: first in line %d", id, line)
@@ -173,7 +173,7 @@ func (s *reader) mathOf(e *tree.Element, local map[string]*expr.Node) *expr.Node
 		s.Failf(m.Line, "<%s> holds a lambda: want an expression", e.Name)
 	}
 	if n.Boolean() != (e.Name == "trigger") {
-		s.Failf(m.Line, "<%s> holds a condition where a number is wanted, or the other way round", e.Name)
+		s.Failf(m.Line, "<%s> holds a condition instead of a number, or a number instead of a condition", e.Name)
 	}
 	n = n.Substitute(local)
 	for _, name := range n.Symbols() {
@@ -205,11 +205,11 @@ func (s *reader) lambda(e *tree.Element) *expr.Node {
 		s.FailMath(m.Line, "", err)
 	}
 	if _, _, ok := n.Lambda(); !ok {
-		s.Failf(m.Line, "function %s is no lambda", e.Get("id"))
+		s.Failf(m.Line, "function %s is not a lambda", e.Get("id"))
 	}
 	for _, name := range n.Symbols() {
 		if name != expr.Time {
-			s.Failf(m.Line, "function %s uses %s, which is none of its arguments", e.Get("id"), identifier(name))
+			s.Failf(m.Line, "function %s uses %s, which is not one of its arguments", e.Get("id"), identifier(name))
 		}
 	}
 	return n
@@ -304,7 +304,7 @@ func (s *reader) checkUnits() {
 		defined[id] = true
 		for _, u := range e.List("listOfUnits") {
 			if !unitKinds[u.Get("kind")] {
-				s.Warnf(u.Line, "unit %s is made of %q, which is no base unit", id, u.Get("kind"))
+				s.Warnf(u.Line, "unit %s uses %q, which is not a base unit", id, u.Get("kind"))
 			}
 		}
 	}

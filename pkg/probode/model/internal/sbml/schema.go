@@ -95,9 +95,9 @@ func (s *reader) known(root *tree.Element) {
 		for _, a := range e.Attr {
 			switch {
 			case required[a.Name.Space] && a.Name.Local != "required":
-				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "its attribute %s of <%s> changes what the model means", a.Name.Local, e.Name)
+				s.Refuse(e.Line, "SBML package "+packageName(a.Name.Space), "the attribute %s of <%s> changes what the model means", a.Name.Local, e.Name)
 			case a.Name.Space == "" && a.Name.Local != "xmlns" && !slices.Contains(is.attributes, a.Name.Local):
-				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not have: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
+				s.Failf(e.Line, "<%s> has an attribute %s, which SBML does not allow: want %s", e.Name, a.Name.Local, strings.Join(is.attributes, ", "))
 			}
 		}
 		var core []*tree.Element
@@ -115,7 +115,7 @@ func (s *reader) known(root *tree.Element) {
 				if len(is.children) > 0 {
 					want = strings.Join(is.children, ", ")
 				}
-				s.Failf(c.Line, "<%s> in <%s>, where SBML does not have it: want %s", c.Name, e.Name, want)
+				s.Failf(c.Line, "<%s> in <%s>, where SBML does not allow it: want %s", c.Name, e.Name, want)
 			}
 			if line, twice := seen[c.Name]; twice && !is.list {
 				s.Failf(c.Line, "a second <%s> in <%s>: the first is in line %d", c.Name, e.Name, line)

@@ -86,7 +86,7 @@ func Dir(dir string, outside bool) *Files {
 	return f
 }
 
-var errOutside = errors.New("it is outside of the folder of the file that names it: want it inside, or -outside")
+var errOutside = errors.New("it is outside the folder of the file that names it: want it inside, or -outside")
 
 // inside reports whether the file with the given name is in the folder, after all links
 // are followed.
@@ -183,7 +183,7 @@ func (s *File) Warnf(line int, format string, args ...any) {
 
 func (s *File) fault(line int, feature, msg string) *Error {
 	if s.quiet {
-		feature, msg = "", "it is not what the file that names it takes it for"
+		feature, msg = "", "its contents are not what the file that names it requires"
 	}
 	return &Error{File: s.Name, Line: line, Feature: feature, Msg: OneLine(msg)}
 }

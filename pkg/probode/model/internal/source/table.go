@@ -202,7 +202,7 @@ func (t *Table) ExtraColumns(known ...string) {
 	}
 	for _, c := range t.Columns {
 		if !is[c] {
-			t.Warnf(1, "column %s is not one of PEtab's and is not read", c)
+			t.Warnf(1, "column %s is not in PEtab and is ignored", c)
 		}
 	}
 }
