@@ -9,27 +9,28 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// The cost of a search is limited to shares of the solves of a run with the default
-// settings, including the cost of turning the ends into modes.
+// A whole search may cost these fractions of the solves of a run with the default
+// settings. Its cost includes turning the ends into modes.
 const (
 	sharePlanned = 0.165 // no search begins beyond this share,
 	shareMore    = 0.15  // and no additional search beyond this one;
 	shareMost    = 0.18  // here the running searches are stopped
 )
 
-// climb runs the searches, and returns their ends and the number of searches. They run
-// in groups, and later ones can stop early. After each group some searches begin at
-// summits on the coordinate lines through the highest end. If n searches have found w
-// ends,
+// climb runs the searches, and returns their ends and the number of searches. The
+// searches run in groups, so that later ones can stop early if they lead to known ends.
+// After each group some searches begin at local maxima on the coordinate lines through
+// the highest end. If n searches have found w ends,
 //
 //	w (n − 1)/(n − w − 2)
 //
-// ends are expected in all [Boender & Rinnooy Kan 1987]. If that exceeds w by at least
-// one half, more searches follow from the remaining points.
+// distinct ends are expected in total [Boender & Rinnooy Kan 1987]. If that exceeds w by
+// at least one half, more searches follow from the remaining points.
 func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends []*climb, searches int, err error) {
 	planned, before := len(climbs), q.work()
 	group := max(6, planned/6)
-	// room returns the number of searches that fit in a share of the work of a run.
+	// room returns the number of searches, up to a group, that fit in a fraction of the
+	// work of a run.
 	room := func(share float64) int {
 		if !q.free {
 			return group
@@ -75,9 +76,9 @@ func (q *search) climb(ctx context.Context, from, climbs, left []*climb) (ends [
 	return ends, searches, err
 }
 
-// solvesLeft returns the number of solves that remain of a share of a run after the ends have
-// been turned into modes: a polish and a Hessian for each end that may count, and the
-// checks whether they are distinct.
+// solvesLeft returns how many solves of a share of a run are left for searches. It
+// subtracts the solves already made and those that turn the ends into modes: a polish and
+// a Hessian for each end that may count, and the checks whether the ends are distinct.
 func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	highest := math.Inf(-1)
 	for _, c := range ends {
@@ -96,13 +97,15 @@ func (q *search) solvesLeft(share float64, ends []*climb) float64 {
 	return out
 }
 
-// take returns the first n climbs, or all if there are fewer, and the rest.
+// take splits off the first n climbs, or all if there are fewer, and returns them and the
+// rest.
 func take(climbs []*climb, n int) (first, rest []*climb) {
 	n = min(n, len(climbs))
 	return slices.Clone(climbs[:n]), climbs[n:]
 }
 
-// spread returns n evenly spaced climbs, or all if there are fewer, and the rest.
+// spread splits off n evenly spaced climbs, or all if there are fewer, and returns them
+// and the rest.
 func spread(climbs []*climb, n int) (some, rest []*climb) {
 	n = min(n, len(climbs))
 	for i, c := range climbs {
@@ -116,8 +119,8 @@ func spread(climbs []*climb, n int) (some, rest []*climb) {
 }
 
 // ascend runs searches, given the known ends. A round makes some steps of each search.
-// Between rounds, searches that have met continue as one, and those stop that lead to a
-// known end or would take too long.
+// Between rounds, searches that have met continue as one, and searches that lead to a
+// known end or would take too long stop.
 func (q *search) ascend(ctx context.Context, ends, climbs []*climb) ([]*climb, error) {
 	const rounds, each = 25, 3
 	all := len(climbs)

@@ -11,8 +11,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Shares returns the share of the draws that belongs to each of the modes of m:
-// see Assign. It is an error if the chains belong to another model.
+// Shares returns, for each mode of m, the fraction of the draws that belong to it: see
+// Assign. It is an error if the chains belong to another model.
 func Shares(p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains) ([]float64, error) {
 	all, err := Assign(p, m, chains)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 )
 
 // Calibrate returns p with an Alpha that is calibrated at the mode of the deterministic
-// posterior, and with its Modes, which it searches for if p has none. For noise by
-// local errors (p.Scaling), it also sets GridAt to the mode if p has equal steps and no
-// GridAt.
+// posterior, and with its Modes, which it searches for if p has none. If local errors
+// scale the noise (p.Scaling), it also sets GridAt to the mode if p has equal steps and
+// no GridAt.
 func Calibrate(ctx context.Context, p *bayes.Posterior, s calibrate.Settings) (*bayes.Posterior, *bayes.CalibratedAlpha, error) {
 	if p == nil {
 		return nil, nil, errors.New("modes: the Posterior is nil")

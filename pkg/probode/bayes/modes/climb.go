@@ -14,13 +14,13 @@ type climb struct {
 	shape.Climb
 	s       *shape.Surface
 	found   int   // searches that have ended here
-	from    []int // of Settings.From
-	tested  int   // number of ends to which a path has been checked
+	from    []int // elements of Settings.From that led here
+	tested  int   // number of ends to which the straight line has been checked
 	scanned bool  // the coordinates through it have been scanned
 	apart   bool  // it is known to be distinct from all others marked so
 }
 
-// at returns a climb that begins at u.
+// at returns a climb that begins at u, where the log density is f.
 func at(u []float64, f float64) shape.Climb { return shape.Climb{Point: shape.Point{X: u, Value: f}} }
 
 // with makes the surface of c use e, and returns it.
@@ -34,7 +34,7 @@ func (c *climb) with(e *bayes.Density) *shape.Surface {
 	return c.s
 }
 
-// absorb adds the counts of o to those of c.
+// absorb adds the counts of o to the counts of c, and frees the memory of o.
 func (c *climb) absorb(o *climb) {
 	c.found += o.found
 	c.from = append(c.from, o.from...)
@@ -42,8 +42,8 @@ func (c *climb) absorb(o *climb) {
 }
 
 // hopeless reports whether a climb is so far below the highest, and so slow, that it
-// would need very many more steps to reach a height at which an end counts: a hundred
-// steps if it has already made many, and more if it has made few.
+// would need very many more steps to reach a height at which an end counts. Very many
+// means a hundred if it has already made many steps, and more if it has made few.
 func (c *climb) hopeless(highest float64) bool {
 	if len(c.from) > 0 {
 		return false
@@ -60,7 +60,7 @@ func (c *climb) hopeless(highest float64) bool {
 	return c.Gain < share*(highest-lowest-c.Value)
 }
 
-// polish climbs to the top with central differences.
+// polish climbs to the maximum with central differences.
 func (c *climb) polish(e *bayes.Density) {
 	s := c.with(e)
 	s.Forward, s.Draws = false, 256
@@ -69,12 +69,12 @@ func (c *climb) polish(e *bayes.Density) {
 	c.apart = c.apart && c.Information != nil && shape.Distance(was, c.X, c.Information) < together
 }
 
-// near reports whether two searches are close to each other in the metric of both.
+// near reports whether two searches are close to each other in both their metrics.
 func near(o, c *climb) bool {
 	return o.Information != nil && c.Information != nil && shape.Distance(o.X, c.X, o.Information) < together && shape.Distance(o.X, c.X, c.Information) < together
 }
 
-// unite removes each search that is near a higher one.
+// unite removes each search that is near a higher one, which takes over its counts.
 func unite(climbs []*climb) []*climb {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb

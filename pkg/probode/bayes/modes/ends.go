@@ -13,7 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/shape"
 )
 
-// A found is a mode with the elements of Settings.From whose searches ended there.
+// A foundMode is a mode, with the indices in Settings.From of the starts whose searches
+// ended there.
 type foundMode struct {
 	*bayes.Mode
 	from []int
@@ -21,8 +22,8 @@ type foundMode struct {
 
 // finish turns the ends into modes.
 func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, error) {
-	// An end far below the highest one has no mass, unless it is wider by the same factor;
-	// the metric is accurate enough to decide that.
+	// An end far below the highest one has negligible mass, unless it is much wider; the
+	// metric is accurate enough to decide that.
 	rough := func(c *climb) float64 {
 		var chol mat.Cholesky
 		if c.Information == nil || !chol.Factorize(c.Information) {
@@ -75,7 +76,8 @@ func (q *search) finish(ctx context.Context, climbs []*climb) ([]foundMode, erro
 	return modes, nil
 }
 
-// hold holds all densities on the grids that error control chooses at theta.
+// hold makes all densities keep the grids that error control chooses at theta, until
+// release is called.
 func (q *search) hold(theta []float64) (release func()) {
 	var free []func()
 	for _, e := range q.all {
@@ -89,7 +91,7 @@ func (q *search) hold(theta []float64) (release func()) {
 }
 
 // distinct unites ends without a barrier between them: along a straight or a bent line,
-// the density does not fall below e^−½ times the lower of the two.
+// the density does not fall below e^−½ times the lower density of the two ends.
 func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error) {
 	slices.SortStableFunc(climbs, func(a, b *climb) int { return cmp.Compare(b.Value, a.Value) })
 	var out []*climb
@@ -130,8 +132,8 @@ func (q *search) distinct(ctx context.Context, climbs []*climb) ([]*climb, error
 	return out, nil
 }
 
-// nearest returns the index of the climb that is nearest to c in its metric. It is −1
-// in one dimension, where no path leads around a barrier, and without a metric.
+// nearest returns the index of the climb that is nearest to c in its metric. It returns
+// −1 in one dimension, where no path leads around a barrier, and if c has no metric.
 func nearest(climbs []*climb, c *climb) int {
 	k, least := -1, math.Inf(1)
 	if len(c.X) < 2 || c.Information == nil {
@@ -150,7 +152,7 @@ func nearest(climbs []*climb, c *climb) int {
 func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	const points = 15
 	u := make([]float64, len(a))
-	// Go from the middle outwards, because a barrier is most likely there.
+	// Begin in the middle, because a barrier is most likely there.
 	for m := range points {
 		at := (points + 1) / 2
 		if m%2 == 0 {
@@ -169,9 +171,10 @@ func straight(e *bayes.Density, a, b []float64, low float64) bool {
 	return true
 }
 
-// bent reports whether the log density stays above low along a path from a to b through
-// the highest point near the middle of the plane between them. The two parts of the
-// path are bent in the same way, times levels deep.
+// bent reports whether the log density stays above low along a path from a to b through a
+// maximum near their midpoint in the plane halfway between them. If a straight half of
+// the path falls too low, it is bent in the same way; this recursion goes at most times
+// levels deep.
 func bent(e *bayes.Density, a, b []float64, low float64, times int) bool {
 	c := &climb{Climb: at(slices.Clone(a), 0)}
 	c.Normal, c.Tolerance = make([]float64, len(a)), 0.1

@@ -13,19 +13,19 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// The search for modes begins at some draws of the prior, the highest and others. A few
-// searches climb first. The later ones stop when the density along their way shows that
-// they lead to a known end. Other searches begin at summits on the coordinate lines
-// through the highest end. More searches follow as long as many of the ends are new.
-// Ends that no barrier separates are one mode.
+// The search for modes begins at draws from the prior, some with the highest densities
+// and some others. A few searches climb first. Later ones stop when the density on the
+// way to a known end shows that they lead there. Other searches begin at local maxima on
+// the coordinate lines through the highest end. More searches follow as long as many of
+// the ends are new. Ends that no barrier separates are one mode.
 
 // Find searches for the modes of the posterior without noise. It is an error if the
-// density is zero at all draws of the prior and all points of s.From; the error gives
-// the reason at the first draw. Find panics if a point does not have one number for
-// each parameter.
+// density is zero at all draws from the prior and at all points of s.From; the error
+// gives the reason for the first draw. Find panics if a point of s.From does not have one
+// number for each parameter.
 //
-// The posterior may have other modes elsewhere. Missed of the result says how much the
-// search may have missed.
+// The posterior may have other modes elsewhere. The method Missed of the result says how
+// much the search may have missed.
 func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, error) {
 	begin := time.Now()
 	if ctx == nil {
@@ -49,7 +49,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	d := len(p.Params)
 	for _, x := range s.From {
 		if len(x) != d {
-			panic(fmt.Sprintf("modes: Find from %d numbers: want %d, one for each parameter", len(x), d))
+			panic(fmt.Sprintf("modes: Find: a point of Settings.From has %d numbers: want %d, one for each parameter", len(x), d))
 		}
 	}
 	if q.s.Points == 0 {
@@ -57,7 +57,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 	}
 	q.s.Points = max(0, q.s.Points)
 	if q.free = s.Starts == 0 && s.Points >= 0; s.Starts == 0 {
-		// In few dimensions a search is cheap.
+		// In few dimensions a search is cheap, so there can be more.
 		q.s.Starts = max(modeStarts, 300/(d+2))
 	}
 

@@ -45,8 +45,8 @@ func (q *search) close() {
 	}
 }
 
-// work returns the steps of the solvers, divided by the steps of one solution of all
-// equations.
+// work returns the number of steps that the solvers have made, divided by the number in
+// one solution of all equations.
 func (q *search) work() float64 {
 	steps := 0
 	for _, e := range q.all {
@@ -95,8 +95,8 @@ func (q *search) values(ctx context.Context, points [][]float64) ([]float64, err
 	return out, err
 }
 
-// tell returns the progress hook of one of the three parts of a search, nil if there is
-// none.
+// tell returns the progress hook of one of the three parts of a search, or nil if there
+// is none.
 func (q *search) tell(part int, doing string) func(done, total int) {
 	if q.hook == nil {
 		return nil

@@ -9,19 +9,20 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Two modes often differ in few parameters: two initial values that a fast transient
-// brings to the same orbit, two frequencies with the same values at the times of the
-// data. Draws of the prior rarely find the second mode if its basin is small, but the
-// density along a coordinate through the first shows it.
+// Two modes often differ in few parameters: for example, in initial values that a fast
+// transient brings to the same orbit, or in frequencies with which the solution is the
+// same at the times of the data. Draws from the prior rarely find the second mode if its
+// basin is small, but the density along a coordinate through the first mode shows it.
 
 // scanned are the quantiles of the prior at which the density is evaluated: most in the
 // middle, for uniform priors, and two far out, for priors with tails.
 var scanned = []float64{0.003, 0.03, 0.08, 0.15, 0.25, 0.35, 0.45, 0.55, 0.65, 0.75, 0.85, 0.92, 0.97, 0.997}
 
-// scan evaluates the density along each coordinate through the highest end, once for
-// each end. It returns at most most searches, from the highest summits that a valley
-// separates from the end. A summit that is not above the highest draw of the prior is
-// not a better start than these draws.
+// scan evaluates the density along each coordinate through the highest end, unless it has
+// done so for this end before. It returns at most most searches, which begin at the
+// highest summits that a valley separates from the end. It leaves out summits whose
+// density is not above that of the highest draw from the prior, because they are not
+// better starts.
 func (q *search) scan(ctx context.Context, ends []*climb, above float64, most int) ([]*climb, error) {
 	var end *climb
 	for _, c := range ends {
@@ -59,7 +60,7 @@ type summit struct {
 	low, high float64 // its neighbours there
 }
 
-// sharpen improves the summit by golden sections on both sides.
+// sharpen improves the summit by golden-section search on both sides.
 func (s *summit) sharpen(e *bayes.Density) {
 	const times = 8
 	u := slices.Clone(s.u)

@@ -11,13 +11,14 @@ type Settings struct {
 	// change the result.
 	Workers int
 
-	// Points is the number of draws of the prior at which the density is evaluated, spread
-	// evenly over the prior of each parameter: zero means 400, a negative number none.
-	// Starts is the number of these from which searches begin. Zero means 24, more in few
-	// dimensions, and up to four times as many if the first ends suggest that there are
-	// others. Further searches begin where the density rises again along a coordinate
-	// through the highest end. No search begins after a sixth of the solves of a run with
-	// the default settings, 4 (2000 + 250 d).
+	// Points is the number of draws from the prior at which the density is evaluated.
+	// They are spread evenly over the prior of each parameter. Zero means 400, and a
+	// negative number means none. Starts is the number of these draws at which searches
+	// begin. Zero means 24, or more in few dimensions, and up to four times as many if
+	// the first ends suggest that there are others. With Starts = 0, further searches
+	// begin where the density rises again along a coordinate through the highest end, and
+	// no search begins after a sixth of the solves of a run with the default settings,
+	// which makes 4 (2000 + 250 d) solves.
 	Points, Starts int
 }
 
@@ -29,6 +30,7 @@ const (
 	together = 0.5
 	// barrier is the amount by which the log density must fall between two modes.
 	barrier = 0.5
-	// lowest is the largest difference between the log mass of a mode and the highest one.
+	// lowest is the largest amount by which the log mass of a mode may be below the
+	// highest log mass.
 	lowest = 14
 )

@@ -11,9 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// drawPoints evaluates the density at draws of the prior. It returns those with a positive
-// density, the highest first, and the first θ at which it failed. If the equations can
-// be solved at few of them, it takes more draws, up to four times as many.
+// drawPoints evaluates the density at draws of the prior. It returns the draws with a
+// positive density, the highest first, and the first θ where the density was zero or the
+// solve failed. If few draws have a positive density, it makes more, up to four times as
+// many.
 func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []float64, err error) {
 	rng := probode.Stream(q.s.Seed, 0x6d6f6465)
 	for round := 0; q.s.Points > 0 && (round == 0 || round < 4 && len(points) > 0 && len(points) < q.s.Starts); round++ {
@@ -31,8 +32,8 @@ func (q *search) drawPoints(ctx context.Context) (points []*climb, failed []floa
 	return points, failed, nil
 }
 
-// look evaluates the density at Points draws of the prior, a Latin hypercube [McKay,
-// Beckman & Conover 1979].
+// look evaluates the density at Points draws from the prior, which form a Latin hypercube
+// [McKay, Beckman & Conover 1979].
 func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, failed []float64, err error) {
 	d := len(q.p.Params)
 	thetas := make([][]float64, q.s.Points)
@@ -40,7 +41,7 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 		thetas[i] = make([]float64, d)
 	}
 	for k := range d {
-		// Each draw comes from one of as many parts of the prior with the same mass.
+		// The prior is divided into parts of equal mass, one for each draw.
 		for i, part := range rng.Perm(len(thetas)) {
 			at := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
 			thetas[i][k] = q.p.Params[k].Prior.Quantile((float64(part) + at) / float64(len(thetas)))
@@ -74,10 +75,10 @@ func (q *search) look(ctx context.Context, rng *rand.Rand) (points []*climb, fai
 	return points, failed, nil
 }
 
-// starts chooses the starts. A third are summits among the points, which are higher
-// than their nearest neighbours [Törn & Viitanen 1992]; a third are the highest of the
-// others; and a third are spread over the rest, because a narrow mode may have no high
-// point among few draws. It also returns the remaining points.
+// starts chooses the points at which searches begin. Up to a third are summits, which are
+// higher than their nearest neighbours [Törn & Viitanen 1992]; a third are the highest of
+// the others; and a third are spread over the rest, because a narrow mode may have no
+// high point among few draws. starts also returns the points not chosen.
 func (q *search) starts(points []*climb) (out, left []*climb) {
 	n := min(q.s.Starts, len(points))
 	taken := make([]bool, len(points))
@@ -111,7 +112,7 @@ func (q *search) starts(points []*climb) (out, left []*climb) {
 			left = append(left, c)
 		}
 	}
-	// Some of each kind come first, because the work is limited.
+	// Mix the kinds, because the limit of the work may leave out the last starts.
 	kinds := (n + 2) / 3
 	mixed := make([]*climb, 0, n)
 	for i := range kinds {

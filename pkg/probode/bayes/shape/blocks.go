@@ -6,8 +6,8 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// A Block is one component of ξ over consecutive steps. The data determine how ξ
-// drifts, which its sums over blocks describe:
+// A Block is one component of ξ over consecutive steps. The data determine how ξ drifts,
+// and the sums of ξ over blocks describe this drift:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,   n_b the number of steps,
 //

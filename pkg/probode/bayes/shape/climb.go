@@ -9,8 +9,8 @@ import (
 )
 
 // A Climb maximises a Function by Fisher's scoring with the damping of Levenberg and
-// Marquardt. It computes derivatives at its beginning, and again when a step rises less
-// than they predict. Otherwise it only corrects them after each step.
+// Marquardt. It computes derivatives at its beginning, and again when a step brings much
+// less rise than they predict. Otherwise it only corrects them after each step.
 //
 // If the log density has kinks, a step leads to the maximum of an expansion that
 // contains the kinks. Modes usually lie at kinks, as a median lies at a data point. The
@@ -21,8 +21,8 @@ type Climb struct {
 	Low, High []float64 // bounds of the coordinates, ±∞ for none; nil if there are none at all
 	Normal    []float64 // unit normal of the plane in which the climb stays; nil for none
 
-	// Tolerance ends the climb when an expansion predicts a rise of no more than this.
-	// Zero means 10⁻³, and then the derivatives must have been computed at the end itself.
+	// Tolerance is the predicted rise at or below which the climb ends. Zero means 10⁻³,
+	// and then the derivatives must have been computed at the end itself.
 	Tolerance float64
 
 	Known  bool // the expansion belongs to X
@@ -149,8 +149,8 @@ func (c *Climb) Step(f Function, first bool) {
 	c.Done = true // the best that rounding and differences allow
 }
 
-// move moves to a higher point, at which f was last evaluated. rejected says that
-// longer steps from here failed.
+// move moves to a higher point, at which f was last evaluated. rejected says that a
+// longer step failed before.
 func (c *Climb) move(f Function, to []float64, value float64, rejected bool) {
 	rose := value - c.Value
 	before := slices.Clone(c.X)
@@ -167,7 +167,7 @@ func (c *Climb) move(f Function, to []float64, value float64, rejected bool) {
 	c.fresh = false
 }
 
-// Polish climbs to the top with new derivatives at every step.
+// Polish climbs to the maximum with new derivatives at every step.
 func (c *Climb) Polish(f Function) {
 	trial := make([]float64, len(c.X))
 	for round := 0; round < 4 || c.U != nil && round < 40; round++ {

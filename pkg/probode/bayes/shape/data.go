@@ -9,8 +9,8 @@ import (
 )
 
 // A Datum is an expected value on which the distribution of an observation depends: the
-// value that is observed, or that of another column which is a number of its
-// likelihood. A missing value of the data has none.
+// value that is observed, or the expected value of another column that serves as a number
+// of the likelihood. A missing value of the data has no Datum.
 type Datum struct {
 	At          int       // in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value in the coordinates

@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// Expand computes the derivatives at p.X. If the density jumps because its steps are
-// chosen at every θ, the value is that with the steps at p.X.
+// Expand computes the derivatives at p.X. If the steps are chosen at every θ, so that the
+// density jumps, it uses the steps chosen at p.X for all values.
 func (s *Surface) Expand(p *Point) bool {
 	s.e.Constrain(s.theta, p.X[:len(s.theta)])
 	defer s.e.Hold(s.theta)()
@@ -40,7 +40,8 @@ func (s *Surface) locate() {
 }
 
 // differentiate sets the derivatives of the locations at x, where the density was last
-// evaluated: all of them, or only those in coordinates that occur in no equation.
+// evaluated. It sets all of them, or only the derivatives with respect to coordinates
+// that occur in no equation.
 func (s *Surface) differentiate(x []float64, all bool) bool {
 	var plus, minus []float64
 	for k, at := range x {
@@ -199,7 +200,7 @@ func (s *Surface) assemble(point *Point) bool {
 	return true
 }
 
-// priors returns the slopes and the curvatures of the log density of the priors at x.
+// priors returns the slopes and the curvatures of the log prior densities at x.
 func (s *Surface) priors(x []float64) (slopes, curvatures []float64) {
 	slopes, curvatures = make([]float64, len(x)), make([]float64, len(x))
 	for k, at := range x {

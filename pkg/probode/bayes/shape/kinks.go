@@ -12,8 +12,8 @@ import (
 // useful.
 const slack = 1e-2
 
-// sharpest is the last width of the hyperbolas that replace the absolute values. The
-// minimum is accurate to this value for each kink at which it lies.
+// sharpest is the final width of the hyperbolas that replace the absolute values. If the
+// optimum lies at a kink, its distance from the kink is of this size.
 const sharpest = 1e-10
 
 // bentStep returns the step d to the maximum of the expansion with its kinks, within
@@ -88,7 +88,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 					break
 				}
 			}
-			// The slopes must stay between −1 and 1.
+			// The slopes λ must stay between −1 and 1.
 			room, dlambda := 1.0, make([]float64, len(r))
 			for i, row := range js {
 				width := math.Hypot(r[i], epsilon)
@@ -139,8 +139,9 @@ func (p *Point) walls(down *mat.VecDense, h *mat.SymDense, low, high []float64) 
 	return us, js
 }
 
-// within returns p restricted to the plane through its point with the given unit
-// normal: it has no slope across the plane, and a curvature that keeps steps in it.
+// within returns p restricted to the plane through p.X with the given unit normal: the
+// result has no slope perpendicular to the plane, and its curvature keeps steps in the
+// plane.
 func (p *Point) within(normal []float64) *Point {
 	n := mat.NewVecDense(len(normal), normal)
 	flat := func(v *mat.VecDense) *mat.VecDense {
@@ -156,7 +157,7 @@ func (p *Point) within(normal []float64) *Point {
 	return &out
 }
 
-// bend sets the kinks at p.
+// bend adds the kinks of the data to p.
 func (s *Surface) bend(p *Point) {
 	for i := range s.parts {
 		part := &s.parts[i]

@@ -7,28 +7,28 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// The second derivatives at a mode are computed by differences with steps of
-// laplaceStep standard deviations of the posterior itself, along its principal axes. On
-// a ridge the curvatures differ by many powers of ten, and other steps do not work: the
-// error of a difference is relative to the largest curvature along it, and must be
-// small compared with the smallest curvature. The error is O(laplaceStep²) times the
-// deviation of the density from a Gaussian, plus the rounding error of the log density
-// divided by laplaceStep², about 1e-14·|f|/1e-4.
+// The second derivatives at a mode are computed by differences with steps of laplaceStep
+// standard deviations of the posterior itself, along its principal axes. On a ridge the
+// curvatures differ by many powers of ten, and steps along other directions do not work:
+// the error of a difference is proportional to the largest curvature along its direction,
+// but must be small compared with the smallest curvature. The error is O(laplaceStep²)
+// times the deviation of the density from a Gaussian, plus the rounding error of the log
+// density divided by laplaceStep², about 1e-14·|f|/1e-4.
 const laplaceStep = 0.01
 
 // flat is the standard deviation, on the unconstrained scale, above which a direction
-// counts as one without curvature.
+// counts as having no curvature.
 const flat = 10
 
 // Laplace returns the covariance of the Gaussian approximation at the mode p.X: the
-// inverse of the second derivatives of −log density there, nil if they are not positive
-// definite. shape is this covariance, or the nearest proper one: axes without curvature
-// have length flat, and for a curvature of the wrong sign its absolute value is used.
-// Both are nil if the density is not finite around the mode.
+// inverse of the second derivatives of −log density there, or nil if they are not
+// positive definite. shape is this covariance, or the nearest proper one: axes without
+// curvature get the length flat, and curvatures of the wrong sign are replaced by their
+// absolute values. Both are nil if the density is not finite around the mode.
 //
 // values evaluates the log density at many points at once, −∞ if it cannot be computed.
 // If the density has kinks it has no second derivatives, and Fisher's information
-// replaces them: over a standard deviation, many kinks together act like this
+// replaces them: over one standard deviation, many kinks together act like this
 // curvature.
 func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape *mat.SymDense, err error) {
 	if p.U != nil {
@@ -59,10 +59,10 @@ func (p *Point) Laplace(values func([][]float64) ([]float64, error)) (cov, shape
 
 // laplace does the work of Laplace for f = −log density.
 //
-// The axes, the columns of w, are not known at first. They begin as those of the
-// metric, a first guess of the second derivatives, or as multiples of the unit vectors
-// without one. They are replaced by the principal axes of the result, until f is ½|z|²
-// in their coordinates.
+// The axes, the columns of w, are not known at first. At first they are the axes of
+// metric, a first guess of the second derivatives; without a metric they are multiples of
+// the unit vectors. Then they are repeatedly replaced by the principal axes of the
+// result, until f is about ½|z|² in their coordinates.
 func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (cov, shape *mat.SymDense) {
 	d := len(u)
 	f0 := f([][]float64{u})[0]

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A Point is the expansion of a log density about X, to first order, with Fisher's
-// information in place of the second order. Without kinks it is
+// A Point is the expansion of a log density about X to second order, with Fisher's
+// information in place of the second derivatives. Without kinks it is
 //
 //	f(X+d) ≈ Value + Gradient·d − ½ dᵀ Information d.
 //
@@ -41,19 +41,19 @@ func (p *Point) Slope() *mat.VecDense {
 
 // A Function is a log density that can be expanded.
 type Function interface {
-	// Value returns the log density at x, −∞ where it cannot be computed.
+	// Value returns the log density at x, or −∞ if it cannot be computed.
 	Value(x []float64) float64
 
 	// Expand computes the expansion at p.X, and reports success.
 	Expand(p *Point) bool
 
-	// Follow computes the expansion at p.X from the expansion at the point before, without
-	// new derivatives if that is possible. The last call of Value must have been at p.X.
-	// It reports success.
+	// Follow computes the expansion at p.X from the expansion at the previous point,
+	// without new derivatives if that is possible. The last call of Value must have been
+	// at p.X. It reports success.
 	Follow(p *Point, before []float64) bool
 }
 
-// Distance returns √((a−b)ᵀ M (a−b)): if M is an information, the distance is in
+// Distance returns √((a−b)ᵀ M (a−b)): if M is an information matrix, the distance is in
 // standard deviations.
 func Distance(a, b []float64, m mat.Symmetric) float64 {
 	diff := mat.NewVecDense(len(a), nil)
@@ -63,8 +63,8 @@ func Distance(a, b []float64, m mat.Symmetric) float64 {
 	return math.Sqrt(max(0, mat.Inner(diff, m, diff)))
 }
 
-// clipped returns v, or the bound of coordinate k if v is beyond it. A point that is
-// already beyond the bound need not return.
+// clipped returns v, or the bound of coordinate k if v is beyond it. If p.X is itself
+// beyond the bound, p.X[k] replaces the bound.
 func (p *Point) clipped(k int, v float64, low, high []float64) float64 {
 	if low == nil {
 		return v

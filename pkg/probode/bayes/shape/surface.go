@@ -19,37 +19,38 @@ import (
 // information JᵀIJ, plus the contributions of the priors.
 //
 // J comes from differences of solves, or from derivatives of the path (see Exact). In a
-// model of many experiments, only those that depend on a coordinate are solved again,
-// and none for the size of the errors. From one point of a climb to the next, J is
-// corrected by the change of the locations in the step [Broyden 1965], for each
-// experiment separately and in the coordinates on which it depends [Schubert 1970].
-// That needs no solve.
+// model of many experiments, only experiments whose equations depend on a coordinate are
+// solved again, so none is solved again for the size of the measurement errors. From one
+// point of a climb to the next, J is corrected by the change of the locations in the step
+// [Broyden 1965], for each experiment separately and in the coordinates on which it
+// depends [Schubert 1970]. That needs no solve.
 type Surface struct {
-	// Low and High are the bounds of coordinates that are moved on their own scale (see
-	// Param.Natural), otherwise ±∞.
+	// Low and High are the bounds of the coordinates. They are ±∞ unless a coordinate is
+	// moved on the natural scale of its parameter (see Param.Natural).
 	Low, High []float64
 
-	// Steps are the half widths of the differences. NewSurface sets them to 10⁻⁵ of the
-	// width of the priors, because posteriors may be much narrower.
+	// Steps are the steps of the differences in each coordinate. NewSurface sets them to
+	// 10⁻⁵ of the width of the priors, because posteriors may be much narrower.
 	Steps []float64
 
-	// Forward uses one-sided differences, which need half the work and give a rough
+	// Forward uses one-sided differences, which take half the work but give only a rough
 	// gradient.
 	Forward bool
 
-	// Exact uses derivatives of the path if the method has them. They are more accurate than
-	// differences, but cost more: on models with 3 to 50 parameters, derivatives of the path
-	// took 1.1 to 7 times as long as central differences, and 3 to 12 times as long as
-	// one-sided ones. So differences are the default. If the solver has no derivatives, as
-	// the accurate one, they come from a Dormand–Prince method with steps chosen at the
-	// point, provided that its predictions of the data are the same there.
+	// Exact uses derivatives of the path if the method has them. They are more accurate
+	// than differences, but cost more: on models with 3 to 50 parameters, derivatives of
+	// the path took 1.1 to 7 times as long as central differences, and 3 to 12 times as
+	// long as one-sided ones. So differences are the default. If the solver has no
+	// derivatives, as is true of the accurate solver, they come from a Dormand–Prince
+	// method with steps chosen at the point, provided that it predicts nearly the same
+	// data there.
 	Exact bool
 
 	// Progress, if not nil, is called before each coordinate of a differentiation.
 	Progress func(done, total int)
 
-	// Draws is the number of draws for an estimate of Fisher's information of a value of
-	// the data, if it has no closed form. NewSurface sets it to 256.
+	// Draws is the number of draws by which Fisher's information of one value of the data
+	// is estimated, if it has no closed form. NewSurface sets it to 256.
 	Draws int
 
 	e         *bayes.Density
@@ -134,7 +135,7 @@ func NewSurface(e *bayes.Density, blocks ...Block) *Surface {
 // Use makes s use e, another density of the same posterior, from now on.
 func (s *Surface) Use(e *bayes.Density) { s.e = e }
 
-// place sets θ and ξ to those of x, and returns the log density of the prior.
+// place sets θ and ξ from x, and returns the log density of the prior.
 func (s *Surface) place(x []float64) float64 {
 	d := len(s.theta)
 	lp := s.e.Constrain(s.theta, x[:d])
@@ -147,7 +148,7 @@ func (s *Surface) place(x []float64) float64 {
 	return lp
 }
 
-// Value returns the log density at x, −∞ if it cannot be evaluated. The density then
+// Value returns the log density at x, or −∞ if it cannot be evaluated. The Density then
 // holds the expected values of the data.
 func (s *Surface) Value(x []float64) float64 {
 	lp := s.place(x)

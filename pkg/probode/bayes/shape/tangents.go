@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// lentTolerance is the tolerance of a method whose derivatives stand in for those of
-	// another, and lentSteps the largest number of its steps: a problem that needs more is
-	// stiff.
+	// lentTolerance is the tolerance of the method whose derivatives are used if the
+	// solver has none. lentSteps is the largest number of its steps: a problem that needs
+	// more is stiff.
 	lentTolerance, lentSteps = 1e-6, 20000
-	// lentError is the largest D at which its predictions count as the same.
+	// lentError is the largest discrepancy D at which its predictions of the data count
+	// as the same.
 	lentError = 0.01
 )
 
-// along sets the derivatives of the locations from those of the path, and reports
-// whether there are any. The density was last evaluated at x.
+// along sets the derivatives of the locations from the derivatives of the path, and
+// reports whether there are any. The density was last evaluated at x.
 func (s *Surface) along(x []float64) bool {
 	d := len(x)
 	if d != len(s.theta) {
@@ -49,8 +50,8 @@ func (s *Surface) along(x []float64) bool {
 	return true
 }
 
-// lend returns the derivatives of a method that stands in, if its predictions of the data
-// are the same.
+// lend returns the derivatives of the locations by another method, or nil if that method
+// does not predict the same data.
 func (s *Surface) lend(directions []float64) [][]float64 {
 	if !s.asked {
 		s.asked = true
