@@ -17,24 +17,24 @@ type Measurement struct {
 	Sampler Sampler
 	Chains  *mcmc.Chains
 
-	// Solves is the work for a draw: the steps of the solvers, divided by the steps of one
-	// solution of all experiments by the posterior's Setup. It does not include the solves
-	// for weights.
+	// Solves is the work per draw: the steps of the solvers, divided by the steps of one
+	// solution of all experiments by the posterior's Setup. It does not include the
+	// solves for weights.
 	Solves float64
 
-	// ESS is the smallest bulk effective sample size of all parameters, of all chains
-	// together.
+	// ESS is the smallest bulk effective sample size of any parameter, computed from all
+	// chains together.
 	ESS float64
 
 	// Work is the work of the whole run in the same units, without the search for modes.
-	// Prepared is the work of that search.
+	// Prepared is the work of the search for modes.
 	Work, Prepared float64
 
 	// Seconds is the time of the whole run with the available workers: preparation, which
 	// finds modes and starts, burn-in, and draws. If the Posterior already had its Modes,
-	// the time of their search counts, too. Preparation is the first part of it, and
-	// Drawing the part that is proportional to the number of draws. Only the times differ
-	// when the run is repeated.
+	// it includes the time of the search that found them. Preparation is the time of the
+	// preparation, and Drawing the part that is proportional to the number of draws. If
+	// the run is repeated, only these times differ.
 	Seconds, Preparation, Drawing float64
 
 	job *job // the job that made it, for More
@@ -51,9 +51,9 @@ type Comparison []Measurement
 // same seed, and so the same starts and the same random numbers for the proposals of θ.
 // The results contain the work for a draw, and how much a draw is worth.
 //
-// The samplers need not have the same distribution; each documents its own. The error
-// names the sampler in which it occurred, and the results of those before it are
-// returned, too.
+// The samplers need not draw from the same distribution; each documents its own. An error
+// names the sampler in which it occurred; the results of the samplers before it are
+// returned with it.
 func Compare(ctx context.Context, p *bayes.Posterior, samplers []Sampler, s mcmc.Settings) (Comparison, error) {
 	var out Comparison
 	for _, sampler := range samplers {
@@ -77,11 +77,11 @@ func Measure(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 }
 
 // More continues the same chains until each has the given number of draws, and returns
-// all draws, the earlier ones first. The numbers are those of one run of that length. r
-// does not change; do not call its More again.
+// all draws, the earlier ones first. The draws are the same as in one run of that length.
+// r does not change; do not call its More again.
 func (r Measurement) More(ctx context.Context, draws int) (Measurement, error) {
 	if r.job == nil {
-		return r, errors.New("sample: Measurement.More: this result is not of Measure")
+		return r, errors.New("sample: Measurement.More: this result does not come from Measure")
 	}
 	return r.job.measure(ctx, r.Sampler, draws)
 }
@@ -133,8 +133,8 @@ func (c Comparison) String() string {
 	return b.String()
 }
 
-// Marginals returns mean and standard deviation of each parameter by each sampler, as a
-// table for a terminal.
+// Marginals returns the mean and the standard deviation of each parameter in the draws of
+// each sampler, as a table for a terminal.
 func (c Comparison) Marginals() string {
 	if len(c) == 0 {
 		return ""

@@ -10,15 +10,16 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// DelayedAcceptance moves θ by Metropolis in two stages, each with its own Setup. The
-// second stage determines the distribution. It is solved only for moves that the first,
-// cheaper stage has accepted [Christen & Fox 2005]. The prediction of the first stage
-// at θ′ is its solution there, corrected by its error at the present θ,
+// DelayedAcceptance moves θ by the Metropolis algorithm in two stages, each with its own
+// Setup. The second stage determines the distribution. It is solved only for moves that
+// the first, cheaper stage has accepted [Christen & Fox 2005]. The prediction of the
+// first stage at θ′ is its solution there, corrected by its error at the present θ,
 //
 //	m*(θ′) = m̃(θ′) + m(θ, ξ) − m̃(θ),
 //
-// where m̃ and m are the predictions of the first and the second setup. With p* the
-// resulting posterior density, and p*′ the density that is corrected at θ′ instead,
+// where m̃ and m are the predictions with the first and with the second setup. With p*
+// the resulting posterior density, and p*′ the density if the prediction is corrected by
+// the error at θ′ instead,
 //
 //	θ′ ~ q(· | θ),   goes on with  a(θ, θ′) = min(1, p*(θ′) q(θ|θ′) / p(θ) q(θ′|θ)),
 //	                 accepted with min(1, p(θ′) q(θ|θ′) a(θ′, θ) / p(θ) q(θ′|θ) a(θ, θ′)),
@@ -27,36 +28,36 @@ import (
 // So the size of the error of the first stage does not matter, only its change from θ
 // to θ′.
 //
-// Stationary distribution: exactly p₀(θ | Y) of the second setup, if the first stage lets
-// pass, with a probability that is not negligible, every move that the second would accept;
-// with Noise p(θ, ξ | Y), where θ is moved with ξ fixed, and ξ by pCN as in
-// PCNWithinGibbs. A first stage that fails, or has next to no density, where the second has
-// a part of the posterior breaks this condition: the chain does not enter that part, and
-// nothing in its draws shows it. So the condition is tested while sampling. Of the moves
-// that the first stage rejects, one in two during burn-in and later one in sixteen is solved
-// by the second stage, too. A chain in which more than one in 200 of the moves that plain
-// Metropolis would accept are at least ten times less likely goes on by the second stage
-// alone, and Chains.Notes say from which iteration on.
+// Stationary distribution: exactly p₀(θ | Y) of the second setup, or with Noise p(θ, ξ |
+// Y), where θ is moved with ξ fixed, and ξ by pCN as in PCNWithinGibbs. The condition is
+// that the first stage passes every move that the second would accept with a probability
+// that is not negligible. It is not met if, in a part of the posterior of the second
+// setup, the first stage fails or has almost no density: the chain does not enter that
+// part, and nothing in its draws shows it. So the condition is tested while sampling. The
+// second stage also solves one in two of the moves that the first stage rejects during
+// burn-in, and later one in sixteen. If more than one in 200 of the moves that plain
+// Metropolis would accept are at least ten times less likely in two stages, the chain
+// goes on with the second stage alone, and Chains.Notes say from which iteration on.
 //
-// Cost: one solve of the first stage for each draw, and one of the second stage for
-// each move that the first accepts. It accepts fewer moves than Deterministic, because
-// the two stages judge some moves differently. If the error of the first stage varies
-// much over the posterior, a chain may stay at a rare θ for a long time, and R̂ is
-// large; then use a smaller step for the first stage. Chains.Notes say how many solves
-// of the second stage were saved: many if few moves are accepted, as for a random walk
-// in many dimensions or in a curved posterior; at most half if half of the moves are
+// Cost: one solve of the first stage for each draw, and one of the second stage for each
+// move that the first accepts. It accepts fewer moves than Deterministic, because the two
+// stages judge some moves differently. If the error of the first stage varies much over
+// the posterior, a chain may stay for a long time at a θ with a low density, and R̂ is
+// large; then use a smaller step for the first stage. Chains.Notes say how many solves of
+// the second stage were saved: many if few moves are accepted, as for a random walk in
+// many dimensions or in a curved posterior; at most half if half of the moves are
 // accepted, as with the default proposals in a nearly Gaussian posterior. In the last
 // case Deterministic is as good. With Noise each move of ξ needs a solve of the second
 // stage.
 type DelayedAcceptance struct {
 	// First is the setup of the first stage. If its Method or Mesh is nil, it is that of
-	// the posterior. The zero value stands for the posterior's setup with steps of twice
-	// the size, or for the posterior's setup itself if Second is given.
+	// the posterior. The zero value stands for the posterior's setup with steps twice as
+	// long, or for the posterior's setup itself if Second is given.
 	First probode.Setup
 
 	// Second is the setup of the second stage, such as that of reference.Accurate; the
-	// zero value stands for that of the posterior. With Second the chains start at the
-	// modes of the posterior of Second, and Noise has no meaning.
+	// zero value stands for the setup of the posterior. If Second is given, the chains
+	// start at the modes of the posterior solved by Second, and Noise has no meaning.
 	Second probode.Setup
 
 	// Noise makes the sampler move ξ, too.
@@ -134,7 +135,7 @@ func (s DelayedAcceptance) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int) 
 	return newDelayed(newState(e, rule, burnIn, false), nil, coarse)
 }
 
-// with returns the density of a stage, which Check has made before.
+// with returns the density of a stage. Check has made it before, so there is no error.
 func with(e *bayes.Density, s probode.Setup) *bayes.Density {
 	d, err := e.With(s)
 	if err != nil {
@@ -152,21 +153,21 @@ type delayed struct {
 	fitRight  []float64 // m*
 	spared    int       // moves that the first stage has rejected
 
-	// The test of the first stage: the probabilities with which plain Metropolis would
-	// accept the moves, summed over all of them and over those that the two stages make
-	// less than a tenth as likely; how many of the latter have been seen; and the iteration
-	// from which on the first stage is not used, zero while it is.
+	// These test the first stage. plain sums the probabilities with which plain
+	// Metropolis would accept the moves. lost sums them over the moves that are less than
+	// a tenth as likely in two stages, and refused counts these moves. alone is the
+	// iteration from which on the first stage is not used, or zero while it is used.
 	plain, lost float64
 	refused     int
 	alone       int
 }
 
 const (
-	// soonTested and laterTested are such that one in so many of the moves that the first
-	// stage rejects is tested, during burn-in and later.
+	// Of the moves that the first stage rejects, one in soonTested is tested during
+	// burn-in, and later one in laterTested.
 	soonTested, laterTested = 2, 16
-	// mostLost is the share of moves that may be lost, and leastRefused the number of lost
-	// moves that shows it.
+	// mostLost is the largest fraction of moves that may be lost. At least leastRefused
+	// lost moves must have been seen before the first stage is given up.
 	mostLost, leastRefused = 0.005, 3
 )
 
@@ -191,7 +192,7 @@ func (k *delayed) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepCoarse stores the last solution of the first stage as that of the position.
+// keepCoarse stores the last solution of the first stage as the one at the position.
 func (k *delayed) keepCoarse() {
 	copy(k.fitCoarse, k.coarse.Expected())
 }
@@ -207,16 +208,15 @@ func (k *delayed) Step(rng *rand.Rand) {
 	}
 }
 
-// moveTheta does the move of state in two stages. The second stage takes its random
-// number from the stream for ξ, so that rng is used in the same way as by other
-// samplers.
+// moveTheta makes a Metropolis move of θ in two stages. The second stage takes its random
+// number from the stream for ξ, so that rng is used in the same way as by other samplers.
 func (k *delayed) moveTheta(rng *rand.Rand) {
 	s := k.state
 	logq := s.walk.Propose(s.uNew, s.u, rng)
 	s.stats.Proposed++
-	// If a move does not reach the second stage, the proposal is told the probability
-	// zero, otherwise that of the second stage. The mean of these is the probability of
-	// acceptance.
+	// The proposal adapts to the probability of acceptance in the second stage, or to
+	// zero if a move does not reach that stage. The mean of these numbers is the
+	// probability of acceptance.
 	probability := 0.0
 	first := math.Inf(-1) // log a(θ, θ′)
 	lp := s.e.Constrain(s.thetaNew, s.uNew)
@@ -272,9 +272,9 @@ func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	return ll, ratio, back
 }
 
-// test counts a move with the weight given, and stops the use of the first stage if it
-// loses too many. Plain Metropolis accepts the move with probability min(1, eʳ), r = ratio,
-// and the two stages with min(a(θ, θ′), eʳ a(θ′, θ)).
+// test counts a move with the given weight, and ends the use of the first stage if it
+// loses too many moves. Plain Metropolis accepts the move with probability min(1, eʳ), r
+// = ratio, and the two stages with min(a(θ, θ′), eʳ a(θ′, θ)).
 func (k *delayed) test(ratio, first, back, weight float64) {
 	plain := math.Exp(min(0, ratio))
 	k.plain += weight * plain
@@ -287,9 +287,9 @@ func (k *delayed) test(ratio, first, back, weight float64) {
 	}
 }
 
-// right returns the log likelihood at theta by the solution of the first stage there,
-// corrected by the difference of a fine and a coarse solution elsewhere. It returns
-// −Inf for NaN.
+// right returns the log likelihood at theta for the predictions coarse of the first stage
+// there, corrected by the difference between the fine and the coarse predictions at
+// another θ. It returns −Inf for NaN.
 func (k *delayed) right(theta, coarse, fine, elsewhere []float64) float64 {
 	for i, m := range coarse {
 		k.fitRight[i] = m + (fine[i] - elsewhere[i])

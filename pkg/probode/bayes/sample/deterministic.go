@@ -7,11 +7,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// Deterministic is Metropolis on θ with the classical solution, ξ = 0.
+// Deterministic moves θ by the Metropolis algorithm, with the classical solution, ξ = 0.
 //
 // Stationary distribution: p₀(θ | Y) ∝ p(Y | Z(θ, 0)) p(θ), with the solver's error
-// ignored. Cost: one solve for each draw. Use it for comparison, and if the step is
-// known to be small enough.
+// ignored. Cost: one solve for each draw. Use it for comparison, or if the step is known
+// to be small enough.
 type Deterministic struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.

@@ -16,5 +16,5 @@
 //	RedrawOnAccept       depends on the proposal     1 to 2                  to reproduce Figure 2 of the paper
 //
 // All but the last two are exact: up to Monte Carlo error, their draws have the stated
-// distribution. For Reweighted that includes the error of the weights.
+// distribution. For Reweighted the Monte Carlo error includes the error of the weights.
 package sample

@@ -11,9 +11,10 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// An estimator estimates the likelihood p(Y | θ) without bias. It chooses one path in
-// proportion to its weight, whose distribution tends to p(Z | θ, Y) with the number of
-// paths, and leaves its expected values of the data in the density.
+// An estimator estimates the likelihood p(Y | θ) without bias. It chooses one path with a
+// probability proportional to its weight, and leaves the expected values of the data on
+// this path in the density. As the number of paths grows, the distribution of the chosen
+// path tends to p(Z | θ, Y).
 type estimator struct {
 	*state
 	particles  int
@@ -33,14 +34,15 @@ type swarm struct {
 	stages  []stage
 	rows    int // rows of the past of a path that its continuation needs
 	z, next [][]float64
-	// The memory of the method for each path.
+	// The past values that the method stores for each path (see
+	// probode.Solver.MemoryLen).
 	memory, nextMemory [][]float64
 	fit                [][]float64
 	ancestor           [][]int // by stage, the ancestors of the particles of the next stage
 }
 
-// A stage of a filter advances the particles to a grid point and weighs them by the
-// data that can be computed from there.
+// A stage of a filter advances the particles to a grid point, and weights them by the
+// data whose expected values are known from there on.
 type stage struct {
 	to   int   // grid point
 	data []int // rows
@@ -58,7 +60,7 @@ func newEstimator(s *state, correlated bool) *estimator {
 			rows[n] = n
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(at.Last(a), at.Last(b)) })
-		// Interpolation uses as many earlier grid points as the order.
+		// Interpolation uses as many earlier grid points as the order of the method.
 		w := swarm{data: x.Data, d: x.Problem.Dim(), rows: 2 + r.Grid().Solver().Method().Order()}
 		for _, n := range rows {
 			to := at.Last(n)
@@ -190,8 +192,9 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 				w.ancestor[g][j] = j
 			}
 		}
-		// Resampling adds variance if the weights are nearly equal. But a condition for it
-		// would be a jump as a function of θ and U, so correlated estimates always resample.
+		// Resampling adds variance if the weights are nearly equal, so it is left out
+		// then. But such a condition would make the estimate jump as a function of θ and
+		// U, so correlated estimates always resample.
 		if last || !s.any || !m.correlated && 2*squares*float64(m.particles) < 4 {
 			continue
 		}
@@ -206,7 +209,7 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 			m.logw[j] = equal
 		}
 	}
-	// The chosen particle of the last stage, and its ancestors.
+	// Choose a particle of the last stage, and follow its ancestors.
 	total, k := math.Inf(-1), 0
 	for j, lw := range m.logw {
 		if math.IsInf(lw, -1) {
@@ -228,11 +231,11 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	return sum, u, nil
 }
 
-// resample replaces the particles after stage g by the same number of particles of
-// equal weight, systematically: particle j descends from the particle at which the
-// cumulative weight passes (v + j)/N. If correlated, the particles are first sorted by
-// their first component, so that for a slightly different θ or U a particle descends
-// from one at nearly the same place.
+// resample replaces the particles after stage g by the same number of particles of equal
+// weight, systematically: particle j descends from the particle at which the cumulative
+// weight passes (v + j)/N. If correlated, the particles are first sorted by their first
+// component, so that for a slightly different θ or U a particle descends from another one
+// at nearly the same place.
 func (m *estimator) resample(w *swarm, g int, v float64) {
 	to, d := w.stages[g].to, w.d
 	for j := range m.order {

@@ -24,8 +24,8 @@ import (
 // at an estimate that is too high.
 //
 // Cost: 2M solves and 2M·N·d normals for each draw. That is twice the cost of
-// PseudoMarginal with the same number of paths, which has no such error. Use it to
-// reproduce results that were obtained in this way.
+// PseudoMarginal with the same number of paths, whose distribution is exact. Use it to
+// reproduce published results that were obtained in this way.
 type ExpectedLikelihood struct {
 	// Proposal makes the moves of θ; nil stands for a rule that needs no
 	// tuning.
@@ -78,8 +78,8 @@ func (k *expected) Step(rng *rand.Rand) {
 	k.moveTheta(rng)
 }
 
-// estimate returns the logarithm of the mean likelihood of k.paths paths, the product of the
-// means of all experiments.
+// estimate returns the logarithm of the estimated likelihood: the product, over all
+// experiments, of the mean likelihood of k.paths paths.
 func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	var sum float64
 	for i := range k.e.Posterior().Experiments {
@@ -92,8 +92,8 @@ func (k *expected) estimate(theta, _ []float64) (float64, error) {
 	return sum, nil
 }
 
-// meanOf returns the estimate for one experiment, and leaves in its Expected the values of one
-// of the paths.
+// meanOf returns the logarithm of the mean for one experiment, and leaves the expected
+// values of one of the paths in r.Expected.
 func (k *expected) meanOf(r *bayes.Part, theta []float64) (float64, error) {
 	xi, chosen := k.xi[:r.NoiseLen()], k.chosen[:len(r.Expected())]
 	total, solved := math.Inf(-1), 0

@@ -16,8 +16,8 @@ import (
 )
 
 // If the noise of the solver is large, θ and ξ depend on each other so strongly that
-// moves of one with the other fixed are very slow. The data determine how ξ drifts,
-// which its sums over intervals of time describe:
+// moves of one with the other fixed are very slow. The data determine how ξ drifts, and
+// the sums of ξ over intervals of time describe this drift:
 //
 //	v_b = Σ_{i∈b} ξᵢ/√n_b,
 //
@@ -26,8 +26,8 @@ import (
 // Fisher's scoring finds with some hundreds of solves, and proposals from it are nearly
 // independent draws.
 
-// A gaussian is this approximation, N(m, (UᵀU)⁻¹), of θ on the unconstrained scale and
-// v, with the rest of ξ zero.
+// A gaussian is this approximation, N(m, (UᵀU)⁻¹), for θ on the unconstrained scale and
+// v. The rest of ξ is zero in it.
 type gaussian struct {
 	blocks []shape.Block
 	mean   []float64
@@ -80,8 +80,8 @@ type both interface {
 //
 //	y = m + √(1−b²) (x − m) + b U⁻¹ z,   z ~ N(0, I),
 //
-// which is reversible for N(m, (UᵀU)⁻¹); the rest of ξ makes a pCN move of step
-// b, reversible for its prior.
+// which is reversible for N(m, (UᵀU)⁻¹); the rest of ξ makes a pCN move with step b,
+// which is reversible for its prior.
 type joint struct {
 	*gaussian
 	w, y blas64.Vector

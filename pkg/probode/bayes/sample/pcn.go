@@ -22,18 +22,18 @@ import (
 //
 // If the noise of the solver is large, these two moves alone are slow, because the data
 // determine θ only together with ξ. In every second iteration a joint move replaces the
-// move of ξ. It describes ξ by v, its sums over blocks of time, scaled to be N(0, I) in
-// the prior. It is also a Crank–Nicolson move, about a Gaussian approximation N(m, C)
-// of the posterior of θ, on the unconstrained scale, and v,
+// move of ξ. It describes ξ by its sums v over blocks of time, which are scaled to be
+// N(0, I) in the prior. It is also a Crank–Nicolson move, about a Gaussian approximation
+// N(m, C) of the posterior of θ, on the unconstrained scale, and v,
 //
 //	(θ, v)′ = m + √(1−b²) ((θ, v) − m) + b C^½ z,
 //	ξ′ = √(1−b²) ξ + b η  in all that v leaves open,
 //
 // accepted by Metropolis and Hastings for p(θ, ξ | Y). The approximation is found by
-// Fisher's scoring from the mode of the deterministic posterior before the chains
-// begin. That takes little more than d + blocks solves, where d is the number of
-// parameters. If the approximation is poor, the move is rarely accepted, but does no
-// harm.
+// Fisher's scoring from the mode of the deterministic posterior before the chains begin.
+// That takes little more than d + blocks solves, where d is the number of parameters. If
+// the approximation is poor, the move is rarely accepted, but the draws are still
+// correct.
 //
 // Stationary distribution: p(θ, ξ | Y). Cost: two solves and N·d normals for each draw,
 // about 2.5 times a deterministic draw. The step β of the move of ξ is tuned during burn-in
@@ -45,9 +45,10 @@ type PCNWithinGibbs struct {
 	Proposal mcmc.Rule
 
 	// Blocks is the number of intervals of time by which a joint move describes ξ. Zero
-	// means at most 40, such that there are 64 numbers for all components and experiments
-	// together, and no joint moves if that gives fewer than 4. A negative number means no
-	// joint moves. A larger number is useful if the noise is large.
+	// means at most 40, chosen such that ξ is described by at most 64 numbers for all
+	// components and experiments together; if that gives fewer than 4 blocks, there are
+	// no joint moves. A negative number means no joint moves. A larger number is useful
+	// if the noise is large.
 	Blocks int
 
 	gaussian *gaussian // for joint moves, found by Prepare; nil if there are none
@@ -97,7 +98,7 @@ func (s PCNWithinGibbs) Prepare(ctx context.Context, d *bayes.Density, mode func
 	}
 	theta := make([]float64, len(p.Params))
 	e.Constrain(theta, s.gaussian.mean[:len(theta)])
-	return s, []string{fmt.Sprintf("there are also joint moves of θ and ξ, by a Gaussian approximation around %s with %d numbers for ξ", p.Format(theta), len(s.gaussian.blocks))}, nil
+	return s, []string{fmt.Sprintf("there are also joint moves of θ and ξ, from a Gaussian approximation around %s that describes ξ by %d numbers", p.Format(theta), len(s.gaussian.blocks))}, nil
 }
 
 // Kernel returns the kernel of one chain.
@@ -134,7 +135,7 @@ func (k *pcn) Step(rng *rand.Rand) {
 	k.moveXi()
 }
 
-// moveXi makes a move of ξ, every second time together with θ.
+// moveXi makes a move of ξ. Every second time it moves θ together with ξ.
 func (k *pcn) moveXi() {
 	if k.joint != nil {
 		k.turn = 1 - k.turn

@@ -10,18 +10,18 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// PseudoMarginal moves θ alone by Metropolis. Instead of the likelihood with ξ
-// integrated out it uses an unbiased estimate,
+// PseudoMarginal moves θ alone by the Metropolis algorithm. Instead of the likelihood
+// with ξ integrated out it uses an unbiased estimate,
 //
 //	p̂(Y | θ) ≈ p(Y | θ) = ∫ p(Y | Z(θ, ξ)) p(ξ) dξ,
 //	accepted with  min(1, p̂(Y|θ′) p(θ′) q(θ|θ′) / p̂(Y|θ) p(θ) q(θ′|θ)),
 //
 // and keeps p̂(Y | θ) until the next move is accepted [Beaumont 2003, Andrieu & Roberts
 // 2009]. The estimate comes from a bootstrap particle filter, which advances paths from
-// datum to datum and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
-// Doucet & Holenstein 2010].
-// With several experiments it is the product of theirs. A path that cannot be
-// continued has weight zero; θ fails only where all of them do.
+// one datum to the next and resamples them there [Gordon, Salmond & Smith 1993, Andrieu,
+// Doucet & Holenstein 2010]. With several experiments the estimate is the product of
+// their estimates. A path that cannot be continued has weight zero; a move to θ fails
+// only if no path can be continued.
 //
 // Stationary distribution: exactly p(θ | Y), for any number of paths. y_hat and log_lik
 // belong to one path Z, chosen in proportion to its weight, so that predictions have
@@ -29,10 +29,10 @@ import (
 //
 // Cost: for each draw Particles solves and Particles·N·d normals. It is an independent
 // check of PCNWithinGibbs, and an alternative to it if the noise of the solver is large
-// compared with that of the data and joint moves do not help. If the variance of log p̂
-// differs much between different θ, for example because σ is unknown and small, a chain
-// sometimes gets stuck at an estimate that is far too high. Check that R̂ is small, or
-// increase Particles.
+// compared with the noise of the data and joint moves do not help. If the variance of log
+// p̂ differs much between different θ, for example because σ is unknown and small, a
+// chain sometimes gets stuck at an estimate that is far too high. Check that R̂ is small,
+// or increase Particles.
 //
 // Stats.Latent counts pieces of paths: the solved ones as Accepted, and the failed ones
 // as Failed.
@@ -47,17 +47,17 @@ type PseudoMarginal struct {
 	// the value is in the lower half, because the variance is larger at other θ.
 	Particles int
 
-	// Correlation is ρ in [0, 1). If it is positive, the normals U of the estimate are not
-	// drawn again for θ′ but moved,
+	// Correlation is ρ in [0, 1). If it is positive, the normals U of the estimate are
+	// not drawn anew for θ′ but moved,
 	//
 	//	U′ = ρ U + √(1−ρ²) ε,   ε ~ N(0, I),
 	//
 	// so that the errors of both estimates nearly cancel and fewer paths are enough
 	// [Deligiannidis, Doucet & Pitt 2018]. With Particles = 0 their number is then chosen
 	// such that half the mean square of the change of log p̂ is 1.5. The nearer ρ is to
-	// one, the more slowly U moves: 0.8 to 0.9 was best on FitzHugh–Nagumo, and 0.99 needs
-	// few paths but long chains. Chains store U, Particles·N·d numbers, and sort the
-	// particles before resampling.
+	// one, the more slowly U moves: 0.8 to 0.9 was best on FitzHugh–Nagumo, and 0.99
+	// needs few paths but long chains. Each chain stores U, which is Particles·N·d
+	// numbers, and sorts the particles before resampling.
 	Correlation float64
 }
 
@@ -86,8 +86,8 @@ func (s PseudoMarginal) Check(d *bayes.Density) error {
 	return nil
 }
 
-// A chain that chooses the number of particles begins with firstParticles. Its target
-// is wantedVariance of log p̂, estimated from pairs of estimates.
+// A chain that chooses the number of particles begins with firstParticles. Then it aims
+// at the variance wantedVariance of log p̂, which it estimates from pairs of estimates.
 const (
 	fewestParticles = 8
 	firstParticles  = 32
@@ -121,8 +121,9 @@ type pseudoMarginal struct {
 	move  float64
 	kept  []float64 // U of the position; U′ is aux of the estimator
 
-	// These are used while the number of particles may change: the iterations so far, and
-	// the absolute differences of pairs of log p̂.
+	// These are used while the number of particles may change: n is the number of
+	// iterations so far, and pairs holds count absolute differences between two estimates
+	// log p̂.
 	n, count int
 	pairs    [pairs]float64
 }
@@ -144,7 +145,7 @@ func (k *pseudoMarginal) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// drawU draws U again; the next estimate is the one at the position.
+// drawU draws a new U, which the next estimate at the position uses.
 func (k *pseudoMarginal) drawU() {
 	if k.correlated {
 		k.chance.draw(k.kept, k.latent)
@@ -160,8 +161,9 @@ func (k *pseudoMarginal) Step(rng *rand.Rand) {
 		k.aux, k.kept = k.kept, k.aux
 	}
 	if !k.fixed && k.n < k.burnIn/2 && k.burnIn >= 2*pairs {
-		// Tune in the second eighth of the burn-in, and again in the third and fourth; in the
-		// first the chain is still on its way to the posterior.
+		// Compare estimates in the second eighth of the burn-in and tune at its end, and
+		// do so again in the third and fourth eighths. In the first eighth the chain is
+		// still on its way to the posterior.
 		k.n++
 		if every := max(1, k.burnIn/8/pairs); k.n >= k.burnIn/8 && k.n%every == 0 && k.count < pairs {
 			k.compare()
@@ -208,8 +210,8 @@ func (k *pseudoMarginal) tune() {
 		want = math.Ceil(float64(k.particles) * sd * sd / 2 / wantedVariance)
 	}
 	k.count = 0
-	// With few particles the variance changes more than in inverse proportion to their
-	// number, and with many less.
+	// If there are few particles, the variance falls faster than in inverse proportion to
+	// their number, and if there are many, more slowly.
 	n := float64(k.particles)
 	want = min(max(want, math.Ceil(n/3), fewestParticles), 6*n, mostParticles)
 	k.resize(int(want))

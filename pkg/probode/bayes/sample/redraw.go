@@ -8,14 +8,14 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// RedrawOnAccept is exactly the sampler of the paper's appendix. It moves θ by
-// Metropolis with ξ fixed. When a move is accepted, it draws a new ξ from p(ξ) without
-// an accept/reject step; after a rejection it keeps ξ.
+// RedrawOnAccept is exactly the sampler of the paper's appendix. It moves θ by the
+// Metropolis algorithm with ξ fixed. When a move is accepted, it draws a new ξ from p(ξ)
+// without an accept/reject step; after a rejection it keeps ξ.
 //
 // Stationary distribution: the density ν(θ) p(ξ) / A_q(θ, ξ), where A_q is the
-// probability that a move from (θ, ξ) is accepted and ν the invariant distribution of θ
-// at the times of acceptance. It depends on the proposal q, and is neither p(θ, ξ | Y)
-// nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with the results. Cost: one
+// probability that a move from (θ, ξ) is accepted, and ν is the invariant distribution of
+// θ right after an accepted move. It depends on the proposal q, and is neither p(θ, ξ |
+// Y) nor the cut posterior ∫ p(θ | ξ, Y) p(ξ) dξ: publish q with the results. Cost: one
 // solve for each draw, and for each accepted move another solve and new normals. Use it
 // to reproduce the paper, and PCNWithinGibbs for inference.
 type RedrawOnAccept struct {

@@ -29,20 +29,21 @@ import (
 // not in each iteration of a chain.
 //
 // Reweight works for draws of every sampler whose distribution is p₀(θ | Y) or p(θ, ξ |
-// Y); with ξ the weights scatter more. It does not work for RedrawOnAccept and
+// Y); for draws with ξ the weights scatter more. It does not work for RedrawOnAccept and
 // ExpectedLikelihood.
 //
-// The result shares the draws with chains and has LogWeights, KHat, and the quantities
-// of the accurate solution. If a θ has no accurate solution, its weight is zero, and a
-// note says how many there are. Summaries, Predict and LogPredictive use the weights.
+// The result shares the draws with chains and has LogWeights, KHat, and the quantities of
+// the accurate solution. If there is no accurate solution at a θ, its weight is zero, and
+// a note says how many such draws there are. Summaries, Predict and LogPredictive use the
+// weights.
 //
 // accurate is the setup of the accurate solver, see Posterior.SolvedBy; the zero value
-// is that of reference.Accurate. workers is the number of goroutines, 0 for the number
-// of cores; it does not change the result.
+// stands for reference.Accurate. workers is the number of goroutines, and 0 means the
+// number of cores; it does not change the result.
 //
-// It is an error if chains do not belong to p, if they already have weights, or if
-// there is no accurate solution at any draw. If ctx ends first, the result holds the
-// draws of each chain that have weights by then, and the error is ctx.Err().
+// It is an error if chains do not belong to p, if they already have weights, or if there
+// is no accurate solution at any draw. If ctx ends first, the result holds the first
+// draws of each chain, which have weights by then, and the error is ctx.Err().
 func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accurate probode.Setup, workers int) (*mcmc.Chains, error) {
 	if ctx == nil || p == nil || chains == nil {
 		return nil, errors.New("sample: Reweight needs a context, a Posterior and Chains, not nil")
@@ -60,8 +61,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	}
 	lik := 1 + len(bound.Expected()) // of the first log probability of a value
 
-	// A chain stays at its position after a rejection, so one solve is enough for each
-	// stay.
+	// A chain stays at its position after a rejection, so each stay needs only one solve.
 	type stay struct{ chain, from, to int }
 	var stays []stay
 	for c, draws := range chains.Draws {
@@ -158,12 +158,12 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 // Reweighted draws by another sampler with the coarse solver of the Posterior,
 // and then reweights the draws to an accurate one: see Reweight.
 //
-// Stationary distribution: p₀(θ | Y) of the accurate solver, if k̂ says that the
-// weights can be trusted. Cost: the cost of Sampler, and one accurate solve for each
-// different θ among the kept draws, on all cores. Use it if the accurate solver is too
-// slow for a whole chain and the coarse one is nearly good enough; k̂ says whether it
-// was. A short search from 60 draws of the prior looks for modes of the accurate
-// posterior that no draw is near, and a note names them.
+// Stationary distribution: p₀(θ | Y) of the accurate solver, if k̂ says that the weights
+// can be trusted. Cost: the cost of Sampler, and one accurate solve for each different θ
+// among the kept draws, on all cores. Use it if the accurate solver is too slow for a
+// whole chain and the coarse one is nearly good enough; k̂ says whether it was. A short
+// search from 60 draws from the prior looks for modes of the accurate posterior that have
+// far too few draws, and a note names them.
 type Reweighted struct {
 	// Sampler makes the draws; nil stands for Deterministic.
 	Sampler Sampler
@@ -208,7 +208,7 @@ func (s Reweighted) inner() Sampler {
 // Check returns an error if the draws of the sampler cannot be weighted.
 func (s Reweighted) Check(d *bayes.Density) error {
 	if t := s.inner().Target(); !t.Reweightable {
-		return fmt.Errorf("sample: Reweighted of the sampler %v, whose distribution is %v: want one of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
+		return fmt.Errorf("sample: Reweighted cannot use the sampler %v, whose distribution is %v: want a sampler of p₀(θ | Y) or p(θ, ξ | Y) that gives the log likelihood of each draw", s.inner(), t.Distribution)
 	}
 	if s.Workers < 0 {
 		return fmt.Errorf("sample: Reweighted with %d Workers: want a number ≥ 0", s.Workers)
@@ -248,7 +248,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 		return out, ctx.Err()
 	}
 	if err != nil {
-		out.Notes = append(out.Notes, fmt.Sprintf("warning: the search for modes that the weighted draws miss failed: %v", err))
+		out.Notes = append(out.Notes, fmt.Sprintf("warning: modes that the weighted draws may miss could not be searched for: %v", err))
 		return out, nil
 	}
 	shares, err := modes.Shares(p, m, chains)
@@ -257,7 +257,7 @@ func (s Reweighted) Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc
 	}
 	for k, mode := range m.Modes {
 		if mode.Cov != nil && mode.Mass > leastMass && shares[k] < mode.Mass/10 {
-			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, with %.2g of the mass by its Gaussian approximation, and %.2g of the draws are near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
+			out.Notes = append(out.Notes, fmt.Sprintf("warning: the accurate posterior has a mode at %s, which holds %.2g of the mass by its Gaussian approximation, but only %.2g of the draws are near it: weights cannot restore a mode that the coarse solver misses, even if k̂ is small; use a smaller step for the draws", p.Format(mode.Theta), mode.Mass, shares[k]))
 		}
 	}
 	return out, nil

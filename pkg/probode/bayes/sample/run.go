@@ -36,9 +36,9 @@ import (
 // same random numbers for the proposals of θ and their acceptance. The random numbers
 // for ξ are separate.
 //
-// It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a
-// function of the model or the sampler panics. In the last two cases the chains hold
-// the earlier draws. When ctx ends, a solve that takes long is stopped. See mcmc.Run.
+// It is an error if p has a mistake, if no chain can begin, if ctx ends, or if a function
+// of the model or the sampler panics. In the last two cases the chains hold the draws
+// made before. When ctx ends, a solve that takes long is stopped. See mcmc.Run.
 func Run(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings) (*mcmc.Chains, error) {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
@@ -65,7 +65,7 @@ type job struct {
 	late context.Context // the context of solves
 	stop context.CancelCauseFunc
 
-	// The times of the parts of the run.
+	// How long the parts of the run took.
 	preparing, drawing, finishing time.Duration
 }
 
@@ -147,7 +147,7 @@ func prepare(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Se
 	}
 	j.preparing = time.Since(begin)
 	if j.modes != nil && j.modes == p.Modes {
-		// The modes were found before; the time of that search counts.
+		// The modes were found before, but the time of that search counts, too.
 		j.preparing += time.Duration(j.modes.Seconds * float64(time.Second))
 	}
 	return j, nil
@@ -182,7 +182,7 @@ func (j *job) guarded(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// fault returns the panic of a kernel as an error, nil if there was none.
+// fault returns the panic of a kernel as an error, or nil if there was none.
 func (j *job) fault() error {
 	for _, k := range j.kernels {
 		if err := k.Err(); err != nil {
@@ -192,8 +192,8 @@ func (j *job) fault() error {
 	return nil
 }
 
-// run draws, or continues to the given number of draws of each chain if that is
-// positive.
+// run makes the draws. If draws is positive, it continues each chain to that number of
+// draws.
 func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	begin := time.Now()
 	inner, release := j.guarded(ctx)
@@ -236,9 +236,10 @@ func (j *job) run(ctx context.Context, draws int) (*mcmc.Chains, error) {
 	return chains, err
 }
 
-// visits reports modes with more than leastMass in which there are no draws, or far
-// more or fewer than their Gaussian approximations predict. Noise may move or fill
-// modes, so for draws with noise it reports only modes without draws.
+// visits reports the share of the draws in each mode with more than leastMass. It warns
+// of modes without draws. For the Classical target it also warns of modes with far more
+// or far fewer draws than their Gaussian approximations predict; for other targets it
+// does not, because noise may move or fill modes.
 func (j *job) visits(chains *mcmc.Chains) []string {
 	if j.modes == nil || len(heavy(j.modes)) < 2 {
 		return nil
@@ -263,8 +264,8 @@ func (j *job) visits(chains *mcmc.Chains) []string {
 	return append([]string{"share of the draws in each of the modes: " + strings.Join(all, ", ")}, notes...)
 }
 
-// mostStrain is the largest local error at a draw on a frozen grid, in units of its
-// tolerance, that gives no warning.
+// mostStrain is the largest local error on a frozen grid, in units of its tolerance, that
+// a draw may have without a warning.
 const mostStrain = 10
 
 // strain checks whether grids that were frozen at one θ are fine enough at the draws.
@@ -315,7 +316,7 @@ func (j *job) kernel(int) mcmc.Kernel {
 	}
 	k := &guard{Kernel: j.prepared.Kernel(d, j.rule, max(0, j.settings.BurnIn)), d: d, stop: j.stop}
 	if _, ok := k.Kernel.(mcmc.Generator); !ok {
-		panic(fmt.Sprintf("sample: the kernel of %v is not a mcmc.Generator: want one that writes the quantities of bayes.Density.Generate", j.sampler))
+		panic(fmt.Sprintf("sample: the kernel of %v is not an mcmc.Generator: want one that writes the quantities of bayes.Density.Generate", j.sampler))
 	}
 	j.kernels, j.densities = append(j.kernels, k), append(j.densities, d)
 	return k
@@ -336,9 +337,9 @@ func (j *job) tuned() []string {
 	return []string{what + ", by chain: " + strings.Join(all, ", ")}
 }
 
-// solves returns the steps of the solvers of all chains, divided by the steps of one
-// solution of all equations. The counts of a kernel are not enough: some samplers solve
-// pieces of a path, or with other steps, or not at all if the prior is zero.
+// solves returns the number of steps of the solvers in all chains, divided by the number
+// in one solution of all equations. The counts of a kernel are not enough: some samplers
+// solve only pieces of a path, use other steps, or do not solve if the prior is zero.
 func (j *job) solves() float64 {
 	steps := 0
 	for _, d := range j.densities {
@@ -347,7 +348,7 @@ func (j *job) solves() float64 {
 	return float64(steps) / float64(j.full)
 }
 
-// A guard is a kernel that recovers panics of the functions of the model and of the
+// A guard wraps a kernel. It recovers panics of the functions of the model and of the
 // kernel, and does not count an iteration that was stopped.
 type guard struct {
 	mcmc.Kernel

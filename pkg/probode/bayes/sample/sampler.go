@@ -11,9 +11,9 @@ import (
 )
 
 // A Sampler is a way to draw θ, with or without ξ. Every Sampler, from this package or
-// from outside, works with Run, Store, Compare, and the checks and judgements of
-// package assess. Proposer, Preparer and Finisher are optional abilities, and Tuned is
-// one of its kernels.
+// from outside, works with Run, Store, Compare, and the checks and judgements of package
+// assess. Proposer, Preparer and Finisher are optional abilities of a Sampler, and Tuned
+// is an optional ability of its kernels.
 type Sampler interface {
 	// String returns a short name for tables.
 	String() string
@@ -30,7 +30,8 @@ type Sampler interface {
 	// tune itself in the first burnIn iterations only.
 	//
 	// Init and Position use the natural scale, in the order of Posterior.Params. The
-	// kernel must also be a mcmc.Generator that writes the quantities of Density.Generate.
+	// kernel must also be an mcmc.Generator that writes the quantities of
+	// Density.Generate.
 	Kernel(d *bayes.Density, rule mcmc.Rule, burnIn int) mcmc.Kernel
 }
 
@@ -108,8 +109,8 @@ type Finisher interface {
 // Tuned is a kernel that reports a value that it has tuned.
 type Tuned interface {
 	mcmc.Kernel
-	// Tuned returns a name of the tuned quantity, which is followed by the values of all
-	// chains in a note, and the value of this chain.
+	// Tuned returns the name of the tuned quantity, and its value in this chain. A note
+	// shows the name, followed by the values of all chains.
 	Tuned() (what, value string)
 }
 
@@ -121,7 +122,7 @@ func chosen(users, ours mcmc.Rule) mcmc.Rule {
 	return ours
 }
 
-// noisy returns an error if a sampler that moves ξ has no noise to move.
+// noisy returns an error if there is no ξ for the sampler to move.
 func noisy(s Sampler, d *bayes.Density) error {
 	p := d.Posterior()
 	switch {

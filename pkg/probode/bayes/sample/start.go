@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// leastMass is the smallest share of the mass for which a mode counts.
+// leastMass is the share of the mass above which a mode counts.
 const leastMass = 0.01
 
 // heavy returns the modes with more than leastMass, at least one. If the highest mode
@@ -45,9 +45,9 @@ func describe(m *bayes.Modes, p *bayes.Posterior) string {
 	return fmt.Sprintf("the deterministic posterior has %d modes: %s (%s); chains start in each in proportion, and jump between them", len(all), strings.Join(each, "; "), m.Missed())
 }
 
-// findModes returns the modes around which the chains of a sampler start, and which give a
-// first guess of the shape of the posterior. If they are not needed for the starts, no modes
-// are no error.
+// findModes returns the modes around which the chains of a sampler start, and which give
+// a first guess of the shape of the posterior. If they are not needed for the starts, it
+// is not an error that none are found.
 func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.Settings, needed bool) (*bayes.Modes, error) {
 	found, err := p.Modes, error(nil)
 	if found == nil {
@@ -59,8 +59,8 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		}
 		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the starts of the caller may work
 	}
-	// Chains of an accurate posterior start at its modes. If a Finisher weighs them, they
-	// belong to the Setup of p.
+	// Chains of an accurate posterior start at its modes. But if a Finisher weights the
+	// draws, the chains use the Setup of p.
 	target := sampler.Target()
 	if _, weighs := sampler.(Finisher); target.Distribution == Accurate && !weighs {
 		return refined(ctx, p, found, target.Setup, s)
@@ -94,8 +94,8 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 		d := len(p.Params)
 		z, u, theta := make([]float64, d), make([]float64, d), make([]float64, d)
 		normals(z, rng)
-		// Chains are distributed in proportion to the masses: chain i starts in the mode at
-		// which the cumulative mass passes (i + ½)/n.
+		// Chains are distributed in proportion to the masses: chain i starts in the mode
+		// at which the cumulative mass passes (i + ½)/n, where n is the number of chains.
 		at, sum := 0, heavy[0].Mass
 		for at < len(heavy)-1 && sum < (float64(chain)+0.5)/float64(chains) {
 			at++

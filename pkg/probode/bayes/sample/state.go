@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of θ that
-// the samplers share. It is a mcmc.Kernel except for Step.
+// A state is a position (θ, ξ) with its likelihood, and the Metropolis move of θ that the
+// samplers share. It has all methods of an mcmc.Kernel except Step.
 type state struct {
 	e            *bayes.Density
 	rule         mcmc.Rule
@@ -25,8 +25,8 @@ type state struct {
 	logPrior, ll float64   // of u; of the data
 	stats        mcmc.Stats
 
-	// Moves of ξ have their own random numbers, so that samplers that move ξ in different
-	// ways use the same ones for θ.
+	// Moves of ξ have their own random numbers, so samplers that move ξ in different ways
+	// use the same random numbers for θ.
 	source rand.PCG
 	latent *rand.Rand
 
@@ -36,11 +36,12 @@ type state struct {
 }
 
 // A chance makes the random decisions of the kernels, except those of the proposals.
-// Tests replace it by one that takes all branches, to compute the probabilities of the
-// moves of a kernel.
+// Tests replace it by a chance that takes all branches, to compute the probabilities of
+// the moves of a kernel.
 type chance interface {
-	// accept decides on a move. The probability of acceptance is min(1, eʳ), r = logRatio,
-	// and zero if r is NaN. It always uses the same number of random numbers.
+	// accept decides on a move. The probability of acceptance is min(1, eʳ) with r =
+	// logRatio, or zero if r is NaN. accept always takes the same number of random
+	// numbers.
 	accept(logRatio float64, rng *rand.Rand) bool
 
 	// draw draws ξ from p(ξ).
@@ -106,7 +107,7 @@ func (s *state) Init(x []float64, rng *rand.Rand) error {
 	return nil
 }
 
-// keepFit stores the fit of the last evaluation as that of the position.
+// keepFit stores the expected values of the last evaluation as those at the position.
 func (s *state) keepFit() { copy(s.fit, s.e.Expected()) }
 
 // moveTheta makes a Metropolis–Hastings move of θ with ξ fixed and reports
@@ -119,8 +120,8 @@ func (s *state) moveTheta(rng *rand.Rand) bool {
 }
 
 // decide moves the chain to the proposed uNew or leaves it at its position, counts the
-// move in moves, and returns its probability. The likelihood at uNew is computed with
-// xi, and logq is added to the log ratio of the posterior densities of u.
+// move in moves, and returns its probability of acceptance. The likelihood at uNew is
+// computed with xi, and logq is added to the log ratio of the posterior densities of u.
 func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.Rand) (accepted bool, probability float64) {
 	moves.Proposed++
 	ratio, ll := math.Inf(-1), math.Inf(-1)
@@ -140,7 +141,7 @@ func (s *state) decide(logq float64, xi []float64, moves *mcmc.Moves, rng *rand.
 	return accepted, math.Exp(min(0, ratio))
 }
 
-// moveTo calls place after a move of θ.
+// moveTo counts an accepted move of θ, and calls place.
 func (s *state) moveTo(logPrior, ll float64) {
 	s.stats.Accepted++
 	s.place(logPrior, ll)

@@ -22,23 +22,23 @@ import (
 //
 // The files describe the run: method, step, α, priors, equations, likelihoods and data,
 // the sampler with its settings, and the starts of the chains. They also contain
-// log_density, a hash of densities of the model at some points, which detects
-// differences that the description does not show, such as another Problem.F. Store
-// returns an error if the model or the sampler differs in any of this from the files in
-// dir. When a chain is resumed, its log density must be the same, bit for bit, as when
-// its state was saved, and its last iterations, repeated, must lead to the same draw.
-// The fields of o.Meta follow this description in the files.
+// log_density, a hash of densities of the model at some points, which detects differences
+// that the description does not show, such as another Problem.F. Store returns an error
+// if the model or the sampler differs in any of this from the files in dir. When a chain
+// is resumed, its log density must be the same, bit for bit, as when its state was saved,
+// and repeating its last iterations must lead to the same draw. The fields of o.Meta
+// follow this description in the files.
 //
-// All chains of a study must be drawn on processors of one kind. If processors compute
-// exp or a fused product in different ways, the numbers differ in their last digits,
-// and so does log_density; the error says so.
+// All chains of a study must be drawn on the same kind of processor. If processors
+// compute exp or a fused product in different ways, the numbers differ in their last
+// digits, and so does log_density; the error says so.
 func Store(ctx context.Context, p *bayes.Posterior, sampler Sampler, dir string, s mcmc.Settings, o store.Options) error {
 	job, err := prepare(ctx, p, sampler, s)
 	if err != nil {
 		return err
 	}
 	if _, ok := sampler.(Finisher); ok {
-		return fmt.Errorf("sample: %v: processes all chains in memory, which a run to files does not have: want its Sampler in Store, and the rest after store.Read", sampler)
+		return fmt.Errorf("sample: %v processes all chains in memory, but Store writes them to files: want its Sampler in Store, and the rest after store.Read", sampler)
 	}
 	mark, err := newProbe(p)
 	if err != nil {
@@ -99,7 +99,7 @@ type probe struct {
 	densities [2]float64
 }
 
-// probePoints is the number of draws of the prior at which two models are compared.
+// probePoints is the number of draws from the prior at which two models are compared.
 const probePoints = 8
 
 func newProbe(p *bayes.Posterior) (*probe, error) {
@@ -127,8 +127,8 @@ func (q *probe) evaluate(theta []float64) {
 	}
 }
 
-// hash returns a hash of the densities at some draws of the prior and of the expected
-// values of the data there.
+// hash returns a hash of the densities, and of the expected values of the data, at some
+// draws from the prior.
 func (q *probe) hash() string {
 	h := fnv.New64a()
 	for i := range probePoints {
@@ -141,7 +141,8 @@ func (q *probe) hash() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// A streamed is a kernel that can evaluate its model at its position.
+// A streamed kernel can also evaluate its model at its position, for the check on
+// resuming.
 type streamed struct {
 	*guard
 	*probe
@@ -149,8 +150,8 @@ type streamed struct {
 
 var _ store.Evaluator = (*streamed)(nil)
 
-// Evaluate returns the log densities at the position, without noise and with the noise
-// of the probe.
+// Evaluate returns the log densities at the position for ξ = 0 and for the ξ of the
+// probe.
 func (k *streamed) Evaluate() []float64 {
 	k.probe.evaluate(k.Position())
 	return slices.Clone(k.densities[:])
