@@ -16,8 +16,9 @@ type assessment struct {
 	out       *Report
 	certifier *certify.Certifier
 
-	// These are indexed by step: the errors of the path, the noise scales, and the runs,
-	// deterministic and with noise in the model; nil if there is no run.
+	// These are indexed by step: the errors of the solution, the noise scales, the
+	// deterministic runs, and the runs with noise in the model. A run that was not made
+	// is nil.
 	paths       []float64
 	scales      []scale
 	runs, noisy []*draws
@@ -33,7 +34,7 @@ type trial struct {
 	run        *draws
 }
 
-// A scale is the noise scale of a step.
+// A scale holds the noise scale α of a step.
 type scale struct {
 	alpha    float64                // of the probabilistic inference, NaN if there is none
 	star     *bayes.CalibratedAlpha // calibrated at the mode; nil if it was not calibrated
@@ -41,8 +42,7 @@ type scale struct {
 	warnings []string
 }
 
-// measureBy uses y as the accurate posterior, and measures the error of the reference
-// itself.
+// measureBy makes y the accurate posterior, and measures the reference's own error.
 func (a *assessment) measureBy(y *standard) (err error) {
 	a.y = y
 	a.out.ReferenceBy = y.by

@@ -23,8 +23,8 @@ func (r *rows) warn(kind, step, sentence string) {
 	r.check(Claim{Kind: kind, Step: step, Value: nan, SE: nan, Limit: nan, Verdict: Matters}, sentence)
 }
 
-// limit adds a number with its limit, and the sentence if the number is beyond the
-// limit.
+// limit adds a number with its limit, and adds the sentence if the number is not within
+// the limit.
 func (r *rows) limit(kind, step, run string, value, limit float64, within bool, sentence string) {
 	c := Claim{Kind: kind, Step: step, Run: run, Value: value, SE: math.NaN(), Limit: limit, Verdict: Matters}
 	if within {
@@ -74,8 +74,9 @@ func (a *assessment) claims(j *judge) []Claim {
 	return *r
 }
 
-// claimEffects adds eight rows for each effect, the values and the comparisons of median,
-// central interval, mean and standard deviation, and one row for each certificate.
+// claimEffects adds eight rows for each effect: the median, half the central interval,
+// the mean and the standard deviation, each as a value and as a comparison with the
+// accurate one. It also adds one row for each certificate.
 func (a *assessment) claimEffects(r *rows) {
 	limit := a.out.Threshold
 	for i := range a.out.Steps {
@@ -116,7 +117,8 @@ func (a *assessment) claimEffects(r *rows) {
 }
 
 // against returns a sentence about a result that contradicts the certificate of step i;
-// "" if there is none. A certificate uses only modes, an assessment more than that.
+// "" if there is none. An assessment can contradict a certificate because it also uses
+// draws, and because it searches for modes with more solvers.
 func (a *assessment) against(i int) string {
 	st := &a.out.Steps[i]
 	for _, m := range st.Modes {
@@ -137,7 +139,7 @@ func (a *assessment) against(i int) string {
 }
 
 // claimReference says whether the accurate posterior is known and can be trusted, and
-// which parameters have tails too heavy for a mean.
+// which parameters have tails that are too heavy for a mean.
 func (a *assessment) claimReference(r *rows, j *judge) {
 	y := a.y
 	if y == nil {
@@ -260,7 +262,7 @@ func (a *assessment) claimChains(r *rows, d *draws, step, where string) {
 }
 
 // claimSource says what is wrong with the chains that represent the accurate posterior,
-// and which parameters have no verdict for this reason.
+// and which parameters have no verdict because of that.
 func (a *assessment) claimSource(r *rows) {
 	if a.y == nil {
 		return
@@ -279,8 +281,8 @@ func (a *assessment) claimSource(r *rows) {
 	}
 }
 
-// claimOrder adds the observed orders of the path, and says where they are lower than
-// the order of the method.
+// claimOrder adds the observed orders at which the error of the solution falls, and says
+// where they are lower than the order of the method.
 func (a *assessment) claimOrder(r *rows) {
 	if a.out.controlled() || a.paths == nil {
 		return // tolerances have no order
@@ -338,8 +340,8 @@ func (a *assessment) claimAlpha(r *rows) {
 	}
 }
 
-// claimSigma says which unknown sizes of the measurement errors absorb the solver's
-// error.
+// claimSigma says which parameters for the size of the measurement errors absorb the
+// solver's error.
 func (a *assessment) claimSigma(r *rows) {
 	var names, taken []string
 	spreads := a.p.Spreads()
@@ -364,9 +366,9 @@ func (a *assessment) claimSigma(r *rows) {
 	}
 }
 
-// nominal returns the order that a user of the method expects, and what to do if its
-// order is lower, as for an Adams–Moulton method that is linearised at the current
-// state.
+// nominal returns the order that a user of the method expects, and what to do if the
+// method's order is lower. It is lower, for example, if an Adams–Moulton method is
+// linearised at the current state.
 func nominal(m probode.Method) (order int, remedy string) {
 	if n, ok := m.(interface{ Nominal() (int, string) }); ok {
 		return n.Nominal()

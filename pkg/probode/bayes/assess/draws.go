@@ -14,22 +14,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// draws holds the draws of one run, and the estimates from them.
+// draws holds the draws of one run and the estimates from them.
 type draws struct {
 	p       *bayes.Posterior
 	pair    *pairing // the modes of p, nil if they are not known
 	target  sample.TargetDistribution
 	summed  *Inference
 	failed  float64  // share of evaluations after burn-in that failed
-	drawing float64  // the part of the seconds that is proportional to the draws
+	drawing float64  // the part of the run's seconds that is proportional to the number of draws
 	notes   []string // warnings of the sampler
 
-	// estimates are centre and spread by measure and quantity; sound says for each
+	// estimates holds centre and spread, by measure and quantity; sound says for each
 	// quantity whether their standard errors can be trusted.
 	estimates [measures][]CenterSpread
 	sound     []bool
-	// visited are the shares of the draws in the modes of the pairing and of the reference
-	// posterior, nil if they are not known.
+	// visited and visitedReference are the shares of the draws in the modes of the
+	// pairing and of the reference posterior; nil if they are not known.
 	visited, visitedReference []float64
 
 	result sample.Measurement
@@ -37,27 +37,27 @@ type draws struct {
 	all    *mcmc.Chains
 	few    *mcmc.Chains // evenly spaced draws, at which the equations are solved accurately
 
-	// raw are the log weights of few that have been computed, and weights the smoothed
-	// weights of mean 1; both are nil at first. shifts and accurate are the estimates from
-	// the weights of the solver's error and of the accurate posterior, by measure and
-	// quantity.
+	// raw holds the computed log weights of the draws in few, and weights the smoothed
+	// weights, of mean 1; both are nil at first. From the weights follow the estimates of
+	// the solver's effects, shifts, and of the accurate posterior, accurate, by measure
+	// and quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
-	missed       float64 // about which share of the reference posterior the weighed draws do not reach
+	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach
 	shifts       [measures][]estimate.Difference
 	accurate     [measures][]CenterSpread
 
-	// in and fewIn are the modes of the reference posterior to which the draws of all and
-	// few belong, nil if there is only one part.
+	// in and fewIn are the modes of the reference posterior to which the draws in all and
+	// in few belong; nil if there is only one part.
 	in, fewIn [][]int
 
-	// center and log are the contributions of the draws since the preceding weighed one to
-	// the errors of centre and log spread of all draws, by measure, quantity, chain and
-	// weighed draw: see measure.stretches.
+	// Each draw in few ends a stretch of draws of its chain. center and log hold the
+	// contributions of the stretches to the errors of centre and log spread, by measure,
+	// quantity, chain and draw in few: see estimate.Measure.Stretches.
 	center, log [measures][][][]float64
 }
 
-// size returns the number of draws divided by the number before any were added.
+// size returns the number of draws as a multiple of the number before any were added.
 func (d *draws) size() int { return len(d.all.Draws[0]) / d.first }
 
 // thousand returns the seconds that 1000 effective draws take, NaN if that is not known.
@@ -68,7 +68,8 @@ func (d *draws) thousand() float64 {
 	return math.NaN()
 }
 
-// cost returns thousand plus the search for modes, other preparation, and the burn-in.
+// cost returns thousand plus the seconds for the search for modes, other preparation and
+// the burn-in.
 func (d *draws) cost() float64 { return d.summed.Seconds - d.drawing + d.thousand() }
 
 // A sampling makes draws and computes the estimates that are compared.
@@ -77,15 +78,14 @@ type sampling struct {
 	*work
 	modes      *found
 	quantities []quantity
-	weighing   float64 // seconds that accurate solutions at draws took
+	weighing   float64 // seconds that the accurate solutions at the draws took
 }
 
 func newSampling(w *work, pl *plan, f *found) *sampling {
 	return &sampling{plan: pl, work: w, modes: f, quantities: quantities(pl.assessed, f.reference)}
 }
 
-// sample runs a sampler of p, whose modes are those of f, and keeps its draws and
-// estimates.
+// sample runs a sampler on p, with the modes of f, and keeps its draws and estimates.
 func (s *sampling) sample(p *bayes.Posterior, f *pairing, sampler sample.Sampler, chains mcmc.Settings, seed uint64) (*draws, error) {
 	p.Modes = f.modes
 	chains.Seed = seed
@@ -122,14 +122,14 @@ func (s *sampling) more(d *draws, size int) (changed bool, err error) {
 	return true, s.take(d, r)
 }
 
-// take stores the draws and estimates of r, whose first draws are the earlier draws of
-// d, if there are any.
+// take stores the draws and estimates of r in d. If d has draws already, they are the
+// first draws of r.
 func (s *sampling) take(d *draws, r sample.Measurement) error {
 	c := r.Chains
 	d.result, d.all = r, c
 	s.summarise(d, r)
-	// The number of weighed draws grows in proportion, and the first of them are those
-	// that were weighed before.
+	// The number of weighted draws grows in proportion, and the first of them are those
+	// that had weights before.
 	n := min(d.first, max(8, s.s.Weighed/len(c.Draws))) * (len(c.Draws[0]) / d.first)
 	d.few = fewer(c, n)
 	if len(s.quantities) > len(s.assessed) {
@@ -155,7 +155,8 @@ func (s *sampling) take(d *draws, r sample.Measurement) error {
 			}
 			d.estimates[by] = append(d.estimates[by], e)
 			if by == byQuantiles {
-				// A part has too few draws if its centre is not known to a seventh of its spread.
+				// A part has too few draws if the standard error of its centre is more
+				// than a seventh of its spread.
 				d.sound = append(d.sound, sound(m) && (q.part < 0 || e.Spread/e.CenterSE >= math.Sqrt(fewest)))
 			}
 		}
@@ -219,7 +220,7 @@ func (s *sampling) mixed(d *draws) bool {
 // sound reports whether the standard errors of m can be trusted.
 func sound(m diag.Marginal) bool { return m.RHat <= mixed && m.BulkESS >= fewest }
 
-// setting says how p is solved.
+// setting describes how p is solved.
 func setting(p *bayes.Posterior) string {
 	if h := p.StepSize(); h > 0 {
 		return fmt.Sprintf("h = %.4g", h)
@@ -242,8 +243,8 @@ func fewer(c *mcmc.Chains, n int) *mcmc.Chains {
 	return out
 }
 
-// resampled returns up to n different draws of the accurate posterior: the weighed draws
-// at which the cumulative weight passes (i + ½)/n.
+// resampled returns up to n different draws that represent the accurate posterior: the
+// weighted draws at which the cumulative weight passes (i + ½)/n.
 func (d *draws) resampled(n int) (out [][]float64) {
 	all := d.few.Pooled()
 	weights := slices.Concat(d.weights...)

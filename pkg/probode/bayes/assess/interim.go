@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// With Settings.Auto an assessment adds draws while a step is undecided. An interim
-// analysis judges all steps; then the chains of deterministic inference get as many draws
-// as would decide by the present standard errors, at least as many as there are, up to
-// four analyses and as far as the budget goes. Who analyses often enough finds effects
-// that do not exist, so the analyses share the error probability: each is made with the
-// confidence
+// With Settings.Auto an assessment adds draws as long as a step is undecided. An interim
+// analysis judges all steps. Then the chains of undecided steps get as many draws as a
+// verdict needs according to the present standard errors, but at least twice as many as
+// before. This is repeated for up to four analyses, as far as the budget allows. Frequent
+// analyses find effects that do not exist, so the analyses share the error probability:
+// each has the confidence
 //
 //	1 − (1 − Confidence)/4,
 //
-// which is 2.50 standard errors in place of 1.96 at 95 % [Bonferroni], however many are
-// made in the end. The chains go on where they ended, so that all numbers are those that
-// as many draws from the beginning would have given.
+// for example 2.50 standard errors in place of 1.96 at 95 % [Bonferroni], no matter how
+// many analyses are made in the end. The chains continue where they ended, so that the
+// results are the same as if all draws had been made at once.
 
-// interim adds draws until all steps are decided, or the budget ends.
+// interim adds draws until all steps are decided or the budget is used up.
 func (a *assessment) interim() error {
 	if !a.plan.s.Auto || a.y == nil {
 		return nil
@@ -53,7 +53,8 @@ func (a *assessment) interim() error {
 	}
 }
 
-// trusted returns the deterministic runs of the ladder, that of the smallest step first.
+// trusted returns the deterministic runs of the ladder, from the smallest step to the
+// largest.
 func (a *assessment) trusted() (all []*draws) {
 	for i := a.finest(); i >= 0; i-- {
 		if a.runs[i] != nil {
@@ -63,9 +64,9 @@ func (a *assessment) trusted() (all []*draws) {
 	return all
 }
 
-// wanted returns the sizes of the runs for the next analysis, in units of the draws of
-// the first one. The draws that represent the accurate posterior get as many as the
-// step that needs most, because every step is compared with them.
+// wanted returns the sizes of the runs for the next analysis, as multiples of the number
+// of draws in the first one. The run that represents the accurate posterior gets the size
+// of the neediest step, because every step is compared with it.
 func (a *assessment) wanted() map[*draws]int {
 	want, most := map[*draws]int{}, 0
 	for _, d := range a.trusted() {
@@ -80,7 +81,7 @@ func (a *assessment) wanted() map[*draws]int {
 	return want
 }
 
-// budget returns the largest size.
+// budget returns the largest size of a run.
 func (a *assessment) budget(d *draws) int {
 	if a.plan.s.MaxDraws == 0 {
 		return growth
@@ -88,8 +89,8 @@ func (a *assessment) budget(d *draws) int {
 	return max(1, a.plan.s.MaxDraws/d.first)
 }
 
-// needs returns the size of a run for the next analysis, zero if it is decided or if
-// more draws would not decide.
+// needs returns the size of a run for the next analysis; zero if the run is decided or
+// cannot get more draws.
 func (a *assessment) needs(d *draws) int {
 	if d.summed.Verdict != Undecided {
 		return 0

@@ -51,7 +51,8 @@ func (a *Report) WriteJSON(w io.Writer) error {
 	}.Write(w)
 }
 
-// judgedBy says which centre and spread mean and sd are in JSON.
+// judgedBy returns the centre and the spread that JSON calls mean and sd, and says what
+// they are: moments, or quantiles if the tails are too heavy for moments.
 func (q *AccurateMarginal) judgedBy() (string, CenterSpread) {
 	if q.HeavyTails {
 		return "quantiles", q.Median

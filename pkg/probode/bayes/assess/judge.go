@@ -14,12 +14,12 @@ import (
 type judge struct {
 	*sampling
 	threshold float64
-	z         float64   // distance from the threshold, in standard errors, that a verdict needs
+	z         float64   // the distance from the threshold, in standard errors, that a verdict needs
 	y         *standard // nil if the accurate posterior is not known
 	allowed   bool      // y and the reference can be trusted
 }
 
-// judge sets the effects of a run, and its verdict.
+// judge sets the effects and the verdict of a run.
 func (j *judge) judge(d *draws) {
 	inf, n := d.summed, len(j.assessed)
 	inf.Effects = make([]Effect, n)
@@ -40,7 +40,7 @@ func (j *judge) judge(d *draws) {
 			known[k%n] = known[k%n] && ok
 			continue
 		}
-		// Draws say nothing about a mode without draws.
+		// The draws cannot show the effect of a mode that has none.
 		if e.Mean.Verdict == Negligible && (j.unvisited(d, j.y, k).size > unvisitedSize || j.unseenSize(d, j.y, k) > unvisitedSize) {
 			e.Mean.Verdict = Undecided
 		}
@@ -62,7 +62,7 @@ func (j *judge) judge(d *draws) {
 	}
 }
 
-// worse returns the verdict on two numbers together.
+// worse combines the verdicts on two numbers.
 func worse(v, w Verdict) Verdict {
 	switch {
 	case v == Matters || w == Matters:
@@ -81,7 +81,7 @@ func (j *judge) known(d *draws, k int) bool {
 
 // shift compares quantity k of a run with the accurate posterior. There are two
 // estimates: the difference of two runs and, if the weights of this run can be trusted,
-// an estimate from the weights. The one with the smaller error counts.
+// an estimate from the weights. The one with the smaller error is used.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {
@@ -94,7 +94,7 @@ func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 			s.Bias, s.BiasSE, s.Ratio, s.RatioSE = w.Center/x.Spread, w.CenterSE/x.Spread, w.Ratio, w.RatioSE
 		}
 	}
-	// The unit of the bias, the accurate spread, has an error of its own.
+	// The accurate spread, which is the unit of the bias, has a Monte Carlo error, too.
 	s.BiasSE = math.Hypot(s.BiasSE, s.Bias*x.SpreadSE/x.Spread)
 	return s
 }
@@ -107,8 +107,8 @@ func (m CenterSpread) against(x CenterSpread) Shift {
 }
 
 // trusted reports whether the weights of a run can be used to compare it with the
-// accurate posterior. Neither weights nor k̂ say anything about regions without draws,
-// so a mode that the solver misses leaves no sign in them.
+// accurate posterior. Neither weights nor k̂ say anything about regions without draws, so
+// they do not show a mode that the solver misses.
 func (j *judge) trusted(d *draws) bool {
 	if j.y == nil || !j.usable(d) || !d.whole() {
 		return false
@@ -127,7 +127,8 @@ func (j *judge) trusted(d *draws) bool {
 	return true
 }
 
-// judge returns the verdict at z standard errors. It is Undecided if a number is NaN.
+// judge returns the verdict for intervals of z standard errors on each side. It is
+// Undecided if a number is NaN.
 func (s Shift) judge(threshold, z float64) Verdict {
 	bias, ratio := s.sizes(threshold)
 	b, r := s.errors(threshold, z)
@@ -140,13 +141,14 @@ func (s Shift) judge(threshold, z float64) Verdict {
 	return Undecided
 }
 
-// errors returns z standard errors of bias and ratio, in units of the threshold.
+// errors returns z times the standard errors of bias and log ratio, in units of the
+// threshold.
 func (s Shift) errors(threshold, z float64) (bias, ratio float64) {
 	return z * s.BiasSE / threshold, z * s.RatioSE / s.Ratio / math.Log1p(threshold)
 }
 
-// sizes returns bias and ratio in units of the threshold; size returns the larger of
-// the two.
+// sizes returns the absolute bias and log ratio in units of the threshold; size returns
+// the larger of the two.
 func (s Shift) sizes(threshold float64) (bias, ratio float64) {
 	return math.Abs(s.Bias) / threshold, math.Abs(math.Log(s.Ratio)) / math.Log1p(threshold)
 }
@@ -156,8 +158,8 @@ func (s Shift) size(threshold float64) float64 {
 	return math.Max(bias, ratio)
 }
 
-// more returns the factor by which the number of draws must grow for a decision at z
-// standard errors, if the numbers do not change.
+// more returns the factor by which the number of draws must grow for a verdict with
+// intervals of z standard errors, if the estimates do not change.
 func (e Effect) more(threshold, z float64) float64 {
 	least, most := math.Inf(1), 0.0 // the factors to show that one is above, or that all are below
 	for _, e := range append([]Effect{e}, e.Within...) {
@@ -165,7 +167,7 @@ func (e Effect) more(threshold, z float64) float64 {
 		b, r := s.sizes(threshold)
 		bias, ratio := s.errors(threshold, z)
 		bias, ratio = bias/math.Abs(b-1), ratio/math.Abs(r-1)
-		// One effect above the threshold is enough.
+		// One effect above the threshold is enough for the verdict Matters.
 		if b > 1 {
 			least = math.Min(least, bias)
 		}
@@ -178,10 +180,11 @@ func (e Effect) more(threshold, z float64) float64 {
 	return f * f
 }
 
-// needed returns the number of draws of each chain that would decide about all
-// parameters, if the numbers do not change: the smallest number for the parameters
-// beyond the threshold, since one of them is enough, otherwise the largest. It is NaN
-// if there is a verdict, and +Inf if no number of draws is known to decide.
+// needed returns the number of draws that each chain needs for a verdict on all
+// parameters, if the estimates do not change. If parameters are beyond the threshold it
+// is the smallest of their numbers, since one of them is enough; otherwise it is the
+// largest number of all parameters. It is NaN if there is a verdict, and +Inf if no
+// number of draws is known to lead to one.
 func (inf *Inference) needed(threshold float64) float64 {
 	if inf.Verdict != Undecided {
 		return math.NaN()
@@ -235,8 +238,9 @@ func (inf *Inference) gravest(threshold float64) (param int) {
 	return param
 }
 
-// largest finds the largest step with which, and below which, the effect on parameter j is
-// negligible, zero if there is none; and whether the next larger one is undecided.
+// largest returns the largest step such that the effect on parameter j is negligible with
+// it and with all smaller steps, zero if there is none. undecidedAbove says whether the
+// next larger step is undecided.
 func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	for _, st := range slices.Backward(a.Steps) {
 		if st.Deterministic == nil {
@@ -250,8 +254,8 @@ func (a *Report) largest(j int) (size float64, undecidedAbove bool) {
 	return size, false
 }
 
-// standardErrors returns the number of Monte Carlo standard errors that a number must be
-// away from the threshold for a verdict.
+// standardErrors returns how many Monte Carlo standard errors a number must be away from
+// the threshold for a verdict.
 func (a *Report) standardErrors() float64 {
 	return distuv.UnitNormal.Quantile(1 - (1-a.Confidence)/2/float64(a.Looks))
 }

@@ -15,10 +15,11 @@ import (
 // an sd.
 
 const (
-	// starts is the number of draws whose neighbourhood is checked, by two moves each.
+	// starts is the number of draws around which missedAround checks the posterior, with
+	// two moves from each.
 	starts = 400
-	// unreached is the distance of a log density below that of all draws at which a point
-	// counts as not reached.
+	// A point counts as not reached if its log density is more than unreached below the
+	// lowest log density of the draws.
 	unreached = 5
 )
 
@@ -51,10 +52,10 @@ func (s *sampling) missed(d *draws) (mass float64, err error) {
 	return math.Max(mass, around), nil
 }
 
-// missedAround makes Metropolis moves of the reference posterior from some draws. It
-// returns twice the share of moves that lead to points at which the solver of the draws
-// has almost no density; for a posterior that is cut off, that is about the missed
-// mass. It solves by the reference only at such points.
+// missedAround makes Metropolis moves for the reference posterior from some draws. It
+// returns twice the share of accepted moves to points at which the posterior of the draws
+// has almost no density. If a part of the posterior is cut off, that is about the missed
+// mass. It solves with the reference only for moves to such points.
 func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	coarse, err := bayes.NewDensity(s.ctx, d.p)
 	if err != nil {
@@ -102,16 +103,17 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	return share, s.ctx.Err()
 }
 
-// An unvisited mode is one without draws.
+// An unvisited describes a mode without draws.
 type unvisited struct {
 	size  float64 // the shift of the mean or sd of a parameter that it would cause, in units of the threshold
 	theta []float64
 	mass  float64 // by the Gaussian approximation
 }
 
-// unvisited returns the mode without draws, of the posterior of the draws or of the
-// reference, that would move the mean or sd of assessed parameter j most according to
-// its Gaussian approximation. Its size is zero if there is none.
+// unvisited considers the modes without draws, both of the posterior of the draws and of
+// the reference posterior. It returns the mode that would move the mean or sd of assessed
+// parameter j most, according to its Gaussian approximation. Its size is zero if there is
+// no such mode.
 func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	consider := func(m *bayes.Modes, visited []float64) {
 		for k := range visited {
@@ -129,15 +131,15 @@ func (s *sampling) unvisited(d *draws, y *standard, j int) (most unvisited) {
 	return most
 }
 
-// moved returns the shift of a mean or an sd by a mode of small mass at x, in units of
-// the threshold.
+// moved returns how far a mode of small mass at x would shift the mean or the sd,
+// whichever is more, in units of the threshold.
 func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	far := math.Abs(x-from.Center) / from.Spread
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass of a mode that has no draws with a probability of 5 %, in the
-// run or among the draws of the reference posterior.
+// unseen returns the mass with which a mode has no draws with probability 5 %, in the run
+// or among the draws that represent the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth
 	for _, k := range s.assessed {
@@ -147,7 +149,8 @@ func (s *sampling) unseen(d *draws, y *standard) float64 {
 }
 
 // unseenSize returns the largest shift of the mean or sd of assessed parameter j, in
-// units of the threshold, by an unseen mode in the central 99.9 % of the prior.
+// units of the threshold, that an unseen mode in the central 99.9 % of the prior could
+// cause.
 func (s *sampling) unseenSize(d *draws, y *standard, j int) (size float64) {
 	for _, p := range []float64{0.0005, 0.9995} {
 		size = math.Max(size, s.moved(y.accurate[byMoments][j], s.unseen(d, y), s.p.Params[s.assessed[j]].Prior.Quantile(p)))

@@ -12,13 +12,15 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A coarse solver can make modes that do not exist and miss modes that do. The search
-// for the modes at each step, and for those of the reference posterior, starts from the
-// ends of all other searches, too. A mode of a step and a mode of the reference are
-// counterparts if the search from one ends in the other. A mode that only the step has,
-// for most of its mass, is a phantom; one that only the reference has is missed.
+// A coarse solver can make modes that do not exist and miss modes that do. So each search
+// for modes, at a step or of the reference posterior, also starts from the modes that the
+// earlier searches found, and those at a step from the modes of the reference. A mode of
+// a step and a mode of the reference are counterparts if a search at the step that starts
+// from the reference's mode ends in the step's mode. A mode of a step is a phantom if its
+// counterparts have less than a tenth of its mass; a mode of the reference is missed if
+// its counterpart has less than a tenth of its mass.
 
-// found are the modes of all steps and of the reference posterior.
+// found holds the modes of all steps and of the reference posterior.
 type found struct {
 	steps     []pairing    // by step; without modes where the search failed
 	reference *bayes.Modes // nil if the search failed
@@ -28,13 +30,13 @@ type found struct {
 // A pairing says which modes of a step's posterior and of the reference's are
 // counterparts.
 type pairing struct {
-	modes *bayes.Modes // of the step, including those that only the search from the modes of the reference found
+	modes *bayes.Modes // of the step, including those that were found only from the modes of the reference
 	own   []ModeShare  // the listed modes, followed by the missed ones
 	first []float64    // the counterpart of the reference's first mode
 	err   error        // why there are no modes
 }
 
-// add keeps the ends of a search.
+// add adds the modes that a search found to known, unless their mass is tiny.
 func (f *found) add(m *bayes.Modes) {
 	for _, k := range m.Modes {
 		if k.Mass > 1e-6 {
@@ -43,8 +45,9 @@ func (f *found) add(m *bayes.Modes) {
 	}
 }
 
-// findModes finds the modes of all steps and of the reference posterior. The error is
-// that of the smallest step or of the context.
+// findModes finds the modes of all steps and of the reference posterior. It returns an
+// error only if the search at the smallest step fails, if pairing fails, or if the
+// context ends.
 func findModes(w *work, pl *plan) (*found, error) {
 	f := &found{steps: make([]pairing, len(pl.ladder))}
 	for i := pl.finest(); i >= 0; i-- {
@@ -62,7 +65,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		w.advance(1)
 	}
 	// A solver with loose error control may find modes that all steps miss. If even this
-	// solver fails, the reference reports it.
+	// solver fails, the reference fails, too, and reports it.
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
 		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)
@@ -75,7 +78,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		}
 	}
 	// The reference costs more than the steps, and its modes are usually among the known
-	// ones.
+	// ones, so this search is small.
 	byReference := pl.search(f.known)
 	byReference.Points, byReference.Starts = 60, 4
 	if m, err := modes.Find(w.saying("modes, reference"), pl.p.SolvedBy(pl.s.Accurate), byReference); err == nil {
@@ -98,8 +101,8 @@ func findModes(w *work, pl *plan) (*found, error) {
 	return f, nil
 }
 
-// pair finds the counterparts among the modes m of p and those of the reference, which
-// may be nil.
+// pair finds the counterparts among the modes m of p and the modes of the reference,
+// which may be nil.
 func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, search modes.Settings) (*pairing, error) {
 	if reference == nil {
 		return &pairing{modes: m, own: shares(m), first: m.Highest().Theta}, nil
@@ -116,7 +119,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	if err != nil {
 		return nil, err
 	}
-	// The counts and the cost of the search are those of the first one.
+	// Keep the counts of the first search, and add its cost.
 	again.Searches, again.Once, again.Tried, again.Solved = m.Searches, m.Once, m.Tried, m.Solved
 	again.Work, again.Seconds = again.Work+m.Work, again.Seconds+m.Seconds
 	for k, end := range again.Ends[:own] {
@@ -147,7 +150,7 @@ func pair(ctx context.Context, p *bayes.Posterior, m, reference *bayes.Modes, se
 	return out, nil
 }
 
-// shares lists modes, the largest first.
+// shares lists the modes with their shares of the mass, in the order of m.
 func shares(m *bayes.Modes) (out []ModeShare) {
 	for k, mode := range m.Modes {
 		if k == 0 || mode.Mass > listed {
@@ -157,7 +160,8 @@ func shares(m *bayes.Modes) (out []ModeShare) {
 	return out
 }
 
-// weighty returns the modes with more than a hundredth of the mass, at least the first.
+// weighty returns the first mode and all other modes with more than a hundredth of the
+// mass.
 func weighty(modes []ModeShare) (out []ModeShare) {
 	for k, m := range modes {
 		if k == 0 || max(m.Mass, m.Gaussian) > minor || m.Visited > minor {
@@ -167,8 +171,8 @@ func weighty(modes []ModeShare) (out []ModeShare) {
 	return out
 }
 
-// visit sets the masses of the modes to the shares of the draws in them, if the draws
-// have mixed.
+// visit stores the shares of the draws in the modes. If the draws have mixed, these
+// shares also become the masses of the modes.
 func (f *pairing) visit(visited []float64, mixed bool) {
 	for k := range visited {
 		if k < len(f.own) && !f.own[k].Missed {
@@ -179,15 +183,14 @@ func (f *pairing) visit(visited []float64, mixed bool) {
 	}
 }
 
-// copy returns the same modes, to be visited by other draws.
+// copy returns a copy of f, for the shares of other draws.
 func (f *pairing) copy() *pairing {
 	g := *f
 	g.own = slices.Clone(f.own)
 	return &g
 }
 
-// verdictOnModes returns the verdict that follows from modes which only one of the two
-// posteriors has.
+// verdictOnModes returns the verdict that follows from the phantom and missed modes.
 func verdictOnModes(modes []ModeShare) Verdict {
 	v := Negligible
 	for _, m := range modes {

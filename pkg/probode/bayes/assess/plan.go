@@ -16,13 +16,14 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/modes"
 )
 
-// A plan says what to do: the posterior, the settings and the ladder.
+// A plan says what an assessment does: it holds the posterior, the settings and the
+// ladder.
 //
-// With a ladder of tolerances the deterministic inference is that of an adaptive
-// solver: the steps are chosen at every θ, and the likelihood jumps where a step
-// changes from accepted to rejected. Noise needs fixed grids, so the inference with
-// noise uses grids that are frozen at the mode. These are also a remedy for the
-// deterministic inference.
+// With a ladder of tolerances the deterministic inference uses an adaptive solver: it
+// chooses the steps at every θ, and the likelihood jumps where a step changes from
+// accepted to rejected. Noise needs fixed grids, so the inference with noise uses grids
+// that are frozen at the mode. Frozen grids are also a remedy for the deterministic
+// inference.
 type plan struct {
 	p        *bayes.Posterior
 	s        Settings
@@ -31,7 +32,7 @@ type plan struct {
 	assessed []int   // indices of the assessed parameters
 }
 
-// A level is a rung of the ladder, with the setup of its deterministic inference.
+// A level is a rung of the ladder with the setup of its deterministic inference.
 type level struct {
 	Rung
 	setup probode.Setup
@@ -88,7 +89,8 @@ func newPlan(p *bayes.Posterior, s Settings) (*plan, error) {
 	return pl, nil
 }
 
-// add adds a level; the size of equal steps is that of their grid.
+// add adds a level. For equal steps it takes the step size from the grid, which may
+// differ slightly from the requested size.
 func (pl *plan) add(l level) error {
 	d, err := bayes.NewDensity(context.Background(), pl.by(l.setup))
 	if err != nil {
@@ -150,17 +152,18 @@ func (pl *plan) report() *Report {
 
 func (pl *plan) finest() int { return len(pl.ladder) - 1 }
 
-// by returns the posterior solved by s.
+// by returns the posterior, solved with s.
 func (pl *plan) by(s probode.Setup) *bayes.Posterior {
 	q := *pl.p
 	q.Setup, q.GridAt = s, nil
 	return &q
 }
 
-// of returns the posterior of deterministic inference at step i.
+// of returns the posterior for the deterministic inference at step i.
 func (pl *plan) of(i int) *bayes.Posterior { return pl.by(pl.ladder[i].setup) }
 
-// frozen is like of, with the steps that error control chooses at mode.
+// frozen returns the posterior like of, but under error control with the steps that are
+// chosen at mode.
 func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	q := pl.of(i)
 	if l := &pl.ladder[i]; l.StepSize == 0 {
@@ -169,8 +172,8 @@ func (pl *plan) frozen(i int, mode []float64) *bayes.Posterior {
 	return q
 }
 
-// finer returns posteriors by solvers that are probably closer to the accurate one than
-// the last step, the cheap ones first.
+// finer returns posteriors solved with setups that are probably more accurate than the
+// smallest step, the cheap setups first.
 func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	f := pl.finest()
 	l := &pl.ladder[f]
@@ -194,7 +197,7 @@ func (pl *plan) finer(mode []float64) (out []*bayes.Posterior) {
 	return out
 }
 
-// seed gives each run random numbers of its own, so that the runs are independent.
+// seed returns a different seed for each run, so that the runs are independent.
 func (pl *plan) seed(key ...uint64) uint64 {
 	return probode.Stream(pl.s.Chains.Seed, append([]uint64{0x617373657373}, key...)...).Uint64()
 }
@@ -204,7 +207,7 @@ func (pl *plan) search(from [][]float64) modes.Settings {
 	return modes.Settings{Seed: pl.s.Chains.Seed, Workers: pl.s.Chains.Workers, From: from}
 }
 
-// work is the context of an assessment and its progress.
+// work holds the context and the progress of an assessment.
 type work struct {
 	ctx         context.Context
 	show        func(done, total int, doing string)

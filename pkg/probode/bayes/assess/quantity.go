@@ -6,10 +6,10 @@ import (
 )
 
 // The posterior of a parameter is judged by its centre and its spread. Median and half
-// the width of the central 68 % interval come first, because a mode that is too small
-// to have draws does not move them. Mean and standard deviation come second. Most
-// papers report these, and for a normal distribution they are the same, but a distant
-// mode with a thousandth of the mass can change them.
+// the width of the central 68 % interval come first, because a mode that is too small to
+// have draws does not move them. Mean and standard deviation come second. Most papers
+// report these, and for a normal distribution both pairs are the same, but a distant mode
+// with a thousandth of the mass can change mean and standard deviation.
 
 const (
 	byQuantiles = estimate.Quantiles
@@ -17,12 +17,13 @@ const (
 	measures    = estimate.Measures
 )
 
-// A quantity is compared between posteriors: a parameter in the whole posterior, or in
-// the part that belongs to a mode.
+// A quantity is what is compared between posteriors: a parameter in the whole posterior,
+// or in the part that belongs to one mode.
 //
-// The spread of a posterior with several modes is the distance between them. In such
-// units a mode may move by many times its own width unnoticed. So each part, the draws
-// that belong to one mode, is also judged by itself, in units of its own spread.
+// The spread of a posterior with several modes is about the distance between them. In
+// units of this spread, a shift of a mode by many times its own width may look
+// negligible. So each part, the draws that belong to one mode, is also judged by itself,
+// in units of its own spread.
 type quantity struct {
 	param int // among all parameters
 	part  int // a mode of the reference posterior, −1 for the whole
@@ -49,7 +50,8 @@ func quantities(assessed []int, reference *bayes.Modes) (out []quantity) {
 	return out
 }
 
-// belong returns 1 for the draws of a part and 0 for others, nil for the whole.
+// belong returns 1 for the draws that belong to a part and 0 for the others; nil for the
+// whole posterior.
 func belong(in [][]int, part int) [][]float64 {
 	if part < 0 {
 		return nil

@@ -16,17 +16,17 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// A standard is the accurate posterior, represented by weighted draws.
+// A standard represents the accurate posterior by weighted draws.
 type standard struct {
 	*draws
-	by     string    // the draws, in words
+	by     string    // a description of the draws
 	usable bool      // the weights can be trusted
-	worth  float64   // effective draws that the weighed draws are worth
+	worth  float64   // the number of effective draws that the weighted draws are worth
 	heavy  []bool    // by assessed parameter: the tails are too heavy for a mean
 	tails  []float64 // by assessed parameter: the tail index
 }
 
-// standard makes the weighted draws d represent the accurate posterior.
+// standard returns the standard with the weighted draws d.
 func (s *sampling) standard(d *draws, by string) *standard {
 	y := &standard{draws: d, by: by, usable: s.usable(d), worth: s.effective(d) * d.kish()}
 	for _, k := range s.assessed {
@@ -60,13 +60,14 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	case y == nil || !y.usable:
 		why = fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, fine.khat)
 	case s.loss(y) > 1:
-		why = fmt.Sprintf("since those of %v have weights too uneven (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("since those of %v have too uneven weights (k̂ = %.2f)", finest, fine.khat)
 	default:
 		return y, s.advance(1)
 	}
 	before := s.pathError(s.of(s.finest()), mode)
 	for n, q := range s.finer(mode) {
-		// A solver whose path is not more accurate is not worth a chain.
+		// Sampling with a solver whose solution is not clearly more accurate is not worth
+		// its cost.
 		if !(s.pathError(q, mode) < before/3) {
 			continue
 		}
@@ -91,8 +92,9 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 	return y, s.advance(1)
 }
 
-// loss returns the largest error of an accurate centre, in units of the error of the
-// chain alone.
+// loss returns how many times larger the Monte Carlo error becomes by weighting: the
+// largest ratio, over the parameters, between the error of the bias from the weights and
+// the error of the centre without weights.
 func (s *sampling) loss(y *standard) (most float64) {
 	for j := range s.assessed {
 		most = math.Max(most, y.shifts[byQuantiles][j].CenterSE/y.estimates[byQuantiles][j].CenterSE)
@@ -100,7 +102,7 @@ func (s *sampling) loss(y *standard) (most float64) {
 	return most
 }
 
-// tryReference samples q and weighs its draws.
+// tryReference samples q and weights its draws.
 func (s *sampling) tryReference(q *bayes.Posterior, seed uint64, by string) (*standard, error) {
 	known, err := modes.Find(s.ctx, q, s.search(s.modes.known))
 	if err != nil {
@@ -132,10 +134,11 @@ func (r referenceError) enough(threshold float64) bool {
 	return r.d <= threshold/10 && r.unknown == 0 && !(r.failed > mostFailed) && r.unseen == 0
 }
 
-// checkReference measures the reference's own error. It is small enough for a verdict
-// if D between the reference and a more accurate solver is at most a tenth of the
-// threshold at every mode and at a hundred draws of the reference posterior, because a
-// solver that is accurate at a mode may fail in the tails.
+// checkReference measures the reference's own error. It is small enough for a verdict if
+// D between the reference and a more accurate solver is at most a tenth of the threshold
+// at every mode with more than a hundredth of the mass and at up to a hundred draws from
+// the reference posterior. The draws are needed because a solver that is accurate at a
+// mode may fail in the tails.
 func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	s.say("the reference's own error")
 	begin := time.Now()
@@ -183,7 +186,8 @@ func (s *sampling) checkReference(y *standard) (r referenceError, err error) {
 	return r, nil
 }
 
-// worstPoints returns the ten points with the largest D; points without D come first.
+// worstPoints returns the ten points with the largest D; points at which D is not known
+// come first.
 func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	order := make([]int, len(points))
 	size := make([]float64, len(points))
@@ -200,9 +204,9 @@ func worstPoints(points [][]float64, d []float64) (worst [][]float64) {
 	return worst
 }
 
-// pathError returns the error of the classical solution at theta and the times of the
-// data: the root mean square, each component in units of its largest value. It is NaN if
-// one of the solvers fails.
+// pathError returns the error of the classical solution for theta at the times of the
+// data: the root mean square over all times and components, with each component in units
+// of its largest value. It is NaN if one of the solvers fails.
 func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	coarse, err := solved(s.ctx, p, theta)
 	if err != nil {
@@ -231,7 +235,7 @@ func (s *sampling) pathError(p *bayes.Posterior, theta []float64) float64 {
 	return math.Sqrt(sum / float64(n))
 }
 
-// solved returns the density of p after a solution at theta.
+// solved returns a density of p that has solved the equations at theta.
 func solved(ctx context.Context, p *bayes.Posterior, theta []float64) (*bayes.Density, error) {
 	d, err := bayes.NewDensity(ctx, p)
 	if err != nil {

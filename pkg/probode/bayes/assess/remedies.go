@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/sample"
 )
 
-// try measures the remedies that are not in the ladder by short runs.
+// try measures, with short runs, the remedies that are not steps of the ladder.
 func (a *assessment) try() error {
 	a.say("remedies")
 	for _, one := range []func() error{a.tryDelayed, a.tryFrozen, a.tryOthers} {
@@ -28,7 +28,7 @@ func (a *assessment) try() error {
 	return nil
 }
 
-// attempt measures a remedy by a short run; if the run fails, it is not a remedy.
+// attempt measures a remedy with a short run; if the run fails, the remedy is not listed.
 func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairing, by sample.Sampler, seed uint64) {
 	chains := a.plan.s.Chains
 	chains.Draws, chains.MinESS = min(1000, cmp.Or(chains.Draws, 1000)), 0
@@ -43,8 +43,8 @@ func (a *assessment) attempt(kind, name string, p *bayes.Posterior, modes *pairi
 	a.tried = append(a.tried, trial{kind, name, d})
 }
 
-// tryDelayed samples by delayed acceptance, with the largest step before the smallest, and
-// before the accurate solver.
+// tryDelayed samples by delayed acceptance, with the largest step first and then the
+// smallest step or the accurate solver.
 func (a *assessment) tryDelayed() error {
 	const kind = "delayed acceptance"
 	f := a.finest()
@@ -62,8 +62,8 @@ func (a *assessment) tryDelayed() error {
 	return nil
 }
 
-// tryFrozen samples on grids frozen at the modes, on which the likelihood of an adaptive
-// solver does not jump.
+// tryFrozen samples with the steps of an adaptive solver frozen at the mode, so that the
+// likelihood does not jump.
 func (a *assessment) tryFrozen() error {
 	for i := range a.ladder {
 		if a.out.controlled() && a.runs[i] != nil {
@@ -74,14 +74,16 @@ func (a *assessment) tryFrozen() error {
 	return nil
 }
 
-// tryOthers finds, without sampling, the step or tolerance at which other methods would be
-// accurate enough, and samples with those that may cost less than the end of the ladder.
+// tryOthers finds, without sampling, the step or tolerance at which other methods would
+// be accurate enough. It samples with those that may cost less than the smallest step of
+// the ladder.
 func (a *assessment) tryOthers() error {
 	c, fine := a.certifier, a.runs[a.finest()]
 	if c == nil || c.Mode() == nil || fine == nil || math.IsNaN(fine.thousand()) {
 		return nil
 	}
-	// Any solver that is accurate enough needs about as many solves for 1000 effective draws.
+	// Any solver that is accurate enough needs about the same number of solves for 1000
+	// effective draws.
 	solves := fine.cost() / c.Seconds(a.ladder[a.finest()].setup)
 	dp, equal := probode.RungeKutta{Tableau: probode.DormandPrince}, a.p.WithStepSize(1).Mesh
 	var others []probode.Setup
@@ -103,7 +105,7 @@ func (a *assessment) tryOthers() error {
 			continue
 		}
 		q := a.p.SolvedBy(by)
-		// Another method may have modes of its own.
+		// Another method may make phantom modes of its own.
 		known, err := modes.Find(a.ctx, q, a.search(a.modes.known))
 		if err != nil {
 			continue
@@ -115,8 +117,8 @@ func (a *assessment) tryOthers() error {
 	return a.ctx.Err()
 }
 
-// remedies lists what can be done: the recommended remedy first, then those that reach the
-// threshold, then others, each by cost.
+// remedies lists what can be done: the recommended remedy first, then the others that
+// reach the threshold, then the rest, each group in the order of cost.
 func (a *assessment) remedies(j *judge) (all []Remedy) {
 	if !j.allowed {
 		return nil // nothing to compare with
@@ -167,8 +169,8 @@ func (a *assessment) remedies(j *judge) (all []Remedy) {
 	return all
 }
 
-// measured returns the remedy of a run. It reaches the threshold if its verdict says so
-// and its own checks find nothing wrong.
+// measured returns the remedy that a run measured. It reaches the threshold if the
+// verdict is Negligible and the checks of the run find nothing wrong.
 func (j *judge) measured(t trial) Remedy {
 	inf := t.run.summed
 	s, _ := inf.Effects[inf.gravest(j.threshold)].gravest(j.threshold)
@@ -190,16 +192,16 @@ func (j *judge) measured(t trial) Remedy {
 	return r
 }
 
-// noise measures noise in the model. It does not count as a remedy if it is not better
-// than trusting the solver at the same step.
+// noise returns noise in the model as a remedy. It does not reach the threshold if it is
+// not better than trusting the solver at the same step.
 func (j *judge) noise(t trial, trusted *draws) Remedy {
 	r, noisy := j.measured(t), t.run.summed
 	least, _, x := j.span(noisy)
 	_, most, y := j.span(trusted.summed)
 	switch {
 	case least > most && noisy.Verdict == Matters:
-		// Some number of an undecided run is wrong by chance, and by more than the numbers of
-		// a solver with a negligible effect.
+		// Only with the verdict Matters: by chance some number of an undecided run is
+		// worse than the numbers of a solver with a negligible effect.
 		r.Reaches, r.Note = false, sayWorse(x/y)
 	case x >= y:
 		r.Reaches, r.Note = false, noteNotBetter
@@ -209,8 +211,8 @@ func (j *judge) noise(t trial, trusted *draws) Remedy {
 	return r
 }
 
-// span returns limits for the size of the worst effect, in units of the threshold,
-// given its Monte Carlo error, and the size itself.
+// span returns a lower and an upper limit for the size of the worst effect, according to
+// its Monte Carlo error, and the size itself, all in units of the threshold.
 func (j *judge) span(inf *Inference) (least, most, size float64) {
 	for _, e := range inf.Effects {
 		s, _ := e.gravest(j.threshold)
@@ -223,8 +225,9 @@ func (j *judge) span(inf *Inference) (least, most, size float64) {
 	return least, most, s.size(j.threshold)
 }
 
-// reweighting compares the weighed draws of a step with those that represent the
-// reference posterior. If they are the same draws, the error is that of the weights.
+// reweighting compares the weighted draws of a step with those that represent the
+// reference posterior. If they are the same draws, the errors are the Monte Carlo errors
+// of the weighted draws.
 func (a *assessment) reweighting(j *judge, l *level, d *draws) Remedy {
 	r := Remedy{Kind: "reweighting", Name: "reweighting, " + l.String(), Bias: math.NaN(), Ratio: math.NaN()}
 	verdict, worst := Negligible, 0.0

@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A TextTable has a header, rows with as many cells, and notes below them, or only
-// notes. The columns in Left hold words, all others numbers.
+// A TextTable has a header, rows with one cell per column, and notes below them; or it
+// has only notes. The columns in Left hold words, all others hold numbers.
 type TextTable struct {
 	Name   string // "modes", "steps", "alpha", "median", "interval", "bias", "sd", "accurate" or "remedies"
 	Header []string
@@ -61,9 +61,9 @@ func (a *Report) String() string {
 	return b.String()
 }
 
-// Tables returns the numbers as tables: of the modes, if there are several, of the
-// steps, of the calibrated noise scales, of the effects on each parameter, of the
-// accurate posterior, and of the remedies. Empty tables are left out.
+// Tables returns tables of the modes (if there are several), the steps, the calibrated
+// noise scales, the effects on each parameter, the accurate posterior, and the remedies.
+// Empty tables are left out.
 func (a *Report) Tables() []TextTable {
 	bias := func(s Shift) string { return plusMinus(s.Bias, s.BiasSE, true) }
 	ratio := func(s Shift) string { return plusMinus(s.Ratio, s.RatioSE, false) }
@@ -120,9 +120,10 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	}
 }
 
-// ModeTable returns a table of the modes m of p, from which the chains started, and the
-// modes of the posterior of an accurate solver; "" if only one mode has a hundredth of
-// the mass or more. Its search starts at the modes, and at a few draws of the prior.
+// ModeTable returns a table of m, the modes of p from which the chains started, and of
+// the modes of the posterior that the accurate setup by gives; "" if only one mode in m
+// has more than a hundredth of the mass. It searches for the modes with by from the modes
+// m and a few draws from the prior.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil
@@ -199,7 +200,7 @@ func (a *Report) alphaTable() TextTable {
 	return t
 }
 
-// alphaAt returns the values of α* at draws as text.
+// alphaAt returns the values of α* at the three draws as text.
 func (a *Report) alphaAt(st *Rung) (all []string) {
 	for _, c := range a.Claims {
 		if c.Kind == "α* at a draw" && c.Step == st.String() {
@@ -209,7 +210,7 @@ func (a *Report) alphaAt(st *Rung) (all []string) {
 	return all
 }
 
-// effectTable shows one number of the effects, with a row for each parameter and
+// effectTable shows one number from each effect, with a row for each parameter and
 // sampler.
 func (a *Report) effectTable(name, title string, of func(Effect) Shift, cell func(Shift) string) TextTable {
 	t := TextTable{Name: name, Header: []string{title, "inference"}, Left: []int{0, 1}}
@@ -252,8 +253,8 @@ func (a *Report) accurateTable() TextTable {
 	return t
 }
 
-// reach returns the time of the cheapest remedy of a kind that reaches the threshold, NaN
-// if none does.
+// reach returns the time that the cheapest remedy of the given kind takes among those
+// that reach the threshold; NaN if none does.
 func (a *Report) reach(kind string) float64 {
 	for _, r := range a.Remedies { // sorted by cost
 		if r.Kind == kind && r.Reaches {

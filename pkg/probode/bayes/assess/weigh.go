@@ -11,22 +11,22 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// The accurate posterior p has no chains of its own: draws θᵢ of the posterior p_h at a
-// step h are weighed by
+// The accurate posterior p has no chains of its own. Instead, draws θᵢ from the posterior
+// p_h at a step h get the weights
 //
 //	wᵢ ∝ p(Y | x(θᵢ)) / p(Y | Z_h(θᵢ)),   x the accurate solution,
 //
-// and their weighted means are those of p. That costs less than another chain, and it is
-// more precise: the difference of the two means over the same draws,
+// With these weights the draws represent p. That costs less than another chain, and it is
+// more precise: the difference between the two means over the same draws,
 //
 //	bias = mean θᵢ − mean wᵢθᵢ   (mean wᵢ = 1),
 //
-// has a Monte Carlo error that vanishes with the bias. In the difference of two chains
-// their noise would hide it.
+// has a Monte Carlo error that vanishes with the bias. In the difference between two
+// chains the Monte Carlo error of both would hide a small bias.
 
-// weigh computes accurate solutions at the draws in few that have none yet, and then
-// the estimates of the solver's error and of the accurate posterior from the weights.
-// After an error k̂ is infinite.
+// weigh computes accurate solutions at the draws in few that have none yet. From the
+// weights it then estimates the effects of the solver's error and the accurate posterior.
+// If it returns an error, k̂ is infinite.
 func (s *sampling) weigh(d *draws) error {
 	begin := time.Now()
 	defer func() { s.weighing += time.Since(begin).Seconds() }()
@@ -117,8 +117,8 @@ func normalised(log [][]float64) [][]float64 {
 	return out
 }
 
-// effective returns the smallest effective sample size of the assessed parameters among
-// the weighed draws.
+// effective returns the smallest effective sample size of any assessed parameter among
+// the weighted draws, before weighting.
 func (s *sampling) effective(d *draws) float64 {
 	least := math.Inf(1)
 	for _, k := range s.assessed {
@@ -127,10 +127,11 @@ func (s *sampling) effective(d *draws) float64 {
 	return least
 }
 
-// whole reports whether the weighed draws reach almost all of the reference posterior.
+// whole reports whether the weighted draws cover almost all of the reference posterior.
 func (d *draws) whole() bool { return d.weights != nil && d.missed < mostMissed }
 
-// kish returns the number of equally weighted draws that a weighed draw is worth.
+// kish returns how many equally weighted draws one weighted draw is worth on average
+// [Kish].
 func (d *draws) kish() float64 {
 	var n, squares float64
 	for _, w := range slices.Concat(d.weights...) {
@@ -140,15 +141,15 @@ func (d *draws) kish() float64 {
 	return n / squares
 }
 
-// usable reports whether the weights can be trusted as far as the draws reach: k̂ is within
-// its limit, and the weighed draws are worth enough effective ones.
+// usable reports whether the weights can be trusted in the regions that have draws: k̂ is
+// within its limit, and the weighted draws are worth enough effective draws.
 func (s *sampling) usable(d *draws) bool {
 	return d.weights != nil && d.khat <= d.limit && s.effective(d)*d.kish() >= fewest
 }
 
-// tails returns the weighed draws of parameter k, with draws of almost no weight moved
-// to the median. Their tails are those of the accurate posterior, without phantom modes
-// of the solver.
+// tails returns the weighted draws of parameter k, with draws of almost no weight moved
+// to the median. So their tails are the tails of the accurate posterior, without phantom
+// modes of the solver.
 func (d *draws) tails(k int) [][]float64 {
 	const least = 0.01 // of the mean weight
 	x := d.few.Parameter(k)
@@ -163,8 +164,8 @@ func (d *draws) tails(k int) [][]float64 {
 	return x
 }
 
-// unsolved returns up to n of the weighed draws at which the reference failed, and the
-// share of all weighed draws at which it failed.
+// unsolved returns up to n of the weighted draws at which the reference failed, and the
+// share of all weighted draws at which it failed.
 func (d *draws) unsolved(n int) (some [][]float64, share float64) {
 	all, failed := 0, 0
 	for c, raw := range d.raw {

@@ -11,21 +11,21 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes/certify"
 )
 
-// All sentences of a report are in this file.
+// This file holds all sentences of a report.
 
 // The sentences of rows.
 const (
-	saidNoReference = "the accurate posterior is not known: the reference cannot be solved at the draws: declare jumps of f as events, or take another Accurate solver"
-	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for this number of effective draws, so no verdict is given: add smaller steps, or take a method of higher order"
+	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or take another Accurate solver"
+	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for this number of effective draws, so no verdict is given: add smaller steps, or use a method of higher order"
 	saidWorth       = "the accurate posterior is not known: %s, are worth fewer than %d effective draws, so no verdict is given: take more draws (Draws, Weighed) or smaller steps"
-	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method that reaches them"
+	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method whose draws reach these parts"
 	saidHeavy       = "%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that mean and sd do not describe it: only its median and central 68 %% interval are judged"
 
 	saidPhantom   = "phantom: at %v the mode at %s, with %.3g of the mass, is made by the solver: the reference posterior does not have it"
 	saidMissed    = "missed: the posterior at %v does not have the mode of the reference posterior at %s, which holds %.3g of the mass"
-	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g of the threshold because of a mode without draws at %s, with %.2g of the mass by its Gaussian approximation"
+	saidUnvisited = "no verdict on mean and sd at %v: %s would move by %.2g times the threshold because of a mode without draws at %s, which holds %.2g of the mass by its Gaussian approximation"
 	saidSearch    = "%v: there may be other modes: %s"
-	saidStuck     = "the reference posterior has %d modes, between which the chains do not move: no verdict"
+	saidStuck     = "no verdict: the reference posterior has %d modes, and the chains do not move between them"
 
 	saidWithdrawn = "the certificate at %v does not hold: %s"
 	saidOtherMode = "there is a mode at %s that %s"
@@ -37,16 +37,16 @@ const (
 	saidFailing = "%s: %.1f %% of the solves failed, which cuts a piece out of the posterior: take a smaller step, an implicit method, or a prior that excludes parameters that cannot be solved"
 	saidUnsound = "no verdict is given on %s: the chains of the accurate posterior do not agree (R̂ above %.2f, or fewer than %d effective draws)"
 
-	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to follow its order, and α has no meaning: add smaller steps"
+	saidRough       = "at %v the path at the mode is off by %.0f %% of its size: the steps are too large for the error to fall with the order of the method, and α has no meaning: add smaller steps"
 	saidOrder       = "order lost: from %v to %.4g the error of the path falls like h^%.1f, where %s should give h^%d: %s"
 	saidOrderRemedy = "take smaller steps; if the order is still missing, f is not smooth enough for the method, or its Jacobian is wrong (Problem.CheckJacobian)"
-	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: its error falls like h^%d, the method's like h^%d, and is part of the error assessed; a step that divides the times of the data avoids it"
+	saidBetween     = "with h = %s some observations lie between grid points, where the path is a polynomial through %d of them: the error of this interpolation falls like h^%d, the method's like h^%d, and the assessment includes both; with a step that divides the times of the data there is no interpolation"
 
 	saidCalibration = "α* = %.3g at %v: %s"
-	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, a factor of more than %d: at the larger step the error does not have the size that the order predicts, and the α of one step is wrong for another"
-	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at another draw of the posterior, a factor of more than %d: one α for all draws is a compromise: give α a prior, or take a smaller step"
-	saidAlphaGiven  = "the given α = %.3g is not the size of the error at %v, for which α* is %.3g: leave Alpha at zero to have it calibrated"
-	saidTaken       = "%s is %.3g at %v and accurately %.3g"
+	saidAlphaSteps  = "α is not stable in h: α* is %.3g at %v and %.3g at %v, which differ by a factor of more than %d: at the larger step the error does not have the size that the order predicts, and the α of one step is wrong for another"
+	saidAlphaTheta  = "α depends on θ: at %v α* is %.3g at the mode and %.3g at a draw from the posterior, which differ by a factor of more than %d: one α for all draws is a compromise: give α a prior, or take a smaller step"
+	saidAlphaGiven  = "the given α = %.3g does not match the size of the error at %v, where α* is %.3g: leave Alpha at zero to have it calibrated"
+	saidTaken       = "%s is %.3g at %v and %.3g in the accurate posterior"
 	saidSigma       = "an unknown size of the measurement errors hides a bad solver, because it absorbs the solver's error (%s): intervals become wider and the fit still looks good; judge the step by %s, too"
 )
 
@@ -68,11 +68,10 @@ func sayWorse(factor float64) string {
 	return fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, factor)
 }
 
-// sayDistrust says why the reference cannot be trusted, and which setup would be
-// accurate enough.
+// sayDistrust says why the reference cannot be trusted, and what to do about it.
 func sayDistrust(r referenceError, threshold float64) string {
 	if r.unseen > 0 {
-		return fmt.Sprintf("the reference steps over something that %d equal steps see (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
+		return fmt.Sprintf("the reference steps over something that %d equal steps detect (D = %.2g): declare jumps of f as events", certify.ManySteps, r.unseen)
 	}
 	what := fmt.Sprintf("the reference's own error is D = %.2g, above the limit of %.2g", r.d, threshold/10)
 	switch {
@@ -86,13 +85,13 @@ func sayDistrust(r referenceError, threshold float64) string {
 	case r.sufficient != "":
 		cure = fmt.Sprintf("%s would be accurate enough", r.sufficient)
 	case r.failed > mostFailed || r.unknown > 0:
-		cure += ", or exclude parameters for which the solution ends"
+		cure += ", or exclude parameters for which the solution does not exist at all times"
 	}
 	return what + ": " + cure
 }
 
-// sayWrongShare says that no draw is in the mode, or that the share of the draws
-// differs from that of the Gaussian approximation; "" if neither.
+// sayWrongShare says that no draw is in the mode, or that the mode's share of the draws
+// differs from its share by the Gaussian approximation; "" if neither is true.
 func sayWrongShare(m ModeShare) string {
 	if math.IsNaN(m.Visited) || !(max(m.Gaussian, m.Visited) > minor) {
 		return ""
@@ -124,7 +123,7 @@ func (a *Report) Answer() string {
 	case a.Largest > 0:
 		fmt.Fprintf(&b, "The solver's error does not matter up to %s (%s).\n", a.sized(a.Largest), limit)
 	case everywhere:
-		fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to %v (it would not with: %s).\n", a.Steps[len(a.Steps)-1], limit)
+		fmt.Fprintf(&b, "The solver's error matters at every one of the steps, down to %v (it would not matter with %s).\n", a.Steps[len(a.Steps)-1], limit)
 	default:
 		fmt.Fprintf(&b, "No step is known to be small enough (%s).\n", limit)
 	}
@@ -141,7 +140,7 @@ func (a *Report) Answer() string {
 	return b.String()
 }
 
-// doubt says why no verdict is possible; "" if one is.
+// doubt says why no verdict is possible; "" if a verdict is possible.
 func (a *Report) doubt() string {
 	for _, kind := range []string{"reference error", "missed part", "reference", "k̂", "effective weighted draws"} {
 		if c := a.Claim(kind, "", ""); c.Verdict == Matters {
@@ -152,8 +151,8 @@ func (a *Report) doubt() string {
 }
 
 // sayCertificate writes the certificate of the largest step that is certified together
-// with all smaller ones, or of the smallest step if there is none; nothing without
-// certificates.
+// with all smaller steps, or of the smallest step if it is not certified. It writes
+// nothing if there are no certificates.
 func (a *Report) sayCertificate(b *strings.Builder) {
 	at := len(a.Steps) - 1
 	for i := at; i >= 0 && a.Claim("certificate", a.Steps[i].String(), "").Verdict == Negligible; i-- {
@@ -178,8 +177,7 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong with step i, the smallest that is not known to be small
-// enough.
+// sayNext says what is wrong with step i.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -189,7 +187,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	name := a.Params[j].Name
 	what := saySize("median", name, s)
 	if part >= 0 {
-		what = fmt.Sprintf("within the mode at %s %s, in units of that mode", a.at(a.ReferenceModes[part].Theta), what)
+		what = fmt.Sprintf("within the mode at %s, %s, in units of the spread of that mode", a.at(a.ReferenceModes[part].Theta), what)
 	}
 	switch {
 	case d.Verdict != Undecided && e.Verdict != Matters:
@@ -197,7 +195,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	case d.Verdict == Matters:
 		fmt.Fprintf(b, "At %v it matters: %s.\n", st, what)
 		if i == len(a.Steps)-1 && st.StepSize > 0 && verdictOnModes(st.Modes) == Negligible {
-			fmt.Fprintf(b, "If that falls with the order of the method, %d, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
+			fmt.Fprintf(b, "If this error falls with the order of the method, %d, a step of about %.1g would be small enough.\n", a.Order, st.StepSize*math.Pow(s.size(a.Threshold), -1/float64(a.Order)))
 		}
 	case e.Verdict != Undecided:
 		fmt.Fprintf(b, "At %v it is undecided: %s.\n", st, a.sayOtherModes(st))
@@ -248,7 +246,7 @@ func (a *Report) sayOtherModes(st *Rung) string {
 	return strings.Join(all, "; ")
 }
 
-// sayNeeded says how many draws would decide about parameter j.
+// sayNeeded says how many draws a verdict on parameter j needs.
 func (inf *Inference) sayNeeded(j int, name string) string {
 	e := inf.Effects[j]
 	switch m := inf.marginal(name); {
@@ -259,13 +257,13 @@ func (inf *Inference) sayNeeded(j int, name string) string {
 	case e.Draws == 0:
 		return "the chains of the accurate posterior have not mixed"
 	case e.Draws > 100*float64(inf.Draws):
-		return "it lies at the threshold itself, where no reasonable number of draws decides"
+		return "this is so close to the threshold that no reasonable number of draws would decide"
 	}
-	return fmt.Sprintf("to decide takes about %s draws of each chain, and Weighed in proportion", twoDigits(e.Draws))
+	return fmt.Sprintf("a verdict needs about %s draws of each chain, and a Weighed that grows in proportion", twoDigits(e.Draws))
 }
 
-// sayMoments says what is known about means and standard deviations at the steps at
-// which medians and central intervals are right.
+// sayMoments says what is known about means and standard deviations at the steps where
+// medians and central intervals are right.
 func (a *Report) sayMoments(b *strings.Builder) {
 	var wrong, open []string
 	right := false
@@ -291,7 +289,7 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	case wrong != nil:
 		fmt.Fprintf(b, "By mean and standard deviation it still matters: %s.\n", strings.Join(wrong, "; "))
 	case open != nil:
-		fmt.Fprintf(b, "Means and standard deviations are less certain, and undecided for %s.\n", strings.Join(open, ", "))
+		fmt.Fprintf(b, "The verdict on means and standard deviations is still undecided for %s.\n", strings.Join(open, ", "))
 	default:
 		b.WriteString("Means and standard deviations of the draws are within the same limits.\n")
 	}
@@ -305,8 +303,8 @@ func (a *Report) sayMoments(b *strings.Builder) {
 	}
 }
 
-// sayBasis writes the thresholds and draws of the verdict, and how many draws would
-// decide.
+// sayBasis writes the threshold, the confidence and the numbers of draws on which the
+// verdict is based, and how many draws an undecided step needs.
 func (a *Report) sayBasis(b *strings.Builder) {
 	fmt.Fprintf(b, "Threshold %.3g; confidence %.6g %% for each number", a.Threshold, 100*a.Confidence)
 	if a.Looks > 1 {
@@ -341,9 +339,9 @@ func (a *Report) Advice() string {
 	}
 	var b strings.Builder
 	if r := a.Remedies[0]; r.Recommended {
-		fmt.Fprintf(&b, "Recommended: %s, the cheapest that reaches the threshold, %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
+		fmt.Fprintf(&b, "Recommended: %s, the cheapest remedy that reaches the threshold: %.2g s for 1000 effective draws.\n", r.Name, r.Seconds)
 	} else {
-		b.WriteString("None of the remedies that were measured is known to reach the threshold.\n")
+		b.WriteString("None of the measured remedies is known to reach the threshold.\n")
 	}
 	bad := 0
 	for _, r := range a.Remedies {
@@ -357,7 +355,7 @@ func (a *Report) Advice() string {
 	return b.String()
 }
 
-// sizeName returns the name of the sizes of the ladder.
+// sizeName returns the symbol for the step sizes or tolerances of the ladder.
 func (a *Report) sizeName() string {
 	switch {
 	case !a.controlled():
@@ -368,16 +366,17 @@ func (a *Report) sizeName() string {
 	return "atol"
 }
 
-// SizeName describes the sizes of Steps in words, for the axis of a figure.
+// SizeName returns words for the step sizes or tolerances of Steps, for the axis of a
+// figure.
 func (a *Report) SizeName() string {
 	return map[string]string{"h": "step h", "rtol": "relative tolerance", "atol": "absolute tolerance"}[a.sizeName()]
 }
 
-// sized writes a size of the ladder with its name.
+// sized formats a step size or tolerance of the ladder with its symbol.
 func (a *Report) sized(size float64) string { return fmt.Sprintf("%s = %.4g", a.sizeName(), size) }
 
-// sayLargest writes the largest step that is small enough for parameter j: a number,
-// with ≥ before it if a larger one may be small enough; "undecided"; or "none".
+// sayLargest returns the largest step that is small enough for parameter j: a number,
+// after ≥ if a larger step may also be small enough; "undecided"; or "none".
 func (a *Report) sayLargest(j int) string {
 	size, undecidedAbove := a.largest(j)
 	switch {
@@ -391,10 +390,10 @@ func (a *Report) sayLargest(j int) string {
 	return "none"
 }
 
-// at writes a point with the names of its numbers.
+// at formats a point with the names of the parameters.
 func (a *Report) at(theta []float64) string { return where(a.Names, theta, nil) }
 
-// where writes the θ of a mode; if there are many parameters, only those in which the
+// where formats the θ of a mode; if there are many parameters, only those in which the
 // modes differ most.
 func where(names []string, theta []float64, all []ModeShare) string {
 	const most = 4
@@ -442,7 +441,7 @@ func plusMinus(v, se float64, signed bool) string {
 	return fmt.Sprintf("%.*f ± %.*f", digits, v, digits, se)
 }
 
-// number writes v, a dash if it is NaN.
+// number formats v; NaN becomes a dash.
 func number(format string, v float64) string {
 	if math.IsNaN(v) {
 		return "–"
