@@ -119,7 +119,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 			not = append(not, text)
 		}
 	}
-	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Within a factor of 1.6 over the step sizes for %s. Not for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
+	sec.claim("α* “was close to constant throughout” (§3.1)", fmt.Sprintf("Over the step sizes it varies by less than a factor of 1.6 for %s, and by more for %s.", strings.Join(flat, ", "), strings.Join(not, ", ")), len(not) == 0)
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",
@@ -193,8 +193,8 @@ func alphaCurveSection(s *study) (*section, error) {
 						top = v
 					}
 				}
-				// The score is a sum over the grid. Divided by the number of grid points, the curves of
-				// different step sizes can share an axis.
+				// The score is a sum over the grid. It is divided by the number of grid
+				// points, so that the curves of different step sizes can share an axis.
 				n := 20 / number(h)
 				for i := range y {
 					y[i] = (y[i] - top) / n
@@ -206,7 +206,7 @@ func alphaCurveSection(s *study) (*section, error) {
 			f.Panels = append(f.Panels, p)
 		}
 	}
-	if err := sec.Figure(f, "Per grid point. If the maxima of all step sizes are at the same α, one α serves all step sizes."); err != nil {
+	if err := sec.Figure(f, "The log probability for each grid point, relative to its maximum. If the maxima of all step sizes are at the same α, one α serves all step sizes."); err != nil {
 		return nil, err
 	}
 	return sec, nil

@@ -37,8 +37,9 @@ func computeFig1(ctx context.Context, s *study) error {
 	t := &table{name: "fig1", header: []string{"t", "component", "mean", "sd", "deterministic", "reference"}}
 	addEnsemble(t, e, ref)
 
-	// The same with the exact distribution of a step, which the Gaussian one approximates,
-	// and the difference between the two in the step that begins at t.
+	// The same ensemble with the exact distribution of each step, which the Gaussian one
+	// approximates. Departure is the difference between the two in the step that begins
+	// at t.
 	drawn, err := steplaw.Exact{Method: backwardEuler}.Draw(ctx, e.Problem, 200, steplaw.Settings{
 		Mesh: probode.Uniform(0.1), Alpha: 0.2, Seed: s.seed, Workers: s.workers,
 	})
@@ -63,7 +64,8 @@ func computeFig1(ctx context.Context, s *study) error {
 	return nil
 }
 
-// addEnsemble appends a row for each time and component; its first cells are those of key.
+// addEnsemble appends a row for each time and component; each row begins with the cells
+// in key.
 func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	d := e.Problem.Dim()
 	for i, at := range e.T {
@@ -73,7 +75,8 @@ func addEnsemble(t *table, e *probode.Ensemble, ref []float64, key ...any) {
 	}
 }
 
-// ensembleOf returns the ensemble and the reference in the rows of a table, without paths.
+// ensembleOf reads an ensemble, without its paths, and the reference from the rows of a
+// table.
 func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 	names := t.distinct("component")
 	e := &probode.Ensemble{Problem: &probode.Problem{States: names, X0: make([]float64, len(names))}}
@@ -97,7 +100,7 @@ func ensembleOf(t *table) (*probode.Ensemble, *reference.Solution) {
 // fig1Figure draws n paths above the bands of the table.
 func (s *study) fig1Figure(t *table, n int) (viz.Figure, error) {
 	e, ref := ensembleOf(t)
-	// The file does not contain the paths; the seed gives them again.
+	// The file does not contain the paths, but the same seed reproduces them.
 	drawn, err := s.fig1Ensemble(context.Background(), n, true)
 	if err != nil {
 		return viz.Figure{}, err

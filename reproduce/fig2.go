@@ -24,11 +24,10 @@ var fig2 = experiment{
 	compute: computeFig2, section: fig2Section,
 }
 
-// The appendix does not give the proposal, although the distribution of its scheme depends
-// on it. The rule used here is a Gaussian random walk. For the first 1000 iterations its
-// covariance is 2.38²/3 · diag(.02, .07, .05)², after that
-// 2.38²/3 times the running covariance of the chain plus 1e-8 I, refreshed
-// every 10 iterations.
+// The appendix does not give the proposal, although the distribution that its scheme
+// samples depends on it. The rule used here is a Gaussian random walk. For the first 1000
+// iterations its covariance is 2.38²/3 · diag(.02, .07, .05)², after that 2.38²/3 times
+// the running covariance of the chain plus 1e-8 I, refreshed every 10 iterations.
 var proposal = mcmc.AdaptiveMetropolis{Scale: []float64{.02, .07, .05}, AdaptAfter: 1000, Every: 10, Epsilon: 1e-8}
 
 const (
@@ -100,8 +99,8 @@ func computeFig2(ctx context.Context, s *study) error {
 					n := min(len(kept), keptDraws)
 					for i := range n {
 						d := kept[(i+1)*len(kept)/n-1]
-						// Three decimals more than the width of the posterior are enough
-						// for figures, and halve the size of the file.
+						// Five decimals, three more than the width of the posterior
+						// needs, are enough for figures and halve the size of the file.
 						draws.add(m.name, scheme.String(), h, chain+1, i+1, short(d[0]), short(d[1]), short(d[2]))
 					}
 				}
@@ -109,8 +108,9 @@ func computeFig2(ctx context.Context, s *study) error {
 		}
 	}
 
-	// The scheme of the appendix with another proposal, the same rule without adaptation
-	// and with steps 30 times shorter; and the correct scheme for comparison.
+	// The scheme of the appendix with two other proposals, which do not adapt: steps of
+	// the initial length, and steps 30 times shorter. The correct scheme is there for
+	// comparison.
 	for _, scale := range []float64{1, 1. / 30} {
 		fixed := mcmc.AdaptiveMetropolis{AdaptAfter: -1}
 		for _, v := range proposal.Scale {
@@ -208,7 +208,7 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sec.claim("at larger steps the deterministic methods are “over-confident and biased … on different sides of the true value” (§3.2)",
 		fmt.Sprintf("At h = %s the deterministic posterior of θ3 is %.1f standard deviations from the truth with forward Euler and %+.1f with backward Euler.", coarse, fe, be), fe < -1 && be > 1)
 	sec.claim("the probabilistic methods return “a wider posterior which covers the true solution” (§3.2)",
-		fmt.Sprintf("At h = %s: %.1f and %+.1f standard deviations with the paper's scheme, %.1f and %+.1f with the correct one.", coarse,
+		fmt.Sprintf("At h = %s the mean of θ3 is %.1f (forward Euler) and %+.1f (backward Euler) standard deviations from the truth with the paper's scheme, and %.1f and %+.1f with the correct one.", coarse,
 			off("forward-euler", "paper"), off("backward-euler", "paper"), off("forward-euler", "pcn"), off("backward-euler", "pcn")),
 		math.Abs(off("forward-euler", "pcn")) < 2 && math.Abs(off("backward-euler", "pcn")) < 2)
 	ratio := func(p string) float64 {
@@ -223,11 +223,11 @@ The schemes <i>deterministic</i> and <i>paper</i> have 11 000 iterations, as in 
 	sd := func(scheme string, i int) float64 {
 		return number(narrow.where(scheme, scales[i], "theta3").rows[0][3])
 	}
-	claim += fmt.Sprintf(" And its distribution depends on the proposal: with steps 30 times shorter and without adaptation, the standard deviation of θ3 changes from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
+	claim += fmt.Sprintf(" Its distribution also depends on the proposal: without adaptation, steps that are 30 times shorter change the standard deviation of θ3 from %.3f to %.3f (h = 0.05); with the correct scheme it changes from %.3f to %.3f, within its Monte Carlo error.",
 		sd("paper", 0), sd("paper", 1), sd("pcn", 0), sd("pcn", 1))
 	sec.claim("“Algorithm for sampling p(θ, Z | Y)” (appendix)", claim, false)
 	sec.claim("cost “bounded by twice the cost of an MCMC operating with a deterministic integrator” (§3.2)",
-		fmt.Sprintf("In solves: %.2f for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
+		fmt.Sprintf("It is %.2f solves for each draw at the observed acceptance rate (backward Euler, h = %s). Drawing the normals costs additional time.", 1+get("backward-euler", "paper", "theta1", "accept"), coarse), true)
 	return sec, nil
 }
 

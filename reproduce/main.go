@@ -6,8 +6,9 @@
 //	                   [-data FILE] [-seed N] [-out DIR] [-quick] [-check]
 //	                   [-paths N] [-iterations N] [-workers N] [-update]
 //
-// Each experiment first writes its numbers as CSV; figures and report use these files. The
-// same seed gives the same bytes in every CSV file, for any number of workers.
+// Each experiment first writes its numbers as CSV; the figures and the report are made
+// from these files. The same seed gives the same bytes in every CSV file, for any number
+// of workers.
 package main
 
 import (
@@ -65,7 +66,7 @@ func run(ctx context.Context, args []string) error {
 	for _, e := range experiments {
 		names = append(names, e.name)
 	}
-	only := fs.String("only", strings.Join(names, ","), "`list` of the experiments to compute, with commas")
+	only := fs.String("only", strings.Join(names, ","), "comma-separated `list` of the experiments to compute")
 	fs.StringVar(&s.dataFile, "data", "", "CSV `file` with columns t, V_obs and R_obs, instead of the built-in synthetic data")
 	fs.Uint64Var(&s.seed, "seed", 1, "seed of all random numbers")
 	fs.StringVar(&s.out, "out", filepath.Join("reproduce", "out"), "`directory` for the results")
@@ -138,8 +139,8 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// paths returns the number of paths of an ensemble, full or quick, and at least the number
-// of -paths.
+// paths returns the number of paths of an ensemble: the one for a full or a quick run,
+// but at least the value of -paths.
 func (s *study) paths(full, quick int) int {
 	if s.quick {
 		full = quick

@@ -98,8 +98,8 @@ for Adams–Bashforth of s steps it is 2s.`)
 				continue
 			}
 			h, ms := g.floats("h"), g.floats("ms_error")
-			// The slope is taken over one octave above the smallest steps, where it is close to
-			// its limit and has a small Monte Carlo error.
+			// The slope is taken between the smallest step and four times that step,
+			// where it is close to its limit and has a small Monte Carlo error.
 			k := len(ms) - 1
 			slope := math.Log(ms[k-2]/ms[k]) / math.Log(h[k-2]/h[k])
 			slopes[m+lin] = slope

@@ -16,7 +16,7 @@ type section struct {
 	claims [][3]string // the statement of the paper, the result, the verdict
 }
 
-// folded writes a table that is closed until the reader opens it.
+// folded writes a table that is hidden until the reader opens it.
 func (s *section) folded(title string, header []string, rows [][]string) {
 	fmt.Fprintf(s, "<details><summary>%s</summary>\n", html.EscapeString(title))
 	s.Table("class=scroll", header, rows)
@@ -105,8 +105,8 @@ func (s *study) dataName() string {
 	return html.EscapeString(s.dataFile)
 }
 
-// flags returns the flags that differ from their defaults, so that the command gives the
-// same numbers again.
+// flags returns the flags that differ from their defaults, so that the printed command
+// reproduces the numbers.
 func (s *study) flags() string {
 	var b strings.Builder
 	if s.seed != 1 {

@@ -64,7 +64,8 @@ func (s *study) eachStep(all []setup, do func(u setup, h float64) error) error {
 	return nil
 }
 
-// The names of the paper's two first-order methods in fig2.csv.
+// The paper's two first-order methods, which fig2.csv calls forward-euler and
+// backward-euler.
 var (
 	forwardEuler  = adams.Bashforth{Steps: 1}
 	backwardEuler = adams.Moulton{Steps: 0, Linearize: adams.Current}
@@ -92,8 +93,8 @@ func halvings(ctx context.Context, p *probode.Problem, n int) ([]float64, error)
 }
 
 // accurate returns the solution of p at times with a global error of at most 1e-10. The
-// solver estimates the error from integrations with different steps; a larger estimate is an
-// error here.
+// solver estimates the error from integrations with different steps; accurate returns an
+// error if the estimate is larger.
 func accurate(ctx context.Context, p *probode.Problem, times []float64) ([]float64, error) {
 	const most = 1e-10
 	r, err := reference.Solve(ctx, p, times, reference.Settings{})

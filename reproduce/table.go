@@ -12,15 +12,16 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// A table is a CSV file in memory. Figures use nothing else of an experiment.
+// A table is a CSV file in memory. The figures of an experiment are made from its tables
+// alone.
 type table struct {
 	name   string
 	header []string
 	rows   [][]string
 }
 
-// add appends a row. Numbers are written with 8 significant digits: more than are meaningful,
-// and so few that platforms agree. Missing values are NaN.
+// add appends a row. Numbers are written with 8 significant digits: more than are
+// meaningful, but few enough for all platforms to agree. Missing values are NaN.
 func (t *table) add(cells ...any) {
 	if len(cells) != len(t.header) {
 		panic(fmt.Sprintf("%s: %d cells in a row of %d columns", t.name, len(cells), len(t.header)))

@@ -231,7 +231,8 @@ func (p *page) chart(series []series, names map[string]string) map[string]any {
 		Icon      string         `json:"icon,omitempty"`
 		ItemStyle map[string]any `json:"itemStyle,omitempty"`
 	}
-	// One legend for each row, because ECharts has one gap for rows and entries.
+	// Each row is a legend of its own, because ECharts has a single setting for the gap
+	// between rows and between entries.
 	for i, k := range p.legend {
 		e := entry{Name: k.name, Icon: k.icon(), ItemStyle: map[string]any{"color": css(k.solid()), "borderWidth": 0}}
 		if name, ok := names[k.name]; ok {

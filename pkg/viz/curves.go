@@ -8,13 +8,13 @@ import (
 // dashes are the styles that the curves of a comparison get in turn.
 var dashes = [...]Dash{Solid, Dashed, DashDotted, Dotted}
 
-// Curves returns a panel with several curves that differ in colour, dash and
-// marker, and, for each of slopes, a grey guide
+// Curves returns a panel with several curves that differ in colour, dash and marker, and
+// below them, for each p in slopes, a grey guide
 //
 //	y ∝ xᵖ
 //
-// labelled with p below them. On logarithmic axes of error against step size, p is the
-// order of a method. Dashes, markers and colours that a curve sets itself are kept.
+// labelled with p. On logarithmic axes of error against step size, p is the order of a
+// method. Dashes, markers and colours that a curve sets itself are kept.
 func Curves(x, y Axis, slopes []float64, curves ...Line) Panel {
 	p := Panel{X: x, Y: y}
 	marks := [...]Marker{Disc, Square, Triangle, Ring}

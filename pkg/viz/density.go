@@ -53,7 +53,7 @@ func Densities(x Axis, truth []float64, samples ...Points) (Panel, error) {
 		}
 		p.Layers = append(p.Layers, Line{Name: s.Name, X: cx, Y: cy, Color: Palette[i%len(Palette)], Dash: dashes[i%len(dashes)]})
 	}
-	// The density belongs on an axis from zero.
+	// The axis of a density must begin at zero.
 	p.Layers = append(p.Layers, Guide{At: 0, Horizontal: true, Color: Grey, Width: 1})
 	if truth != nil {
 		p.Layers = append(p.Layers, Guide{Name: "truth", At: truth[0], Dash: Dashed})
@@ -70,7 +70,7 @@ func Bars(name string, edges, heights []float64) Band {
 	b := Band{Name: name, Opacity: 0.6}
 	nan := math.NaN()
 	for i, h := range heights {
-		// A tenth of a bar's width between bars.
+		// Leave a tenth of the width of a bin between bars.
 		g := 0.05 * (edges[i+1] - edges[i])
 		b.X = append(b.X, edges[i]+g, edges[i+1]-g, nan)
 		b.Lo = append(b.Lo, 0, 0, nan)

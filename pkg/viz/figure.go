@@ -254,7 +254,8 @@ func (r Guide) visit(f func(x, y float64)) {
 }
 
 // keep replaces values that a logarithmic axis cannot show by NaN and counts them.
-// Infinite values become NaN as well, so that the renderers meet no other exception.
+// Infinite values become NaN as well, so that NaN is the only exception for the
+// renderers.
 
 func (l Line) keep(xlog, ylog bool) (Layer, int) {
 	var dropped int

@@ -42,17 +42,18 @@ func kde2(x, y []float64, f float64, m int) (surface, error) {
 	}
 	n := float64(len(x))
 	sxx, syy, sxy := stat.Variance(x, nil), stat.Variance(y, nil), stat.Covariance(x, y, nil)
-	// 1e-12 is the square of the correlation's distance from one at which
-	// the rounding of the covariance would decide on the kernel.
+	// If 1 − r² is below 1e-12, for the correlation r, rounding of the covariance would
+	// determine the kernel.
 	if det := sxx*syy - sxy*sxy; !(det > 1e-12*sxx*syy) {
 		return surface{}, errors.New("viz: no density of draws that lie on one line")
 	}
 	s := f * f * math.Pow(n, -1.0/3)
 	sxx, syy, sxy = s*sxx, s*syy, s*sxy
 
-	// With the kernel's correlation r, a row at the distance v = Δy/σ_y has
-	// the conditional mean r v σ_x and standard deviation σ_x √(1−r²): only
-	// the part of a row within four of the latter and of σ_y counts.
+	// In the row at distance v = Δy/σ_y, a kernel with correlation r has the conditional
+	// mean r v σ_x and standard deviation σ_x √(1−r²). Only rows within four σ_y are
+	// computed, and in each of them only points within four conditional standard
+	// deviations.
 	const reach = 4
 	hx, hy := math.Sqrt(sxx), math.Sqrt(syy)
 	r := sxy / (hx * hy)
@@ -130,7 +131,8 @@ func drawable(least int, xs ...[]float64) error {
 	return nil
 }
 
-// span returns m points from before x to beyond x.
+// span returns m equally spaced points from the smallest x − beyond to the largest x +
+// beyond.
 func span(x []float64, beyond float64, m int) []float64 {
 	m = max(m, 2)
 	lo, hi := slices.Min(x)-beyond, slices.Max(x)+beyond
@@ -150,9 +152,9 @@ func (g surface) mass() float64 {
 	return s * (g.X[1] - g.X[0]) * (g.Y[1] - g.Y[0])
 }
 
-// levels returns for each p in (0, 1) the density on the edge of the region of
-// highest density that holds the part p of the mass (Hyndman, Computing and
-// graphing highest density regions, 1996).
+// levels returns for each p in (0, 1) the density on the edge of the region of highest
+// density that holds the fraction p of the mass (Hyndman, Computing and graphing highest
+// density regions, 1996).
 func (g surface) levels(p ...float64) []float64 {
 	z := slices.Clone(g.Z)
 	slices.SortFunc(z, func(a, b float64) int {

@@ -17,8 +17,9 @@ import (
 //
 //	{"$": [m, k, a, b, c, …]}
 //
-// where a is the first number of a column times 10ᵏ, followed by the differences, column
-// after column. A null is 0.5, which cannot be a difference.
+// which lists the columns one after another, in units of 10⁻ᵏ: the first number of a
+// column, such as a, then the difference of each number from the one before it. A null is
+// 0.5, which cannot be a difference.
 func pack(option []byte) (string, error) {
 	d := json.NewDecoder(bytes.NewReader(option))
 	d.UseNumber()

@@ -119,7 +119,7 @@ func widen(v float64, log bool) (float64, float64) {
 	return v - d, v + d
 }
 
-// onPhone returns the page for the width of a phone: the panels below each other.
+// onPhone returns the page for the width of a phone: with the panels below each other.
 func (p *page) onPhone() *page {
 	q := *p
 	q.Width, q.Height, q.Columns, q.entries = phoneWidth, 0, 1, nil
@@ -169,8 +169,8 @@ func step(lo, hi float64, n int) float64 {
 	return 10 * unit
 }
 
-// ticks returns about n labelled ticks at most for an axis with limits lo and hi, and
-// at most nine ticks in all for each labelled one.
+// ticks returns at most about n labelled ticks for an axis with limits lo and hi, and at
+// most nine ticks in all for each labelled one.
 func (a Axis) ticks(lo, hi float64, n int) []plot.Tick {
 	if a.Log && math.Log10(hi)-math.Log10(lo) >= 0.7 { // linear ticks serve a shorter range than 1 to 5
 		return logTicks(lo, hi, n)

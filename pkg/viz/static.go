@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dpi is the resolution of PNG. It is one and a quarter times that of CSS pixels, for
-// screens and print of higher resolution.
+// dpi is the resolution of PNG. It is 1.25 times the resolution of CSS pixels, because
+// many screens and printers have more.
 const dpi = 120
 
 // PNG draws the graphic as a PNG picture of 5/4 times its size in CSS pixels, in at
@@ -101,7 +101,7 @@ func (k look) key(c draw.Canvas, at vg.Point) {
 	}
 	clr := k.solid()
 	if k.width > 0 {
-		// The colour of a very thin sample could not be seen.
+		// The colour of a very thin line could not be seen.
 		c.StrokeLine2(stroke(clr, max(k.width, 1.5), k.dash), at.X, at.Y, at.X+w, at.Y)
 	}
 	if k.marker != noMarker {
@@ -142,8 +142,8 @@ func glyph(m Marker, c color.Color, size float64) draw.GlyphStyle {
 	return s
 }
 
-// tiles returns a plot for each panel, nil for a blank one, and the part of the
-// canvas that it is to be drawn on.
+// tiles returns a plot for each panel, nil for a blank one, and the part of the canvas on
+// which it is drawn.
 func (p *page) tiles(c draw.Canvas) (plots [][]*plot.Plot, t draw.Tiles, canvases [][]draw.Canvas) {
 	t = draw.Tiles{
 		Rows: p.rows, Cols: p.cols,
@@ -252,10 +252,10 @@ func (ls layers) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	return bs
 }
 
-// labelRoom is the height of the label of an axis with its distance.
+// labelRoom is the height of an axis label, including the space around it.
 const labelRoom = (labelSize + 6) * px
 
-// labels draws the labels of the axes outside of the ticks.
+// labels draws the labels of the axes beyond the tick labels.
 func (ls layers) labels(c draw.Canvas, p *plot.Plot) {
 	out := vg.Length(0)
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -279,8 +279,8 @@ func (l Line) end() (x, y float64, ok bool) {
 	return 0, 0, false
 }
 
-// far is the distance outside the data area, in widths of it, at which a value is
-// clamped: the rasteriser fails at very large coordinates.
+// far is the distance from the data area, as a multiple of its width or height, at which
+// a value is clamped: the rasteriser fails at very large coordinates.
 const far = 20
 
 func (ls layers) Plot(c draw.Canvas, p *plot.Plot) {

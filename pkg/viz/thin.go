@@ -9,8 +9,8 @@ import (
 // Compressed, each takes two or three bytes.
 const maxVertices = 48000
 
-// A vertex nearer than this to the straight line between its neighbours is left out.
-// The eye sees differences from half a pixel on.
+// A vertex nearer than this to the straight line between its neighbours is left out. The
+// eye does not see differences below half a pixel.
 const tolerance = 0.3 // pixels
 
 // The largest number of vertices of one unbroken line: two or three for each pixel of
@@ -20,8 +20,8 @@ const maxRun = 2400
 // The largest number of markers of one layer. ECharts is slow with more.
 const maxMarkers = 6000
 
-// thinning returns k such that every kth path and point keeps within
-// maxVertices.
+// thinning returns k such that every kth path and point together have at most about
+// maxVertices vertices.
 func thinning(ps []*page) int {
 	total := 0
 	for _, p := range ps {

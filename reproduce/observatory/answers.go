@@ -16,10 +16,11 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The difference between the answers of coarse solvers and of an accurate one, and the cost.
+// This file measures how far the answers of coarse solvers are from those of an accurate
+// one, and what they cost.
 
-// An answer is a row of the second table: a posterior, a remedy and a step. Biases are those
-// of means, in accurate standard deviations.
+// An answer is a row of the second table: a posterior, a remedy and a step. A bias is
+// that of a posterior mean, in standard deviations of the accurate posterior.
 type answer struct {
 	Question string  `csv:"posterior"`
 	Remedy   string  `csv:"remedy"`
@@ -82,8 +83,8 @@ func (o *observatory) answerAll(ctx context.Context, answers *ledger[answer]) er
 	})
 }
 
-// answer computes the missing answers to one question. It draws from the accurate posterior
-// when the first of them is to be computed.
+// answer computes the missing answers to one question. It draws from the accurate
+// posterior before it computes the first of them.
 func (o *observatory) answer(ctx context.Context, q *question, answers *ledger[answer]) error {
 	var accurate *mcmc.Chains
 	var fine *bayes.Posterior
@@ -128,7 +129,7 @@ func (o *observatory) accurate(ctx context.Context, q *question) (*bayes.Posteri
 	return p, chains, err
 }
 
-// one computes an answer. The coarsest step is the unit of work.
+// one computes an answer. The unit of work is a solve with the coarsest step.
 func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine *bayes.Posterior, accurate *mcmc.Chains, a *answer) error {
 	p := *fine
 	p.Method, p.Mesh, p.Modes, p.Alpha = solver, probode.Uniform(a.Step), nil, 0
@@ -152,8 +153,8 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	}
 	a.compare(accurate, got.Chains)
 	drawn := float64(len(got.Chains.Draws) * o.draws)
-	// In steps of size a.Step, because a solve of a sampler may be an accurate one, and the
-	// solves for weights are counted separately.
+	// The cost is in solves with steps of size a.Step, because the solves of a sampler
+	// may be accurate ones. Solves for weights are counted separately.
 	a.Solves, a.Prepare = got.Solves*a.Step/p.StepSize(), calibrating+got.Preparation
 	if got.Chains.LogWeights != nil {
 		a.Solves += a.Step / fine.StepSize()
@@ -163,7 +164,7 @@ func (o *observatory) one(ctx context.Context, r *remedy, coarsest float64, fine
 	return nil
 }
 
-// cells returns the answer as a line of the page.
+// cells returns the answer as a row of a table on the page.
 func (a *answer) cells() []string {
 	line := []string{a.Question, fmt.Sprintf("%.4g", a.Step), a.Remedy}
 	if a.Status != "ok" {

@@ -15,8 +15,8 @@ import (
 	"github.com/probode/probode/pkg/probode/calibrate"
 )
 
-// A solved is a cell, which is a method on a problem with one step size or tolerance, and
-// its classical solution. Missing numbers are NaN.
+// A solved describes a cell, which is a method on a problem with one step size or
+// tolerance, and its classical solution. Missing numbers are NaN.
 type solved struct {
 	Problem     string  `csv:"problem"`
 	Kind        string  `csv:"kind"`
@@ -70,7 +70,7 @@ func (r *row) cell() string { return r.Problem + " " + r.Method + " " + r.Size }
 // judged reports whether the row has a verdict.
 func (r *row) judged() bool { return r.Status == "ok" && r.Rule != "none" && r.Points > 0 }
 
-// components returns the mean squares by component that are known.
+// components returns the mean squares of the components for which they are known.
 func (r *row) components() []float64 {
 	var out []float64
 	for s := range strings.SplitSeq(r.Each, ";") {
@@ -129,7 +129,7 @@ type cell struct {
 	level   int // of three
 }
 
-// mesh returns the mesh of a cell and its text.
+// mesh returns the mesh of a cell and its text for the column size.
 func (c *cell) mesh() (probode.Mesh, string) {
 	if c.entrant.tols != nil {
 		tol := c.entrant.tols[c.level]
@@ -220,8 +220,8 @@ func (c *cell) cost(out *row, m probode.Method, mesh probode.Mesh) error {
 		return err
 	}
 	out.Seconds = math.Inf(1)
-	// The shortest of several times, because other programs use the machine and the first run
-	// is slower.
+	// The time is the shortest of several, because other programs use the machine and the
+	// first run is slower.
 	for spent, n := 0., 0; n < 4 || n < 200 && spent < 0.02; n++ {
 		begin := time.Now()
 		if err := s.Solve(z, p.Theta, nil); err != nil {
@@ -267,8 +267,8 @@ func (c *cell) calibrated(ctx context.Context, m probode.Method, mesh probode.Me
 			failed++
 			continue
 		}
-		// After start-up, for all rules: the first steps of a multistep method are
-		// made by another method.
+		// For all rules only times after the start-up count, because another method makes
+		// the first steps of a multistep method.
 		first := 0
 		for start := e.Grid.Times()[m.Noise(t.p.Dim()).Quiet]; first < len(t.times) && t.times[first] <= start; first++ {
 		}

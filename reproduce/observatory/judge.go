@@ -9,7 +9,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// How well a calibrated spread describes errors at other parameters.
+// This file judges how well a calibrated spread describes errors at other parameters.
 
 // A verdict sums up an ensemble, or several, against accurate solutions.
 type verdict struct {
@@ -27,9 +27,9 @@ type verdict struct {
 
 func newVerdict(d int) *verdict { return &verdict{each: make([]float64, d), n: make([]float64, d)} }
 
-// add includes the ensemble e. x are the truths at its times and xerr their errors,
-// row-major; scores are in units of size, the size of each component. Times before the first
-// do not count.
+// add includes the ensemble e. x is the accurate solution at its times and xerr its
+// error, row-major; scores are in units of size, the size of each component. Times with
+// an index below first do not count.
 func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 	d, nt := len(size), len(e.T)
 	paths := slices.DeleteFunc(slices.Clone(e.Paths), func(p []float64) bool { return p == nil })
@@ -97,8 +97,8 @@ func crps(sorted []float64, y float64) float64 {
 	return near/n - apart/(n*(n-1))
 }
 
-// meanSquare returns the mean squared standardised error, and a band of two standard errors
-// of its logarithm, from the scatter over the ensembles.
+// meanSquare returns the mean squared standardised error, and a band of two standard
+// errors on either side of its logarithm, from the scatter between ensembles.
 func (v *verdict) meanSquare() (mean float64, band [2]float64) {
 	for _, s := range v.each {
 		mean += s / float64(v.points)

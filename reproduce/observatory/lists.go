@@ -12,7 +12,7 @@ import (
 // The lists of the study. A method, a problem or a rule that is listed here is in every table
 // and figure.
 
-// An entrant is a method with its kind of grids.
+// An entrant is a method and the kind of grids on which it is measured.
 type entrant struct {
 	name string // a name for methods.Parse
 	tols []float64
@@ -45,7 +45,7 @@ type subject struct {
 	end  float64 // end of the span, 0 for that of the problem
 }
 
-// Kinds of problems, in words that readers use for theirs.
+// Kinds of problems, in the words that readers use for their own problems.
 const (
 	smooth  = "smooth, not stiff"
 	decays  = "components that decay or saturate"
@@ -100,8 +100,8 @@ type rule struct {
 	scaling probode.Scaling
 }
 
-// The page compares the recommended rule with that of the paper, which has the noise of the
-// method.
+// The page compares the recommended rule with that of the paper, which uses the noise of
+// the method itself.
 const recommended, asInPaper = "log, local", "paper"
 
 var rules = []rule{

@@ -4,10 +4,12 @@
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]
 //
-// It writes DIR/cells.csv with a row for each rule of each cell; DIR/summary.csv with a row
-// for each cell; DIR/answers.csv with a row for each posterior, remedy and step; and
-// DIR/observatory.html, which needs no other file. Results in these files are not computed
-// again: a run that was stopped continues where it was.
+// A cell is a method on a problem at one step size or tolerance, and a rule is a way to
+// choose the noise. Observatory writes DIR/cells.csv with a row for each rule in each
+// cell; DIR/summary.csv with a row for each cell; DIR/answers.csv with a row for each
+// posterior, remedy and step; and DIR/observatory.html, which needs no other file.
+// Results in these files are not computed again: a run that was stopped continues from
+// there.
 package main
 
 import (
@@ -52,7 +54,7 @@ func run(ctx context.Context, args []string) error {
 	fs.StringVar(&o.out, "out", filepath.Join("reproduce", "out", "observatory"), "`directory` for the results")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random numbers")
 	fs.IntVar(&o.paths, "paths", 64, "`number` of paths of an ensemble, at least 40; fewer if paths are expensive")
-	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors at the same time, 0 for the number of cores; changes only times")
+	fs.IntVar(&o.workers, "workers", 0, "`number` of problems or posteriors to compute at the same time, 0 for the number of cores; it changes only the times")
 	if err := shell.Parse(fs, args); err != nil {
 		return err
 	}
@@ -103,7 +105,8 @@ func (o *observatory) run(ctx context.Context, only string) error {
 	return o.writePage(cells.rows, answers.rows)
 }
 
-// settle makes the folder of the results. It refuses one with results of other settings.
+// settle makes the folder of the results. It refuses a folder with results of other
+// settings.
 func (o *observatory) settle() error {
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
@@ -111,13 +114,13 @@ func (o *observatory) settle() error {
 	path := filepath.Join(o.out, "settings")
 	mine := fmt.Sprintf("seed %d, %d paths, %d other θ, %d draws", o.seed, o.paths, o.others, o.draws)
 	if text, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(text)) != mine {
-		return fmt.Errorf("%s has results of %s, not of %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
+		return fmt.Errorf("%s has results for %s, not for %s: want another -out", o.out, strings.TrimSpace(string(text)), mine)
 	}
 	return shell.WriteFile(path, []byte(mine+"\n"))
 }
 
-// each calls do for the numbers below n, several at the same time, until the first error,
-// which it returns.
+// each calls do(i) for every i < n, several at the same time. It stops at the first error
+// and returns it.
 func (o *observatory) each(n int, do func(i int) error) error {
 	numbers := make(chan int, n)
 	for i := range n {

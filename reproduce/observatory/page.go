@@ -16,9 +16,9 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// The page with tables and figures of the rows, in a single file: page.html has its text.
-// A script ranks methods and draws diagrams for problems like the reader's, from the same
-// tables that the page offers as files.
+// This file makes the page, a single file with tables and figures of the rows. Its text
+// is in page.html. A script ranks methods and draws diagrams for problems like the
+// reader's, from the same tables that the page offers as files.
 
 //go:embed page.html
 var pageText string

@@ -22,8 +22,8 @@ import (
 // A question is a posterior that is known accurately, and a coarse step.
 type question struct {
 	name string
-	// make returns the model for given data, the problem and the times of the data, and the
-	// function that simulates an observation of a state.
+	// make returns the model for given data. The data are of the problem truth at the
+	// times, and observe simulates an observation of a state.
 	make    func(data *bayes.Data) *bayes.Posterior
 	truth   func() *probode.Problem
 	times   []float64
@@ -34,7 +34,8 @@ type question struct {
 // solver is the method of the coarse posteriors.
 var solver = adams.Moulton{Steps: 1}
 
-// fineness is the number of RK4 steps of the accurate posterior for each coarsest step.
+// fineness is the number of RK4 steps in each coarsest step with which the accurate
+// posterior is solved.
 const fineness = 16
 
 func gaussian(sd float64, columns ...int) func([]float64, *rand.Rand) []float64 {
@@ -55,8 +56,9 @@ func every(step, end float64) []float64 {
 	return t
 }
 
-// inferred returns a model in which all parameters of a problem are unknown, with log-normal
-// priors of relative width around their values, and states observed with Gaussian errors.
+// inferred returns a model in which all parameters of a problem are unknown, with
+// log-normal priors of the given relative width around their values, and states observed
+// with Gaussian errors.
 func inferred(p *probode.Problem, width, sd float64, states ...int) func(*bayes.Data) *bayes.Posterior {
 	return func(data *bayes.Data) *bayes.Posterior {
 		m := &bayes.Posterior{

@@ -6,7 +6,7 @@ import (
 )
 
 // A brief is a cell in the summary: the classical solution, and the verdicts on the
-// recommended rule and on that of the paper.
+// recommended rule and on the paper's rule.
 type brief struct {
 	solved
 	Spread spread `csv:""`

@@ -17,7 +17,8 @@ import (
 )
 
 // A row type is a struct. The tag `csv` of a field names its column, or the columns of an
-// array. A field that is a struct stands for all its columns, with the tag in front.
+// array. A field that is a struct stands for all columns of that struct, with the tag as
+// a prefix.
 
 // places returns the columns of a row and their values.
 func places(row reflect.Value, prefix string) (names []string, at []reflect.Value) {
@@ -111,7 +112,7 @@ func decode[T any](data []byte) ([]T, error) {
 }
 
 // A ledger is a table in a file that is up to date after every new row, so that a run
-// that was stopped continues where it was. Rows are identified by their keys.
+// that was stopped can continue. Rows are identified by their keys.
 type ledger[T any] struct {
 	path string
 	key  func(*T) string
@@ -148,7 +149,7 @@ func (l *ledger[T]) find(key string) *T {
 	return nil
 }
 
-// add saves new rows, each in the place of the one with its key.
+// add saves new rows; each replaces a row with the same key.
 func (l *ledger[T]) add(rows ...T) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

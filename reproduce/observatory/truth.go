@@ -25,8 +25,8 @@ type truth struct {
 
 const observed = 20 // times
 
-// newTruth solves a problem accurately at its θ and at others, which are log-normal around
-// it with an sd of 10 %.
+// newTruth solves a problem accurately at its θ and at others, which are drawn from a
+// log-normal distribution around it with an sd of 10 %.
 func newTruth(ctx context.Context, s *subject, others int, seed uint64) (*truth, error) {
 	t := &truth{p: s.problem(), kind: s.kind}
 	p := t.p
@@ -74,7 +74,7 @@ func (t *truth) coarsest() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: AM1 errs by more than 10 %% with %d steps: want a shorter span", t.p.Name, most)
+	return fmt.Errorf("%s: the error of AM1 is above 10 %% even with %d steps: want a shorter span", t.p.Name, most)
 }
 
 // solver returns a solver without noise on a grid through the times.

@@ -1,5 +1,5 @@
-// Package jsonfile writes results for programs as JSON: names in the order given, and
-// null for a number that is not finite.
+// Package jsonfile writes results as JSON for other programs: names in the order given,
+// and null for a number that is not finite.
 package jsonfile
 
 import (

@@ -10,28 +10,28 @@ import (
 	"strings"
 )
 
-// Of writes a value in full, nearly as in a Go program: a pointer is written as the
-// value to which it points, unexported fields are included, maps are sorted, and
-// numbers have all their digits. The text is the same in every process, so it can be
-// used to compare settings. Functions are written as their names, so two closures of
-// one function have the same text, and so have channels.
+// Of writes a value in full, nearly as in a Go program: a pointer is written as the value
+// to which it points, unexported fields are included, maps are sorted, and numbers have
+// all their digits. The text is the same in every process, so it can be used to compare
+// settings. Functions are written as their names, so two closures of one function have
+// the same text; so do two channels of one type.
 func Of(v any) string {
 	w := new(writer)
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// Declared is Of without what is no declared value: fields that are functions or channels,
-// whose names another build may change, and fields with types of package sync, which hold
-// what a process has done so far. It tells two studies apart.
+// Declared is Of without the fields that are no part of a declaration: functions, whose
+// names another build may change, channels, and types of package sync, which hold what a
+// process has done so far. Its text serves to distinguish studies.
 func Declared(v any) string {
 	w := &writer{declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
 	return w.String()
 }
 
-// NonZero is Declared without the fields of structs that are zero. So a new field
-// does not change the text of values in which it is zero.
+// NonZero is Declared without the fields of structs that are zero. A new field in a
+// struct thus does not change the text of values in which it is zero.
 func NonZero(v any) string {
 	w := &writer{brief: true, declared: true}
 	w.write(reflect.ValueOf(v), true, nil)
@@ -44,7 +44,7 @@ type writer struct {
 	declared bool // leave out what is no declared value
 }
 
-// isDeclared reports whether a value of type t is one that somebody has declared.
+// isDeclared reports whether Declared includes fields of type t.
 func isDeclared(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
 		t = t.Elem()

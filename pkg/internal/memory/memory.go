@@ -49,16 +49,16 @@ func field(file, name string) (float64, bool) {
 	return 0, false
 }
 
-// Check returns an error if there is not enough memory for so many floating-point
-// numbers. Their number is the product of factors, which may overflow; what describes
-// them in the error.
+// Check returns an error if the memory cannot hold as many floating-point numbers as the
+// product of factors, which may overflow an int. In the error, what describes the
+// numbers.
 func Check(what string, factors ...int) error {
 	bytes := 8.0
 	for _, f := range factors {
 		bytes *= float64(f)
 	}
 	if most := limit(); !(bytes <= most) {
-		return fmt.Errorf("%s would take %s of memory, of which there are only %s", what, size(bytes), size(most))
+		return fmt.Errorf("%s would take %s of memory, but the limit is %s", what, size(bytes), size(most))
 	}
 	return nil
 }

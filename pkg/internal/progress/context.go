@@ -16,7 +16,7 @@ func With(ctx context.Context, begin func(label string) Hook) context.Context {
 }
 
 // Begin returns the hook of a computation under ctx, nil if there is none, and the
-// context for its parts, which have no hook.
+// context for its parts, which show no progress of their own.
 func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	if ctx == nil {
 		return ctx, nil // the caller reports the error
@@ -28,8 +28,8 @@ func Begin(ctx context.Context, label string) (context.Context, Hook) {
 	return With(ctx, nil), begin(label)
 }
 
-// Counts returns the hook that counts the steps of a computation: the given one, or
-// else that of the context.
+// Counts returns the hook that counts the steps of a computation: the given one or, if
+// that is nil, the one from the context.
 func Counts(ctx context.Context, given func(done, total int), label string) (context.Context, func(done, total int)) {
 	ctx, hook := Begin(ctx, label)
 	if given != nil || hook == nil {

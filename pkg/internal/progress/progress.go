@@ -24,8 +24,8 @@ type Meter struct {
 func NewMeter(at time.Time, done int) Meter { return Meter{begin: at, at: at, done: done} }
 
 // Update sets the work done up to the time at. It returns the time since the beginning,
-// the rate in units of work per second, and the remaining time at this rate. Both are
-// zero until they are known.
+// the rate in units of work per second, and the remaining time at this rate. The rate and
+// the remaining time are zero until they are known.
 func (m *Meter) Update(at time.Time, done, total int) (elapsed time.Duration, rate float64, left time.Duration) {
 	took := at.Sub(m.at).Seconds()
 	fade := math.Exp(-took / 10)

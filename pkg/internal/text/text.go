@@ -1,5 +1,5 @@
-// Package text writes text for a terminal: tables, and input of users, which may
-// contain anything.
+// Package text writes text for a terminal: tables, and user input, which may contain
+// anything.
 package text
 
 import (
@@ -11,8 +11,8 @@ import (
 // clipped is the largest number of characters of an input that a message repeats.
 const clipped = 80
 
-// Clip returns s in a form that is safe in a message: printable, see [Printable], and
-// if it is long only its beginning, followed by ….
+// Clip returns s in a form that is safe in a message: printable, see [Printable], and cut
+// off after 80 characters, with … at the end.
 func Clip(s string) string {
 	n := 0
 	for i := range s {

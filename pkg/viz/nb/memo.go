@@ -29,7 +29,7 @@ import (
 )
 
 func init() {
-	// The types that figures and assessments hold behind interfaces.
+	// These are the types that figures and assessments hold behind interfaces.
 	for _, v := range []any{viz.Line{}, viz.Band{}, viz.Points{}, viz.Guide{}, viz.Figure{}, viz.Frames{},
 		color.NRGBA{}, color.RGBA{}, color.Gray{},
 		adams.Bashforth{}, adams.Moulton{}, probode.RungeKutta{}} {
@@ -145,8 +145,8 @@ func fileName(name string) string {
 }
 
 // encode returns the bytes that restore reads: v in the form of gob, after its SHA-256
-// hash. It decodes v again, because gob changes some values without an error, and
-// because errors of decoding have to come now and not in the next cell.
+// hash. It decodes v again, because gob changes some values without an error, and because
+// an error of decoding must appear now and not in the next cell.
 func encode[T any](v T) (data []byte, err error) {
 	defer func() {
 		// The value took long to compute, and must not be lost because its own encoder
@@ -215,7 +215,7 @@ func restore[T any](file string) (T, error) {
 }
 
 // store writes the file, and a .gitignore that keeps the folder out of git. Errors are
-// shown below the cell, so they name no path of the machine.
+// shown below the cell, so they contain no file path of this machine.
 func store(file string, data []byte) (err error) {
 	defer func() {
 		var p *fs.PathError

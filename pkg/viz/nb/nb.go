@@ -7,9 +7,9 @@
 //		probode.Settings{StepSize: 0.1, Alpha: 0.2, Seed: 1}))
 //	nb.Show(plots.Bands(ens, nil))
 //
-// Each cell is a process of its own, so values do not reach the next cell; see
-// [Memo]. Outputs contain no times and no paths of the machine: a notebook that runs
-// again gives the same bytes. Outside a notebook everything is printed as plain text.
+// Each cell is a process of its own, so values do not reach the next cell; see [Memo].
+// Outputs contain no times and no file paths of this machine: a notebook that runs again
+// gives the same bytes. Outside a notebook everything is printed as plain text.
 package nb
 
 import (
@@ -84,7 +84,7 @@ func fail(message string) {
 
 type bundle = map[protocol.MIMEType]any
 
-// send passes a bundle to the kernel. A bundle replaces an earlier one of the same id.
+// send passes a bundle to the kernel. A bundle replaces an earlier one with the same id.
 func send(b bundle, id string) {
 	if !gonbui.IsNotebook {
 		if id == "" {
@@ -105,9 +105,9 @@ func note(text string) {
 	synchronise()
 }
 
-// pause gives the kernel time to read the lines that were printed so far. Standard
-// output and displays take different ways to the kernel, and one could overtake the
-// other. (Show needs no pause, since drawing takes longer.)
+// pause gives the kernel time to read the lines that were printed so far. Standard output
+// and displays reach the kernel separately, and one could overtake the other. (Show needs
+// no pause, since drawing takes longer.)
 func pause() {
 	if gonbui.IsNotebook {
 		time.Sleep(10 * time.Millisecond)

@@ -27,10 +27,11 @@ import (
 // A comparison of samplers is shown as a table of the results of each for every
 // parameter, and of its cost, without times.
 //
-// A report of package assess is shown as the text of its answer and warnings, the
-// figure of [plots.Assessment], a table with the bias of each parameter in standard
-// deviations of its accurate posterior and the largest step that is small enough for
-// it, and the calibrated noise scales at the mode and at three draws.
+// A report of package assess is shown as the text of its answer and warnings, the figure
+// of [plots.Assessment], and tables of the calibrated noise scales at the mode and at
+// three draws, of the bias of the median of each parameter in units of half the central
+// 68 % interval of its accurate posterior, and of the accurate posterior, with the
+// largest step that is small enough for each parameter.
 //
 // A problem of package model is shown as its equations, and tables of its parameters
 // and measurements.

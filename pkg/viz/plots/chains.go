@@ -33,11 +33,10 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 	return f
 }
 
-// Ranks returns one panel for each chain and each of the named parameters, or for
-// all if none is named: the histogram of the
-// ranks of its draws among those of all chains, in 20 bins. Chains that sample
-// the same distribution have flat histograms; the dashed lines enclose 99 % of the
-// heights of independent draws, so that correlated ones stray further
+// Ranks returns one panel for each chain and each of the named parameters, or for all if
+// none is named: the histogram of the ranks of its draws among those of all chains, in 20
+// bins. Chains that sample the same distribution have flat histograms; the dashed lines
+// enclose 99 % of the heights of independent draws, and correlated draws stray further
 // [Vehtari et al. 2021, §4.3]. With one chain there is nothing to compare.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
@@ -50,7 +49,7 @@ func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	for _, i := range which {
 		name, x := c.Names[i], c.Parameter(i)
 		ranks := fractionalRanks(x)
-		// A bin holds a binomial number of the draws of a chain.
+		// The number of a chain's draws in a bin is binomial.
 		per := float64(len(x[0])) / bins
 		spread := 2.58 * math.Sqrt(per*(1-1./bins))
 		heights := make([][]float64, n)

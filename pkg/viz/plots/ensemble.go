@@ -27,7 +27,8 @@ func Paths(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 			return nil
 		}
 		l.Name = fmt.Sprintf("%d paths", n)
-		// About as dark in all for any number of paths, but never too faint to see one.
+		// All paths together are about equally dark for any number of them, and each
+		// alone can be seen.
 		l.Opacity = max(0.05, min(0.6, 8/math.Sqrt(float64(n))/3))
 		return []viz.Layer{l}
 	})
@@ -42,7 +43,7 @@ func Bands(e *probode.Ensemble, ref *reference.Solution, components ...int) viz.
 	return panels(e, ref, components, func(k int) []viz.Layer {
 		mean, sd := e.Mean[k], e.SD[k]
 		var ls []viz.Layer
-		// One over the other, so that the bands darken inwards.
+		// The widest band is drawn first, so that the bands darken inwards.
 		for s := 3; s >= 1; s-- {
 			lo, hi := make([]float64, len(mean)), make([]float64, len(mean))
 			for i, m := range mean {

@@ -53,8 +53,8 @@ func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, er
 			if err != nil {
 				return f, err
 			}
-			// Names of axes stand only at the left and below, and each line of the legend only
-			// once.
+			// Axes have labels only at the left and at the bottom, and each legend entry
+			// appears once.
 			if row < n-1 {
 				p.X.Label = ""
 			}
@@ -91,7 +91,7 @@ func Marginals(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure
 
 // PriorPosterior returns the posterior density of every parameter of a run over the
 // density of its prior. If the two agree, the data say nothing about the parameter. The
-// axis covers the draws; the title of a panel says how much of the prior lies outside.
+// axis covers the draws; the title of a panel says how much of the prior it covers.
 func PriorPosterior(p *bayes.Posterior, run *mcmc.Chains) (viz.Figure, error) {
 	f := viz.Figure{Title: "Prior and posterior", Columns: columns(len(p.Params))}
 	for i, q := range p.Params {
@@ -135,7 +135,7 @@ func pooled(names []string, runs []*mcmc.Chains, truth []float64) ([][]viz.Point
 	out := make([][]viz.Points, len(params))
 	for r, c := range runs {
 		if !slices.Equal(c.Names, params) {
-			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v as the first", names[r], c.Names, params)
+			return nil, fmt.Errorf("plots: run %q has the parameters %v: want %v, as in the first", names[r], c.Names, params)
 		}
 		for i := range params {
 			out[i] = append(out[i], viz.Points{Name: names[r], X: slices.Concat(c.Parameter(i)...)})

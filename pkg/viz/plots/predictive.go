@@ -7,10 +7,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Predictive draws what the model expects of the data of one experiment, a panel for
-// each column: the median and bands of 50 and 90 % of new observations, errors
-// included, and the data, which may be nil. Rows of the data in which all values are
-// missing get bands as well. Add such rows to get bands at other times.
+// Predictive draws the prediction of the data of one experiment, a panel for each column:
+// the median of new observations, errors included, with bands that hold 50 and 90 % of
+// them, and the data, which may be nil. Rows of the data in which all values are missing
+// get bands as well. Add such rows to get bands at other times.
 func Predictive(q *bayes.Prediction, data *bayes.Data) viz.Figure {
 	var f viz.Figure
 	if len(q.Y) == 0 {
@@ -57,7 +57,7 @@ func Observations(data *bayes.Data) viz.Figure {
 	return f
 }
 
-// timeOf returns the name of the times of data, which may be nil.
+// timeOf returns the label of the time axis for data, which may be nil.
 func timeOf(data *bayes.Data) string {
 	if data == nil || data.Time == "" {
 		return "t"
@@ -65,8 +65,8 @@ func timeOf(data *bayes.Data) string {
 	return data.Time
 }
 
-// Inside returns the number of observations in the data, of, and the number of them
-// that lie in the central interval of the prediction with the given probability.
+// Inside returns how many of the observations in the data lie in the central interval of
+// the prediction with the given probability, and, as of, the number of observations.
 func Inside(q *bayes.Prediction, data *bayes.Data, probability float64) (inside, of int) {
 	tail := (1 - probability) / 2
 	for k := range data.Y[0] {

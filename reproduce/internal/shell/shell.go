@@ -16,9 +16,9 @@ import (
 	"syscall"
 )
 
-// Main calls run with the arguments of the command line and a context that ends with
-// the first interrupt. It prints the error of run after name and ends the program with
-// status 1, or 130 after an interrupt; a request for help is no error.
+// Main calls run with the arguments of the command line and a context that ends with the
+// first interrupt. It prints the error of run after name and ends the program with status
+// 1, or 130 after an interrupt; a request for help is not an error.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := interruptible()
 	defer stop()
