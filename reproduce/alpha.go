@@ -13,7 +13,7 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Section 3.1: the scale α* of each method, for several step sizes.
+// Section 3.1: the noise scale α* of each method at several step sizes.
 var alpha = experiment{
 	name: "alpha", title: "Calibration: α* of each method", tables: []string{"alpha"},
 	compute: computeAlpha, section: alphaSection,
@@ -123,7 +123,7 @@ The same ξ is used for all α; ± is the Monte Carlo standard error. Points whe
 	mid := hs[len(hs)/2]
 	at := func(m, lin string) string { return fmt.Sprintf("%.2g", number(t.where(m, lin, mid).rows[0][3])) }
 	sec.claim("α* ≈ .2 (AB1), .1 (AB2), .2 (AB3), .2 (AM0), .05 (AM1), .05 (AM2)",
-		fmt.Sprintf("At h = %s: %s, %s, %s for AB1–AB3; linearised at Zᵢ %s, %s, %s for AM0–AM2; with Newton %s, %s, %s. AB1 and AM0 agree nearly to the one digit given, AM1 only if linearised at Zᵢ. AB2 is %s times as large, and none of the conventions that were tried gives AB2 = .1 together with AM2 = .05.",
+		fmt.Sprintf("At h = %s: %s, %s, %s for AB1–AB3; linearised at Zᵢ %s, %s, %s for AM0–AM2; with Newton %s, %s, %s. AB1 and AM0 nearly agree with the paper to the one digit that it gives; AM1 does so only if linearised at Zᵢ. AB2 is %s times as large, and none of the conventions that were tried gives AB2 = .1 together with AM2 = .05.",
 			mid, at("AB1", "none"), at("AB2", "none"), at("AB3", "none"), at("AM0", "current"), at("AM1", "current"), at("AM2", "current"),
 			at("AM0", "newton"), at("AM1", "newton"), at("AM2", "newton"), fmt.Sprintf("%.1f", number(t.where("AB2", "none", mid).rows[0][3])/.1)), false)
 	return sec, nil

@@ -18,7 +18,7 @@ import (
 //go:embed expected
 var expectedFiles embed.FS
 
-// A rule is a row of tolerances.csv: how a column is compared.
+// A rule is a row of tolerances.csv, which says how a column is compared.
 type rule struct {
 	column, measure  string
 	mayDiverge       bool // a comparison with NaN on one side is false

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/reproduce/internal/shell"
 )
 
-// A section of the report, made from the files of its experiment.
+// A section is a part of the report, made from the files of its experiment.
 type section struct {
 	page.Page
 	claims [][3]string // the statement of the paper, the result, the verdict

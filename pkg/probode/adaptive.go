@@ -13,7 +13,7 @@ import (
 // share ξ. Frozen is smooth in θ and has noise.
 type Adaptive struct {
 	Tolerance
-	// Max is the length of the largest step; with zero, the controller decides.
+	// Max is the length of the largest step; if it is zero, the controller decides.
 	Max float64
 	// MaxSteps bounds the number of steps of a run. Zero means 10⁴, because a sampler also
 	// proposes θ at which a solution would take very long.

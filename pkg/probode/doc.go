@@ -1,6 +1,6 @@
-// Package probode solves ordinary differential equations with integrators
-// whose numerical error is part of the result: not one solution but a
-// distribution over solutions, as wide as the error of the method.
+// Package probode solves ordinary differential equations with integrators whose numerical
+// error is part of the result: they give not one solution but a distribution over
+// solutions, about as wide as the error of the method.
 //
 // It implements the implicit probabilistic integrators of Teymur, Lie,
 // Sullivan & Calderhead [T18], of Adams–Moulton type, and the explicit ones of

@@ -346,8 +346,8 @@ func Ordered[T any](ctx context.Context, n, workers int, work func(w, i int) T, 
 	go func() {
 		defer close(tickets)
 		for i := range n {
-			// Without this check, select would choose free room half of the time even though the
-			// context has ended.
+			// Without this check, select would start more work half of the time although
+			// the context has ended.
 			if inner.Err() != nil {
 				return
 			}

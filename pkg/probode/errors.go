@@ -30,8 +30,8 @@ var (
 )
 
 // A PanicError says that a function of the user panicked: a function of the problem, a
-// likelihood, a hook for progress. Its message is one line. Stack is the whole stack;
-// use [errors.As] to get it.
+// likelihood, a hook for progress. Its message is one line. Stack has the full stack
+// trace; use [errors.As] to get it.
 type PanicError struct {
 	Value any
 	Stack []byte

@@ -2,8 +2,8 @@ package probode
 
 import "fmt"
 
-// The linear algebra of an implicit step: a Jacobian J in dense or band storage, and
-// the factors of Γ = cI − J with partial pivoting, for real and for complex c.
+// This is the linear algebra of an implicit step: a Jacobian J in dense or band storage,
+// and the factors of Γ = cI − J with partial pivoting, for real and for complex c.
 //
 // gonum has no LU factorisation of banded matrices, and its dense one allocates and is
 // slow for the two or three dimensions of most models. Here only the New functions

@@ -71,9 +71,9 @@ func (t Tolerance) check(d int) error {
 	return nil
 }
 
-// size returns the permitted error of component k, which has the values a and b at the
-// ends of a step and was at most peak before. top is the largest size of any component
-// so far.
+// size returns the permitted error of component k, whose values at the ends of a step are
+// a and b, and whose size before was at most peak. top is the largest size of any
+// component so far.
 func (t Tolerance) size(k int, a, b, peak, top float64) float64 {
 	x := max(math.Abs(a), math.Abs(b))
 	switch len(t.Absolute) {

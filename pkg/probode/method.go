@@ -87,12 +87,12 @@ type Estimator interface {
 // the controller chooses the lengths.
 type Chooser interface {
 	Estimator
-	// Choose is called after step i, which led from the state given to Step to next. size
-	// is its local error in units of the tolerance. If it is at most 1, the step is
-	// accepted; +Inf means that the step failed. units measures another estimate in the
-	// same units. Choose returns the factor for the length of the next step, or of the
-	// same step when it is repeated. After a failed step the factor is ignored, and the
-	// step is repeated with an eighth of its length.
+	// Choose is called after step i, which led from the state given to Step to the state
+	// next. size is its local error in units of the tolerance. If it is at most 1, the
+	// step is accepted; +Inf means that the step failed. units measures another estimate
+	// in the same units. Choose returns the factor for the length of the next step, or of
+	// the same step when it is repeated. After a failed step the factor is ignored, and
+	// the step is repeated with an eighth of its length.
 	Choose(i int, size float64, next []float64, units func(local []float64) float64) (factor float64)
 	// Chosen returns the order of the last step, 0 if the method has only one.
 	Chosen() int

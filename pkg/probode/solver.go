@@ -172,10 +172,9 @@ func (s *Solver) Bind(ctx context.Context) (release func()) {
 	}
 }
 
-// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of
-// xi, of n normals, drives the step from tᵢ to t_{i+1}. Rows of steps without noise,
-// such as events and the first steps of a multistep method, are not used. xi nil stands
-// for ξ = 0.
+// Solve writes Z(θ, ξ) to z, row-major: z[i*d+k] is component k at time tᵢ. Row i of xi,
+// of n normals, drives the step from tᵢ to t_{i+1}. Rows of steps without noise, such as
+// events and the first steps of a multistep method, are not used. If xi is nil, ξ is 0.
 //
 // The error is a *SolveError if θ or f is not finite, if the path diverges, if a step
 // fails, or if a function of the problem panics. z then holds the path up to that step.

@@ -62,9 +62,9 @@ func (t *Tangents) AddNoise(dst []float64, m int, xi []float64) {
 //
 //	dz[(i*d+k)*M + m] = Σⱼ ∂Z_{ik}/∂θⱼ · dtheta[m*p+j].
 //
-// The identity matrix for dtheta gives ∂Z/∂θ. If event times depend on θ, the grid
-// points between them move, and the derivative is that of the state at the moving
-// point.
+// If dtheta is the identity matrix, the result is ∂Z/∂θ. If event times depend on θ, the
+// grid points between them move, and the derivative is that of the state at the moving
+// grid point.
 //
 // With Problem.FJ and Problem.FTheta the derivative is exact up to rounding; if one is
 // missing, differences of F replace it, with a relative error of about 10⁻⁷. Each

@@ -15,10 +15,10 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// chartOption returns the option of an interactive ECharts 5 chart as JSON: one grid
-// for each panel, a legend whose entries switch the layers of that name on
-// and off, tooltips, and a slider for [Frames]. Its member "phone" has what is different
-// on a small screen: size, layout and titles.
+// chartOption returns the option of an interactive ECharts 5 chart as JSON: one grid for
+// each panel, a legend whose entries switch the layers of that name on and off, tooltips,
+// and a slider for [Frames]. Its member "phone" has the size, layout and titles for a
+// small screen.
 //
 // The JSON contains no functions and is safe inside a script element. The script of
 // [HTML] supplies the functions: it formats numbers, and it draws the series of type

@@ -20,10 +20,10 @@ type surface struct {
 //
 //	H = f² n^(−1/3) Σ̂
 //
-// with Σ̂ the covariance of the sample: Scott's rule along its principal axes
-// (Scott, Multivariate Density Estimation, 1992, §6.3). The factor f, where 0
-// means 1, makes it smoother or rougher. The draws of a Markov chain are worth fewer
-// than n independent ones, so the estimate is rough: f > 1 makes it smoother.
+// with Σ̂ the covariance of the sample: Scott's rule along its principal axes (Scott,
+// Multivariate Density Estimation, 1992, §6.3). The factor f, where 0 means 1, makes it
+// smoother or rougher. The draws of a Markov chain are worth fewer than n independent
+// draws, so the estimate is rough; f > 1 makes it smoother.
 //
 // The grid has m × m points, where 0 means 128, and reaches four standard
 // deviations of the kernel beyond the sample, so that it holds all of the mass.

@@ -146,7 +146,7 @@ func titleHeight(title string, size float64) float64 {
 	return size * (1 + lineHeight*float64(strings.Count(title, "\n")))
 }
 
-// counts returns how many ticks fit on the axes of a panel.
+// counts returns how many ticks fit on each axis of a panel.
 func (p *page) counts() (nx, ny int) {
 	w := (p.Width - 2*margin) / p.cols
 	h := (p.Height - int(p.header) - p.selector) / p.rows

@@ -60,7 +60,7 @@ func (v *verdict) add(e *probode.Ensemble, x, xerr, size []float64, first int) {
 				at[j] = p[i*d+k]
 			}
 			slices.Sort(at)
-			// The rank of the truth among the paths, scaled to (0, 1).
+			// This is the rank of the truth among the paths, scaled to (0, 1).
 			below, _ := slices.BinarySearch(at, truth)
 			u := (float64(below) + 0.5) / (n + 1)
 			for j, l := range levels {

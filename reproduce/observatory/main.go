@@ -1,5 +1,5 @@
 // Observatory measures every method on every problem at several step sizes or tolerances:
-// the error, the cost, and whether the calibrated spread has the size of the errors at
+// the error, the cost, and whether the calibrated spread is as large as the errors at
 // parameters other than those of the calibration.
 //
 //	go run ./reproduce/observatory [-quick] [-out DIR] [-only cells|answers|page] [-seed N] [-paths N] [-workers N]

@@ -121,7 +121,7 @@ func honesty(standings []standing) (string, error) {
 	square.Layers = append([]viz.Layer{viz.Band{X: []float64{0, 1}, Lo: []float64{1. / 3, 1. / 3}, Hi: []float64{3, 3}, Color: viz.Grey}, viz.Guide{At: 1, Horizontal: true, Color: viz.Grey}}, viz.Curves(square.X, square.Y, nil, sorted...).Layers...)
 	var p page.Page
 	err := p.Figure(viz.Figure{Columns: 2, Height: 470, Panels: []viz.Panel{coverage, square}},
-		"Left: how often the truth was inside the central interval of the paths. Right: a flat curve at 1 would be honest everywhere. Above the grey band a spread is more than three times too small, below it more than three times too large.")
+		"Left: how often the truth was inside the central interval of the paths. Right: a method that is honest in every cell would have a flat curve at 1. Above the grey band a spread is more than three times too small, below it more than three times too large.")
 	return p.String(), err
 }
 
@@ -140,7 +140,7 @@ func unreached(rows []row) string {
 		case strings.Contains(r.Status, "cut off"), strings.Contains(r.Status, "no alpha"), strings.Contains(r.Status, "no optimum"):
 			why = "with noise as large as the error some paths cannot be solved, so α* is a lower bound: calibrate.Run warns"
 		case strings.Contains(r.Status, "large enough"):
-			why = "the error is not larger than rounding, or than the error of the accurate solution"
+			why = "the error is no larger than rounding or the error of the accurate solution"
 		case r.Status != "ok":
 			why = r.Status
 		case r.Square > 9:

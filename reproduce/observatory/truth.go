@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/reference"
 )
 
-// A truth is a problem with accurate solutions at twenty times: at its own θ, which is the
-// first, and at ten others, where calibrations are judged.
+// A truth is a problem with accurate solutions at twenty times: at its own θ, which comes
+// first, and at several others, at which calibrations are judged.
 type truth struct {
 	p     *probode.Problem
 	kind  string

@@ -24,8 +24,8 @@ import (
 // the table are the warnings, or a line that says that there are none, and the notes of
 // the run.
 //
-// A comparison of samplers is shown as a table of the results of each for every
-// parameter, and of its cost, without times.
+// A comparison of samplers is shown as a table with each sampler's results for every
+// parameter and its cost, without times.
 //
 // A report of package assess is shown as the text of its answer and warnings, the figure
 // of [plots.Assessment], and tables of the calibrated noise scales at the mode and at
