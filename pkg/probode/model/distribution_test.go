@@ -10,9 +10,9 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// Each distribution, on each scale that it has: densities integrate to one, slopes are those
-// of differences, the information is the mean square of the slopes over draws, and what a
-// kink leaves is smooth.
+// For each distribution and each scale that it allows: densities integrate to one, slopes
+// equal differences, the information is the mean square of the slopes over draws, and the
+// density without its kink is smooth.
 func TestDistributions(t *testing.T) {
 	const m = 1.7
 	rng := rand.New(rand.NewPCG(6, 1))
@@ -30,8 +30,9 @@ func TestDistributions(t *testing.T) {
 					mass += density(float64(y))
 				}
 			} else {
-				// Over u with g(y) = g(m) ± 0.2 sinh u, in two parts, at the kink. Beyond
-				// u = 14 there is less than 10⁻¹⁰ of the tails of Student's.
+				// Integrate over u, where g(y) = g(m) ± 0.2 sinh u, in two parts that meet at the
+				// kink. The tails of Student's distribution beyond u = 14 have less than 10⁻¹⁰ of its
+				// mass.
 				for _, sign := range []float64{-1, 1} {
 					for k := range 70 {
 						mass += quad.Fixed(func(u float64) float64 {
@@ -65,7 +66,7 @@ func TestDistributions(t *testing.T) {
 					}
 				}
 			}
-			// Five standard errors are exceeded in one of two million.
+			// A deviation of five standard errors occurs once in two million cases.
 			info := make([]float64, n*n)
 			if !of.(bayes.Informer).Information(info, m, own) {
 				t.Fatalf("%s, %s: no information", distribution, scale)

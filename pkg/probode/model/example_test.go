@@ -8,7 +8,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model"
 )
 
-// The equations of a model at the condition of its data.
+// This example prints the equations of a model at the condition of its data.
 func ExampleLoad() {
 	p, err := model.Load("testdata/influenza.yaml")
 	if err != nil {
@@ -33,8 +33,8 @@ func ExampleLoad() {
 	// day 1: 3 boys of I, with an error of sigma
 }
 
-// From a model file to a problem for any solver, to the log-likelihood of its
-// data, and to a posterior for package bayes.
+// This example reads a model file and derives a problem for any solver, the
+// log-likelihood of the data, and a posterior for package bayes.
 func ExampleFile_Posterior() {
 	p, err := model.Load("testdata/influenza.yaml")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A problem that is written as PEtab and read back is the same.
+// Writing a problem as PEtab and reading it back gives the same problem.
 func TestWritePEtab(t *testing.T) {
 	for _, w := range twins {
 		p := load(t, w.file)
@@ -50,9 +50,9 @@ func TestWritePEtab(t *testing.T) {
 	}
 }
 
-// PEtab as it was checked by petablint, reactions, compartments and events of
-// SBML written by hand among it (pk, influenza), comes to the same
-// as the model files.
+// PEtab problems that passed petablint give the same experiments as the model files. The
+// SBML of two of them, pk and influenza, has reactions, compartments and events written
+// by hand.
 func TestReactions(t *testing.T) {
 	for _, name := range []string{"pk", "influenza", "lynx", "cascade"} {
 		p := load(t, name+".yaml")

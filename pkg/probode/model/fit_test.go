@@ -57,8 +57,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// An optimum outside of the bounds is looked for at the bound; starts come from
-// the prior.
+// If the optimum is outside the bounds, the search ends at the bound. Starts come from
+// the initialisation prior.
 func TestFitBounds(t *testing.T) {
 	p := level()
 	p.Params[0].Upper = 2
@@ -102,7 +102,7 @@ func TestFitRefuses(t *testing.T) {
 	if _, err := p.Fit(context.Background(), FitSettings{Starts: 1}); err == nil {
 		t.Error("nothing to estimate, and no error")
 	}
-	// Where nothing can be computed the search says why.
+	// If the likelihood cannot be computed anywhere, the search says why.
 	p = level()
 	p.Models[0].Observables[0].Noise = expr.Call("times", expr.Num(-1), expr.Sym("s"))
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 1})

@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// line is the straight line a + bt with Laplace errors of scale s, for data that
-// are given with the multiple of s that their own scale is.
+// line is the straight line a + bt with Laplace errors. The errors of datum i have the
+// scale s times scale[i].
 func line(t, y, scale []float64, slope bool) *File {
 	rate := expr.Num(0)
 	if slope {
@@ -35,8 +35,8 @@ func line(t, y, scale []float64, slope bool) *File {
 	return p
 }
 
-// best returns the largest log-likelihood of the line with intercept a and slope b,
-// −Σ ln 2eσwᵢ with σ = Σ |rᵢ|/wᵢ / n.
+// best returns the log-likelihood of the line with intercept a and slope b, maximised
+// over the scale: −Σ ln 2eσwᵢ with σ = Σ |rᵢ|/wᵢ / n.
 func best(t, y, w []float64, a, b float64) float64 {
 	var sum, logs float64
 	for i := range y {
@@ -46,9 +46,9 @@ func best(t, y, w []float64, a, b float64) float64 {
 	return -float64(len(y))*(math.Log(2*sum)+1) - logs
 }
 
-// The optimum of a line with Laplace errors goes through one of the data without a
-// slope, the weighted median, and through two of them with one: the best of all
-// there are is the best of all.
+// The best line with Laplace errors goes through one of the data, the weighted median, if
+// the slope is fixed at 0, or through two of them otherwise. The best of all such lines
+// is therefore the optimum.
 func TestFitLeastAbsoluteDeviations(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for try := range 6 {
@@ -79,7 +79,7 @@ func TestFitLeastAbsoluteDeviations(t *testing.T) {
 			kinks = 2
 		}
 		for _, o := range list {
-			// Fit promises 1e-7, and the line is solved without an error.
+			// Fit promises an accuracy of 1e-7, and the solver's error is 0 for a line.
 			if o.Err != nil || !o.Converged || o.Kinks != kinks || math.Abs(o.LogLikelihood-want) > 1e-7 {
 				t.Errorf("%d, search %d: %.9f, %s, %v: want %.9f at %d kinks", try, o.Start, o.LogLikelihood, o.Reason, o.Err, want, kinks)
 			}
@@ -87,8 +87,8 @@ func TestFitLeastAbsoluteDeviations(t *testing.T) {
 	}
 }
 
-// Where the optimum has no kink, where there are many, at bounds, and where no search
-// gets there: the closed forms of μ²/2 + |3 − μ|/s, which ends at 1/s or at 3.
+// Optima without a kink, with one, with several, and at a bound have closed forms: μ²/2 +
+// |3 − μ|/s is least at μ = 1/s or at 3. A search that runs out of iterations says so.
 func TestFitKinks(t *testing.T) {
 	for s, want := range map[float64]struct {
 		mu     float64
@@ -117,7 +117,7 @@ func TestFitKinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range list {
-			// sqrt(2·1e-8) of the quadratic, with a margin.
+			// The bound is sqrt(2·1e-8), from the quadratic term, with a margin.
 			if o.Err != nil || !o.Converged || o.Kinks != want.kinks || o.Reason != want.reason || math.Abs(o.Theta[0]-want.mu) > 3e-4 {
 				t.Errorf("s = %v: %+v: want %+v", s, o, want)
 			}
@@ -130,9 +130,9 @@ func TestFitKinks(t *testing.T) {
 	}
 }
 
-// All searches of the pharmacokinetic model end at one of its four optima, three of
-// them at bounds: −32.820438, −46.378401, −46.541488 and −46.591147, as Nelder–Mead
-// from around each has them.
+// All searches for the pharmacokinetic model end at one of its four optima, three of
+// which are at bounds: −32.820438, −46.378401, −46.541488 and −46.591147. Nelder–Mead,
+// started near each, found the same values.
 func TestFitPharmacokinetics(t *testing.T) {
 	p := load(t, "pk.yaml")
 	list, err := p.Fit(context.Background(), FitSettings{Starts: 8, Seed: 1})

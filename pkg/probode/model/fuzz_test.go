@@ -10,8 +10,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// loads loads and looks at what comes of it: a problem that can be written out,
-// or an error of one line that names the file.
+// loads loads a file and checks the result: a problem that can be written out, or an
+// error of one line that names the file.
 func loads(t *testing.T, files map[string]string, main string) *File {
 	fsys := fstest.MapFS{}
 	for name, text := range files {
@@ -51,7 +51,7 @@ func FuzzModelFile(f *testing.F) {
 		if p == nil {
 			return
 		}
-		// What loads is either written as PEtab that loads, or refused.
+		// A file that loads can be written as PEtab that loads, or WritePEtab refuses it.
 		name, err := p.WritePEtab(t.TempDir())
 		if err != nil {
 			return

@@ -22,8 +22,8 @@ var generated = []struct {
 	{"cascade.yaml", "generated_cascade_test.go", "generatedCascade", generatedCascade},
 }
 
-// The files of this package that were generated are those that Go writes, and
-// compute what ODE does, to the last bit.
+// The generated files of this package are what File.Go writes, and they compute the same
+// numbers as ODE, to the last bit.
 func TestGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, c := range generated {

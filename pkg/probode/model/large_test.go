@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Large models are read and compiled in seconds, or refused at once: many states with few
-// neighbours, many with all others as neighbours, and a sum of all of them.
+// Large models are read and compiled in seconds, or refused at once: many states that
+// each depend on few others, many that depend on all others, and a sum of all states.
 func TestLargeModels(t *testing.T) {
 	write := func(d int, assignments string, rate func(i int) string) string {
 		var b strings.Builder

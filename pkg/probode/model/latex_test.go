@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The equations of a model with everything in it, and brackets that match in those
-// of all test models.
+// The LaTeX of a model with equations of every kind is right, and the brackets match in
+// the LaTeX of all test models.
 func TestLaTeX(t *testing.T) {
 	p, err := Load("testdata/pk.yaml")
 	if err != nil {

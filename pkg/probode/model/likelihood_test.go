@@ -28,7 +28,7 @@ func twinOf(file string) twin {
 	panic("no twin of " + file)
 }
 
-// setAt are the values of parameters at a condition.
+// setAt holds the values that conditions set for parameters.
 func setAt(t testing.TB, p *File, condition string) map[string]float64 {
 	at := nominalValues(p)
 	for _, s := range p.Models[0].condition(condition).Set {
@@ -37,8 +37,8 @@ func setAt(t testing.TB, p *File, condition string) map[string]float64 {
 	return at
 }
 
-// The right-hand side of a File is that of the twin, the Jacobians are those
-// of the right-hand side, and nothing is allocated.
+// The right-hand side of a File equals that of the twin, the Jacobians are its
+// derivatives, and nothing is allocated.
 func TestODE(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	for _, file := range modelFiles {
@@ -53,7 +53,7 @@ func TestODE(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, n := q.Dim(), len(q.Theta)
-			order := make([]int, d) // of the twin's states: a file of SBML may have another
+			order := make([]int, d) // of the twin's states: an SBML file may have another order
 			for k, id := range twinStates[w.file] {
 				if order[k] = slices.Index(e.States, id); order[k] < 0 {
 					t.Fatalf("%s: no state %s in %v", file, id, e.States)
@@ -84,7 +84,7 @@ func TestODE(t *testing.T) {
 						t.Errorf("%s: %s' = %v and %v: want %v", file, q.StateName(order[k]), f[order[k]], g[order[k]], want[k])
 					}
 				}
-				// Central differences: errors of h² and of 10⁻¹⁶/h, relative.
+				// Central differences have relative errors of h² and 10⁻¹⁶/h.
 				difference := func(at []float64, j int) []float64 {
 					h, keep := 1e-5*max(math.Abs(at[j]), 1e-2), at[j]
 					left, right := make([]float64, d), make([]float64, d)
@@ -128,8 +128,8 @@ func TestODE(t *testing.T) {
 var twinStates = map[string][]string{"lynx.yaml": {"hares", "lynxes"}, "influenza.yaml": {"S", "I", "R"},
 	"pk.yaml": {"gut", "central"}, "cascade.yaml": {"A", "B", "C"}}
 
-// byHand is the log-likelihood of a twin: its equations by another solver, the
-// doses, the switch and the densities written out.
+// byHand computes the log-likelihood of a twin: another solver solves its equations, and
+// the doses, the switch and the densities are written by hand.
 func byHand(t *testing.T, p *File, w twin) float64 {
 	normal := func(r, s float64) float64 { return -0.5*r*r/(s*s) - math.Log(s*math.Sqrt(2*math.Pi)) }
 	sum := 0.
@@ -187,7 +187,7 @@ func byHand(t *testing.T, p *File, w twin) float64 {
 	return sum
 }
 
-// The log-likelihood is that of the twin to 10⁻⁷, and its parts add up.
+// The log-likelihood equals that of the twin to 10⁻⁷, and it is the sum of its parts.
 func TestLikelihood(t *testing.T) {
 	for _, file := range modelFiles {
 		p := load(t, file)
@@ -218,7 +218,7 @@ func TestLikelihood(t *testing.T) {
 	}
 }
 
-// Neither the number of workers nor asking for the gradient changes a value.
+// Neither the number of workers nor computing the gradient changes a value.
 func TestWorkers(t *testing.T) {
 	p := load(t, "pk.yaml")
 	var first *Evaluation
@@ -240,8 +240,8 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// gradient compares the gradient with central differences of order four in the
-// values on the scales of parameters, of step h[id] or 10⁻³.
+// gradient compares the gradient with central differences of order four on the scales of
+// the parameters. The step is h[id], or 10⁻³ by default.
 func gradient(t *testing.T, p *File, theta []float64, h map[string]float64) *Evaluation {
 	t.Helper()
 	l, err := p.LogLikelihood(LikelihoodSettings{Tolerance: probode.Tolerance{Relative: 1e-9}})
@@ -289,20 +289,21 @@ func TestGradient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for j, q := range p.Params { // not at an optimum, nor where a kink of Laplace is near
+		for j, q := range p.Params { // neither at an optimum nor near a kink of the Laplace errors
 			if q.Estimate && q.ID != "off" {
 				theta[j] *= 1.03
 			}
 		}
 		gradient(t, p, theta, map[string]float64{
-			// The kinase that is switched off follows within 1/2000, and the
-			// first measurement behind the switch is farther away than that.
+			// The kinase responds to the switch within 1/2000, and the first measurement after the
+			// switch is later than that.
 			"off": 1e-5, "vmax": 1e-4, "ka": 1e-4, "km": 1e-4, "volume": 1e-4,
 		})
 	}
 }
 
-// decay is a dose of size 10 into x′ = −k x at a time τ, measured at 1, 3 and 7.
+// decay is a model with x′ = −k x, a dose of 10 at a time τ, and measurements at 1, 3 and
+// 7.
 func decay(t *testing.T) *File {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
@@ -321,7 +322,7 @@ func decay(t *testing.T) *File {
 		{ID: "tau", Nominal: 0.8, Scale: Log10, Estimate: true}, {ID: "s", Nominal: 0.3, Scale: Log10, Estimate: true}}}
 }
 
-// The derivative for the time of a dose, in closed form.
+// The derivative with respect to the time of a dose equals its closed form.
 func TestMovingDose(t *testing.T) {
 	p := decay(t)
 	theta, err := p.nominal()
@@ -347,8 +348,8 @@ func TestMovingDose(t *testing.T) {
 	}
 }
 
-// An event at the time of a measurement happens before it, and the derivative
-// is that from behind.
+// An event at the time of a measurement happens before it, and the derivative with
+// respect to the time of the event is one-sided, from earlier times.
 func TestMeasuredAtADose(t *testing.T) {
 	p := decay(t)
 	p.Models[0].Data[0].Time = 2 * 0.8
@@ -371,14 +372,15 @@ func TestMeasuredAtADose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One-sided: an error of h times the second derivative, some thousands here.
+	// A one-sided difference has an error of h times the second derivative, which is some
+	// thousands here.
 	if slope := (v.LogLikelihood - w.LogLikelihood) / h; math.Abs(slope-v.Gradient[2]) > 1e-4*math.Abs(slope) {
 		t.Errorf("∂τ %v: want %v", v.Gradient[2], slope)
 	}
 }
 
-// resting is production and decay with preequilibration, and data until the steady
-// state.
+// resting is a model of production and decay, with preequilibration and with data up to
+// the steady state.
 func resting(t *testing.T) *File {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
@@ -397,8 +399,8 @@ func resting(t *testing.T) *File {
 		{ID: "b", Nominal: 0.2, Scale: Lin, Estimate: true}, {ID: "k", Nominal: 0.1, Scale: Lin, Estimate: true}}}
 }
 
-// The steady state is in/out, its derivatives are in closed form, and the condition
-// then takes another rate.
+// The steady state is in/out, and its derivatives have a closed form. The condition after
+// preequilibration has another rate.
 func TestPreequilibration(t *testing.T) {
 	p := resting(t)
 	m := p.Models[0]
@@ -420,7 +422,7 @@ func TestPreequilibration(t *testing.T) {
 			t.Errorf("at %v: %v, want %v", row.Time, got, x)
 		}
 	}
-	// The problem for other solvers begins there, too.
+	// The problem for other solvers begins in the steady state, too.
 	q, err := p.ODEs()
 	if err != nil {
 		t.Fatal(err)
@@ -430,7 +432,7 @@ func TestPreequilibration(t *testing.T) {
 	if math.Abs(x0[0]-6) > 1e-8 || math.Abs(x0[1]-6) > 1e-8 {
 		t.Errorf("starts at %v: want 6", x0)
 	}
-	// Without decay there is no steady state, and that is said.
+	// Without decay there is no steady state, and the error says so.
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {
 		t.Fatal(err)
@@ -440,8 +442,8 @@ func TestPreequilibration(t *testing.T) {
 	}
 }
 
-// What has no density is an error that names it; parameters without a value,
-// contexts and settings are looked at.
+// A measurement without a density gives an error that names it. Parameters without a
+// value, ended contexts and invalid settings give errors, too.
 func TestImpossible(t *testing.T) {
 	ctx := context.Background()
 	p := decay(t)
@@ -482,8 +484,8 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// A switch that a condition on the state makes cannot be told beforehand, and
-// a chain whose Jacobian is a band has one.
+// The time of a switch that depends on the state is not known before a solve, and a
+// chain, whose Jacobian is banded, has a Band.
 func TestBand(t *testing.T) {
 	m := &Model{Equations: equations.Equations{Name: "chain"}}
 	const d = 40
@@ -515,12 +517,12 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// Kinks, ends of domains, short pulses and solutions that end: the number is
-// right, or there is an error of one line.
+// With kinks, ends of domains, short pulses and solutions that end, the result is right,
+// or there is an error of one line.
 func TestOddEquations(t *testing.T) {
 	for _, c := range []struct {
 		rate, initial string
-		want          float64 // at 5; +Inf for an error, NaN if any number will do
+		want          float64 // at time 5; +Inf for an error, NaN if any number is right
 	}{
 		{"-max(0, x - 0.5)", "0.5", 0.5},
 		{"abs(x) - 1", "0", math.Exp(-5) - 1},
@@ -558,7 +560,7 @@ func TestOddEquations(t *testing.T) {
 			}
 		case err != nil:
 			t.Errorf("%s: %v", c.rate, err)
-		case math.IsNaN(c.want): // only that it can be solved, from where f ends
+		case math.IsNaN(c.want): // the solve starts where the domain of f ends; only success matters
 			if !(v.Error < 1e-7) {
 				t.Errorf("%s: error %g", c.rate, v.Error)
 			}

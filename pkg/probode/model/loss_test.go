@@ -12,8 +12,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// With equal steps of backward Euler the solution of the decay is known, and with
-// it the loss and D.
+// With equal steps of backward Euler the solution of the decay has a closed form, and so
+// have the loss and D.
 func TestLosses(t *testing.T) {
 	p := decay(t)
 	m := p.Models[0]
@@ -40,7 +40,7 @@ func TestLosses(t *testing.T) {
 	if l := losses[0]; l.Err != nil || math.Abs(l.Loss-loss) > 1e-7 || math.Abs(l.D-math.Sqrt(d2)) > 1e-7 || l.LogLikelihood != right.LogLikelihood+l.Loss {
 		t.Errorf("%+v: want the loss %v and D %v", l, loss, math.Sqrt(d2))
 	}
-	// h⁵ of Radau is 1e-10.
+	// The error of Radau, h⁵, is 1e-10.
 	for _, l := range losses[1:] {
 		if l.Err != nil || math.Abs(l.Loss) > 1e-7 || l.D > 1e-7 {
 			t.Errorf("%+v: want next to no loss", l)
@@ -53,8 +53,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// A pulse of width .02 at time 7.7 of 10 is met with the bound on the steps, and
-// missed without it, which is then told by nobody.
+// A pulse of width 0.02 at time 7.7, in a span of 10, is found with the bound on the
+// steps. Without the bound it is missed, without any error.
 func TestMaxStep(t *testing.T) {
 	p := decay(t)
 	m := p.Models[0]
@@ -80,7 +80,8 @@ func TestMaxStep(t *testing.T) {
 	if got, want := right.Instances[0].Simulated[0], x0*math.Exp(-10*k)+pulse; math.Abs(got-want) > 1e-8*want {
 		t.Errorf("x(10) = %v: want %v", got, want)
 	}
-	// Steps of .078 and .05 see it; what is left is what the tolerance allows.
+	// Steps of at most 0.078 and 0.05 find it; the remaining error is what the tolerance
+	// allows.
 	if losses[0].D > 0.1 || losses[2].D > 0.1 {
 		t.Errorf("D = %v and %v: want next to none", losses[0].D, losses[2].D)
 	}

@@ -53,13 +53,13 @@ func value(t testing.TB, n *expr.Node, at map[string]float64) float64 {
 	return out[0]
 }
 
-// near says whether two values differ by rounding: a handful of operations of
-// different order, of relative error 2^-53 each.
+// near reports whether two values differ only by rounding, as after a handful of
+// operations in a different order, each with a relative error of 2^-53.
 func near(a, b float64) bool {
 	return a == b || math.Abs(a-b) <= 1e-13*max(math.Abs(a), math.Abs(b), 1e-3) || a != a && b != b
 }
 
-// twin is a model written by hand: what a model file should come to.
+// A twin is a model written by hand, to which a model file should be equal.
 type twin struct {
 	file    string
 	rates   func(dst []float64, t float64, x []float64, p map[string]float64)
@@ -109,7 +109,7 @@ var twins = []twin{
 		func(p map[string]float64) []float64 { return []float64{0, 0, 0.01} }, nil},
 }
 
-// A model file comes to the same numbers as the model written by hand.
+// A model file gives the same numbers as the model written by hand.
 func TestTwins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, w := range twins {
@@ -173,7 +173,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// Doses come at the times of the condition, the last interval after the first.
+// Doses are given at multiples of the interval that the condition sets.
 func TestDoses(t *testing.T) {
 	p := load(t, "pk.yaml")
 	want := map[string][]float64{"low": {0, 12, 24, 36}, "high": {0, 8, 16, 24}}
@@ -208,7 +208,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// sameExperiments compares what two problems come to, at random states.
+// sameExperiments compares the experiments of two problems at random states.
 func sameExperiments(t *testing.T, a, b *File) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(2, 2))

@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// small is a model file, to spoil in every way.
+// small is a small model file, in which tests make every kind of mistake.
 var small = map[string]string{
 	"m.yaml": `name: small
 time: {variable: t, unit: h}
@@ -155,7 +155,8 @@ func TestModelFileRefused(t *testing.T) {
 	}
 }
 
-// A model that starts at time 0 and the same one later have the same likelihood and gradient.
+// A model that starts at time 0 and the same model with a later start have the same
+// likelihood and gradient.
 func TestStart(t *testing.T) {
 	const later = 16
 	files := func(start float64) map[string]string {
@@ -222,14 +223,16 @@ data: d.csv
 			t.Errorf("start %d: steady state %v: want %v", i, got, 1/0.7+0.7)
 		}
 	}
-	// The derivative for the time of an event is taken by differences relative to that time.
+	// The derivative with respect to the time of an event comes from differences relative to
+	// that time.
 	a, b := values[0], values[1]
 	if math.Abs(a.LogLikelihood-b.LogLikelihood) > 1e-7 || math.Abs(a.Gradient[0]-b.Gradient[0]) > 1e-6 || math.Abs(a.Gradient[1]-b.Gradient[1]) > 1e-4 {
 		t.Errorf("from 0: %v, %v; from %v: %v, %v", a.LogLikelihood, a.Gradient, later, b.LogLikelihood, b.Gradient)
 	}
 }
 
-// Every distribution and every prior of a model file becomes that of package bayes.
+// Every distribution and every prior in a model file becomes the corresponding one of
+// package bayes.
 func TestModelFileBayes(t *testing.T) {
 	for _, c := range []struct{ noise, want string }{
 		{"noiseFormula: 0.5", "bayes.Gaussian{0.5}"},
@@ -255,7 +258,8 @@ func TestModelFileBayes(t *testing.T) {
 		if got := fmt.Sprintf("%T%v", b.Experiments[0].Errors[0], b.Experiments[0].Errors[0]); got != c.want {
 			t.Errorf("%s: %s: want %s", c.noise, got, c.want)
 		}
-		// Both ways to the likelihood agree, to the tolerance of the posterior's grid.
+		// Both ways of computing the likelihood agree, up to the tolerance of the posterior's
+		// grid.
 		d, err := bayes.NewDensity(context.Background(), b)
 		if err != nil {
 			t.Errorf("%s: %v", c.noise, err)
@@ -306,7 +310,7 @@ func TestModelFileBayes(t *testing.T) {
 	}
 }
 
-// Data of another file take the place of those of the model file.
+// Data from another file replace the data that the model file names.
 func TestWithData(t *testing.T) {
 	p, err := loadMap(t, small, "m.yaml", "data: [d.csv]\n", "")
 	if err != nil {
@@ -333,7 +337,7 @@ func TestWithData(t *testing.T) {
 	}
 }
 
-// The examples of the page are models, and say what they claim.
+// The examples in MODELFILE.md are valid models, and do what the text says.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("MODELFILE.md")
 	if err != nil {
@@ -372,7 +376,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The model of docs/from-flags.md is the one that the command had from flags.
+// The model in docs/from-flags.md is the one that the command once made from flags.
 func TestPageOfFlags(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/from-flags.md")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package model
 
-// underRace tells that the race detector is at work.
+// underRace is true if the race detector is on.
 const underRace = false

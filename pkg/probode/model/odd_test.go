@@ -6,7 +6,7 @@ import (
 	"testing/fstest"
 )
 
-// oddModel is a model with room for parts that are odd.
+// oddModel is a model to which tests add odd parts.
 func oddModel(t *testing.T, replace ...string) (*File, error) {
 	t.Helper()
 	const text = `parameters:
@@ -23,7 +23,8 @@ data: d.csv
 	return LoadFS(fstest.MapFS{"m.yaml": {Data: []byte(strings.NewReplacer(replace...).Replace(text))}, "d.csv": {Data: []byte("time,y\n1,1\n5,2\n")}}, "m.yaml")
 }
 
-// What sample cannot take no command takes: a logarithmic scale from 0 on, without a prior.
+// No command accepts what sample cannot use: a logarithmic scale with the lower bound 0
+// and no prior.
 func TestLowerBoundOfLogarithms(t *testing.T) {
 	for _, c := range []struct {
 		bounds string
@@ -48,8 +49,8 @@ func TestLowerBoundOfLogarithms(t *testing.T) {
 	}
 }
 
-// An event that happens after all data is a warning; one among them, one whose time is a
-// parameter and one that repeats itself is none.
+// An event after all data gives a warning. An event between data, one whose time is a
+// parameter, and a repeated one that happens first between data give none.
 func TestLateEvents(t *testing.T) {
 	for event, warned := range map[string]bool{
 		"time: 1,": false, "time: 5,": false, "time: 5.1,": true, "time: 2*3,": true, "time: 7*k,": false,
@@ -65,8 +66,8 @@ func TestLateEvents(t *testing.T) {
 	}
 }
 
-// A compartment without a size is refused where an equation needs the size, and nowhere
-// else; a condition may give it.
+// A compartment without a size is refused if an equation needs the size, and only then; a
+// condition may set the size.
 func TestCompartmentWithoutSize(t *testing.T) {
 	const math = `<math xmlns="http://www.w3.org/1998/Math/MathML">`
 	species := func(attributes string) string {
@@ -107,7 +108,7 @@ func TestCompartmentWithoutSize(t *testing.T) {
 	}
 }
 
-// Units are words that the states of a sum have in common.
+// All states in a sum must have the same unit, which is a word.
 func TestUnits(t *testing.T) {
 	unit := func(x, z string) []string {
 		return []string{"initialValue: 1, rightHandSide: -k*x", "initialValue: 1, rightHandSide: -k*x, unit: " + x, "rightHandSide: k*x - z", "rightHandSide: k*x - z, unit: " + z}

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A file outside of the folder of the model is not read, whatever names it and however; with
-// LoadOutside it is, and an error about it quotes nothing of what it holds.
+// A file outside the folder of the model is not read, whichever file names it and
+// however. With LoadOutside it is read, and an error about it quotes none of its
+// contents.
 func TestFilesOutside(t *testing.T) {
 	const secret = "topsecret"
 	dir := t.TempDir()
@@ -78,7 +79,7 @@ data: `
 			t.Errorf("%s, allowed: %v", name, err)
 		}
 	}
-	// The model itself may be a link, and its folder any.
+	// The model itself may be a link, in any folder.
 	write("m/model.yaml", model+"sub/data.csv")
 	link("m/model.yaml", "model.yaml")
 	if _, err := Load(filepath.Join(dir, "m/up/m/model.yaml")); err != nil {

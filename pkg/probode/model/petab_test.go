@@ -39,7 +39,7 @@ func TestSeveralProblems(t *testing.T) {
 	sameExperiments(t, p, q)
 }
 
-// Noise may be proportional to what is observed, by its ID.
+// The formula of the noise may use the ID of the observable.
 func TestNoiseOfObservable(t *testing.T) {
 	p, err := loadMap(t, tiny, "p.yaml", "noiseParameter1_a", "noiseParameter1_a * a + 1")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestNoiseOfObservable(t *testing.T) {
 	}
 }
 
-// What a condition sets of a species stays after preequilibration where the
+// After preequilibration, a species keeps the value that the first condition set if the
 // next condition has an empty cell; a parameter goes back to the model's value.
 func TestKept(t *testing.T) {
 	xml := strings.NewReplacer(
@@ -84,7 +84,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A state that the condition sets after preequilibration starts there.
+// After preequilibration, a state that the condition sets starts at that value.
 func TestSetAfterPreequilibration(t *testing.T) {
 	p, err := loadMap(t, tiny, "p.yaml", "conditionId\tinput\nc0\t0\nc1\t1", "conditionId\tA\nc0\t\nc1\tk", "input", "input")
 	if err != nil {
@@ -146,8 +146,8 @@ func TestWriteSimulations(t *testing.T) {
 	}
 }
 
-// Events of SBML at the same time have no order: where it matters, they are
-// refused. Those of a model file happen in the order of the file.
+// Events of SBML at the same time have no order, and are refused if it matters. Events of
+// a model file happen in the order of the file.
 func TestEventsAtOnce(t *testing.T) {
 	event := func(id, trigger, state, value string) string {
 		return `<event id="` + id + `"><trigger>{` + trigger + `}</trigger><listOfEventAssignments><eventAssignment variable="` + state + `">{` + value + `}</eventAssignment></listOfEventAssignments></event>`
@@ -210,7 +210,7 @@ func TestNamesOfConstants(t *testing.T) {
 	}
 }
 
-// What PEtab has no words for is said before anything is written over.
+// WritePEtab reports what PEtab cannot express before it overwrites anything.
 func TestNoWords(t *testing.T) {
 	for _, c := range [][]string{
 		{"conditionId: one, n: 1", "conditionId: one, k: 1", "parameter k is estimated, yet a condition sets it"},

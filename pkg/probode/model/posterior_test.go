@@ -17,8 +17,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/expr"
 )
 
-// The likelihood that package bayes computes from the posterior is that of
-// Likelihood, to what a grid with a tolerance of 10⁻⁶ leaves of it.
+// The likelihood that package bayes computes from the posterior equals that of
+// LogLikelihood, up to the error of a grid with a tolerance of 10⁻⁶.
 func TestPosterior(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	for _, file := range modelFiles {
@@ -58,7 +58,7 @@ func TestPosterior(t *testing.T) {
 	}
 }
 
-// conditionsOf are the conditions that data name.
+// conditionsOf returns the conditions that the data name.
 func conditionsOf(p *File) map[string]bool {
 	all := map[string]bool{}
 	for _, d := range p.Models[0].Data {
@@ -67,8 +67,8 @@ func conditionsOf(p *File) map[string]bool {
 	return all
 }
 
-// Priors on every scale, cut off or not, have the integral one, and quantiles
-// that undo their distribution function.
+// Priors on every scale, truncated or not, integrate to one, and their quantiles invert
+// their distribution function.
 func TestScalePrior(t *testing.T) {
 	nan := math.NaN()
 	for _, q := range []Parameter{
@@ -99,13 +99,13 @@ func TestScalePrior(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 			continue
 		}
-		// The mass between two quantiles is what it should be: over the values
-		// on the prior's own scale, where no needle hides.
+		// The integral between two quantiles is right. It is taken on the prior's own scale,
+		// where the density has no narrow peaks.
 		probs := []float64{1e-6, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6}
 		for i, p := range probs[1:] {
 			a, b := d.On.Of(d.Quantile(probs[i])), d.On.Of(d.Quantile(p))
 			mass := 0.
-			// In pieces: Laplace has a kink, and trapezoids of 2000 pieces leave 1e-6.
+			// Laplace has a kink, and the trapezoidal rule with 2000 pieces has an error of 1e-6.
 			const pieces = 400
 			for k := range pieces {
 				mass += quad.Fixed(func(u float64) float64 {
@@ -133,8 +133,8 @@ func TestScalePrior(t *testing.T) {
 	}
 }
 
-// Noise by a formula of the observable and a parameter is a column, and two measurements at
-// one time are two columns.
+// Noise that is a formula of the observable and a parameter is a column, and two
+// measurements at the same time are in two columns.
 func TestNoiseFormula(t *testing.T) {
 	n := func(s string) *expr.Node {
 		e, err := expr.Parse(s)
@@ -171,7 +171,7 @@ func TestNoiseFormula(t *testing.T) {
 	}
 	m.Observables[0].Noise = n("s")
 	m.Events = nil
-	// Two measurements at one time are two columns.
+	// Two measurements at the same time are in two columns.
 	m.Data[0].Time = 3
 	b, err = p.Posterior()
 	if err != nil {
@@ -182,9 +182,9 @@ func TestNoiseFormula(t *testing.T) {
 	}
 }
 
-// Noise that depends on the time and on another state, and data of a steady state
-// behind preequilibration: the likelihood is that of Likelihood, and so is its
-// derivative, of which the sum over the data is Σ ∂log p/∂m ∂m + ∂log p/∂s ∂s.
+// With noise that depends on the time and on another state, and with data of a steady
+// state after preequilibration, the likelihood equals that of LogLikelihood. So does its
+// derivative, the sum over the data of ∂log p/∂m ∂m + ∂log p/∂s ∂s.
 func TestPosteriorColumns(t *testing.T) {
 	for _, scale := range []Scale{Lin, Log10} {
 		p := resting(t)
@@ -245,7 +245,7 @@ func TestPosteriorColumns(t *testing.T) {
 					slope += o.Score * o.Jacobian[k]
 				}
 				slope /= (theta[k] - 0.01) * (10 - theta[k]) / (10 - 0.01) // dθ/du between the bounds
-				// The grid's tolerance, 1e-6, and the differences leave 1e-4.
+				// The grid's tolerance, 1e-6, and the differences cause an error of up to 1e-4.
 				if want := v.Gradient[k]; math.Abs(slope-want) > 1e-4*(1+math.Abs(want)) {
 					t.Errorf("%s: ∂%s is %.8g: want %.8g", scale, p.Params[k].ID, slope, want)
 				}
@@ -268,7 +268,7 @@ func TestPosteriorColumns(t *testing.T) {
 	}
 }
 
-// The point of the posterior's parameters: as given inside, moved where a bound is.
+// Point keeps values inside the bounds, and moves values at or outside a bound inside.
 func TestPoint(t *testing.T) {
 	p := decay(t)
 	p.Params[0].Lower, p.Params[0].Upper, p.Params[0].Scale = 0, 10, Lin
@@ -294,7 +294,7 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// Searches come to the mode at four kinks, but for those that are given up early.
+// Searches find the mode, which is at four kinks, except those that are given up early.
 func TestPosteriorKinks(t *testing.T) {
 	p := load(t, "pk.yaml")
 	b, err := p.Posterior()
@@ -309,9 +309,9 @@ func TestPosteriorKinks(t *testing.T) {
 	if best.Cov == nil || best.Mass < 0.999 || 4*best.Found < 3*m.Searches {
 		t.Errorf("%d of %d searches, covariance %v, mass %v: want at least three of four", best.Found, m.Searches, best.Cov, best.Mass)
 	}
-	// The priors are flat on the scales, and so the mode is held by the kinks of the
-	// largest likelihood, to what a tolerance of 1e-6 leaves; the error is moved by the
-	// slope of the unbounded scale, 1e-5 of it.
+	// The priors are flat on the scales, so the mode is at the kinks where the likelihood is
+	// largest, up to the error of a tolerance of 1e-6. The slope of the unbounded scale
+	// shifts the noise parameter by a relative 1e-5.
 	for i, want := range []float64{1.2257016, 11.0502, 6.0466172, 19.88901, 0.0964635} {
 		if math.Abs(best.Theta[i]/want-1) > 1e-4 {
 			t.Errorf("parameter %d is %v: want %v", i, best.Theta[i], want)

@@ -2,6 +2,6 @@
 
 package model
 
-// underRace tells that the race detector is at work, under which a sync.Pool
-// gives back only some of what it was given.
+// underRace is true if the race detector is on. A sync.Pool then returns only some of the
+// values that it was given.
 const underRace = true

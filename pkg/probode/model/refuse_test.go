@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// tiny is a PEtab problem of one reaction, to spoil in every way.
+// tiny is a PEtab problem with one reaction, in which tests make every kind of mistake.
 var tiny = map[string]string{
 	"p.yaml": `format_version: 1
 parameter_file: p.tsv
@@ -105,7 +105,7 @@ func TestTiny(t *testing.T) {
 	sameExperiments(t, p, q)
 }
 
-// What is wrong is said in one line, with its place.
+// Each mistake gives an error of one line that names its place.
 func TestRefused(t *testing.T) {
 	deep := strings.Repeat("<listOfX>", 10001)
 	for _, c := range []struct {
@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 		{[]string{"estimate\t", "parameterId\t"}, "p.tsv:1: column parameterId appears twice", ""},
 		{[]string{"0.01\t100\t2", "-inf\t100\t2"}, `p.tsv:2: lowerBound is "-inf": want a finite number`, ""},
 		{[]string{"0.01\t100\t2", "0.01\t1e999\t2"}, "p.tsv:2: upperBound", ""},
-		{[]string{"0.01\t100\t2", "0.01\t\t2"}, "", ""}, // a prior takes the place of bounds
+		{[]string{"0.01\t100\t2", "0.01\t\t2"}, "", ""}, // a prior replaces bounds
 		{[]string{"0.01\t100\t0.5", "0.01\t\t0.5"}, "p.tsv:3: parameter sd is estimated and lacks a bound", ""},
 		{[]string{"0.01\t100\t2", "100\t0.01\t2"}, "want the lower one first", ""},
 		{[]string{"0.01\t100\t2", "-1\t100\t2"}, "lower bound -1 on a logarithmic scale", ""},
@@ -261,7 +261,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// Files made to exhaust time or memory end soon.
+// Files made to exhaust time or memory give an error soon.
 func TestBombs(t *testing.T) {
 	laughs := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 12; i++ {
@@ -290,7 +290,7 @@ func TestBombs(t *testing.T) {
 	if _, err := loadMap(t, files, "p.yaml"); err != nil {
 		t.Errorf("assignments that double: %v", err)
 	}
-	// Rows far shorter than their header, and very many elements.
+	// Rows far shorter than their header, and very many elements, do not exhaust memory.
 	var wide strings.Builder
 	wide.WriteString("conditionId")
 	for i := range 9000 {
@@ -307,7 +307,7 @@ func TestBombs(t *testing.T) {
 	if _, err := loadMap(t, files, "p.yaml"); err == nil || !strings.Contains(err.Error(), "m.xml:11: more than 1048576 elements") {
 		t.Errorf("many elements: %v", err)
 	}
-	// Generous: all take less than a second.
+	// The limit is generous: all of them take less than a second.
 	if d := time.Since(start); d > 20*time.Second {
 		t.Errorf("bombs took %v", d)
 	}

@@ -19,7 +19,8 @@ const (
 	ends   = `</model></sbml>`
 )
 
-// withMath turns {x + 1} into MathML: short forms for the tests.
+// withMath replaces formulas in braces, such as {x + 1}, by MathML, to keep the tests
+// short.
 func withMath(t testing.TB, sbml string) string {
 	t.Helper()
 	for {
@@ -36,7 +37,7 @@ func withMath(t testing.TB, sbml string) string {
 	}
 }
 
-// lowerSBML reads a model and writes it out under a condition.
+// lowerSBML reads a model and writes it out at a condition.
 func lowerSBML(t testing.TB, text string, set map[string]string) (x *Instance, err error) {
 	defer source.Catch(&err)
 	f := source.FS(fstest.MapFS{"m.xml": {Data: []byte(withMath(t, text))}}, ".")
@@ -55,12 +56,12 @@ func lowerSBML(t testing.TB, text string, set map[string]string) (x *Instance, e
 	return list[0], nil
 }
 
-// What SBML means, against equations written by hand.
+// SBML gives the same equations as those written by hand.
 func TestSBML(t *testing.T) {
 	cases := []struct {
 		name, sbml string
 		set        map[string]string
-		want       map[string]string // right-hand sides over states and time
+		want       map[string]string // right-hand sides, as formulas of states and time
 		start      map[string]string
 	}{
 		{
@@ -165,7 +166,7 @@ func TestSBML(t *testing.T) {
 				<listOfReactions><reaction id="r" reversible="false" fast="false">
 				<listOfReactants><speciesReference species="A" stoichiometry="1" constant="true"/></listOfReactants>
 				<kineticLaw>{V*A*D}</kineticLaw></reaction></listOfReactions>` + ends,
-			// A is a concentration, its state the amount: dilution comes by itself.
+			// A is a concentration and its state the amount, so dilution needs no term.
 			want:  map[string]string{"V": "0.1*V", "A_amount": "-V*(A_amount/V)*(D_amount/V)", "D_amount": "0"},
 			start: map[string]string{"V": "2", "A_amount": "6", "D_amount": "5"},
 		},
@@ -215,7 +216,7 @@ func TestSBML(t *testing.T) {
 	}
 }
 
-// Events of SBML: when they happen, and what they do to amounts.
+// SBML events happen at the right times, and change amounts as they should.
 func TestSBMLEvents(t *testing.T) {
 	model := func(trigger, attrs, more, assign string) string {
 		return level3 + `<listOfCompartments><compartment id="V" size="2" constant="false"/></listOfCompartments>
@@ -271,7 +272,7 @@ func TestSBMLEvents(t *testing.T) {
 			t.Errorf("%s %s: %v: want %s", c.trigger, c.assign, err, c.feature)
 		}
 	}
-	// A trigger that ends never makes an event.
+	// A trigger that only becomes false never causes an event.
 	if e, err := lowerSBML(t, model("{time < T}", `initialValue="true"`, "", double), nil); err != nil || len(e.Events) != 0 {
 		t.Errorf("time < T: %v, %v", e, err)
 	}

@@ -5,10 +5,10 @@ import (
 	"math/big"
 )
 
-// A calc evaluates expressions in prec bits: the truth that derivatives and
-// simplified forms are compared with. Whatever is not a finite number, or
-// would take too long, is nil, which spoils what it goes into unless a
-// piecewise does not choose it.
+// A calc evaluates expressions with prec bits. The results are the reference for
+// derivatives and simplified forms. A value that is not a finite number, or would take
+// too long, is nil. So is everything computed from nil, except a piecewise that does not
+// choose it.
 type calc struct {
 	prec    uint
 	pi, ln2 *big.Float
@@ -35,7 +35,7 @@ func (c *calc) div(a, b *big.Float) *big.Float {
 	return c.new().Quo(a, b)
 }
 
-// small tells that a term no longer counts beside a sum.
+// small reports whether a term is negligible in a sum.
 func (c *calc) small(term, sum *big.Float) bool {
 	return term.Sign() == 0 || sum.Sign() != 0 && term.MantExp(nil) < sum.MantExp(nil)-int(c.prec)-2
 }
@@ -278,7 +278,7 @@ func (c *calc) pow(x, y *big.Float) *big.Float {
 	return c.exp(c.mul(y, c.ln(x)))
 }
 
-// value is n at the given values; nil as said above.
+// value returns the value of n at the given values, or nil as explained for calc.
 func (c *calc) value(n *Node, at map[string]*big.Float) *big.Float {
 	c.trace = c.trace[:0]
 	done := map[*Node]*big.Float{}

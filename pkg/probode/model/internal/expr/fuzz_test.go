@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// survives puts an expression that came out of a parser through everything
-// else: nothing may panic, printing is read back, and a program agrees with
-// the tree.
+// survives applies every operation to an expression from a parser. None may panic,
+// printed text must read back the same, and a program must agree with the tree.
 func survives(t *testing.T, n *Node) {
 	if params, body, ok := n.Lambda(); ok {
 		if _, err := Lambda(params, body); err != nil {

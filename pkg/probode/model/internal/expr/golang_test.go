@@ -16,10 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated Go that the tests compile")
 
-// network is a chain of 20 species with Michaelis–Menten kinetics, every
-// fourth step inhibited by a species further on, and pairs that bind: the size
-// and the make of a published model. Inputs are the species, then the
-// parameters.
+// network is a chain of 20 species with Michaelis–Menten kinetics, every fourth step
+// inhibited by a species further on, and pairs that bind. It resembles a published model
+// in size and structure. Inputs are the species, then the parameters.
 func network(t testing.TB) (inputs []string, rhs []*Node) {
 	const d = 20
 	flows := make([]string, d)
@@ -164,7 +163,7 @@ func TestGeneratedFile(t *testing.T) {
 	}
 }
 
-// Generated code gives the bits of the program.
+// Generated code gives the same numbers as the program, to the last bit.
 func TestGeneratedAgainstProgram(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	run := func(inputs []string, outputs []*Node, f func(dst, in []float64), at func() float64) {
@@ -249,9 +248,9 @@ func TestGoStatementsErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkNetwork shows the times of the program and of what a person writes
-// as multiples of that of the generated code. The three take turns, and the
-// fastest turn of each counts: other work of the machine only ever adds.
+// BenchmarkNetwork reports the times of the program and of handwritten code as multiples
+// of the time of the generated code. The three take turns, and the fastest turn of each
+// counts, because other work on the machine can only slow them down.
 func BenchmarkNetwork(b *testing.B) {
 	inputs, rhs := network(b)
 	program := func(outputs []*Node) func(dst, in []float64) {

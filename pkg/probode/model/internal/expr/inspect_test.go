@@ -2,7 +2,7 @@ package expr
 
 import "testing"
 
-// A node that is taken apart and put together again is the same, whatever the
+// Taking a node apart and putting it together again gives the same node, for every
 // operator.
 func TestOperator(t *testing.T) {
 	for _, src := range []string{

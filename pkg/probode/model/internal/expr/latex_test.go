@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// latexReader translates what LaTeX writes back into text for Parse. Fractions,
-// roots and exponents reach as far as their braces, the rest is read as people
-// read formulas: products before sums, signs before all of a product.
+// latexReader translates what LaTeX writes back into text for Parse. Fractions, roots and
+// exponents extend to their braces. The rest is read as people read formulas: products
+// before sums, and a sign applies to a whole product.
 type latexReader struct{ s string }
 
 var latexWords = strings.NewReplacer(
@@ -26,7 +26,7 @@ func (r *latexReader) group() string {
 	return g
 }
 
-// until translates up to the end given, on this level.
+// until translates up to the given end at the current level of nesting.
 func (r *latexReader) until(end string) string {
 	var b strings.Builder
 	for r.s != "" {
@@ -69,8 +69,8 @@ func (r *latexReader) until(end string) string {
 	return b.String()
 }
 
-// The LaTeX of random expressions, read as above, has their value; and no two
-// signs stand side by side.
+// The LaTeX of random expressions, read by latexReader, has the same value, and never has
+// two signs in a row.
 func TestLaTeXMeansTheSame(t *testing.T) {
 	g := newGen(11)
 	for range 1500 {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Deep and huge input works or is an error; both in time in proportion.
+// Deep and huge input works or gives an error, in a time proportional to its size.
 func TestLimits(t *testing.T) {
 	deepest := strings.Repeat("(", nestMost) + "x" + strings.Repeat(")", nestMost)
 	if _, err := Parse(deepest); err != nil {
@@ -28,8 +28,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// quick fails when f takes longer than any machine should need for work in
-// proportion to the size; quadratic work would take hours.
+// quick fails if f takes longer than any machine should need for work proportional to the
+// size; quadratic work would take hours.
 func quick(t *testing.T, what string, f func()) {
 	t.Helper()
 	start := time.Now()
@@ -70,8 +70,8 @@ func TestHuge(t *testing.T) {
 	}
 }
 
-// An expression that shares its parts is as small as what it is made of:
-// written out, this one would have 2^500 terms.
+// An expression that shares its parts is only as large as its different parts: written
+// out, this one would have 2^500 terms.
 func TestSharing(t *testing.T) {
 	n := Call("plus", Sym("x"), Sym("y"))
 	for range 500 {
@@ -98,7 +98,7 @@ func TestSharing(t *testing.T) {
 	})
 }
 
-// Functions that call each other twice double the expression at each level.
+// Functions that each call the next one twice double the expression at each level.
 func TestExpandDoubling(t *testing.T) {
 	fs := map[string]*Node{}
 	name := func(i int) string { return "f" + strings.Repeat("i", i) }

@@ -137,7 +137,7 @@ func TestMathMLErrors(t *testing.T) {
 	}
 }
 
-// What is written is read back, but for sign, which has another form.
+// MathML that is written reads back the same, except sign, which has another form.
 func TestMathMLRoundTrip(t *testing.T) {
 	g := newGen(6)
 	list := []*Node{Sym(Time), Sym("a<b"), Num(inf), Num(-inf), Num(math.NaN()), Num(-2.5e-300), Num(1e22), Num(math.Copysign(0, -1)), boolean(true), Call("log10", Sym("x"))}

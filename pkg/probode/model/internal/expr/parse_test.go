@@ -79,7 +79,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// One expression in other words.
+// Different texts give the same expression.
 func TestParseNames(t *testing.T) {
 	for a, b := range map[string]string{
 		"power(x, 2)": "x^2", "x**2": "x^2", "sqr(x)": "x^2", "arcsin(x)": "asin(x)", "ceiling(x)": "ceil(x)", "Abs(x)": "abs(x)", "Max(x, y)": "max(x, y)",

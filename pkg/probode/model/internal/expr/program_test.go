@@ -11,9 +11,9 @@ func same(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 
 var xyz = []string{"x", "y", "z"}
 
-// A program gives what walking the simplified trees gives, to the last bit,
-// whether or not the values are finite: outputs of one program share parts,
-// and are conditions, constants and inputs too.
+// A program gives the same values as walking the simplified trees, to the last bit,
+// whether or not the values are finite. The outputs of each program share parts, and some
+// are conditions, constants or inputs.
 func TestProgramAgainstTree(t *testing.T) {
 	g := newGen(3)
 	finite := 0
@@ -50,7 +50,7 @@ func TestProgramAgainstTree(t *testing.T) {
 	}
 }
 
-// What a piecewise does not choose cannot spoil its value or its slope.
+// Pieces that a piecewise does not choose cannot affect its value or its slope.
 func TestPiecewiseDoesNotLeak(t *testing.T) {
 	n := mustParse(t, "piecewise(1, x <= 0, sqrt(x)*ln(x)/x)*y + max(piecewise(0, x == 0, 1/x), y)")
 	p, err := Compile(xyz, []*Node{n, n.Diff("x"), n.Diff("y")})

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// A gen makes random expressions of the names x, y and z.
+// A gen makes random expressions in the names x, y and z.
 type gen struct{ *rand.Rand }
 
 func newGen(seed uint64) gen { return gen{rand.New(rand.NewPCG(seed, 1))} }
@@ -18,8 +18,8 @@ func (g gen) leaf() *Node {
 	return Num(leafNumbers[g.IntN(len(leafNumbers))])
 }
 
-// number is an expression of at most the given depth, as users build it: not
-// simplified, with calls by all the names there are.
+// number returns an expression of at most the given depth, as users would build it: not
+// simplified, and with calls by all existing names.
 func (g gen) number(depth int) *Node {
 	if depth == 0 || g.IntN(12) == 0 {
 		return g.leaf()
@@ -88,7 +88,7 @@ func (g gen) condition(depth int) *Node {
 	return Call([]string{"lt", "leq", "gt", "geq"}[g.IntN(4)], g.number(depth-1), g.number(depth-1))
 }
 
-// point is where to evaluate: on the small side, so that few things overflow.
+// point returns values at which to evaluate. They are small, so that little overflows.
 func (g gen) point() map[string]float64 {
 	at := map[string]float64{}
 	for _, s := range []string{"x", "y", "z"} {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Value evaluates n by walking the tree, against which programs are tested; a condition
-// gives 0 or 1. The error names a name that values lacks, or a function that has not been
-// expanded.
+// Value evaluates n by walking the tree. Programs are tested against it. The value of a
+// condition is 0 or 1. The error names a name that values lacks, or a function that has
+// not been expanded.
 func (n *Node) Value(values map[string]float64) (float64, error) {
 	done := map[*Node]float64{}
 	var args []float64
@@ -64,7 +64,7 @@ func (n *Node) Go(name func(string) string) string {
 	return "func() (v float64) {\n" + code + "\nreturn v\n}()"
 }
 
-// size counts the operators, numbers and names in n, a shared one once.
+// size counts the operators, numbers and names in n, and counts a shared part once.
 func size(n *Node) int {
 	p := newPool()
 	p.adopt(n)

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// rich is a model with every element that is read.
+// rich is a model with every element that the reader reads.
 const rich = `<sbml xmlns="http://www.sbml.org/sbml/level3/version1/core" xmlns:layout="http://www.sbml.org/sbml/level3/version1/layout/version1" xmlns:comp="http://www.sbml.org/sbml/level3/version1/comp/version1" level="3" version="1" layout:required="false" comp:required="true">
 <model id="m" name="rich" timeUnits="second">
 <listOfFunctionDefinitions>
@@ -86,12 +86,12 @@ func read(text string) (m *equations.Equations, warnings []string, err error) {
 	return Read(f, "m.xml"), f.Warnings, nil
 }
 
-// text writes equations out, without the lines of the file.
+// text writes out equations without their lines in the file.
 func text(m *equations.Equations) string {
 	return regexp.MustCompile(`Where:\{[^}]*\}`).ReplaceAllString(fmt.Sprintf("%+v", *m), "")
 }
 
-// refused checks that a file is refused with a line, in one line.
+// refused checks that a file is refused with an error of one line that has a line number.
 func refused(t *testing.T, what, file string, feature bool) {
 	t.Helper()
 	_, _, err := read(file)
@@ -106,9 +106,9 @@ func refused(t *testing.T, what, file string, feature bool) {
 
 var tags = regexp.MustCompile(`<([a-zA-Z]+)([^>]*?)(/?)>`)
 
-// No element and no attribute of the core can be misspelt, none can stand twice where one is
-// wanted, and nothing that is not SBML can stand beside it. What a package says that the
-// model does not require, notes and annotations change nothing.
+// Misspelt core elements and attributes, second elements where one is allowed, and
+// elements that are not SBML are refused. Notes, annotations and packages that the model
+// does not require change nothing.
 func TestStrict(t *testing.T) {
 	want, warnings, err := read(rich)
 	if err != nil || len(warnings) > 0 {
@@ -168,8 +168,9 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// A name in a formula means what the model defines and nothing else: neither what formulas
-// of other formats have built in, nor what another part of the model calls so.
+// A name in a formula has only the meaning that the model defines, and never that of a
+// built-in name of another format, or of a name that is local to another part of the
+// model.
 func TestNames(t *testing.T) {
 	const law = `<ci>k</ci><ci>local</ci><ci>A</ci>`
 	for _, name := range []string{"time", "pi", "e", "avogadro", "exponentiale", "unknown", "f", "t", "inf", "m", "per_s"} {
@@ -192,8 +193,8 @@ func TestNames(t *testing.T) {
 		}
 		return ""
 	}
-	// A local parameter that is called time, e or as a species is what its law means, and
-	// the time symbol beside it stays the time.
+	// A local parameter called time, pi, e or like a species has its own meaning in its
+	// kinetic law, and the time symbol in the law is still the time.
 	for _, name := range []string{"time", "pi", "e", "B"} {
 		file := strings.Replace(rich, `id="local"`, `id="`+name+`"`, 1)
 		file = strings.Replace(file, law, `<ci>`+name+`</ci>`+csymbol, 1)
@@ -201,7 +202,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("a local %s: %s", name, got)
 		}
 	}
-	// So is an argument of a function.
+	// The same holds for an argument of a function.
 	file := strings.Replace(rich, `<bvar><ci>a</ci></bvar><bvar><ci>b</ci></bvar><apply><times/><ci>a</ci><ci>b</ci></apply>`,
 		`<bvar><ci>time</ci></bvar><bvar><ci>e</ci></bvar><apply><times/><ci>time</ci><ci>e</ci>`+csymbol+`</apply>`, 1)
 	file = strings.Replace(file, law, `<apply><ci>f</ci><ci>A</ci><ci>k</ci></apply>`, 1)
@@ -210,8 +211,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A trigger is located where it is linear in time, and refused elsewhere; a strict one is not
-// yet true at its time.
+// The time of a trigger is found if the trigger is linear in time; others are refused. A
+// strict trigger is still false at its time.
 func TestTriggers(t *testing.T) {
 	const time, trigger = `<csymbol encoding="text" definitionURL="http://www.sbml.org/sbml/symbols/time">t</csymbol>`, `<apply><geq/>`
 	at := func(condition string) string {
@@ -236,7 +237,7 @@ func TestTriggers(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		// b t + c > a, with b > 0, in four ways of writing.
+		// b t + c > a, with b > 0, written in four ways.
 		a, b, c := float64(rng.IntN(20)), float64(1+rng.IntN(4)), float64(rng.IntN(10)-5)
 		left, right := apply("plus", apply("times", number(b), time), number(c)), number(a)
 		for op, args := range map[string][]string{"gt": {left, right}, "geq": {left, right}, "lt": {right, left}, "leq": {right, left}} {
@@ -252,8 +253,8 @@ func TestTriggers(t *testing.T) {
 	}
 }
 
-// What is written reads back the same: random formulas, events of each kind, names that SBML
-// knows for something else.
+// SBML that is written reads back the same, with random formulas, events of each kind,
+// and names that have another meaning in SBML.
 func TestWriteAndRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	ids := []string{"x", "pi", "e", "avogadro", "f"}
