@@ -77,7 +77,7 @@ type scaled struct {
 // Own returns the parameters of Of.
 func (s scaled) Own() []bayes.Value { return s.Of.Own() }
 
-// LogProb returns the log density of y, −Inf where y or m is not positive.
+// LogProb returns the log density of y, or −Inf if y or m is not positive.
 func (s scaled) LogProb(y, m float64, own []float64) float64 {
 	if !(y > 0 && m > 0) {
 		return math.Inf(-1)
@@ -85,7 +85,7 @@ func (s scaled) LogProb(y, m float64, own []float64) float64 {
 	return s.Of.LogProb(s.On.Of(y), s.On.Of(m), own) - math.Log(s.On.slope(y))
 }
 
-// Rand returns a draw of y, NaN where m is not positive.
+// Rand returns a draw of y, or NaN if m is not positive.
 func (s scaled) Rand(m float64, own []float64, rng *rand.Rand) float64 {
 	if !(m > 0) {
 		return math.NaN()
@@ -151,8 +151,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative of the linear value v with respect to the value on the
-// scale.
+// slope returns the derivative, at the linear value v, of the linear value with respect
+// to the value on the scale.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:

@@ -15,8 +15,9 @@
 //
 // [File.ODEs] returns problems for any solver, with exact Jacobians and derivatives with
 // respect to parameters; [File.LogLikelihood] computes the log-likelihood of the data and
-// its gradient; [File.Fit] finds the parameters at which it is largest; [File.Posterior]
-// returns a posterior for package bayes; and [File.Go] writes the equations as Go.
+// its gradient; [File.Fit] finds the parameters that maximise the log-likelihood;
+// [File.Posterior] returns a posterior for package bayes; and [File.Go] writes the
+// equations as Go.
 //
 // # Conventions
 //

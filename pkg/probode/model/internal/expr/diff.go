@@ -151,9 +151,9 @@ func (p *pool) chainRule(m *Node, d []*Node) *Node {
 	panic("expr: no derivative for an operator") // the switch is complete
 }
 
-// diffProduct returns the derivative of a product: the sum, over factors that are not
-// constant, of the derivative times the other factors. The terms share products from the
-// left and from the right, so that n factors take O(n) operations.
+// diffProduct returns the derivative of a product: the sum, over the factors that are not
+// constant, of a factor's derivative times the other factors. The terms share products
+// from the left and from the right, so that n factors take O(n) operations.
 func (p *pool) diffProduct(a, d []*Node) *Node {
 	one := p.num(1)
 	right := make([]*Node, len(a)+1)

@@ -10,11 +10,12 @@
 //
 // # Derivatives
 //
-// [Node.Diff] is the derivative wherever there is one. At a kink it is a chosen one-sided
-// or middle value: the slope of abs is 0 at 0, the slope of min or max is the slope of
-// the first of equal arguments, and the slope of a piecewise is the slope of its active
-// piece. The slope of floor, ceil and sign is 0 everywhere. The derivative does not
-// include the jump of a state at a switching time: see [Conditions].
+// [Node.Diff] returns the derivative wherever it exists. At a kink it returns a value
+// between the one-sided derivatives, or one of them: the slope of abs is 0 at 0, the
+// slope of min or max is the slope of the first of equal arguments, and the slope of a
+// piecewise is the slope of its active piece. The slope of floor, ceil and sign is 0
+// everywhere. The derivative does not include the jump of a state at a switching time:
+// see [Conditions].
 //
 // x^y is differentiated so that no NaN appears where the derivative is finite: x^n gives
 // n·x^(n−1) with 0^0 = 1; y·x^(y−1) is 0 for y = 0; x^y·ln x, the derivative with respect
@@ -29,9 +30,10 @@
 // [Node.Simplify] keeps the value, up to rounding, wherever the original is finite: 0·x
 // is 0 and x − x is 0, although they are NaN for an infinite x. Divisors are never
 // cancelled: x/x does not change, because 0/0 may be a mistake in the model. Numbers are
-// combined only if the result neither overflows nor underflows, and x^a·x^b only for
-// positive whole a and b. Brackets in sums and products are kept unless terms or factors
-// are joined across them. Joining can add or remove intermediate results beyond 1e±300.
+// combined only if the result neither overflows nor underflows; x^a·x^b are combined only
+// for positive whole a and b. Brackets in sums and products are kept unless terms or
+// factors are joined across them. Joining can add or remove intermediate results beyond
+// 1e±300.
 package expr
 
 import (
@@ -183,8 +185,8 @@ func SymbolsOf(list ...*Node) []string {
 }
 
 // Substitute replaces names by expressions, all at once: names in the replacements are
-// not replaced again. A name stands for a number, so it panics if a replacement is a
-// condition.
+// not replaced again. A name stands for a number, so Substitute panics if a replacement
+// is a condition or a lambda.
 func (n *Node) Substitute(by map[string]*Node) *Node {
 	if len(by) == 0 {
 		return n

@@ -219,7 +219,7 @@ func (g *goWriter) float(v int32) string {
 	return g.term(v, goLogic)
 }
 
-// doubles reports whether in is a product with 2, which compilers turn into a sum.
+// doubles reports whether in is a multiplication by 2, which compilers turn into a sum.
 func (g *goWriter) doubles(in *instr) bool {
 	two := func(v int32) bool {
 		k := v - int32(g.line.inputs)

@@ -18,7 +18,7 @@ type Model struct {
 	Observables, Conditions, Measurements []*source.Table
 }
 
-// Read reads the tables of a problem from its YAML file s, which holds y.
+// Read reads the tables of a problem from its YAML file s, whose contents are y.
 func Read(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {
