@@ -80,7 +80,7 @@ type Ensemble struct {
 //
 // Paths that fail are left out and counted in the result. It is an error if all paths
 // fail, or if the classical solution does. If ctx ends early, the result describes the
-// first N+Failed paths, which were done by then, and the error is that of ctx.
+// first N+Failed paths, which were done by then, and Integrate returns the error of ctx.
 func Integrate(ctx context.Context, p *Problem, m Method, n int, s Settings) (*Ensemble, error) {
 	if err := s.check(ctx, p, n); err != nil {
 		return nil, err

@@ -14,16 +14,16 @@ import (
 // needs fewer points, but f at each of them, and on a stiff problem f multiplies the
 // error of a state by the stiffness.
 
-// An Interpolator gives paths at times that need not be grid points. At time t the
-// value is that of Lagrange's polynomial
+// An Interpolator gives paths at times that need not be grid points. Its value at time t
+// is Lagrange's polynomial
 //
 //	Z(t) = Σⱼ wⱼ(t) Zⱼ,   wⱼ(t) = ∏_{m≠j} (t − t_m)/(t_j − t_m),
 //
 // through q+2 neighbouring grid points, q = Method.Order(), half of them on either side
 // of t, as far as the ends of the grid allow. If the grid has fewer points, all of them
 // are used. The interpolation adds an error of O(h^{q+2}) to the O(h^q) of the method,
-// and does not evaluate f. At a grid point, to within 10⁻⁹ h, the value is that of the
-// path.
+// and does not evaluate f. At a time within 10⁻⁹ h of a grid point, the value is the
+// state at that point.
 //
 // The error of DormandPrince is so small that the error of the interpolation may be
 // larger: on LotkaVolterra20 with h = 0.1 the root mean square error is 8e-9 at the

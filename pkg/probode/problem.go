@@ -126,10 +126,10 @@ func (p *Problem) Initial(dst, theta []float64) {
 //
 //	θ′ = (θ, x₀ₖ, …),
 //
-// so that they can be inferred like any other parameter. Their nominal values are those
-// of p. Their names are those of the states, without a unit and followed by 0: hare0
-// for hare, x1_0 for x1. F and FJ of p get θ alone. It panics if p has no such
-// component, or has a parameter of that name already.
+// so that they can be inferred like any other parameter. Their nominal values are the
+// initial values of p. Their names are the names of the states, without a unit and
+// followed by 0: hare0 for hare, x1_0 for x1. F and FJ of p get θ alone. It panics if p
+// has no such component, or has a parameter of that name already.
 func (p *Problem) UnknownStart(components ...int) *Problem {
 	if len(components) == 0 {
 		components = make([]int, p.Dim())

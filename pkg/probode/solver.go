@@ -191,7 +191,7 @@ func (s *Solver) Solve(z, theta, xi []float64) error {
 // memory, of length MemoryLen, holds what the method remembers of earlier steps: on entry
 // at t_from, unless from is 0, and on return at t_to. A path that is solved in pieces
 // equals the path of Solve bit for bit. Each piece may continue another path, as in a
-// particle filter. Errors and panics are those of Solve.
+// particle filter. Errors and panics are as for Solve.
 func (s *Solver) SolveFrom(z, memory, theta, xi []float64, from, to int) error {
 	if from < 0 || from > to || to > s.Steps() {
 		panic(fmt.Sprintf("probode: steps %d to %d: want 0 ≤ from ≤ to ≤ %d", from, to, s.Steps()))

@@ -17,8 +17,8 @@ func (g surface) contour(level float64) (x, y []float64) {
 			t.cell(i, j)
 		}
 	}
-	// Follow the segments, beginning with those of each cell in the order of the scan, so
-	// that the result does not depend on the order of a map.
+	// Follow the segments, starting from the cells in the order of the scan, so that the
+	// result does not depend on the order of a map.
 	for _, start := range t.order {
 		first := true
 		for at := start; ; {

@@ -38,9 +38,9 @@ type page struct {
 
 type box struct{ x0, x1, y0, y1 float64 }
 
-// The sizes below are in pixels; px turns them into those of gonum/plot. With
-// 96 pixels to the inch and Liberation Sans, which has the metrics of Arial, a
-// text has the same width in the picture and in the browser.
+// The sizes below are in pixels; px converts them to lengths of gonum/plot. With 96
+// pixels to the inch and Liberation Sans, which has the metrics of Arial, a text has the
+// same width in the picture and in the browser.
 const (
 	px = vg.Length(0.75) // points
 

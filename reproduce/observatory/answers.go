@@ -19,8 +19,8 @@ import (
 // This file measures how far the answers of coarse solvers are from those of an accurate
 // one, and what they cost.
 
-// An answer is a row of the second table: a posterior, a remedy and a step. A bias is
-// that of a posterior mean, in standard deviations of the accurate posterior.
+// An answer is a row of the second table: a posterior, a remedy and a step. A bias is a
+// difference of posterior means, in standard deviations of the accurate posterior.
 type answer struct {
 	Question string  `csv:"posterior"`
 	Remedy   string  `csv:"remedy"`

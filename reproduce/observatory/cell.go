@@ -38,8 +38,8 @@ type spread struct {
 	Coverage [4]float64 `csv:"coverage_50 coverage_68 coverage_90 coverage_95"`
 }
 
-// A row holds the numbers of a rule in a cell. The row of the rule "none" has those of the
-// classical method alone.
+// A row holds the numbers of a rule in a cell. The row of the rule "none" has the numbers
+// of the classical method alone.
 type row struct {
 	solved
 	Rule        string  `csv:"rule"`
@@ -160,8 +160,8 @@ func (c *cell) known(cells *ledger[row]) bool {
 // for one rule of a cell.
 const budget = 1.5e7
 
-// compute measures a cell and returns one row for each rule. A numerical failure is in the
-// status of a row; the error is only that of ctx.
+// compute measures a cell and returns one row for each rule. A numerical failure is in
+// the status of a row; compute returns an error only if ctx ends.
 func (c *cell) compute(ctx context.Context) ([]row, error) {
 	m := c.entrant.method()
 	mesh, size := c.mesh()

@@ -15,8 +15,8 @@ import (
 // accurate posterior, and the ratio of the widths of these intervals, with the threshold
 // as a line. The thick line goes through the parameter with the largest effect, and a
 // ring marks a bias within two Monte Carlo standard errors of zero. The other panels show
-// the median and the central 68 % interval of each parameter, over a band with those of
-// the accurate posterior.
+// the median and the central 68 % interval of each parameter, over a band that shows them
+// for the accurate posterior.
 func Assessment(a *assess.Report) viz.Figure {
 	f := viz.Figure{Title: fmt.Sprintf("%v on %s: what the solver's error does to the posterior", a.Method, a.Model)}
 	lo, hi := math.Inf(1), math.Inf(-1)

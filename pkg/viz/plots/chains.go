@@ -34,10 +34,10 @@ func Traces(c *mcmc.Chains, params ...string) viz.Figure {
 }
 
 // Ranks returns one panel for each chain and each of the named parameters, or for all if
-// none is named: the histogram of the ranks of its draws among those of all chains, in 20
-// bins. Chains that sample the same distribution have flat histograms; the dashed lines
-// enclose 99 % of the heights of independent draws, and correlated draws stray further
-// [Vehtari et al. 2021, §4.3]. With one chain there is nothing to compare.
+// none is named: the histogram, in 20 bins, of the ranks of its draws among the draws of
+// all chains. Chains that sample the same distribution have flat histograms; the dashed
+// lines enclose 99 % of the heights of independent draws, and correlated draws stray
+// further [Vehtari et al. 2021, §4.3]. With one chain there is nothing to compare.
 func Ranks(c *mcmc.Chains, params ...string) viz.Figure {
 	const bins = 20
 	n, which := len(c.Draws), named(c, params)

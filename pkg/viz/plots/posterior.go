@@ -10,11 +10,10 @@ import (
 	"github.com/probode/probode/pkg/viz"
 )
 
-// Pairs returns the posterior of every parameter and of every pair of
-// parameters of several runs: densities on the diagonal, contours of 50 % and
-// 90 % below it. All panels of a column share their axis. The runs are named, and
-// must have the same parameters. The true values may be nil. The errors are those
-// of [viz.Contours].
+// Pairs returns the posterior of every parameter and of every pair of parameters of
+// several runs: densities on the diagonal, contours of 50 % and 90 % below it. All panels
+// of a column share their axis. The runs are named, and must have the same parameters.
+// The true values may be nil. The errors are as for [viz.Contours].
 func Pairs(names []string, runs []*mcmc.Chains, truth []float64) (viz.Figure, error) {
 	samples, err := pooled(names, runs, truth)
 	if err != nil {
