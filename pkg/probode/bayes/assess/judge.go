@@ -80,8 +80,8 @@ func (j *judge) known(d *draws, k int) bool {
 }
 
 // shift compares quantity k of a run with the accurate posterior. There are two
-// estimates: the difference of two runs and, if the weights of this run can be trusted,
-// an estimate from the weights. The one with the smaller error is used.
+// estimates: the difference between two runs and, if the weights of this run can be
+// trusted, an estimate from the weights. The one with the smaller error is used.
 func (j *judge) shift(by estimate.Measure, d *draws, k int, own bool) Shift {
 	m, nan := d.estimates[by][k], math.NaN()
 	if j.y == nil || by == byMoments && j.y.heavy[k%len(j.assessed)] {

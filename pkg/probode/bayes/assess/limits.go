@@ -41,7 +41,7 @@ const (
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100
-	// mostFailed is the largest share of the weighed draws at which the reference may
+	// mostFailed is the largest share of the weighted draws at which the reference may
 	// fail.
 	mostFailed = 0.01
 	// mostMissed is the largest share of the reference posterior that the draws which
@@ -49,8 +49,8 @@ const (
 	// smaller.
 	mostMissed = 0.005
 
-	// alphaSteps and alphaTheta are the factors by which α* may differ between
-	// neighbouring steps, and between the mode and draws of the posterior. The noise is
+	// alphaSteps and alphaTheta are the largest factors by which α* may differ between
+	// neighbouring steps, and between the mode and draws from the posterior. The noise is
 	// proportional to the square root of α.
 	alphaSteps, alphaTheta = 2, 4
 	// roughPath is the relative error of a solution above which its observed order has no

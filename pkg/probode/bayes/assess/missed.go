@@ -84,7 +84,7 @@ func (s *sampling) missedAround(d *draws) (share float64, err error) {
 	rng := probode.Stream(s.s.Chains.Seed, 0x6c6f7374)
 	to := make([]float64, n)
 	for _, v := range append(u, u...) {
-		// The difference of two draws has the shape of the posterior [ter Braak 2006].
+		// Differences between two draws have the shape of the posterior [ter Braak 2006].
 		a, b := u[rng.IntN(len(u))], u[rng.IntN(len(u))]
 		for k := range to {
 			to[k] = v[k] + 2.38/math.Sqrt(2*float64(n))*(a[k]-b[k])

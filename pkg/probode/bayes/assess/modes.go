@@ -27,7 +27,7 @@ type found struct {
 	known     [][]float64  // the ends of all searches
 }
 
-// A pairing says which modes of a step's posterior and of the reference's are
+// A pairing says which modes of a step's posterior and of the reference posterior are
 // counterparts.
 type pairing struct {
 	modes *bayes.Modes // of the step, including those that were found only from the modes of the reference

@@ -44,23 +44,23 @@ func (y *standard) better(z *standard) bool {
 	return !(y.khat >= z.khat)
 }
 
-// accuratePosterior finds draws that represent the accurate posterior: those of the
-// smallest step, or those of a more accurate solver, if the weights of the smallest
-// step cannot be trusted or increase the Monte Carlo error too much. It is nil if no
-// draws could be weighed.
+// accuratePosterior finds draws that represent the accurate posterior: the draws at the
+// smallest step, or draws of a more accurate solver if the weights at the smallest step
+// cannot be trusted or increase the Monte Carlo error too much. It returns nil if no
+// draws could get weights.
 func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, err error) {
 	finest := &s.ladder[s.finest()]
 	if fine.weights != nil {
-		y = s.standard(fine, fmt.Sprintf("the draws of %v, weighed", finest))
+		y = s.standard(fine, fmt.Sprintf("the weighted draws at %v", finest))
 	}
 	var why string
 	switch {
 	case y != nil && !y.whole():
-		why = fmt.Sprintf("since those of %v miss a part of the reference posterior", finest)
+		why = fmt.Sprintf("since the draws at %v miss a part of the reference posterior", finest)
 	case y == nil || !y.usable:
-		why = fmt.Sprintf("since those of %v are too far off (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("since the draws at %v are too far off (k̂ = %.2f)", finest, fine.khat)
 	case s.loss(y) > 1:
-		why = fmt.Sprintf("since those of %v have too uneven weights (k̂ = %.2f)", finest, fine.khat)
+		why = fmt.Sprintf("since the weights of the draws at %v are too uneven (k̂ = %.2f)", finest, fine.khat)
 	default:
 		return y, s.advance(1)
 	}
@@ -74,7 +74,7 @@ func (s *sampling) accuratePosterior(fine *draws, mode []float64) (y *standard, 
 		if err := s.ctx.Err(); err != nil {
 			return y, err
 		}
-		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the draws of %v with %s, weighed, %s", q.Method, setting(q), why))
+		z, err := s.tryReference(q, s.seed(1000+uint64(n)), fmt.Sprintf("the weighted draws of %v with %s, %s", q.Method, setting(q), why))
 		if err != nil {
 			if s.ctx.Err() != nil {
 				return y, err

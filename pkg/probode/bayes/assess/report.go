@@ -106,7 +106,7 @@ type Rung struct {
 }
 
 // Size returns the step size or, under error control, the relative tolerance; if that is
-// zero, the largest absolute tolerance. The ladder is ordered by it.
+// zero, the largest absolute tolerance. The ladder is ordered by this size.
 func (st Rung) Size() float64 {
 	switch t := st.Tolerance; {
 	case st.StepSize > 0:
@@ -150,7 +150,7 @@ type ModeShare struct {
 	// this is a mode of the reference posterior that the posterior of the step does not
 	// have.
 	Phantom, Missed bool
-	// Found is the number of searches that ended here.
+	// Found is the number of searches that ended at this mode.
 	Found int
 }
 

@@ -50,8 +50,8 @@ type Settings struct {
 
 	// MaxDraws is the budget of Auto, in draws of each chain; zero means eight times as
 	// many draws as without Auto. MaxTime, if positive, is a second budget: Run starts no
-	// further draws after this time. The number of draws then depends on the machine; all
-	// other numbers do not.
+	// further draws after this time. With MaxTime, the number of draws, and the results
+	// with it, depend on the machine.
 	MaxDraws int
 	MaxTime  time.Duration
 

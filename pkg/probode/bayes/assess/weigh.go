@@ -96,7 +96,7 @@ func (s *sampling) rawWeights(d *draws) error {
 	return nil
 }
 
-// normalised returns weights of mean 1.
+// normalised returns weights with mean 1.
 func normalised(log [][]float64) [][]float64 {
 	all := slices.Concat(log...)
 	top := slices.Max(all)

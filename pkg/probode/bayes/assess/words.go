@@ -17,7 +17,7 @@ import (
 const (
 	saidNoReference = "the accurate posterior is not known, because the reference fails at the draws: declare jumps of f as events, or take another Accurate solver"
 	saidKHat        = "the accurate posterior is not known: k̂ = %.2f for %s, above %.2f, the limit for this number of effective draws, so no verdict is given: add smaller steps, or use a method of higher order"
-	saidWorth       = "the accurate posterior is not known: %s, are worth fewer than %d effective draws, so no verdict is given: take more draws (Draws, Weighed) or smaller steps"
+	saidWorth       = "the accurate posterior is not known: its draws (%s) are worth fewer than %d effective draws, so no verdict is given: take more draws (Draws, Weighed) or smaller steps"
 	saidMissedPart  = "no solver that was tried has draws in parts of the reference posterior with about %.2g of its mass: take smaller steps, or a method whose draws reach these parts"
 	saidHeavy       = "%s has tails so heavy (tail index %.2f; a mean exists below 1, an sd below ½) that mean and sd do not describe it: only its median and central 68 %% interval are judged"
 
@@ -54,7 +54,7 @@ const (
 const (
 	worseThanNothing = "worse than nothing"
 	noteUndecided    = "undecided"
-	noteSmaller      = "a smaller step is not known to be enough"
+	noteSmaller      = "not all smaller steps are known to be small enough"
 	noteMoments      = "mean or sd is off"
 	noteFailed       = "%.1f %% of the solves failed"
 	noteUnsound      = "something is wrong with the draws: see the warnings"
@@ -65,7 +65,7 @@ const (
 )
 
 func sayWorse(factor float64) string {
-	return fmt.Sprintf("%s: %.1f times as far off as with the solver trusted at the same step", worseThanNothing, factor)
+	return fmt.Sprintf("%s: the error is %.1f times as large as with the solver trusted at the same step", worseThanNothing, factor)
 }
 
 // sayDistrust says why the reference cannot be trusted, and what to do about it.
@@ -177,7 +177,8 @@ func (a *Report) sayCertificate(b *strings.Builder) {
 	fmt.Fprintf(b, "D is %s.\n\nBy sampling: ", strings.Join(all, ", "))
 }
 
-// sayNext says what is wrong with step i.
+// sayNext says what is wrong with step i, the smallest step that is not known to be small
+// enough.
 func (a *Report) sayNext(b *strings.Builder, i int) {
 	st := &a.Steps[i]
 	d := st.Deterministic
@@ -222,7 +223,7 @@ func (a *Report) sayNext(b *strings.Builder, i int) {
 	b.WriteString(".\n")
 }
 
-// saySize writes a shift of a parameter's median or mean.
+// saySize describes the shift of a parameter's median or mean, and of its spread.
 func saySize(center, name string, s Shift) string {
 	spread := "its central interval"
 	if center == "mean" {
@@ -426,7 +427,8 @@ func twoDigits(v float64) string {
 	return fmt.Sprintf("%.0f", math.Ceil(v/unit)*unit)
 }
 
-// plusMinus writes a number with its standard error, to two digits of the error.
+// plusMinus formats a number with its standard error. It gives two digits of the error,
+// but at least two and at most four decimals.
 func plusMinus(v, se float64, signed bool) string {
 	if math.IsNaN(v) || math.IsNaN(se) {
 		return "?"

@@ -126,8 +126,8 @@ func (k *look) probe(direction []float64, t float64) probe {
 	return p
 }
 
-// side goes along a direction until neither density counts, and then back to where the
-// setups begin to differ.
+// side evaluates points farther and farther along a direction until neither density
+// counts, and then more points around the place where the setups begin to differ.
 func (k *look) side(direction []float64, sign float64) line {
 	most := math.Inf(1)
 	for i, v := range direction {

@@ -212,7 +212,7 @@ func (r *Result) String() string {
 		fmt.Fprintf(&b, "; %d draws from the prior replaced", r.Redrawn)
 	}
 	if r.Short > 0 {
-		fmt.Fprintf(&b, "; %d chains below the effective sample size", r.Short)
+		fmt.Fprintf(&b, "; %d chains did not reach the effective sample size", r.Short)
 	}
 	b.WriteByte('\n')
 	rows := [][]string{{"", "P", fmt.Sprintf("mean rank (uniform: %v)", float64(r.Draws)/2)}}
