@@ -39,12 +39,12 @@ type Report struct {
 	Steps []Rung
 	Asked []int
 
-	// Largest is the largest step or tolerance for which the verdict is Negligible at it
-	// and at all smaller ones; zero if there is none.
+	// Largest is the largest step or tolerance such that the verdict is Negligible for it
+	// and for all smaller ones; zero if there is none.
 	Largest float64
 
-	// Unseen is the mass of the largest mode, real or phantom, that could have no draws:
-	// with probability 5 %, a mode with this mass has none, even if the chains move
+	// Unseen is the mass of the largest mode, real or phantom, that may be unnoticed:
+	// with probability 5 %, a mode with this mass has no draws, even if the chains move
 	// freely. Such a mode would not move medians and central intervals, but it could move
 	// means and standard deviations. Unseen is NaN if it is not known.
 	Unseen float64
@@ -276,7 +276,7 @@ func (a *Report) Claim(kind, step, run string) Claim {
 	return Claim{Value: nan, SE: nan, Limit: nan}
 }
 
-// Warnings returns all sentences of the rows that are not empty.
+// Warnings returns the sentences of all rows that have one.
 func (a *Report) Warnings() (all []string) {
 	for _, c := range a.Claims {
 		if c.Sentence != "" {

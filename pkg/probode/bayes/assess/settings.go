@@ -32,8 +32,8 @@ type Settings struct {
 
 	// Threshold is the limit below which an error does not matter. The centre of each
 	// parameter must be off by less than Threshold times the accurate spread, and the
-	// spread must be within a factor of 1 + Threshold of the accurate one. This holds for
-	// the median and half the width of the central 68 % interval, and for the mean and
+	// spread must be within a factor of 1 + Threshold of the accurate one. This applies
+	// to the median and half the width of the central 68 % interval, and for the mean and
 	// the standard deviation. Zero means 0.1.
 	Threshold float64
 

@@ -120,10 +120,10 @@ func (t *TextTable) modes(head string, names []string, modes []ModeShare) {
 	}
 }
 
-// ModeTable returns a table of m, the modes of p from which the chains started, and of
-// the modes of the posterior that the accurate setup by gives; "" if only one mode in m
-// has more than a hundredth of the mass. It searches for the modes with by from the modes
-// m and a few draws from the prior.
+// ModeTable returns a table of two sets of modes: m, the modes of p from which the chains
+// started, and the modes of the posterior that an accurate setup gives. The second set
+// comes from a search that starts at the modes m and at a few draws from the prior.
+// ModeTable returns "" if only one mode in m has more than a hundredth of the mass.
 func ModeTable(ctx context.Context, p *bayes.Posterior, m *bayes.Modes, chains *mcmc.Chains, by probode.Setup) (string, error) {
 	if len(weighty(shares(m))) < 2 {
 		return "", nil

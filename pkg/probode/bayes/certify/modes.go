@@ -42,8 +42,8 @@ type anchor struct {
 	at *expansion
 }
 
-// New returns a Certifier of p with the reference by and without modes. All of its later
-// work uses ctx. A zero Setup means reference.Accurate.
+// New returns a Certifier for p that uses the Setup by as its reference and has no modes
+// yet. A zero Setup means reference.Accurate. All later work of the Certifier uses ctx.
 func New(ctx context.Context, p *bayes.Posterior, by probode.Setup) (*Certifier, error) {
 	if ctx == nil {
 		return nil, errors.New("certify: the context is nil")

@@ -40,9 +40,9 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns s with the step size to. Under error control it scales all tolerances by
-// the factor with which the relative tolerance becomes to; if that is zero, the largest
-// absolute tolerance becomes to.
+// Sized returns a copy of s whose size equals the argument to. The size is the step size
+// or, under error control, the relative tolerance (the largest absolute tolerance if that
+// is zero). The ratios between tolerances stay the same.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {
