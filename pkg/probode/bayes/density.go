@@ -23,7 +23,7 @@ type Density struct {
 	parts      []*Part
 	others     []*Density // made by With
 	noise      int        // length of ξ for all experiments together
-	theta      []float64  // of LogPosterior
+	theta      []float64  // θ of the last LogPosterior
 	terms      []float64  // log probabilities of the values that are not missing
 	fit        []float64  // expected values of the data, by experiment, row and column
 	*life
@@ -39,26 +39,26 @@ type life struct {
 	ctx    context.Context // solves end when it does
 	bound  int             // calls of Bind
 	broken bool            // a solve was stopped because the context had ended
-	fault  error           // what panicked
+	fault  error           // the panic of a function of the model
 	work   int             // steps taken
 }
 
 // A Part is one experiment of a Density.
 type Part struct {
 	e      *Density
-	number int // of the experiment
+	number int // index of the experiment
 	x      *Experiment
 	path   probode.Path
 	held   probode.Path    // replaces path while held; usually nil
 	grid   probode.Gridded // path, if it is one
 	noise  int             // length of its part of ξ
-	state  []float64       // at the times of the data
+	state  []float64       // states at the times of the data
 	param  []int           // index in θ of each element of the problem's θ, −1 if known
 	theta  []float64       // of the problem
 	fit    []float64       // view of Density.fit
 	row0   int             // row of the data that is being evaluated
 	pick   []int           // components observed, if x.Observe is nil
-	errors []columnErrors  // of observation
+	errors []columnErrors  // the likelihood of each column
 
 	// The context that ends the solves of pieces of a path.
 	done    <-chan struct{}
@@ -376,7 +376,7 @@ func (e *Density) Steps() int {
 			continue
 		}
 		p := r.path.Clone()
-		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // a failed solve counts as far as it goes
+		_ = p.States(e.ctx, make([]float64, len(r.state)), e.p.at(r.x), nil) // a failed solve counts the steps that it made
 		n += max(1, p.Work())
 	}
 	return n

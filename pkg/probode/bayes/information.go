@@ -48,8 +48,8 @@ func (Poisson) Information(dst []float64, m float64, _ []float64) bool {
 //
 //	¼ (ψ₁(ν/2) − ψ₁((ν+1)/2)) − (ν+5)/(2νs)
 //
-// on ν [Lange, Little & Taylor 1989]; NaN above ν = 100, where rounding takes the last
-// difference.
+// on ν [Lange, Little & Taylor 1989]; It is NaN above ν = 100, where rounding errors
+// dominate this difference.
 func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 	nu, sigma := own[0], own[1]
 	if !(nu > 0 && sigma > 0) {
@@ -71,8 +71,8 @@ func (StudentT) Information(dst []float64, _ float64, own []float64) bool {
 //
 //	Σ_{j≥0} P(y > j)/(φ + j)² − m/(φ(φ + m))
 //
-// on φ [Lawless 1987]; NaN where the sum would have more than 10⁴ terms, or the difference
-// lose its digits.
+// on φ [Lawless 1987]; It is NaN if the sum would have more than 10⁴ terms, or if
+// rounding errors would dominate the difference.
 func (NegativeBinomial) Information(dst []float64, m float64, own []float64) bool {
 	phi := own[0]
 	if !(m > 0 && phi > 0) || math.IsInf(m, 1) {
@@ -82,7 +82,7 @@ func (NegativeBinomial) Information(dst []float64, m float64, own []float64) boo
 	if dst[0], dst[3] = phi/(m*(m+phi)), math.NaN(); phi >= 1e4 {
 		return true
 	}
-	// The probability of j follows from that of j−1.
+	// p is P(y = j), which follows from P(y = j−1).
 	p := math.Exp(-phi * math.Log1p(m/phi))
 	above, sum, terms := 1.0, 0.0, 0
 	for ; above > 1e-10; terms++ {

@@ -89,7 +89,7 @@ func (m *Modes) Missed() string {
 		out += "; so few may have missed others"
 	}
 	if m.Tried > 0 && 2*m.Solved < m.Tried {
-		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws of the prior, so modes elsewhere may be missing", m.Solved, m.Tried)
+		out += fmt.Sprintf("; the equations could be solved at only %d of %d draws from the prior, so modes elsewhere may be missing", m.Solved, m.Tried)
 	}
 	return out
 }

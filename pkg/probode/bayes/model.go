@@ -42,8 +42,8 @@ type Posterior struct {
 	Modes *Modes
 }
 
-// SolvedBy returns p with the Setup s. If s has no method or no mesh, those of p are
-// used. Alpha and Scaling are those of s, even if they are zero.
+// SolvedBy returns p with the Setup s. If s has no method or no mesh, the one of p is
+// used. Alpha and Scaling always come from s, even if they are zero.
 func (p *Posterior) SolvedBy(s probode.Setup) *Posterior {
 	q := *p
 	q.Setup = s.Or(p.Setup)
@@ -63,10 +63,10 @@ type Param struct {
 }
 
 // A Value is a number that a part of the model needs: either a known number, or the
-// parameter with the given name. In a [Likelihood] the name can also be that of another
-// column of the data. The number is then the value that Observe writes there, such as a
-// standard deviation that depends on the state. If a column has no other purpose, all of
-// its data are NaN.
+// parameter with the given name. In a [Likelihood] the name can also be the name of
+// another column of the data. The number is then the value that Observe writes there,
+// such as a standard deviation that depends on the state. If a column has no other
+// purpose, all of its data are NaN.
 type Value struct {
 	Name  string // of a parameter or column; empty for a known number
 	Value float64

@@ -185,7 +185,7 @@ func LogPredictive(p *Posterior, chains *mcmc.Chains) ([]float64, error) {
 	if err := e.Check(chains); err != nil {
 		return nil, err
 	}
-	at := 1 + len(e.fit) // of the first log probability
+	at := 1 + len(e.fit) // index of the first log probability
 	generated, logw := slices.Concat(chains.Generated...), slices.Concat(chains.LogWeights...)
 	if logw == nil {
 		logw = make([]float64, len(generated))

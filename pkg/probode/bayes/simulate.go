@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// Simulate returns p with simulated data in place of its own, at the same times and
-// with the same missing values; the draw of the prior from which they come; and the log
-// likelihood at that draw. noisy says whether the solver's noise is part of the model
-// that generates the data. It is an error if the equations cannot be solved at the
-// draw, or if there is no distribution of the data there.
+// Simulate returns p with simulated data in place of its own, at the same times and with
+// the same missing values. It also returns the draw from the prior at which the data were
+// simulated, and the log likelihood at that draw. noisy says whether the solver's noise
+// is part of the model that generates the data. It is an error if the equations cannot be
+// solved at the draw, or if there is no distribution of the data there.
 func Simulate(ctx context.Context, p *Posterior, noisy bool, rng *rand.Rand) (q *Posterior, theta []float64, ll float64, err error) {
 	e, err := NewDensity(ctx, p)
 	if err != nil {

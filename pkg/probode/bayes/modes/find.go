@@ -88,7 +88,7 @@ func Find(ctx context.Context, p *bayes.Posterior, s Settings) (*bayes.Modes, er
 			}
 			why = fmt.Errorf("at the first, %s: %w", p.Format(failed), why)
 		}
-		return nil, fmt.Errorf("modes: the posterior density is zero at all of %d draws of the prior: %w", q.tried, why)
+		return nil, fmt.Errorf("modes: the posterior density is zero at all %d draws from the prior: %w", q.tried, why)
 	}
 	out := &bayes.Modes{Tried: q.tried, Solved: solved}
 	ends, searches, err := q.climb(ctx, from, climbs, left)

@@ -148,7 +148,7 @@ func TestFindModesShowsItself(t *testing.T) {
 func TestFindModeErrors(t *testing.T) {
 	p := lines()
 	p.Experiments[0].Problem.F = func(f []float64, _ float64, _, _ []float64) { f[0], f[1] = math.NaN(), 0 }
-	if _, err := findMode(context.Background(), p, 1); err == nil || !strings.Contains(err.Error(), "zero at all of 400 draws of the prior") {
+	if _, err := findMode(context.Background(), p, 1); err == nil || !strings.Contains(err.Error(), "zero at all 400 draws from the prior") {
 		t.Errorf("error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -257,7 +257,7 @@ func TestFindModeSaysWhy(t *testing.T) {
 		p := lines()
 		change(p)
 		_, err := findMode(context.Background(), p, 1)
-		if err == nil || !strings.Contains(err.Error(), "the posterior density is zero at all of 400 draws of the prior: at the first, a = ") ||
+		if err == nil || !strings.Contains(err.Error(), "the posterior density is zero at all 400 draws from the prior: at the first, a = ") ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}

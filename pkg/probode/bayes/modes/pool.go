@@ -16,7 +16,7 @@ type search struct {
 	p     *bayes.Posterior
 	s     Settings
 	hook  progress.Hook
-	tried int            // draws of the prior
+	tried int            // draws from the prior that were tried
 	free  bool           // the search chooses the number of starts
 	bound *bayes.Density // each worker has a clone of it
 

@@ -2,7 +2,7 @@ package modes
 
 // Settings says how to search for modes. The zero value is ready for use.
 type Settings struct {
-	Seed uint64 // of the draws of the prior
+	Seed uint64 // seed of the draws from the prior
 
 	// From holds further starts, such as the modes for another step.
 	From [][]float64

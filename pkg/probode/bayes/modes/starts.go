@@ -11,7 +11,7 @@ import (
 	"github.com/probode/probode/pkg/probode/bayes"
 )
 
-// drawPoints evaluates the density at draws of the prior. It returns the draws with a
+// drawPoints evaluates the density at draws from the prior. It returns the draws with a
 // positive density, the highest first, and the first θ where the density was zero or the
 // solve failed. If few draws have a positive density, it makes more, up to four times as
 // many.

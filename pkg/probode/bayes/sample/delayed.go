@@ -50,9 +50,9 @@ import (
 // case Deterministic is as good. With Noise each move of ξ needs a solve of the second
 // stage.
 type DelayedAcceptance struct {
-	// First is the setup of the first stage. If its Method or Mesh is nil, it is that of
-	// the posterior. The zero value stands for the posterior's setup with steps twice as
-	// long, or for the posterior's setup itself if Second is given.
+	// First is the setup of the first stage. If its Method or Mesh is nil, the
+	// posterior's is used. The zero value stands for the posterior's setup with steps
+	// twice as long, or for the posterior's setup itself if Second is given.
 	First probode.Setup
 
 	// Second is the setup of the second stage, such as that of reference.Accurate; the

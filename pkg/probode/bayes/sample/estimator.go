@@ -32,7 +32,7 @@ type swarm struct {
 	data    *bayes.Data
 	d       int // dimension of the state
 	stages  []stage
-	rows    int // rows of the past of a path that its continuation needs
+	rows    int // earlier rows of a path that its continuation needs
 	z, next [][]float64
 	// The past values that the method stores for each path (see
 	// probode.Solver.MemoryLen).
@@ -128,7 +128,7 @@ func (m *estimator) filtered(i int, theta, u []float64) (float64, []float64, err
 	fit := r.Expected()
 	n, each, c := r.NoiseLen(), r.Grid().Solver().Normals(), len(w.data.Y[0])
 	normals := u
-	var uniforms []float64 // as normals
+	var uniforms []float64 // normals that are transformed to the uniform numbers of the resampling
 	if m.correlated {
 		at := m.particles * n
 		uniforms, u = u[at:at+len(w.stages)], u[at+len(w.stages):]

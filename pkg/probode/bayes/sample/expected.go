@@ -63,7 +63,7 @@ func (s ExpectedLikelihood) Kernel(e *bayes.Density, rule mcmc.Rule, burnIn int)
 type expected struct {
 	*state
 	paths  int
-	xi     []float64 // of one path
+	xi     []float64 // ξ of one path
 	chosen []float64 // expected values of one path, chosen in proportion to its likelihood
 }
 

@@ -122,7 +122,7 @@ func newPCN(e *bayes.Density, rule mcmc.Rule, burnIn int) *pcn {
 type pcn struct {
 	*state
 	next []float64 // proposed ξ
-	left int       // iterations of burn-in
+	left int       // iterations of burn-in that are left
 	beta tuned
 
 	joint both // moves of θ and ξ at once; may be nil

@@ -119,7 +119,7 @@ type pseudoMarginal struct {
 	*estimator
 	fixed bool // the caller has set the number of particles
 	move  float64
-	kept  []float64 // U of the position; U′ is aux of the estimator
+	kept  []float64 // U at the position; aux of the estimator holds U′
 
 	// These are used while the number of particles may change: n is the number of
 	// iterations so far, and pairs holds count absolute differences between two estimates

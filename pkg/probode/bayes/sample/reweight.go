@@ -59,7 +59,7 @@ func Reweight(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains, accu
 	if err := bound.Check(chains); err != nil {
 		return nil, err
 	}
-	lik := 1 + len(bound.Expected()) // of the first log probability of a value
+	lik := 1 + len(bound.Expected()) // index of the first log probability of a value
 
 	// A chain stays at its position after a rejection, so each stay needs only one solve.
 	type stay struct{ chain, from, to int }
@@ -169,7 +169,7 @@ type Reweighted struct {
 	Sampler Sampler
 
 	// Accurate is the setup of the solves for the weights. If its Method or Mesh is nil,
-	// it is that of the posterior. The zero value stands for reference.Accurate.
+	// the posterior's is used. The zero value stands for reference.Accurate.
 	Accurate probode.Setup
 
 	// Workers is the number of goroutines that solve for the weights; zero means the

@@ -26,11 +26,11 @@ import (
 //	y_hat.1, …   what the model expects of each value of the data, by experiment, row and column
 //	log_lik.1, … its log probability, of those values that are not missing
 //
-// If s.Start is nil, the chains begin around the modes of the deterministic posterior,
-// or at draws of the prior if no mode is found; Chains.Notes say which. To begin at
-// draws of the prior in any case, use DrawPrior. A zero s.BurnIn means 1000 iterations
-// plus 250 for each parameter. Names are those of p. A move to a θ at which the
-// equations cannot be solved is rejected and counted as failed.
+// If s.Start is nil, the chains begin around the modes of the deterministic posterior, or
+// at draws from the prior if no mode is found; Chains.Notes say which. To always begin at
+// draws from the prior, use Posterior.DrawPrior. A zero s.BurnIn means 1000 iterations
+// plus 250 for each parameter. Names are those of p. A move to a θ at which the equations
+// cannot be solved is rejected and counted as failed.
 //
 // With the same seed, different samplers have the same starts and, for each chain, the
 // same random numbers for the proposals of θ and their acceptance. The random numbers

@@ -102,7 +102,7 @@ type Preparer interface {
 // A Finisher is a Sampler that processes the chains after they are complete.
 type Finisher interface {
 	Sampler
-	// Finish returns the chains that replace those of the kernels.
+	// Finish returns the chains that replace the chains drawn by the kernels.
 	Finish(ctx context.Context, p *bayes.Posterior, chains *mcmc.Chains) (*mcmc.Chains, error)
 }
 

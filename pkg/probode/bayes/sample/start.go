@@ -57,7 +57,7 @@ func findModes(ctx context.Context, p *bayes.Posterior, sampler Sampler, s mcmc.
 		if ctx.Err() != nil || needed {
 			return nil, err
 		}
-		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the starts of the caller may work
+		found = &bayes.Modes{Modes: []*bayes.Mode{{}}} // the caller's starts may still work
 	}
 	// Chains of an accurate posterior start at its modes. But if a Finisher weights the
 	// draws, the chains use the Setup of p.
@@ -73,7 +73,7 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 	heavy := heavy(found)
 	if heavy[0].Cov == nil {
 		start = func(_ int, rng *rand.Rand) []float64 { return p.DrawPrior(rng) }
-		return start, "chains start at draws of the prior: no mode with a Gaussian shape was found", nil
+		return start, "chains start at draws from the prior: no mode with a Gaussian shape was found", nil
 	}
 	factors := make([]*mat.TriDense, len(heavy))
 	for i, m := range heavy {
@@ -116,9 +116,9 @@ func starts(p *bayes.Posterior, found *bayes.Modes, chains int) (start func(chai
 	return start, describe(found, p) + ", with twice the standard deviations of the Gaussian approximation there", nil
 }
 
-// refined returns the modes of the posterior with an accurate setup. The search begins
-// at the given modes, of which some may be missing or phantoms, and at a few draws of
-// the prior. It returns the given modes if the search fails.
+// refined returns the modes of the posterior with an accurate setup. The search begins at
+// the given modes, of which some may be missing or phantoms, and at a few draws from the
+// prior. It returns the given modes if the search fails.
 func refined(ctx context.Context, p *bayes.Posterior, found *bayes.Modes, by probode.Setup, s mcmc.Settings) (*bayes.Modes, error) {
 	search := modes.Settings{Seed: s.Seed, Workers: s.Workers, Points: 60, Starts: 4}
 	for _, m := range found.Modes {

@@ -22,7 +22,7 @@ type state struct {
 	thetaNew     []float64
 	xi           []float64 // nil for ξ = 0
 	fit          []float64 // expected values of the data at the position
-	logPrior, ll float64   // of u; of the data
+	logPrior, ll float64   // log prior density of u; log likelihood
 	stats        mcmc.Stats
 
 	// Moves of ξ have their own random numbers, so samplers that move ξ in different ways

@@ -25,9 +25,9 @@ type Climb struct {
 	// and then the derivatives must have been computed at the end itself.
 	Tolerance float64
 
-	Known  bool // the expansion belongs to X
+	Known  bool // the expansion is valid at X
 	Done   bool
-	Failed bool    // there are no derivatives
+	Failed bool    // the derivatives could not be computed
 	Gain   float64 // twice the rise that was predicted for the last step
 	Steps  int
 

@@ -12,7 +12,7 @@ import (
 // value that is observed, or the expected value of another column that serves as a number
 // of the likelihood. A missing value of the data has no Datum.
 type Datum struct {
-	At          int       // in Density.Expected
+	At          int       // index in Density.Expected
 	Jacobian    []float64 // derivatives of the expected value in the coordinates
 	Score       float64   // derivative of the log probability; at a kink the mean of both sides
 	Information float64   // Fisher's information on the expected value
@@ -32,8 +32,8 @@ func (s *Surface) Data() []Datum {
 	return out
 }
 
-// DataAt returns the data for the given expected values, without Jacobians, with the
-// own numbers of the likelihoods from theta.
+// DataAt returns the data for the given expected values, without Jacobians. The own
+// numbers of the likelihoods come from theta.
 func (s *Surface) DataAt(expected, theta []float64) []Datum {
 	fit := s.e.Expected()
 	was := slices.Clone(fit)

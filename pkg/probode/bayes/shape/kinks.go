@@ -70,7 +70,7 @@ func (p *Point) bentStep(damping float64, low, high []float64) (d []float64, gai
 				normal.SymRankOne(normal, (1-lambda[i]*r[i]/width)/width, row)
 			}
 			if !chol.Factorize(normal) {
-				break // the limit of the arithmetic
+				break // rounding errors allow no further progress
 			}
 			// Kinks make the matrix ill-conditioned by design, so a warning about that is not a
 			// failure.

@@ -183,7 +183,7 @@ func laplace(f func([][]float64) []float64, u []float64, metric *mat.SymDense) (
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(shape) {
-		return nil, nil // too narrow for the arithmetic
+		return nil, nil // too narrow for floating-point numbers
 	}
 	if proper {
 		return shape, shape

@@ -59,22 +59,22 @@ type Surface struct {
 	precision *mat.SymDense
 	gradient  *mat.VecDense
 	parts     []part
-	lent      *bayes.Density // the density whose derivatives stand in, nil if there is none
+	lent      *bayes.Density // the density whose derivatives are used instead; nil if there is none
 	asked     bool           // lent has been determined
 }
 
 // A part is one experiment in a Surface.
 type part struct {
 	cols   []int  // coordinates on which it depends
-	solved []bool // whether these occur in its equations
-	noise  int    // where its ξ begins
+	solved []bool // whether each of cols occurs in its equations
+	noise  int    // index in ξ at which its part begins
 
 	state []float64    // at the point of the last locate
 	base  []float64    // locations
 	cells []bayes.Cell // of the data
-	jac   []float64    // derivative of the locations in cols, row by row; nil before it was taken
+	jac   []float64    // derivative of the locations in cols, row by row; nil before it is computed
 
-	before, was []float64 // base and jac at the point before
+	before, was []float64 // base and jac at the previous point
 }
 
 // row returns the derivatives of a location.
