@@ -314,8 +314,8 @@ func (r *Part) describe(theta []float64) string {
 	return fmt.Sprintf("Observe, a likelihood or a prior, at t = %g, x = %.4g, theta = %.4g", r.x.Data.T[n], r.state[n*d:(n+1)*d], theta)
 }
 
-// Err returns an error that says which function of the model panicked, and where; nil
-// if none did. The [*probode.PanicError] that it wraps has the stack.
+// Err returns an error that says which function of the model panicked, and where. It is
+// nil if none did. The [*probode.PanicError] that it wraps has the stack.
 func (e *Density) Err() error { return e.fault }
 
 // Bind makes every solve end with the error of ctx soon after ctx ends, until release is

@@ -12,7 +12,7 @@ import (
 // expects for it. Observations are independent given the path and θ.
 type Likelihood interface {
 	// Own returns the numbers of the distribution other than m, such as a standard
-	// deviation, each known or a parameter of the model. It always returns the same.
+	// deviation. Each is known or a parameter of the model. It always returns the same.
 	Own() []Value
 	// LogProb returns the log density, or for counts the log probability, of y given m,
 	// including constants; own holds the values of Own. It is −Inf if y is impossible, or

@@ -92,10 +92,10 @@ type Experiment struct {
 
 	Problem *probode.Problem
 
-	// Params are the names of the parameters of the model that form the θ of Problem, in
-	// its order; nil stands for Problem.ParamName. An element whose name is not that of a
-	// Param is known, and keeps its value in Problem.Theta. To infer initial values, see
-	// probode.Problem.UnknownStart.
+	// Params are the names of the model parameters that form the θ of Problem, in its
+	// order; nil stands for the names from Problem.ParamName. An element whose name is
+	// not that of a Param is known, and keeps its value in Problem.Theta. To infer
+	// initial values, see probode.Problem.UnknownStart.
 	Params []string
 
 	// Data are the observations. Their times need not be grid points: between grid points

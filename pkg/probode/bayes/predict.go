@@ -51,8 +51,8 @@ func (q *Prediction) Quantiles(k int, prob float64) []float64 {
 
 // Predict returns draws of the posterior predictive distribution, one for each draw in
 // chains: new data for each experiment, at the times of its data. chains must be made
-// from p by sample.Run. Draws with weights are first resampled systematically in
-// proportion to the weights, so that all draws of the result have equal weight.
+// from p by sample.Run. Weighted draws are first resampled systematically in proportion
+// to their weights, so all draws of the result have equal weight.
 func Predict(p *Posterior, chains *mcmc.Chains, seed uint64) ([]*Prediction, error) {
 	e, err := NewDensity(context.Background(), p)
 	if err != nil {

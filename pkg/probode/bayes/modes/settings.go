@@ -4,7 +4,7 @@ package modes
 type Settings struct {
 	Seed uint64 // seed of the draws from the prior
 
-	// From holds further starts, such as the modes for another step.
+	// From holds further starts, such as the modes found with another step.
 	From [][]float64
 
 	// Workers is the number of goroutines; zero means the number of cores. It does not

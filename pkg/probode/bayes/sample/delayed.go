@@ -256,9 +256,10 @@ func (k *delayed) moveTheta(rng *rand.Rand) {
 	s.walk.Observe(s.u, probability)
 }
 
-// second solves the second stage at the proposed θ′, where the log prior is lp. It returns
-// the log likelihood there, NaN if that fails, the log ratio of plain Metropolis, and
-// log a(θ′, θ), which is −∞ where the first stage has failed.
+// second solves the second stage at the proposed θ′, where the log prior is lp. It
+// returns three numbers: ll is the log likelihood there, or NaN if the solve fails; ratio
+// is the log acceptance ratio of plain Metropolis; and back is log a(θ′, θ), which is −∞
+// where the first stage has failed.
 func (k *delayed) second(lp, logq, first float64) (ll, ratio, back float64) {
 	s := k.state
 	ll, err := s.like(s.thetaNew, s.xi)

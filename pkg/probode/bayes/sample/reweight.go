@@ -16,8 +16,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc/diag"
 )
 
-// Reweight gives draws that Run made from p with a coarse solver importance weights, so
-// that they represent the posterior of an accurate solver,
+// Reweight assigns importance weights to draws that Run made from p with a coarse solver,
+// so that they represent the posterior of an accurate solver,
 //
 //	log wₛ = log p(Y | Z_accurate(θₛ)) − log p(Y | Zₛ)
 //
