@@ -38,9 +38,9 @@ type draws struct {
 	few    *mcmc.Chains // evenly spaced draws, at which the equations are solved accurately
 
 	// raw holds the computed log weights of the draws in few, and weights the smoothed
-	// weights, of mean 1; both are nil at first. From the weights follow the estimates of
-	// the solver's effects, shifts, and of the accurate posterior, accurate, by measure
-	// and quantity.
+	// weights, of mean 1; both are nil at first. shifts and accurate are estimates from
+	// the weights: of the solver's effects and of the accurate posterior, by measure and
+	// quantity.
 	raw, weights [][]float64
 	khat, limit  float64 // k̂ of the weights, and the largest that can be trusted
 	missed       float64 // approximate share of the reference posterior that the weighted draws do not reach

@@ -138,7 +138,7 @@ func (s *sampling) moved(from CenterSpread, mass, x float64) float64 {
 	return math.Max(mass*far, math.Log1p(mass*far*far)/2) / s.s.Threshold
 }
 
-// unseen returns the mass with which a mode has no draws with probability 5 %, in the run
+// unseen returns the mass of a mode that, with probability 5 %, has no draws in the run
 // or among the draws that represent the reference posterior.
 func (s *sampling) unseen(d *draws, y *standard) float64 {
 	least := y.worth

@@ -65,7 +65,7 @@ func findModes(w *work, pl *plan) (*found, error) {
 		w.advance(1)
 	}
 	// A solver with loose error control may find modes that all steps miss. If even this
-	// solver fails, the reference fails, too, and reports it.
+	// solver fails, the checks of the reference report that.
 	if by, ok := pl.s.Accurate.Mesh.(reference.Accurate); ok {
 		const looseTolerance = 1e-3
 		by.Relative = max(looseTolerance, by.Relative)

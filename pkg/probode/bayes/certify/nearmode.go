@@ -106,8 +106,8 @@ func (l *expansion) stationary(full *mat.SymDense, known []int) bool {
 	return true
 }
 
-// fall returns how far the log density falls within a distance along a direction, the
-// mean of both senses; +∞ if it cannot be evaluated in one of them.
+// fall returns how far the log density falls over a distance along a direction, as the
+// mean over both senses; +∞ if it cannot be evaluated in one of them.
 func (l *expansion) fall(direction []float64, distance float64) (mean float64) {
 	u := make([]float64, len(l.X))
 	for _, step := range []float64{-distance, distance} {

@@ -40,9 +40,9 @@ func size(s probode.Setup) float64 {
 	return slices.Max(t.Absolute)
 }
 
-// Sized returns a copy of s whose size equals the argument to. The size is the step size
-// or, under error control, the relative tolerance (the largest absolute tolerance if that
-// is zero). The ratios between tolerances stay the same.
+// Sized returns a copy of s with another size, which is the step size or, under error
+// control, the relative tolerance (the largest absolute tolerance if that is zero). The
+// ratios between tolerances stay the same.
 func Sized(s probode.Setup, to float64) probode.Setup {
 	t, ok := tolerance(s)
 	if !ok {
