@@ -21,7 +21,7 @@ type Adaptive struct {
 }
 
 func (a Adaptive) frozen() Frozen {
-	f := Frozen{Tolerance: a.Tolerance, Max: a.Max, MaxSteps: a.MaxSteps}
+	f := Frozen(a)
 	if f.MaxSteps == 0 {
 		f.MaxSteps = 1e4
 	}

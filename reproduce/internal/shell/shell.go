@@ -3,7 +3,6 @@
 package shell
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -85,7 +84,12 @@ func WriteFile(path string, data []byte) error {
 		return err
 	}
 	_, err = f.Write(data)
-	err = cmp.Or(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -36,8 +36,6 @@ const (
 	// mode without draws makes both undecided.
 	unvisitedSize = 0.5
 
-	// khatLimit is the largest k̂ that is trusted for any number of draws.
-	khatLimit = 0.7
 	// referenceDraws is the number of draws from the reference posterior at which the
 	// reference's own error is measured.
 	referenceDraws = 100

@@ -73,7 +73,7 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	case *budget != "" && !*auto:
 		return fmt.Errorf("-budget %s has no meaning without -auto", *budget)
 	}
-	if err := cmp.Or(inRange("chains", m.chains, 1, maxWorkers), // all draws are kept in memory
+	if err := first(inRange("chains", m.chains, 1, maxWorkers), // all draws are kept in memory
 		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}

@@ -59,9 +59,20 @@ const maxWorkers = 4096
 // checkCounts checks the numbers of iterations and chains. Their product must fit into
 // an int, and so must a hundred times the draws, at which a run with -min-ess gives up.
 func (m *model) checkCounts(burnIn, thin int) error {
-	if err := cmp.Or(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
+	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err
 	}
 	most := math.MaxInt / 2 / m.chains // burn-in takes half of them
 	return cmp.Or(inRange("burn-in", burnIn, 0, min(most, maxDraws)), inRange("thin", thin, 1, min(most/max(m.draws, 1000)/100, maxThin)))
+}
+
+// first returns the first error that is not nil. cmp.Or would do the same, but staticcheck
+// does not know that it may return nil.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

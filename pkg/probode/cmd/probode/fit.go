@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -42,7 +41,7 @@ func fit(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	to := outFile{"out", *file}
-	if err := cmp.Or(inRange("starts", *starts, 1, 1_000_000), checkEnding("out", *file, ".html", ".png", ".svg"), checkOutputs(to)); err != nil {
+	if err := first(inRange("starts", *starts, 1, 1_000_000), checkEnding("out", *file, ".html", ".png", ".svg"), checkOutputs(to)); err != nil {
 		return err
 	}
 	p, err := loadModel(*name, *outside, to)

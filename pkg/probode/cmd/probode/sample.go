@@ -87,7 +87,7 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 	case *every <= 0:
 		return fmt.Errorf("-checkpoint %v: want a time > 0", *every)
 	}
-	if err := cmp.Or(inRange("workers", *workers, 0, maxWorkers), model.checkCounts(*burnIn, *thin)); err != nil {
+	if err := first(inRange("workers", *workers, 0, maxWorkers), model.checkCounts(*burnIn, *thin)); err != nil {
 		return err
 	}
 	if err := checkFolder(*dir); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/csv"
 	"flag"
@@ -64,7 +63,7 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	if err := parseOnly(flags, args, sbcHelp, out); err != nil {
 		return err
 	}
-	if err := cmp.Or(inRange("sets", *sets, 1, maxSets), inRange("ranks", *ranks, leastRanks, maxSets), inRange("workers", *workers, 0, maxWorkers)); err != nil {
+	if err := first(inRange("sets", *sets, 1, maxSets), inRange("ranks", *ranks, leastRanks, maxSets), inRange("workers", *workers, 0, maxWorkers)); err != nil {
 		return err
 	}
 	if err := checkEnding("out", *file, ".html", ".png", ".svg"); err != nil {
