@@ -11,12 +11,20 @@ import (
 func Panic(value any, stack []byte) string {
 	message := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	_, frames, _ := strings.Cut(string(stack), "\npanic(")
+	_, frames, _ = strings.Cut(frames, "\n") // the arguments of panic
+	function := "runtime.panic"
 	for line := range strings.Lines(frames) {
-		// Skip the frames of the runtime, which checks indices and divisors.
-		if file, found := strings.CutPrefix(line, "\t"); found && !strings.Contains(file, "runtime/") {
-			file, _, _ = strings.Cut(file, " ")
-			return fmt.Sprintf("panic at %s: %s", path.Base(strings.TrimSpace(file)), message)
+		file, found := strings.CutPrefix(line, "\t")
+		if !found {
+			function = line
+			continue
 		}
+		// Skip the frames of the runtime, which checks indices and divisors.
+		if strings.HasPrefix(function, "runtime.") {
+			continue
+		}
+		file, _, _ = strings.Cut(file, " +0x") // the path itself may have spaces
+		return fmt.Sprintf("panic at %s: %s", path.Base(strings.TrimSpace(file)), message)
 	}
 	return "panic: " + message
 }
