@@ -12,9 +12,9 @@ import "github.com/probode/probode/pkg/probode"
 //
 // To first order Δu is the shift of the posterior's mode, and also of its mean. Since C
 // GᵀWG C ≼ C, no parameter moves by more than D standard deviations, or √2 D if the
-// likelihood has unknown parameters of its own, such as σ. The standard deviations are
-// those of the Gaussian with covariance C at the mode. The posterior may be wider or
-// narrower.
+// likelihood has unknown parameters of its own, such as σ. If the data hardly tell these
+// from the other parameters, the bound is larger. The standard deviations are those of
+// the Gaussian with covariance C at the mode. The posterior may be wider or narrower.
 //
 // If the log density of the data has kinks, as with Laplace errors, data close to their
 // kinks move the posterior more than their information says, and the other data move it
