@@ -5,8 +5,8 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// check fails on names that are defined twice, are used without a definition, or are
-// estimated but never used, if File.Instances would not find the mistake.
+// check fails on names that are defined twice, used without a definition, or estimated
+// but never used. It leaves out the mistakes that File.Instances finds.
 func (p *File) check() {
 	params := map[string]source.Where{}
 	for _, q := range p.Params {

@@ -12,7 +12,8 @@ import (
 )
 
 // A NoiseDistribution is the distribution of a measurement around the formula of its
-// observable, both transformed to the scale of the observable.
+// observable. The measurement and the formula are both transformed to the scale of the
+// observable.
 type NoiseDistribution string
 
 const (
@@ -32,8 +33,8 @@ func numbers(freedom, noise *expr.Node) []*expr.Node {
 	return slices.DeleteFunc([]*expr.Node{freedom, noise}, func(n *expr.Node) bool { return n == nil })
 }
 
-// likelihood returns the distribution as a likelihood of package bayes with the
-// parameters own.
+// likelihood returns the distribution as a likelihood of package bayes, whose parameters
+// are own.
 func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelihood {
 	var of bayes.Likelihood
 	switch d {
@@ -59,8 +60,8 @@ func (d NoiseDistribution) likelihood(on Scale, own []bayes.Value) bayes.Likelih
 	return scaled{of, on}
 }
 
-// known returns the likelihood without names for its parameters, for callers that know
-// their values.
+// known returns the likelihood without names for its parameters. It is for callers that
+// pass the values of the parameters.
 func (d NoiseDistribution) known(on Scale) bayes.Differentiable {
 	return d.likelihood(on, make([]bayes.Value, 2)).(bayes.Differentiable)
 }
@@ -151,8 +152,8 @@ func (s Scale) linear(u float64) float64 {
 	return u
 }
 
-// slope returns the derivative, at the linear value v, of the linear value with respect
-// to the value on the scale.
+// slope returns the derivative of the linear value with respect to the value on the
+// scale. The derivative is taken at the linear value v.
 func (s Scale) slope(v float64) float64 {
 	switch s {
 	case Log:
@@ -163,7 +164,7 @@ func (s Scale) slope(v float64) float64 {
 	return 1
 }
 
-// readDistribution reads the name of a distribution, which must be one of among; no name
+// readDistribution reads the name of a distribution, which must be in among. No name
 // means Normal.
 func readDistribution(s *source.File, line int, v string, among ...NoiseDistribution) NoiseDistribution {
 	if v == "" {

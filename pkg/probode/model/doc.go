@@ -1,11 +1,12 @@
 // Package model reads models that are written as data: a model file in YAML, which
-// MODELFILE.md describes, or a problem of PEtab 1 with SBML. It writes the models out as
+// MODELFILE.md describes, or a PEtab 1 problem with SBML. It converts the models to
 // equations.
 //
 // [Load] gives a [File]: parameters, and models with their observables, conditions and
-// data. [File.Instances] writes each model out for each condition of the data: right-hand
-// sides, initial values, events, and a formula and a noise formula for each row. All of
-// them are expressions that contain only time, states and the parameters of the file.
+// data. [File.Instances] returns the equations of each model for each condition of the
+// data: right-hand sides, initial values, events, and a formula and a noise formula for
+// each row of data. All of them are expressions that contain only the time, states, and
+// the parameters of the file.
 //
 // A File that loads is complete. If a file uses a feature that this package does not
 // support, or contradicts itself, Load fails with an error that names the feature, the
@@ -21,11 +22,11 @@
 //
 // # Conventions
 //
-// A model of PEtab starts at time 0, the model of a model file at Model.Start. A
-// measurement at the time of an event is made after the event, or before it if the
-// trigger in SBML is strict, such as time > 5. Preequilibration runs the model from its
-// initial values at time 0 to its steady state; then the experiment starts at time 0 from
-// these states, except those that its condition sets.
+// A PEtab model starts at time 0. The model in a model file starts at Model.Start. A
+// measurement at the time of an event is made after the event, or before it if the event
+// comes from SBML with a strict trigger, such as time > 5. Preequilibration runs the
+// model from its initial values at time 0 to its steady state. The experiment then starts
+// at time 0 from this steady state, except for the states that its condition sets.
 //
 // The log-likelihood of a row is the log density of the measurement y itself, not of its
 // transformed value: with Scale log10 and noise σ, log10 of y is distributed around log10

@@ -32,28 +32,28 @@ type Instance struct {
 type System struct {
 	States []string
 
-	// Initial holds the values at the start. After preequilibration, states in these
-	// formulas stand for their values in the steady state.
+	// Initial contains formulas for the values at the start. After preequilibration, a
+	// state in these formulas stands for its value in the steady state.
 	Initial []*expr.Node
 	Rates   []*expr.Node
 	Events  []equations.Event // Time contains parameters only, Jumps also time and states
 
 	// Switches are the times, as formulas of parameters, at which a condition in the
-	// right-hand sides changes; no step should cross them. Unlocated holds the conditions
-	// that change at times which cannot be known before a solve, because they depend on
-	// states or nonlinearly on the time.
+	// right-hand sides changes; no step should cross them. Unlocated contains the
+	// conditions that depend on states, or nonlinearly on the time. The times at which
+	// they change cannot be known before a solve.
 	Switches  []*expr.Node
 	Unlocated []*expr.Node
 }
 
-// A Row is a measurement with its formulas written out.
+// A Row is a measurement with its own formulas.
 type Row struct {
 	Observable string
 	Time       float64 // +Inf: at the steady state
 	Value      float64
 
-	// Formula, Noise and Freedom are as in the Observable, as formulas of time, states and
-	// parameters.
+	// Formula, Noise and Freedom have the same meaning as in Observable, but contain only
+	// time, states and parameters.
 	Formula, Noise, Freedom *expr.Node
 	Scale                   Scale
 	Distribution            NoiseDistribution
@@ -69,7 +69,7 @@ func (r *Row) formulas() []*expr.Node {
 // Instances writes out the models of p for every pair of preequilibration and condition
 // in the data, in the order in which the pairs first appear. For a model without data it
 // returns one Instance for each condition; for a model with neither data nor conditions,
-// one Instance whose Condition is "".
+// it returns one Instance whose Condition is "".
 func (p *File) Instances() (list []*Instance, err error) {
 	defer source.Catch(&err)
 	params := map[string]bool{}

@@ -118,8 +118,8 @@ func (p *File) suffix(i int) string {
 	return fmt.Sprintf("_%d", i+1)
 }
 
-// writeRows writes the table of measurements, with values instead of the measured values
-// if values is not nil. It omits optional columns that would be empty.
+// writeRows writes the table of measurements. If values is not nil, it writes them in
+// place of the measured values. It omits optional columns that would be empty.
 func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	type col struct {
 		name string
@@ -174,7 +174,8 @@ func (m *Model) writeRows(w io.Writer, column string, values []float64) error {
 	return t.Flush()
 }
 
-// onlyCondition is the ID in PEtab of the one condition of a model without conditions.
+// onlyCondition is the ID of the single condition that a PEtab problem gets if its model
+// has no conditions.
 const onlyCondition = "condition1"
 
 func overrideText(list []*expr.Node) string {

@@ -24,7 +24,8 @@ type FitSettings struct {
 	Iterations int    // at most, in each search; zero means 500
 
 	// Tolerance is the tolerance of the solver during the search; the zero value means a
-	// Relative of 10⁻⁵. Whatever it is, the final log-likelihoods are computed to 10⁻⁷.
+	// relative tolerance of 10⁻⁵. For every Tolerance, the final log-likelihoods are
+	// computed to 10⁻⁷.
 	Tolerance probode.Tolerance
 	Method    probode.Method // nil means Radau of order 5
 
@@ -41,10 +42,10 @@ type Optimum struct {
 	Error         float64   // as in Evaluation
 	Theta         []float64 // linear values of all parameters
 
-	// Left is the further rise in log-likelihood that the expansion at Theta predicts. Kinks
-	// is the number of measurements with Laplace errors that equal the model's values. The
-	// likelihood has a kink where a measurement does, and an optimum is usually at kinks,
-	// just as a median is one of the data.
+	// Left is the further rise in log-likelihood that the expansion at Theta predicts.
+	// Kinks is the number of measurements with Laplace errors that equal the model's
+	// values. The likelihood has a kink where such a measurement equals the model's
+	// value. An optimum is usually at kinks, just as a median is one of the data.
 	Left  float64
 	Kinks int
 
@@ -55,13 +56,13 @@ type Optimum struct {
 	Reason    string
 	Converged bool
 
-	Err error // why the search failed; if not nil, of the other fields only Start has a meaning
+	Err error // why the search failed; if not nil, only Start of the other fields is meaningful
 }
 
 // Fit maximises the log-likelihood, without priors, within the bounds of the parameters.
 // Each start is drawn from the initialisation priors of the parameters, or uniformly on
-// their scales between their bounds, or, without either, near the nominal values. Fit
-// returns an Optimum for each start: the best first, and failed searches last.
+// their scales between their bounds. A parameter that has neither starts near its nominal
+// value. Fit returns an Optimum for each start: the best first, and failed searches last.
 //
 // Each search uses Fisher's scoring with exact gradients and Levenberg–Marquardt damping,
 // on the scales of the parameters and within their bounds: see shape.Climb. It begins
@@ -71,8 +72,8 @@ type Optimum struct {
 // If the likelihood cannot be computed at a start, another start is drawn, at most 20
 // times. During a search the log-likelihood is −∞ wherever it cannot be computed.
 //
-// If ctx ends, Fit returns the results so far and the error of ctx, which is also the Err
-// of the unfinished searches.
+// If ctx ends, Fit returns the results so far and the error of ctx. That error is also
+// the Err of each unfinished search.
 //
 // Source: Osborne (1992), Int. Stat. Rev. 60, 99, for Fisher's scoring.
 func (p *File) Fit(ctx context.Context, s FitSettings) ([]Optimum, error) {
@@ -261,8 +262,8 @@ func newSearch(ctx context.Context, p *File, boxes []box, theta []float64, s Fit
 	return f, nil
 }
 
-// solved makes later solves use the given mesh, and reports whether it could. The first
-// solve will be at x.
+// solved makes later solves use the given mesh, and reports whether that succeeded. The
+// first solve will be at x.
 func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	p := f.posterior
 	p.Mesh, p.GridAt = mesh, f.free(x)
@@ -280,8 +281,8 @@ func (f *search) solved(mesh probode.Mesh, x []float64) bool {
 	return true
 }
 
-// unit returns the change in a surface's coordinate, which is the linear value or its
-// natural logarithm, for one unit of the scale.
+// unit returns the change in a surface's coordinate when the value on the parameter's
+// scale changes by 1. The coordinate is the linear value or its natural logarithm.
 func (b *box) unit() float64 {
 	if b.scale == Log10 {
 		return math.Ln10
@@ -355,8 +356,9 @@ func (f *search) coordinates(x []float64) []float64 {
 func (f *search) Follow(*shape.Point, []float64) bool { return false }
 
 const (
-	// A search ends when the predicted rise in log-likelihood is below rise, at first, or
-	// below fineRise, after refine. A search has converged if Optimum.Left is below short.
+	// A search continues until the predicted rise in log-likelihood is below rise. After
+	// refine it continues until the predicted rise is below fineRise. A search has
+	// converged if Optimum.Left is below short.
 	rise, fineRise, short = 1e-6, 1e-8, 1e-6
 	// A measurement counts as equal to the model's value if the absolute residual, in units
 	// of the noise scale, is below met.
@@ -460,7 +462,7 @@ func (f *search) refine(c *shape.Climb) error {
 // byProblem is a Mesh with its own tolerance for each problem.
 type byProblem map[*probode.Problem]steps
 
-// Bind binds the steps for p.
+// Bind calls Bind of the steps for p.
 func (b byProblem) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	return b[p].Bind(ctx, s, p, at, times)
 }

@@ -18,11 +18,11 @@ import (
 // Go returns the text of a Go file for the package pkg. The file has one function, called
 // name, that returns the initial value problem of an experiment, as ODE does, but with F,
 // FJ, FTheta, Start and the events as Go code. That problem is faster than the one that
-// ODE returns, and its equations can be edited. Both give the same numbers to the last
-// bit.
+// ODE returns, and its equations can be edited. Both problems give the same numbers to
+// the last bit.
 //
-// It is an error if the names are not valid in Go, if a parameter that is used has no
-// nominal value, or if the experiment begins with preequilibration, for which Start
+// It is an error if the names are not valid in Go, if a parameter that the model uses has
+// no nominal value, or if the experiment begins with preequilibration, for which Start
 // would need a solver.
 func (p *File) Go(e *Instance, pkg, name string) ([]byte, error) {
 	// The function cannot have a name that the file itself uses.
@@ -169,8 +169,8 @@ func vector(to string, values []*expr.Node) (list []expr.Assignment) {
 	return list
 }
 
-// entry adds an assignment of n to entry at of a matrix, unless n is nil, which means
-// that it is always zero.
+// entry adds an assignment of n to the matrix entry with index at. It adds nothing if n
+// is nil, which means that the entry is always zero.
 func entry(list []expr.Assignment, to string, at int, n *expr.Node) []expr.Assignment {
 	if n == nil {
 		return list

@@ -13,8 +13,8 @@ const shownLines = 40
 // LaTeX returns the equations of m in LaTeX's math mode, limited to what MathJax
 // understands: derivatives and initial values of states, assignments, events, and
 // observables with the distributions of their measurements. Names of several letters are
-// upright, and spelled-out Greek letters become symbols. If there are more than 40 lines
-// of one kind, a final line says how many more there are.
+// upright, and spelled-out Greek letters become symbols. It writes at most 40 lines of
+// each kind; one more line then says how many are omitted.
 func (m *Model) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{aligned}\n")
@@ -93,7 +93,7 @@ func init() {
 }
 
 // latexName returns the LaTeX of an ID. The part after the first _ becomes an index. The
-// name of a placeholder loses the ID of its observable.
+// ID of the observable is removed from the name of a placeholder.
 func latexName(id string) string {
 	if id == expr.Time {
 		return "t"

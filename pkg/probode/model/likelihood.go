@@ -59,14 +59,14 @@ func (s *LikelihoodSettings) mesh(relative float64) probode.Mesh {
 	return m
 }
 
-// steps is a Mesh whose steps are chosen anew at every θ; max is as MaxStep in
-// LikelihoodSettings.
+// steps is a Mesh whose steps are chosen anew at every θ; max has the same meaning as
+// MaxStep in LikelihoodSettings.
 type steps struct {
 	probode.Tolerance
 	max float64
 }
 
-// Bind binds an Adaptive mesh whose largest step suits p.
+// Bind calls Bind of an Adaptive mesh, with the largest step that MaxStep means for p.
 func (m steps) Bind(ctx context.Context, s probode.Setup, p *probode.Problem, at, times []float64) (probode.Path, error) {
 	a := probode.Adaptive{Tolerance: m.Tolerance, Max: m.max, MaxSteps: 1e6}
 	switch {
@@ -111,9 +111,9 @@ type Evaluation struct {
 	Error float64
 
 	// Gradient is the gradient with respect to the linear values of the estimated
-	// parameters, and ScaleGradient the gradient with respect to their values on the
-	// parameters' scales, both in the order of LogLikelihood.Estimated. Both are nil unless
-	// At was called with gradient true.
+	// parameters. ScaleGradient is the gradient with respect to their values on the
+	// parameters' scales. Both are in the order of LogLikelihood.Estimated, and nil
+	// unless At was called with gradient true.
 	Gradient, ScaleGradient []float64
 
 	// Instances are in the order of File.Instances.
@@ -128,8 +128,9 @@ type InstanceValue struct {
 	Error                              float64           // as in Evaluation
 	Observables                        []ObservableValue
 
-	// Simulated holds the value of each row's formula, in the order of Instance.Rows, and
-	// Noise the standard deviation or scale of each row's distribution.
+	// Simulated contains the value of each row's formula. Noise contains the standard
+	// deviation or scale of each row's distribution. Both are in the order of
+	// Instance.Rows.
 	Simulated, Noise []float64
 
 	gradient []float64 // by parameter of the part
@@ -210,7 +211,7 @@ func (l *LogLikelihood) Estimated() []Parameter {
 }
 
 // Nominal returns the nominal values of all parameters, in the form that At takes. The
-// value is NaN for a parameter that has none.
+// value is NaN for a parameter that has no nominal value.
 func (l *LogLikelihood) Nominal() []float64 {
 	theta := make([]float64, len(l.p.Params))
 	for i, q := range l.p.Params {
@@ -226,7 +227,7 @@ func (l *LogLikelihood) Nominal() []float64 {
 // error is about as large as the error of the solution. If the time of an event or a
 // switch depends on parameters, the gradient includes the effect of moving the jump. If a
 // measurement is made at exactly such a time, the gradient is the one-sided derivative
-// for an event just before it.
+// that applies when the event moves to just before the measurement.
 //
 // The error is an *ImpossibleError if a measurement has no density under the model, and
 // the solver's error if the solver fails.
@@ -268,8 +269,7 @@ func (l *LogLikelihood) At(ctx context.Context, theta []float64, gradient bool) 
 	return v, nil
 }
 
-// fix prepares the parts for the values in theta of the parameters that are not
-// estimated.
+// fix sets the parameters that are not estimated to their values in theta, in all parts.
 func (l *LogLikelihood) fix(theta []float64) error {
 	same := l.fixed != nil
 	for i, q := range l.p.Params {
@@ -442,9 +442,9 @@ func (v *InstanceValue) add(observable string, density float64) {
 	v.Observables = append(v.Observables, ObservableValue{observable, 1, density})
 }
 
-// An ImpossibleError says that a measurement has no density under the model: its noise is
-// not positive, its formula is not positive although the scale is logarithmic or it is a
-// count, or a number is not finite.
+// An ImpossibleError says that a measurement has no density under the model. Either its
+// noise is not positive; or its formula is not positive, although its scale is
+// logarithmic or it is a count; or a number is not finite.
 type ImpossibleError struct {
 	Model, Condition, Observable string
 	Time                         float64
@@ -459,8 +459,8 @@ func (e *ImpossibleError) Error() string {
 	return fmt.Sprintf("%s: %s at time %g: %s", text.Clip(at), text.Clip(e.Observable), e.Time, e.What)
 }
 
-// impossible returns the reason why a row has no density if its formula has the value m
-// and its distribution the parameters own. It returns "" if the row has a density.
+// impossible returns the reason why a row has no density, or "" if it has one. m is the
+// value of its formula, and own contains the parameters of its distribution.
 func (r *Row) impossible(m float64, own []float64) string {
 	for _, s := range own {
 		if !(s > 0) || math.IsInf(s, 1) {

@@ -14,8 +14,8 @@ import (
 )
 
 // Load reads a YAML file, and all files that it names. The YAML file is a model file or a
-// problem of PEtab; its contents show which. Load fails if the files use a feature that
-// is not supported, so [File.Instances] cannot fail for a File that Load returns.
+// PEtab problem; its contents show which. Load fails if the files use a feature that is
+// not supported, so [File.Instances] cannot fail for a File that Load returns.
 //
 // All files must be in the folder of the YAML file or in folders inside it. The error is
 // an [*source.Error] with file and line.
@@ -63,8 +63,8 @@ func (f *files) load(name string) (p *File, err error) {
 }
 
 // late warns of events that happen after the last measurement and so have no effect. It
-// checks each event once: in the first experiment that has measurements and in which the
-// time of the event is known, and only the first occurrence of a repeated event.
+// checks an event only in the first experiment that has measurements and in which the
+// time of the event is known. If an event repeats, it checks only the first occurrence.
 func late(list []*Instance) (warnings []string) {
 	first := map[source.Where]bool{}
 	for _, e := range list {

@@ -11,9 +11,9 @@ type Loss struct {
 	LogLikelihood float64 // NaN if Err is not nil
 	Loss          float64 // LogLikelihood minus the accurate one; usually negative at an optimum
 
-	// D is the distance between the expected data f with these settings and the expected
-	// data f₀ of the accurate solution, in units of the noise. If g transforms the data of a
-	// row to its scale, D is given by
+	// D is the distance, in units of the noise, between the expected data f with these
+	// settings and the expected data f₀ of the accurate solution. If g transforms the
+	// data of a row to its scale, D is given by
 	//
 	//	D² = Σ ((g(f) − g(f₀))/σ)².
 	//
@@ -25,9 +25,9 @@ type Loss struct {
 	Err     error // if a solve with these settings failed, for example for too many steps
 }
 
-// Losses computes the accurate log-likelihood at θ, which is as in LogLikelihood.At, and
-// compares it with the log-likelihood with each of the settings. It fails if the accurate
-// log-likelihood fails, if settings are invalid, or if ctx ends.
+// Losses computes the accurate log-likelihood at theta, and compares it with the
+// log-likelihood under each element of settings. theta is as in LogLikelihood.At. It
+// fails if the accurate log-likelihood fails, if settings are invalid, or if ctx ends.
 func (p *File) Losses(ctx context.Context, theta []float64, settings []LikelihoodSettings) (*Evaluation, []Loss, error) {
 	l, err := p.LogLikelihood(LikelihoodSettings{})
 	if err != nil {

@@ -44,7 +44,7 @@ func (m *Model) newIndex(params map[string]bool) *index {
 	return ix
 }
 
-// A lowering writes out a model at one condition.
+// A lowering contains the equations of a model at one condition while lower derives them.
 type lowering struct {
 	*index
 	System
@@ -77,8 +77,8 @@ func (ix *index) lower(c, pre *Condition) *lowering {
 		l.set[s.ID] = s.Value
 	}
 
-	// Only parameters that the condition sets: at evaluates constants when a formula uses
-	// them.
+	// This loop is only for parameters that the condition sets: at evaluates constants
+	// when a formula uses them.
 	for id := range l.set {
 		if ix.params[id] {
 			l.now[id] = l.at0(id, c.Where)
@@ -328,7 +328,7 @@ func (l *lowering) placeholdersFit(d *Observation, o *Observable, by map[string]
 }
 
 // autonomous refuses preequilibration of a system that depends on the time, because PEtab
-// does not define the time at which it begins.
+// does not define the time at which preequilibration begins.
 func (l *lowering) autonomous(condition string) {
 	for i, r := range l.Rates {
 		if slices.Contains(r.Symbols(), expr.Time) {

@@ -20,8 +20,8 @@ type File struct {
 // conditions under which it was observed, and the measurements.
 //
 // Formulas may contain the time, the IDs of states, constants and assignments of the
-// model, and the IDs of parameters of the file. File.Instances writes them out for each
-// condition.
+// model, and the IDs of parameters of the file. For each condition, File.Instances writes
+// them in terms of time, states and parameters only.
 type Model struct {
 	equations.Equations
 	Start float64 // the time of the initial values
@@ -33,8 +33,8 @@ type Model struct {
 	timeName string // the name of the time in the model file
 }
 
-// A Parameter is a parameter of a File. It may be estimated or known. All values are
-// linear, whatever Scale is.
+// A Parameter is a parameter of a File. It may be estimated or known. All values are on
+// the linear scale, whatever Scale is.
 type Parameter struct {
 	ID, Name     string
 	Nominal      float64 // NaN if the file gives none
@@ -76,8 +76,8 @@ type Condition struct {
 	Where    source.Where
 }
 
-// A Setting gives the constant, parameter or state ID a Value: a number, or the ID of a
-// parameter or constant.
+// A Setting sets the constant, parameter or state with the given ID to Value, which is a
+// number or the ID of a parameter or constant.
 type Setting struct {
 	ID    string
 	Value *expr.Node
@@ -90,8 +90,9 @@ type Observation struct {
 	Time                        float64 // +Inf: at the steady state
 	Value                       float64
 
-	// ObservableParams are the values of observableParameter1_… and so on in the formulas of
-	// the observable, and NoiseParams those of noiseParameter1_….
+	// ObservableParams are the values of the placeholders observableParameter1_… and so
+	// on in the formulas of the observable. NoiseParams are the values of
+	// noiseParameter1_… and so on.
 	ObservableParams, NoiseParams []*expr.Node
 
 	Dataset, Replicate string // may be empty

@@ -14,8 +14,9 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// modelFile reads a model file, whose format is that of yaml2sbml with name, data, events
-// and more added. MODELFILE.md, in the folder of this package, describes it.
+// modelFile reads a model file, whose format is the format of yaml2sbml with additional
+// keys, such as name, data and events. MODELFILE.md, in the folder of this package,
+// describes it.
 func (f *files) modelFile(s *source.File, y *source.Node) *File {
 	y.Mapping("the file", "name", "time", "parameters", "odes", "assignments", "functions", "observables", "conditions", "events", "data")
 	r := &modelReader{File: s, time: expr.Time, lambdas: map[string]*expr.Node{}}
@@ -155,8 +156,8 @@ func (r *modelReader) functions(list []*source.Node) {
 	}
 }
 
-// parameter reads a parameter. It is estimated if the file says so or, without an entry
-// estimate, if it has a bound or a prior.
+// parameter reads a parameter. It is estimated if the file says so. If the file does not
+// say, it is estimated if it has a bound or a prior.
 func (r *modelReader) parameter(n *source.Node) Parameter {
 	n.Mapping("a parameter", "parameterId", "parameterName", "nominalValue", "parameterScale", "lowerBound", "upperBound", "estimate",
 		"objectivePriorType", "objectivePriorParameters", "initializationPriorType", "initializationPriorParameters")

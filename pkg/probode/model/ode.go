@@ -19,16 +19,16 @@ import (
 // from Model.Start to the last finite time of a row, or over one unit of time if no row
 // has a finite time after the start. F, FJ and FTheta are exact, allocate nothing once
 // their first calls are done, and may be called by any number of goroutines. Band is set
-// if a banded Jacobian costs less than a dense one. Events holds the switches at which f
-// changes its form, and the events of the experiment. If an event and a measurement have
-// the same time, the measurement is made after the event, unless SeenAfter is false.
+// if a banded Jacobian costs less than a dense one. Events contains the switches at which
+// f changes its form, and the events of the experiment. If an event and a measurement
+// have the same time, the measurement is made after the event, unless SeenAfter is false.
 //
-// Theta holds the nominal values. For a parameter without a nominal value it holds 0 if
-// nothing in p uses the parameter; otherwise ODE fails.
+// Theta contains the nominal values. A parameter without a nominal value gets the value 0
+// if nothing in p uses it; otherwise ODE fails.
 //
-// If preequilibration precedes the experiment, Start computes the steady state, which
-// allocates and takes as long as a solve. If there is no steady state, x₀ is NaN, which
-// solvers report.
+// If preequilibration precedes the experiment, Start computes the steady state. That
+// allocates memory and takes as long as a solve. If there is no steady state, x₀ is NaN,
+// which solvers report.
 func (p *File) ODE(e *Instance) (*probode.Problem, error) {
 	c, err := p.compile(e)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *File) paramNames() []string {
 }
 
 // nominal returns the nominal values of the parameters. The value is 0 for a parameter
-// that has none and is not used.
+// that has no nominal value and is not used.
 func (p *File) nominal() ([]float64, error) {
 	theta := make([]float64, len(p.Params))
 	for i, q := range p.Params {
@@ -100,7 +100,7 @@ func (p *File) complete(theta []float64) error {
 	return nil
 }
 
-// A compiled experiment has its formulas compiled to programs.
+// A compiled is an experiment whose formulas are compiled to programs.
 type compiled struct {
 	e      *Instance
 	title  string
@@ -179,8 +179,8 @@ func (s *System) symbols(to map[string]bool) {
 	}
 }
 
-// system returns a system as a Problem over one unit of time. The Problem begins with the
-// steady state of c.pre, if c.pre is not nil.
+// system converts a System to a Problem over one unit of time. The Problem begins with
+// the steady state of c.pre, if c.pre is not nil.
 func (c *compiled) system(s *System) (*probode.Problem, error) {
 	d, n, start := len(s.States), len(c.params), c.e.Model.Start
 	inputs := append(append([]string{expr.Time}, s.States...), c.params...)
@@ -264,9 +264,9 @@ func (c *compiled) start(q *probode.Problem, s *System) error {
 	return nil
 }
 
-// derivatives returns a program for the derivatives of expressions with respect to
-// names, a row for each expression. The program is compiled when it is first needed:
-// many solves never need it, and it can be the longest program.
+// derivatives returns a program for the derivatives of expressions with respect to names,
+// with one row for each expression. The program is compiled when it is first needed,
+// because many solves never need it and it can be the longest of the programs.
 func derivatives(inputs []string, of []*expr.Node, names []string) func() *scatter {
 	return sync.OnceValue(func() *scatter {
 		w, err := newScatter(inputs, nil, expr.Jacobian(of, names), func(i, j int) int { return i*len(names) + j })

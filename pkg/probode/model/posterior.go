@@ -14,26 +14,26 @@ import (
 )
 
 // Posterior returns the posterior of p: the estimated parameters with their priors, and
-// an experiment for each condition that has data. Parameters are linear, whatever their
-// scale. Its log-likelihood has the same formula as in LogLikelihood.
+// an experiment for each condition that has data. All parameters are on the linear scale,
+// whatever their Scale. Its log-likelihood is defined as in LogLikelihood.
 //
 // A prior is truncated at the bounds of its parameter. A parameter without a prior is
 // uniform between its bounds, on its scale, as in PEtab.
 //
-// The Setup solves equations by Radau of order 5 without noise (Alpha is 0). The grid is
-// the same for all θ: an error-controlled solve at the nominal parameters chooses it,
-// with a relative tolerance of 10⁻⁶. To see the effect of another solver, change Method,
-// Mesh and Alpha.
+// Its Setup solves the equations with Radau of order 5, without solver noise (Alpha is
+// 0). The grid is the same for all θ: an error-controlled solve at the nominal parameters
+// chooses it, with a relative tolerance of 10⁻⁶. To see the effect of another solver,
+// change Method, Mesh and Alpha.
 //
-// Noise that is neither a number nor a parameter, such as 0.1 + 0.05 x, gets its own
-// column, without data, in Data and Observe. Measurements at a steady state are a
+// If a noise formula is neither a number nor a parameter, such as 0.1 + 0.05 x, it gets
+// its own column, without data, in Data and Observe. Measurements at a steady state are a
 // separate experiment, which begins in that state. An accurate solver finds steady
 // states, including those of preequilibration, so they contain neither the error nor the
 // noise of Method.
 //
 // It is an error if an estimated parameter has neither a prior nor bounds, if a parameter
-// that is used has no nominal value, or if no parameter is estimated or there are no
-// data.
+// that the model uses has no nominal value, if no parameter is estimated, or if there are
+// no data.
 func (p *File) Posterior() (*bayes.Posterior, error) {
 	theta, err := p.nominal()
 	if err != nil {
@@ -82,11 +82,11 @@ func (p *File) estimated() (list []int) {
 	return list
 }
 
-// Point returns the parameters of Posterior for theta: the linear values of all
-// parameters, as for LogLikelihood.At. Many published optima lie on the edge of the
-// support of a prior, which is infinitely far away on an unbounded scale. A value on the
-// edge or outside is therefore moved inside, to a distance from the edge of 10⁻⁹ times
-// the width of the support, on the scale of the parameter if possible.
+// Point returns the parameters of Posterior that correspond to theta, which contains the
+// linear values of all parameters as for LogLikelihood.At. Many published optima lie on
+// the edge of the support of a prior. That edge is infinitely far away on an unbounded
+// scale. A value on the edge or outside is therefore moved inside, to a distance from the
+// edge of 10⁻⁹ times the width of the support, on the scale of the parameter if possible.
 func (p *File) Point(theta []float64) ([]float64, error) {
 	if len(theta) != len(p.Params) {
 		return nil, fmt.Errorf("%d values: want %d, one for each parameter", len(theta), len(p.Params))
@@ -130,20 +130,21 @@ type place struct {
 	own []own // parameters of its distribution
 }
 
-// An own is a parameter of a distribution: a known value or one of the expected values.
+// An own says where to find a parameter of a distribution: it is a known value, or one of
+// the expected values.
 type own struct {
 	value float64
 	at    int // position among the expected values; −1 if the value is known
 }
 
 // observed returns the data of an experiment as experiments of package bayes: one for the
-// finite times, then one for the steady state, each only if it has data. The parameters
-// with the indices free are unknown; the others have their values in theta. places has an
-// element for each of e.Rows.
+// finite times, then one for the steady state. An experiment without data is omitted. The
+// parameters whose indices are in free are unknown; theta has the values of the others.
+// places has an element for each row of the experiment.
 //
 // If likelihood is true, a parameter of a distribution gets a column even if it is a
-// parameter of the model, so that its value can be read, and the problems' parameters are
-// only those on which states depend.
+// parameter of the model, so that its value can be read. The problems then have only
+// those parameters on which states depend.
 func (p *File) observed(c *compiled, theta []float64, free []int, likelihood bool) (list []bayes.Experiment, places []place, err error) {
 	// Rows are sorted by time, so rows at the steady state are last.
 	rows := c.e.Rows
@@ -294,7 +295,8 @@ func (w *writer) observe() error {
 	if err != nil {
 		return err
 	}
-	// After the parameters there may be one more element, for the noise of the solver.
+	// theta may have one more element after the parameters: the noise scale of the
+	// solver.
 	n, d := len(w.params), len(w.e.States)
 	slopes := derivatives(inputs, formulas, inputs[1:])
 	w.x.Observe = func(dst []float64, t float64, x, theta []float64) { f.eval(dst, t, x, theta) }
@@ -327,10 +329,10 @@ const (
 	freedomOf = "degrees of freedom of "
 )
 
-// errors returns the distribution of the measurement of a row that is in the column of
-// the given name. A parameter of the distribution that is neither known nor a parameter
-// of the model needs its own column; columns and formulas are the names and formulas of
-// these columns.
+// errors returns the distribution of the measurement in row r, which belongs to the
+// column with the given name. A parameter of the distribution needs its own column unless
+// it is known or is a parameter of the model. columns and formulas are the names and
+// formulas of these columns.
 func (w *writer) errors(r *Row, name string) (of bayes.Likelihood, columns []string, formulas []*expr.Node) {
 	number := func(n *expr.Node, column string) bayes.Value {
 		n = n.Substitute(w.known).Simplify()

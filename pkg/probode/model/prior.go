@@ -33,7 +33,8 @@ type family struct {
 	of    func(a, b float64) cumulative
 }
 
-// A cumulative distribution has a distribution function, which is needed to truncate it.
+// A cumulative is a distribution with a cumulative distribution function, which
+// truncation needs.
 type cumulative interface {
 	bayes.Distribution
 	CDF(x float64) float64
@@ -82,7 +83,7 @@ func familyNamed(name string) family {
 // one reports whether the family has a single parameter.
 func (f *family) one() bool { return !strings.Contains(f.form, ";") }
 
-// prior reads the parameters of a prior of the family.
+// prior reads the parameters of a prior that belongs to the family.
 func (f *family) prior(params []string) (Prior, error) {
 	q := Prior{Type: f.name}
 	want := 2
@@ -175,8 +176,8 @@ func readPrior(s *source.File, line int, typ, params string, p *Parameter, petab
 	return Prior{}
 }
 
-// A scalePrior is the distribution of a parameter θ whose value g(θ) on a scale has the
-// distribution Of, truncated to [Min, Max], which are linear:
+// A scalePrior is the distribution of a parameter θ. The value g(θ) on the scale On has
+// the distribution Of, and θ is truncated to [Min, Max]:
 //
 //	log p(θ) = log q(g(θ)) + log g′(θ) − log(Q(g(Max)) − Q(g(Min))).
 type scalePrior struct {

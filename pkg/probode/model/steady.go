@@ -131,8 +131,10 @@ func (r *rest) solve(q *probode.Problem, theta []float64, slopes bool) (x, slope
 	return x, slope, nil
 }
 
-// calm reports whether states are the same as before up to settled, and derivatives up to a
-// thousand times that. It updates peak, the largest absolute value of each state so far.
+// calm reports whether states and derivatives have settled. Each state may change by at
+// most settled, relative to its largest absolute value so far. Derivatives may change by
+// a thousand times more. It updates peak, the largest absolute value of each state so
+// far.
 func calm(x, x2, slope, slope2, peak []float64) bool {
 	same, n := x != nil, len(slope2)/len(x2)
 	for k, v := range x2 {

@@ -14,7 +14,7 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// petab reads a problem of PEtab 1 from its YAML file.
+// petab reads a PEtab 1 problem from its YAML file.
 func (f *files) petab(s *source.File, y *source.Node) *File {
 	p := &File{Name: strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))}
 	tables := petab.Read(s, y)
@@ -248,5 +248,5 @@ func isPlaceholder(name, observable string) bool {
 	return at != nil && name[at[1]:] == observable
 }
 
-// placeholder returns the name in a formula of the n-th parameter in a row.
+// placeholder returns the name that stands for the n-th parameter of a row in a formula.
 func placeholder(prefix string, n int, id string) string { return prefix + strconv.Itoa(n) + "_" + id }

@@ -6,9 +6,9 @@ import (
 )
 
 // checkUnits fails on a sum, a comparison, a min or a max of states with different units,
-// and on an initial value or an event that gives a state a value with another unit. A
-// unit is just a word, so mg and g are different. The unit of a product, and of anything
-// without a unit, is unknown and fits every other.
+// and on an initial value or an event that gives a state a value with a different unit. A
+// unit is just a word, so mg and g are different. The unit of a product is unknown, and
+// so is the unit of anything that names none. An unknown unit fits every other unit.
 func (m *Model) checkUnits() {
 	units := map[string]string{}
 	for _, s := range m.States {

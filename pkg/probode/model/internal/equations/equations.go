@@ -1,4 +1,4 @@
-// Package equations holds a model of ordinary differential equations as formulas.
+// Package equations represents a model of ordinary differential equations by formulas.
 package equations
 
 import (
@@ -33,10 +33,10 @@ type State struct {
 	Rate     *expr.Node
 	Where    source.Where
 
-	// Of and Volume are set if the state is the amount of a species in a compartment whose
-	// size changes, and formulas use the concentration of that species. Of is the ID of the
-	// concentration, which is an Assignment with the formula ID/Volume. A condition that
-	// sets Of sets this state to the given value times Volume.
+	// Of and Volume are set if the state is the amount of a species in a compartment
+	// whose size changes, and formulas use the concentration of that species. Of is the
+	// ID of the concentration, which is an Assignment with the formula ID/Volume. If a
+	// condition gives Of a value, this state is set to that value times Volume.
 	Of     string
 	Volume *expr.Node
 }
@@ -47,9 +47,9 @@ type Constant struct {
 	Value *expr.Node // nil if conditions or the parameter table must give it
 	Where source.Where
 
-	// Kept means that a value which the condition of a preequilibration sets remains in the
-	// experiment after it, unless that sets another; so it is for a species that nothing
-	// changes.
+	// Kept means that a value set by the condition of a preequilibration remains in the
+	// experiment that follows, unless the condition of the experiment sets another value.
+	// It is true for a species that nothing changes.
 	Kept bool
 
 	// Size means that the constant is the size of a compartment, which must be the same

@@ -6,10 +6,10 @@ import (
 )
 
 // Conditions returns the comparisons at which expressions change their form, each once.
-// They are the comparisons in piecewise parts, and others that describe the kinks and
-// jumps of functions: a <= b for min and max, x >= 0 for abs and sign, and sin(πx) >= 0
-// for floor and ceil of x and for quotient and rem with the quotient x. The expressions
-// are smooth wherever no condition changes between true and false.
+// They are the comparisons in piecewise expressions, and others that describe the kinks
+// and jumps of functions: a <= b for min and max, x >= 0 for abs and sign, and sin(πx) >=
+// 0 for floor and ceil. For quotient and rem it is sin(πx) >= 0, where x is the quotient.
+// The expressions are smooth wherever no condition changes between true and false.
 func Conditions(of ...*Node) []*Node {
 	p := newPool()
 	var list []*Node

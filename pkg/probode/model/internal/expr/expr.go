@@ -3,8 +3,8 @@
 // text, MathML, LaTeX and Go, and compiles them to programs, which do not allocate when
 // they run.
 //
-// An expression is a number or a condition, and using one where the other is needed is an
-// error when the expression is made. Expressions may share parts; every operation but
+// An expression is a number or a condition. If one is used where the other is needed,
+// making the expression gives an error. Expressions may share parts; every operation but
 // printing visits a shared part once. Only the parsers recurse, to a limited depth, so
 // large or deeply nested expressions cannot exhaust the stack.
 //
@@ -72,8 +72,9 @@ func boolean(v bool) *Node {
 	return &Node{op: opBool}
 }
 
-// Sym returns a Node for the name of a number. It panics if the name is empty, or if it
-// contains a backquote, because String encloses unusual names in backquotes.
+// Sym returns a Node for a name, which stands for a number. It panics if the name is
+// empty, or if it contains a backquote, because String encloses unusual names in
+// backquotes.
 func Sym(name string) *Node {
 	if name == "" || strings.Contains(name, "`") {
 		panic(fmt.Sprintf("expr: name of a symbol is %q: want one that is not empty and has no backquotes", name))
@@ -84,7 +85,7 @@ func Sym(name string) *Node {
 // Call returns the operator or function with the given name, applied to args. The names
 // are those that [Parse] accepts in calls, and those of MathML: plus, minus (of one or
 // two arguments), times, divide, power, sin, piecewise, lt and so on. It panics if the
-// operator does not exist or the arguments do not fit it.
+// operator does not exist, or if the arguments do not fit it.
 func Call(name string, args ...*Node) *Node {
 	n, err := apply(name, args...)
 	if err != nil {
@@ -104,8 +105,9 @@ func apply(name string, args ...*Node) (*Node, error) {
 }
 
 // Constant returns the value of a name that stands for a constant unless the model
-// defines it: pi, e, exponentiale, or avogadro, which has the value in SBML. Expressions
-// keep such a name; [Compile] replaces it by the number unless it is an input.
+// defines it: pi, e, exponentiale, or avogadro, whose value is that of the SBML
+// specification. Expressions keep such a name; [Compile] replaces it by the number unless
+// it is an input.
 func Constant(name string) (float64, bool) {
 	switch name {
 	case "pi":
@@ -154,7 +156,7 @@ func (n *Node) Operator() (name string, args []*Node) {
 	return operators[n.op].name, n.args
 }
 
-// Symbol returns the name if n is just a name, and whether it is.
+// Symbol reports whether n is just a name, and returns that name.
 func (n *Node) Symbol() (string, bool) { return n.name, n.op == opSym }
 
 // Symbols returns the names in n, sorted, without the parameters of lambdas.

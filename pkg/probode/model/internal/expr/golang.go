@@ -14,12 +14,13 @@ type Assignment struct {
 }
 
 // GoStatements returns Go statements that carry out assignments, one per line, each with
-// the given indentation. Variables t1, t2, … hold shared parts. name(input) returns the
-// Go expression for an input, which must have type float64 and be none of those
-// variables; ok is false for a name that is not defined. The value of a condition is 0 or
-// 1. The results equal those of [Program.Eval] to the last bit, because products are
-// never fused with sums. The statements use the package math if they contain "math.". An
-// assignment must not set an input. The error names the part that cannot be evaluated.
+// the given indentation. Shared parts are assigned to variables t1, t2, …. name(input)
+// returns the Go expression for an input, which must have type float64 and be none of
+// those variables; ok is false for a name that is not defined. The value of a condition
+// is 0 or 1. The results equal those of [Program.Eval] to the last bit, because products
+// are never fused with sums. The statements need the package math if they contain
+// "math.". An assignment must not set an input. The error names the part that cannot be
+// evaluated.
 func GoStatements(assignments []Assignment, name func(string) (code string, ok bool), indent string) (string, error) {
 	var inputs []string
 	var outputs []*Node
@@ -94,8 +95,8 @@ type goWriter struct {
 	temps  int
 }
 
-// inlineMost is the largest length at which a value that is used once becomes part of the
-// expression that uses it and gets no variable.
+// inlineMost is the largest length of a value that gets no variable: if it is used only
+// once, it becomes part of the expression that uses it.
 const inlineMost = 60
 
 func (g *goWriter) statement(format string, args ...any) {

@@ -37,9 +37,8 @@ const expandMost = 200_000
 
 // Expand replaces calls of a model's functions by the bodies of these functions.
 // functions has their definitions, which are lambdas, by name. It is an error if a
-// function is not defined, calls itself, or is called with the wrong number of arguments
-// or with a condition where it needs a number, or if the result has more than 200,000
-// operators.
+// function is not defined or calls itself, if a call has the wrong number of arguments or
+// a condition in place of a number, or if the result has more than 200,000 operators.
 func (n *Node) Expand(functions map[string]*Node) (*Node, error) {
 	if !slices.ContainsFunc(postorder(n), func(m *Node) bool { return m.op == opUser }) {
 		return n, nil

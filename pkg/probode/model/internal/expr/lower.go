@@ -31,7 +31,7 @@ const (
 	codeAnd
 	codeOr
 
-	// made by fuse; they round as their parts would
+	// fuse makes these; they round like the separate instructions that they replace
 	codeMul3   // (a b) c
 	codeMulAdd // a b + c
 	codeMulSub // a b − c
@@ -44,8 +44,8 @@ const (
 
 func (c code) isBool() bool { return codeLt <= c && c <= codeOr }
 
-// An instr computes a value from the values a, b and c. Values are numbered:
-// inputs, then constants, then instructions in their order.
+// An instr computes a value from the values a, b and c. Values are numbered in this
+// order: inputs, constants, instructions.
 type instr struct {
 	code    code
 	a, b, c int32
@@ -63,7 +63,7 @@ func (in *instr) operands() []*int32 {
 }
 
 // A straightLine is a list of instructions that compute outputs from inputs. Shared parts
-// are computed once, and every instruction is used.
+// are computed once, and the result of every instruction is used.
 type straightLine struct {
 	inputs  int
 	consts  []float64
@@ -242,8 +242,8 @@ func (l *lowering) node(n *Node) int32 {
 	return l.emit(codeFunc+code(n.op), arg(0))
 }
 
-// pow emits products for the powers for which powNumber uses products. Other powers of
-// the same number share the squares.
+// pow emits multiplications for the same powers as powNumber does. Other powers of the
+// same number share the squares.
 func (l *lowering) pow(x, y int32) int32 {
 	if y >= 0 {
 		return l.emit(codePow, x, y)

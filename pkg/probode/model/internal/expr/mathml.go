@@ -13,8 +13,9 @@ import (
 // Time is the name of the symbol for the time.
 const Time = "time"
 
-// NamedTime is the name of the symbol for an identifier "time" in MathML, which is not
-// SBML's symbol for the time. No identifier has that name.
+// NamedTime is the name of the symbol for an identifier "time" in MathML. Such an
+// identifier differs from SBML's symbol for the time. No identifier has the name
+// NamedTime.
 const NamedTime = "time′"
 
 // MathMLSpace is the namespace of MathML.
@@ -24,11 +25,11 @@ const MathMLSpace = "http://www.w3.org/1998/Math/MathML"
 // either <math> or the element of the expression itself.
 //
 // A lambda becomes a node whose parameters and body [Node.Lambda] returns. Calls of
-// functions that the model defines remain calls, which [Node.Expand] replaces. The
-// symbols time and avogadro become [Time] and the number, and an identifier time becomes
-// [NamedTime]. A delay, a rateOf, or an element that SBML does not allow is an error,
-// which names the element. The error has one line and begins with the line and column in
-// the file.
+// functions that the model defines remain calls, which [Node.Expand] replaces. The symbol
+// time becomes [Time], the symbol avogadro becomes the number, and an identifier time
+// becomes [NamedTime]. If there is a delay, a rateOf, or an element that SBML does not
+// allow, the error names it. The error has one line and begins with the line and column
+// in the file.
 func ParseMathML(e *tree.Element) (*Node, error) {
 	m := &mathML{}
 	if e.Name != "math" {
@@ -87,7 +88,7 @@ func clip(s string) string {
 	return s
 }
 
-// content returns the parts of the text of e, which <sep/> separates.
+// content returns the pieces of text in e that <sep/> separates.
 func (m *mathML) content(e *tree.Element) ([]string, error) {
 	for _, c := range e.Child {
 		if c.Name != "sep" {

@@ -80,8 +80,8 @@ const (
 	levelPower
 )
 
-// operator returns the level and the name of the operator that is the next token, or −1
-// and "" if that is no binary operator.
+// operator returns the level and the name of the next token, or −1 and "" if the next
+// token is not a binary operator.
 func (p *parser) operator() (level int, name string) {
 	if p.tok.kind != 'o' && p.tok.kind != 'a' {
 		return -1, ""
@@ -272,8 +272,8 @@ func (p *parser) power() (*Node, error) {
 	return node(opPow, base, exponent), nil
 }
 
-// literal returns the value of a name that models cannot define, such as inf or true, or
-// nil for other names.
+// literal returns the value of a name that models cannot define, such as inf or true. It
+// returns nil for other names.
 func literal(name string) *Node {
 	switch strings.ToLower(name) {
 	case "inf", "infinity":
@@ -288,8 +288,9 @@ func literal(name string) *Node {
 	return nil
 }
 
-// Reserved reports whether a name cannot be written in an expression without
-// backquotes: inf, nan, true, false, and, or, not in any form that [Parse] reads.
+// Reserved reports whether a name needs backquotes in an expression. These names are and,
+// or, not, and the words for infinity, NaN, true and false, in every spelling that
+// [Parse] reads.
 func Reserved(name string) bool {
 	return literal(name) != nil || name == "and" || name == "or" || name == "not"
 }

@@ -2,13 +2,14 @@ package expr
 
 import "math"
 
-// powerMost is the largest whole power that is computed by products. Each product rounds,
-// so larger powers would be more than one digit less accurate than math.Pow.
+// powerMost is the largest exponent for which a power is computed by repeated
+// multiplication. Each multiplication rounds, so larger powers would be more than one
+// digit less accurate than math.Pow.
 const powerMost = 16
 
-// powerBy computes x^e by multiplications, a square root and a division, if |e| is at
-// most powerMost and a whole number, or a whole number and a half. T is the type of
-// values in a program, or float64.
+// powerBy computes x^e by multiplications, a square root and a division. It does so if
+// |e| is at most powerMost and 2e is a whole number; otherwise, or if e is 0, ok is
+// false. T is the type of values in a program, or float64.
 func powerBy[T any](x T, e float64, one T, do func(c code, operands ...T) T) (v T, ok bool) {
 	n := math.Abs(e)
 	whole := math.Trunc(n)

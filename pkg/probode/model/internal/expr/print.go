@@ -155,8 +155,8 @@ func (textStyle) layout(n *Node, l *layout) {
 			}
 		}
 	case opMul:
-		// a product as the first operand needs its brackets, because a*b*c is one product of
-		// three; a division needs none
+		// A product as the first operand needs its brackets, because a*b*c is one product of
+		// three factors; a division needs none.
 		first := levelSign
 		if a[0].op == opDiv {
 			first = levelProduct

@@ -246,9 +246,10 @@ type run struct {
 }
 
 // schedule groups instructions with the same code. An instruction is ready when its
-// operands are computed. schedule takes all ready instructions of one code, and those of
-// that code that they make ready, then goes on with the next code. Each time it chooses
-// the code with the most ready instructions, which makes the runs few and long.
+// operands are computed. schedule takes all ready instructions with one code. These can
+// make further instructions with the same code ready, which it takes as well. Then it
+// goes on with another code. It always chooses the code with the most ready instructions,
+// so that the runs are few and long.
 func (s *straightLine) schedule() []run {
 	first := s.first()
 	n := len(s.code)

@@ -2,8 +2,9 @@ package expr
 
 import "math"
 
-// Simplify combines the numbers in n, collects terms and factors, and removes pieces that
-// can never be active. The documentation of the package says what it does not do.
+// Simplify combines the numbers in n, collects terms and factors, and removes pieces of a
+// piecewise that can never be active. The documentation of the package says which
+// simplifications it does not make.
 func (n *Node) Simplify() *Node { return Simplified(n)[0] }
 
 // Simplified returns the simplified expressions, which share their common parts.

@@ -14,7 +14,7 @@ import (
 // links, which would square its size.
 const flattenMost = 16
 
-// combinable reports whether a number that combines others is safe from overflow and
+// combinable reports whether v, which combines other numbers, is far from overflow and
 // underflow.
 func combinable(v float64) bool {
 	a := math.Abs(v)

@@ -1,5 +1,5 @@
-// Package petab reads and writes the files of problems of PEtab 1: tables and SBML.
-// Package model interprets them.
+// Package petab reads and writes the files of PEtab 1 problems: tables and SBML. Package
+// model interprets them.
 package petab
 
 import (
@@ -18,7 +18,7 @@ type Model struct {
 	Observables, Conditions, Measurements []*source.Table
 }
 
-// Read reads the tables of a problem from its YAML file s, whose contents are y.
+// Read reads the tables that the YAML file s of a problem names. y is the contents of s.
 func Read(s *source.File, y *source.Node) *Problem {
 	y.Mapping("the file", "format_version", "parameter_file", "problems", "extensions")
 	if v := y.Must("the file", "format_version"); v != "1" && v != "1.0" && v != "1.0.0" {

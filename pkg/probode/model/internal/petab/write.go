@@ -38,7 +38,7 @@ func (t *Table) Row(cells ...string) {
 	t.End()
 }
 
-// Flush writes the rest of the table, and returns the first error.
+// Flush writes the rest of the table, and returns the first error that occurred.
 func (t *Table) Flush() error {
 	t.w.Flush()
 	return t.w.Error()

@@ -29,9 +29,9 @@ func (s *reader) model() *equations.Equations {
 	return m
 }
 
-// reaction adds an assignment for the rate of a reaction, which is its extent per time.
-// It adds the rate, times the stoichiometry, to the flows of the reaction's species: with
-// a positive sign for products, a negative one for reactants.
+// reaction adds an assignment for the rate of a reaction, in units of extent per time. It
+// adds the rate, times the stoichiometry, to the flows of the reaction's species: with a
+// positive sign for products and a negative sign for reactants.
 func (s *reader) reaction(e *tree.Element) {
 	id := e.Get("id")
 	if s.flag(e, "fast", false) {
@@ -238,7 +238,8 @@ func (s *reader) amountID(id string) string {
 	return id
 }
 
-// event adds an event, whose trigger must be like time >= 5.
+// event adds an event, whose trigger must be a comparison with the time, such as time >=
+// 5.
 func (s *reader) event(e *tree.Element) {
 	id := e.Get("id")
 	if id == "" {
@@ -298,7 +299,7 @@ func (s *reader) event(e *tree.Element) {
 
 // triggerTime returns the time at which a trigger changes. The trigger must be a
 // comparison, such as a ≥ b, that is linear in time. rising reports whether the trigger
-// is true afterwards, and strict whether its operator is < or >.
+// is true afterwards, and strict reports whether its operator is < or >.
 func (s *reader) triggerTime(trigger *tree.Element, id string) (at *expr.Node, rising, strict bool) {
 	n := s.mathOf(trigger, nil)
 	op, args := n.Operator()

@@ -1,4 +1,5 @@
-// Package sbml reads models of SBML Level 2 and 3 as equations, and writes equations as SBML.
+// Package sbml converts SBML models of Levels 2 and 3 to equations, and equations to
+// SBML.
 package sbml
 
 import (
@@ -11,13 +12,13 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/tree"
 )
 
-// Read reads a model of SBML Level 2 or 3. Compartments, species and parameters become
+// Read reads an SBML model of Level 2 or 3. Compartments, species and parameters become
 // states, constants and assignments, and reactions become rates of change of states.
 //
 // In formulas the ID of a species stands for its amount if hasOnlySubstanceUnits is true,
-// or else for its concentration. The state is the same quantity, with one exception: if
-// the size of the compartment changes, the state is the amount, which dilution does not
-// change, and the concentration is an assignment.
+// or else for its concentration. The state is the same quantity, with one exception. If
+// the size of the compartment changes and the ID stands for the concentration, the state
+// is the amount, which dilution does not change, and the concentration is an assignment.
 func Read(f *source.Files, name string) *equations.Equations {
 	s := f.Read(name, source.MaxXML)
 	root, err := tree.Read(s.Text, "notes", "annotation")

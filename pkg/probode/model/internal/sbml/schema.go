@@ -9,8 +9,8 @@ import (
 )
 
 // A kind lists the attributes that an element may have, and its possible children besides
-// notes and annotation. A list may have any number of children with the same name, any
-// other element at most one.
+// notes and annotation. A list may have any number of children with the same name. Any
+// other element may have at most one child of each name.
 type kind struct {
 	attributes, children []string
 	list                 bool

@@ -12,13 +12,13 @@ import (
 	"github.com/probode/probode/pkg/probode/model/internal/source"
 )
 
-// A Parameter is a constant that Equations do not contain.
+// A Parameter is a constant that the Equations use but do not define.
 type Parameter struct {
 	ID, Name string
 	Value    *expr.Node // nil if there is none
 }
 
-// Write returns equations and the parameters that they need as SBML Level 3 Version 2.
+// Write converts equations, and the parameters that they need, to SBML Level 3 Version 2.
 // States become species with rate rules, in a compartment of size 1; constants and
 // parameters become parameters.
 func Write(m *equations.Equations, params []Parameter) []byte {
@@ -127,7 +127,7 @@ func (w *writer) math(n *expr.Node) string {
 	return n.Substitute(by).MathML()
 }
 
-// events writes events. triggerTime reads the same times from their triggers.
+// events writes the events with triggers from which triggerTime reads the same times.
 func (w *writer) events(events []equations.Event) list {
 	var l list
 	for i, e := range events {

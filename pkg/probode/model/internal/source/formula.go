@@ -44,8 +44,8 @@ func IsID(s string) bool {
 	return s != ""
 }
 
-// atLine matches the beginning of an error in MathML. It serves to remove the line, which
-// the message already has.
+// atLine matches the beginning of an error in MathML. It is used to remove the line
+// number, which the message already has.
 var atLine = regexp.MustCompile(`^line \d+, (column \d+: )`)
 
 // FailMath stops reading because of err, an error in a formula. If the formula uses a

@@ -54,10 +54,10 @@ type Files struct {
 	open func(name string) (r io.ReadCloser, quiet bool, err error)
 }
 
-// Dir returns the files of a folder on disk. The user names the first file. Files name
-// the others, which must be in the folder, even after links are followed, unless outside
-// is set: a downloaded model could name any of the user's files. An error about a file
-// outside the folder quotes nothing from it.
+// Dir returns the files of a folder on disk. The user names the first file. All other
+// files are named in files. They must be in the folder, even after links are followed,
+// unless outside is set, because a downloaded model could name any of the user's files.
+// An error about a file outside the folder quotes nothing from it.
 func Dir(dir string, outside bool) *Files {
 	f := &Files{}
 	f.open = func(name string) (r io.ReadCloser, quiet bool, err error) {
@@ -114,7 +114,7 @@ func FS(fsys fs.FS, dir string) *Files {
 	}}
 }
 
-// A File is a file that is being read: its text, and the name that errors give it.
+// A File is a file that is being read: its text, and its name in error messages.
 type File struct {
 	*Files
 	Name  string
@@ -200,7 +200,7 @@ func Catch(err *error) {
 	}
 }
 
-// OneLine replaces control characters and invalid ones in a message by spaces, and
+// OneLine replaces control characters and invalid characters in a message by spaces, and
 // truncates long text.
 func OneLine(s string) string {
 	const most = 400
@@ -217,8 +217,8 @@ func OneLine(s string) string {
 	return string(out)
 }
 
-// Where is the place in a file from which something was read; the zero value is no
-// place.
+// A Where is a place in a file from which something was read. The zero value stands for
+// no place.
 type Where struct {
 	File  string
 	Line  int

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// A Table is a TSV or CSV file with a header, which names the columns. Each row knows its
-// line in the file.
+// A Table is a TSV or CSV file with a header, which names the columns. Each row records
+// its line in the file.
 type Table struct {
 	*File
 	Columns []string
@@ -131,7 +131,7 @@ func (t *Table) Has(column string) bool {
 	return ok
 }
 
-// Need fails unless the table has all of the columns.
+// Need fails unless the table has all of the given columns.
 func (t *Table) Need(columns ...string) {
 	for _, c := range columns {
 		if !t.Has(c) {
@@ -194,7 +194,8 @@ func ParseNumber(s string) (float64, error) {
 	return v, err
 }
 
-// ExtraColumns warns about columns other than the known ones, which are those of PEtab.
+// ExtraColumns warns about columns that are not in known, which lists the columns of
+// PEtab.
 func (t *Table) ExtraColumns(known ...string) {
 	is := map[string]bool{}
 	for _, k := range known {

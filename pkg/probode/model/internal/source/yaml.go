@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Node is a value of a YAML file with its line. Aliases are replaced by the values that
-// they stand for. A scalar keeps its text in the file: the code that reads a field, not
-// YAML, decides whether y, no or 1e5 is a word or a number.
+// A Node is a value in a YAML file, with its line. Aliases are replaced by the values
+// that they stand for. A scalar keeps its text in the file: the code that reads a field,
+// not YAML, decides whether y, no or 1e5 is a word or a number.
 type Node struct {
 	File *File
 	Line int
@@ -26,7 +26,7 @@ type Node struct {
 	Null  bool
 }
 
-// YAML reads the one document of a file.
+// YAML reads a file that must contain a single document.
 func (s *File) YAML() *Node {
 	s.utf8()
 	d := yaml.NewDecoder(bytes.NewReader(s.Text))
@@ -53,8 +53,8 @@ func yamlMessage(err error) string {
 }
 
 // node copies y and replaces its aliases by copies of their values. left is the number of
-// values that the file may still have, so that aliases of aliases give an error and not
-// gigabytes of values.
+// values that the file may still have, so that aliases of aliases give an error instead
+// of gigabytes of values.
 func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	if *left--; *left < 0 {
 		s.Failf(y.Line, "more than %d values with all aliases written out", maxNodes)
@@ -99,8 +99,8 @@ func (s *File) node(y *yaml.Node, depth int, left *int) *Node {
 	return n
 }
 
-// Mapping fails unless n is a mapping whose keys are all among keys; without keys, any
-// are allowed. what describes n in the message.
+// Mapping fails unless n is a mapping whose keys are all in keys. If keys is empty, any
+// key is allowed. what describes n in the message.
 func (n *Node) Mapping(what string, keys ...string) {
 	if n.Kind != yaml.MappingNode {
 		n.File.Failf(n.Line, "%s is not a mapping: want key: value", what)
@@ -112,7 +112,7 @@ func (n *Node) Mapping(what string, keys ...string) {
 	}
 }
 
-// Get returns the value of a key, or nil if the key is absent or its value null.
+// Get returns the value of a key, or nil if the key is absent or its value is null.
 func (n *Node) Get(key string) *Node {
 	v := n.ByKey[key]
 	if v == nil || v.Null {
@@ -142,7 +142,7 @@ func (n *Node) Must(what, key string) string {
 	return w
 }
 
-// Number returns the finite number of a key, or def if the key is absent.
+// Number returns the finite number under a key, or def if the key is absent.
 func (n *Node) Number(key string, def float64) float64 {
 	w := n.Word(key)
 	if w == "" {
@@ -155,7 +155,7 @@ func (n *Node) Number(key string, def float64) float64 {
 	return v
 }
 
-// List returns the items of a key. A scalar counts as a list with one item.
+// List returns the items under a key. A scalar counts as a list with one item.
 func (n *Node) List(key string) []*Node {
 	v := n.Get(key)
 	switch {
@@ -170,7 +170,7 @@ func (n *Node) List(key string) []*Node {
 	return nil
 }
 
-// LineOf returns the line of a key's value, or of n if it is absent.
+// LineOf returns the line of a key's value, or the line of n if the key is absent.
 func (n *Node) LineOf(key string) int {
 	if v := n.ByKey[key]; v != nil {
 		return v.Line
@@ -178,7 +178,7 @@ func (n *Node) LineOf(key string) int {
 	return n.Line
 }
 
-// FileName returns n as the name of a file to which the YAML file refers.
+// FileName returns the text of n, which names a file to which the YAML file refers.
 func (n *Node) FileName() string {
 	switch {
 	case n.Text == "":

@@ -19,8 +19,8 @@ type Element struct {
 	Line, Column int // where its start tag ends
 	Child        []*Element
 
-	// Text holds the texts before, between and after the children, trimmed of blanks. There
-	// is one more text than there are children.
+	// Text contains the pieces of text before, between and after the children, trimmed of
+	// blanks. There is one more piece than there are children.
 	Text []string
 }
 
@@ -40,8 +40,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Msg)
 }
 
-// Read reads the root element of a file with its contents, but without the elements named
-// in skip and theirs. A document type is an error, because it could declare entities that
+// Read reads the root element of a file and everything in it, except for elements whose
+// names are in skip. A document type is an error, because it could declare entities that
 // expand to gigabytes. The error is an *Error with a message of one line.
 func Read(text []byte, skip ...string) (*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
