@@ -35,8 +35,8 @@ import (
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMetropolis struct {
-	// Scale holds guesses of the standard deviations of the target, one for each
-	// coordinate, each positive. Nil means 1 for all. Guess low rather than high: a
+	// Scale contains a guess for the standard deviation of each coordinate of the target.
+	// Every guess must be positive. Nil means 1 for all. Guess low rather than high: a
 	// chain with short steps learns the right scale, but a chain with long steps stays
 	// where it is and learns nothing.
 	Scale []float64

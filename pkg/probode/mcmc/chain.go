@@ -16,9 +16,9 @@ import (
 )
 
 // A Chain is one chain of a run: a kernel, its random numbers, and the number of
-// iterations made. Run makes its own chains. A package that keeps draws elsewhere than
-// in memory, as mcmc/store does, makes chains with NewChain, gives each a Sink, and
-// moves them with Advance.
+// iterations made. Run makes its own chains. A package that does not keep draws in
+// memory, such as mcmc/store, makes chains with NewChain, gives each a Sink, and moves
+// them with Advance.
 type Chain struct {
 	// Sink receives the draws. Nil keeps them in memory.
 	Sink Sink
@@ -40,17 +40,17 @@ type Chain struct {
 
 // A Sink receives the draws of one chain.
 type Sink interface {
-	// Keep is called with each draw, in order, and the quantities generated
+	// Keep is called for each draw, in order, with the draw and the quantities generated
 	// there. Both are views, valid during the call.
 	Keep(x, generated []float64)
 
-	// Turn is called after every few milliseconds of iterations, and when the chain is
+	// Turn is called every few milliseconds, between two iterations, and when the chain is
 	// finished. If it returns false, all chains stop.
 	Turn(c *Chain, finished bool) bool
 }
 
 // NewChain returns the chain with the given index, counted from 0, in a run with the
-// settings s, as WithDefaults returns them. Its random numbers depend on (s.Seed,
+// settings s, which must come from WithDefaults. Its random numbers depend on (s.Seed,
 // index) alone.
 func NewChain(index int, s Settings) *Chain {
 	source := stream(s.Seed, index)
@@ -70,9 +70,9 @@ func stream(seed uint64, chain int) *rand.PCG {
 	return rand.NewPCG(hi, mix(hi^mix(uint64(chain))))
 }
 
-// Start gives the chain its kernel and places it at the first point from Settings.Start
-// that k accepts. It is an error if k accepts none of 100 points, or if Settings.Start
-// panics.
+// Start gives the chain the kernel k and places the chain at the first point from
+// Settings.Start that k accepts. It is an error if k accepts none of 100 points, or if
+// Settings.Start panics.
 func (c *Chain) Start(k Kernel) (err error) {
 	c.kernel = k
 	defer func() {
@@ -88,7 +88,7 @@ func (c *Chain) Start(k Kernel) (err error) {
 	return fmt.Errorf("mcmc: chain %d found no start in %d tries; the last error is: %w", c.index+1, startTries, err)
 }
 
-// Finished marks a chain that has not been started as complete: all its iterations were
+// Finished marks a chain as complete, in place of starting it: all its iterations were
 // made earlier, with the given counts. Advance counts these iterations as done and
 // makes no more.
 func (c *Chain) Finished(burnIn, after Stats) {
@@ -96,8 +96,8 @@ func (c *Chain) Finished(burnIn, after Stats) {
 	c.burnIn, c.after = burnIn, after
 }
 
-// Recall passes an earlier draw to the chain, for the R̂ of Progress. It calls draw only
-// if that R̂ uses it.
+// Recall passes an earlier draw to the chain, for the R̂ that Progress reports. It
+// calls draw only if that R̂ uses the draw.
 func (c *Chain) Recall(draw func() ([]float64, error)) error {
 	if c.record == nil {
 		return nil
@@ -122,9 +122,9 @@ func (c *Chain) State(a *Archive) {
 	c.kernel.State(a)
 }
 
-// TurnState returns, as bytes, the State at the beginning of the last turn or, if the
-// chain has made all its iterations, before the last iteration. It is nil if there has
-// been no turn. The bytes are valid until the next turn.
+// TurnState returns an earlier State as bytes: the one at the beginning of the last
+// turn or, if the chain has made all its iterations, the one before the last iteration.
+// It is nil if there has been no turn. The bytes are valid until the next turn.
 func (c *Chain) TurnState() []byte { return c.turn }
 
 // Replay makes iterations until the chain has made the given number. It keeps no draws
@@ -138,7 +138,7 @@ func (c *Chain) Replay(until int) {
 // Index returns the number of the chain, counted from 0.
 func (c *Chain) Index() int { return c.index }
 
-// Kernel returns the kernel of the chain; nil if the chain has not been started.
+// Kernel returns the kernel of the chain, or nil if the chain has not been started.
 func (c *Chain) Kernel() Kernel { return c.kernel }
 
 // Random returns the random numbers that Start and the kernel of the chain use.
@@ -177,7 +177,7 @@ func (c *Chain) step() bool {
 }
 
 // Interrupted reports whether an iteration stopped before its end: see Interruptible.
-// The State is then that of an unfinished iteration and cannot be used.
+// The State then belongs to an unfinished iteration and cannot be used.
 func (c *Chain) Interrupted() bool {
 	k, ok := c.kernel.(Interruptible)
 	return ok && k.Interrupted()
@@ -231,11 +231,12 @@ func (c *Chain) beginTurn() {
 	}
 }
 
-// Advance moves chains, which have been started or finished earlier, to the end of a
-// run with the settings s. It reports whether they got there before ctx was done or a
-// Sink stopped them. Names are the names of the coordinates, for the R̂ of Progress;
-// MinESS is ignored. If Progress, a kernel or a Sink panics, or ends its goroutine, all
-// chains stop and Advance returns an error.
+// Advance moves chains to the end of a run with the settings s. Each chain must have
+// been started, or marked as complete by Finished. Advance reports whether they got
+// there before ctx was done or a Sink stopped them. Names are the names of the
+// coordinates, for the R̂ that Progress reports; MinESS is ignored. If Progress, a
+// kernel or a Sink panics, or ends its goroutine, all chains stop and Advance returns
+// an error.
 func Advance(ctx context.Context, chains []*Chain, names []string, s Settings) (complete bool, err error) {
 	until := s.iterations(s.Draws)
 	report := newReporter(s.Progress, names, chains, until)

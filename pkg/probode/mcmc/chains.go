@@ -20,8 +20,8 @@ type Chains struct {
 	Draws [][][]float64
 
 	// Stats and BurnIn hold, for each chain, the counts after burn-in and during burn-in.
-	// They include iterations that are not kept and, after an interrupted run, the few by
-	// which a chain was ahead of the shortest.
+	// They include iterations that are not kept and, after an interrupted run, the few
+	// iterations by which a chain was ahead of the shortest chain.
 	Stats, BurnIn []Stats
 
 	// Generated[c][k] are the quantities that the kernel generated at draw k of
@@ -31,7 +31,7 @@ type Chains struct {
 	Quantities []string
 
 	// LogWeights[c][k], if not nil, is the logarithm of the weight of draw k of chain c,
-	// up to a constant: the weighted draws represent another distribution than the one
+	// up to a constant. The weighted draws represent a distribution other than the one
 	// from which they were drawn. KHat is then the tail index k̂ of the weights.
 	LogWeights [][]float64
 	KHat       float64
@@ -39,7 +39,7 @@ type Chains struct {
 	// Meta describes the run, for draws that were read from files: see mcmc/store.
 	Meta []Field
 
-	// Notes are sentences about the run, such as where its chains began.
+	// Notes are sentences about the run, for example about where its chains began.
 	Notes []string
 
 	// Capped says that the run reached Settings.MaxDraws before Settings.MinESS.

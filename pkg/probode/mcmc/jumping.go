@@ -18,9 +18,9 @@ import (
 //
 // The leap takes a point to the corresponding point of another mode, and is accepted in
 // any dimension if the modes are nearly Gaussian [after Tjelmeland & Hegstad 2001]. The
-// draw is independent of x and works if they are not. All three are accepted or
-// rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ need not be exact. The
-// burn-in tunes the sizes sⱼ to an acceptance rate of 0.3.
+// draw is independent of x, and works even if the modes are not nearly Gaussian. All
+// three are accepted or rejected by the Metropolis–Hastings rule, so the wₖ, mₖ and Cₖ
+// need not be exact. The burn-in tunes the sizes sⱼ to an acceptance rate of 0.3.
 type ModeJumping struct {
 	Modes []GaussianMode
 }

@@ -13,11 +13,11 @@
 //     has means, quantiles and diagnostics, and [Chains.Warnings] says in words what
 //     they show.
 //
-// Package mcmc/diag has the diagnostics, for draws from any source. Package mcmc/store
+// Package mcmc/diag contains diagnostics for draws from any source. Package mcmc/store
 // keeps the draws in files; its runs can be stopped, resumed and extended.
 //
-// The package knows nothing of differential equations. A density that needs a numerical
-// solution is a [LogDensity] like any other, whose evaluations may fail.
+// The package knows nothing about differential equations. A density that needs a
+// numerical solution is an ordinary [LogDensity]; its evaluations may fail.
 //
 // # References
 //
@@ -40,18 +40,18 @@ import "math/rand/v2"
 
 // A LogDensity is the logarithm of a density, up to an additive constant.
 //
-// −Inf says that x lies outside the support: a move there is rejected. An error, NaN or
-// +Inf says that the density could not be evaluated, for example because a differential
-// equation has no numerical solution at x. Such a move is rejected too, and counted as
-// failed, because failures cut a piece out of the posterior.
+// −Inf means that x lies outside the support: a move there is rejected. An error, NaN
+// or +Inf means that the density could not be evaluated, for example because a
+// differential equation has no numerical solution at x. Such a move is rejected too,
+// and counted as failed, because failures remove a region from the posterior.
 //
 // A LogDensity must neither change nor keep x. Chains run at the same time, so a
 // LogDensity that owns a workspace serves one chain only.
 type LogDensity func(x []float64) (logDensity float64, err error)
 
-// A Kernel is the transition of one chain: a position, and a random move from it that
-// leaves the target distribution invariant. A kernel may hold more than the position,
-// such as latent variables, a density or an adapted proposal. It need not be safe for
+// A Kernel keeps the position of one chain and moves it at random. The move leaves the
+// target distribution invariant. A kernel may keep more than the position, such as
+// latent variables, a density or an adapted proposal. It need not be safe for
 // concurrent use.
 type Kernel interface {
 	// Init places the chain at a copy of x, with all counts at zero, and draws latent
@@ -92,23 +92,23 @@ type Interruptible interface {
 
 // A Rule says how a chain in d dimensions proposes its moves.
 type Rule interface {
-	// New returns the proposal of one chain, which may learn during the first burnIn
-	// iterations.
+	// New returns the proposal of one chain. The proposal may learn during the first
+	// burnIn iterations.
 	New(d, burnIn int) Proposal
 }
 
 // A Proposal proposes the moves of one chain, according to a Rule and to what it has
 // learned from that chain.
 type Proposal interface {
-	// Propose sets dst to a random move from x, which it does not change,
-	// and returns log q(x | dst) − log q(dst | x), which the kernel adds to the log
-	// ratio of the target densities. It is zero for a symmetric proposal.
+	// Propose sets dst to the result of a random move from x; it does not change x. It
+	// returns log q(x | dst) − log q(dst | x), which is zero for a symmetric proposal. The
+	// kernel adds this number to the log ratio of the target densities.
 	Propose(dst, x []float64, rng *rand.Rand) float64
 
 	// Observe passes the outcome of the move to the proposal: the position of the chain
-	// after it, and the probability with which the move was to be accepted. It is called
-	// once per iteration, whether the move was accepted or not: a position counts for
-	// every iteration that the chain stays there.
+	// after the move, and the probability with which the move was to be accepted. It is
+	// called once per iteration, whether the move was accepted or not: a position counts
+	// for every iteration that the chain stays there.
 	Observe(x []float64, probability float64)
 
 	// State writes, or reads back, what has been learned.
@@ -122,7 +122,7 @@ type Moves struct {
 	Failed   int // those rejected because the target could not be evaluated
 }
 
-// Rate returns the share of proposed moves that were accepted, NaN if none was
+// Rate returns the share of proposed moves that were accepted, or NaN if none was
 // proposed.
 func (m Moves) Rate() float64 { return float64(m.Accepted) / float64(m.Proposed) }
 

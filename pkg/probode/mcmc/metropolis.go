@@ -15,8 +15,8 @@ import (
 type Metropolis struct {
 	Target LogDensity
 
-	// Proposal is the rule that proposes moves. Nil stands for AdaptiveMixture{} or, if
-	// BurnIn is zero, for AdaptiveMetropolis{}, which never stops learning.
+	// Proposal is the rule that proposes moves. Nil means AdaptiveMixture{} or, if BurnIn
+	// is zero, for AdaptiveMetropolis{}, which never stops learning.
 	Proposal Rule
 
 	// BurnIn is the number of iterations during which the proposal may learn. It should
@@ -63,7 +63,7 @@ func (m *Metropolis) Step(rng *rand.Rand) {
 	logp, err := m.Target(m.y)
 	m.stats.Proposed++
 
-	// −log U of a uniform U is exponential. The variate is drawn even if the outcome is
+	// If U is uniform, −log U is exponential. The variate is drawn even if the outcome is
 	// certain, so that the outcome does not change how much of the stream is used.
 	e := rng.ExpFloat64()
 	probability := 0.0
@@ -88,8 +88,8 @@ func (m *Metropolis) Position() []float64 { return m.x }
 // Stats returns the counts since Init.
 func (m *Metropolis) Stats() Stats { return m.stats }
 
-// Evaluate computes the log density at the position of the chain afresh. It is NaN if
-// that fails. See store.Evaluator.
+// Evaluate recomputes the log density at the position of the chain. The result is NaN
+// if the evaluation fails. See store.Evaluator.
 func (m *Metropolis) Evaluate() []float64 {
 	logp, err := m.Target(m.x)
 	if err != nil {

@@ -27,26 +27,27 @@ import (
 // works before the shape is known, since the size of each column is tuned separately.
 //
 // All learning happens in the burn-in. The estimates m and C come from windows of
-// iterations: each window ends at 1.2 times the iteration at which the one before
-// ended. An estimate uses only the last two windows, because the chain may begin far
-// from the bulk of the target. Successive positions are correlated, and a few of them
-// give a poor covariance, so C is shrunk towards the previous shape, which counts as
-// much as d(d+1)/2 positions, or d times as many if Cov was given. Stochastic
-// approximation [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates
-// of 0.234 (0.44 in one dimension), 0.44 and 0.3. Each move is then chosen with a
-// probability of 0.15 plus a part of the remaining 0.55, in proportion to the mean
-// squared length of its jumps in units of C, where a rejected proposal counts as a jump
-// of length zero. After the burn-in nothing changes, so the draws are those of an
-// ordinary Markov chain. Without burn-in nothing is learned.
+// iterations. If one window ends at iteration n, the next ends at iteration 1.2 n. An
+// estimate uses only the last two windows, because the chain may begin far from the
+// bulk of the target. Successive positions are correlated, and a few of them give a
+// poor covariance, so C is shrunk towards the previous shape, which counts as much as
+// d(d+1)/2 positions, or d times as many if Cov was given. Stochastic approximation
+// [Andrieu & Thoms 2008] tunes the sizes s, sₖ and b to acceptance rates of 0.234 (0.44
+// in one dimension), 0.44 and 0.3, respectively. Each move is then chosen with a
+// probability of 0.15 plus a share of the remaining 0.55. This share is proportional to
+// the mean squared length of the move's jumps, measured in units of C. A rejected
+// proposal counts as a jump of length zero. After the burn-in nothing changes, so the
+// draws are those of an ordinary Markov chain. Without burn-in nothing is learned.
 //
-// How much burn-in this takes depends on what is known beforehand. With a Cov that is
+// The burn-in that is needed depends on what is known beforehand. With a Cov that is
 // about right, or too large by a common factor, 1000 iterations suffice in twenty
-// dimensions; if it is wrong by factors of two and three in several directions, it
-// takes 10 000. Without Cov, 1000 suffice in three dimensions even if the scales are
-// wrong by a factor of a hundred; on scales that are about right, with a covariance of
-// condition number 10⁶, it takes 5000 in eight dimensions and 20 000 in twenty. In a
-// funnel, such as a hierarchical model with few groups in its centred form, the chains
-// mix as badly as those of any walk with a single scale: use other coordinates.
+// dimensions; with a Cov that is wrong by factors of two and three in several
+// directions, 10 000 are needed. Without Cov, 1000 suffice in three dimensions even if
+// the scales are wrong by a factor of a hundred. If the scales are about right but the
+// covariance has condition number 10⁶, 5000 are needed in eight dimensions and 20 000
+// in twenty. In a funnel, such as a hierarchical model with few groups in its centred
+// form, the chains mix as badly as those of any walk with a single scale: use other
+// coordinates.
 //
 // The zero value is ready to use for coordinates whose scales are about one.
 type AdaptiveMixture struct {
@@ -275,8 +276,9 @@ func (p *mixture) Observe(x []float64, probability float64) {
 	}
 }
 
-// learn estimates mean and covariance from the last two windows, shrunk towards the
-// previous shape with the sizes found for its lines.
+// learn estimates the mean and the covariance from the last two windows. The covariance
+// is shrunk towards the previous shape, whose axes are first rescaled by the sizes that
+// were tuned for the line moves.
 func (p *mixture) learn() {
 	d := len(p.mean)
 	last, this := &p.windows[0], &p.windows[1]
@@ -284,8 +286,8 @@ func (p *mixture) learn() {
 	cov := mat.NewSymDense(d, nil)
 	// A line move that is accepted at the rate 0.44 has a size of 2.38 conditional
 	// standard deviations of the target. The mean log size of all lines is used in full.
-	// One line's deviation from it counts for more, the more often that line was tried:
-	// otherwise the noise in some twenty sizes would spoil a good shape.
+	// The deviation of one line from this mean counts for more, the more often that line
+	// was tried; otherwise the noise in some twenty sizes would spoil a good shape.
 	before := make([]float64, d)
 	var common float64
 	for _, l := range p.logLine {
@@ -315,8 +317,8 @@ func (p *mixture) learn() {
 	p.windows[1].Clear()
 }
 
-// choose sets the probability of each move to leastChance plus a part in proportion to
-// its gain per try.
+// choose sets the probability of each move to leastChance plus a share of the rest. The
+// share is proportional to the gain per try.
 func (p *mixture) choose() {
 	var worth [moveKinds]float64
 	var sum float64
@@ -334,9 +336,9 @@ func (p *mixture) choose() {
 	p.gain, p.tried = [moveKinds]float64{}, [moveKinds]float64{}
 }
 
-// setShape sets A to the principal axes of cov, computed at unit variances so that
-// differing units cause no loss of accuracy, and resets the sizes. It reports whether
-// cov is a covariance; if not, nothing changes.
+// setShape sets A to the principal axes of cov, and resets the sizes. The axes are
+// computed after scaling to unit variances, so that differing units cause no loss of
+// accuracy. It reports whether cov is a covariance; if not, nothing changes.
 func (p *mixture) setShape(cov *mat.SymDense) bool {
 	d := len(p.mean)
 	sd := make([]float64, d)

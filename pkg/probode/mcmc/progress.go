@@ -20,9 +20,10 @@ type status struct {
 	elapsed, left time.Duration // since the run began or was resumed, and until total; left is 0 if not yet known
 	rate          float64       // iterations per second of all chains together; 0 if not yet known
 
-	// The largest R̂ of all parameters, and the name of that parameter. They are a few
-	// seconds old and use at most recordLength evenly spaced draws of each chain. With
-	// fewer than four draws per chain, or draws that are all equal, they are NaN and "".
+	// rHat is the largest R̂ of all parameters, and worst is the parameter that has it.
+	// They may be a few seconds old, and use at most recordLength evenly spaced draws of
+	// each chain. With fewer than four draws per chain, or draws that are all equal, they
+	// are NaN and "".
 	rHat  float64
 	worst string
 
@@ -78,7 +79,7 @@ type record struct {
 // wants reports whether the record will hold the next draw.
 func (r *record) wants() bool { return r.seen%r.stride == 0 } // only add changes stride
 
-// add offers a draw, which may be nil if wants is false.
+// add offers a draw, which may be nil if wants returns false.
 func (r *record) add(x []float64) {
 	if r.wants() {
 		r.mu.Lock()
@@ -112,7 +113,8 @@ type reporter struct {
 }
 
 // newReporter returns a reporter that begins with the iterations that the chains have
-// made so far. Each chain is to make until iterations in all.
+// made so far. The argument until is the number of iterations that each chain makes in
+// all.
 func newReporter(hook progress.Hook, names []string, chains []*Chain, until int) *reporter {
 	r := &reporter{hook: hook, names: names}
 	r.now.rHat = math.NaN()
@@ -138,7 +140,7 @@ func (r *reporter) add(iterations int, counts Stats) {
 		r.update(t)
 		if t.After(r.nextRHat) {
 			r.worst()
-			// R̂ takes at most a twentieth of one worker's time.
+			// Computing R̂ takes at most a twentieth of one worker's time.
 			r.nextRHat = t.Add(max(2*time.Second, 20*time.Since(t)))
 		}
 		r.hook(r.now.done, r.now.total, r.now.String())
@@ -146,8 +148,8 @@ func (r *reporter) add(iterations int, counts Stats) {
 	}
 }
 
-// last reports the end, with done equal to total if the run is complete. It is an error
-// if the hook panics.
+// last reports the end of the run: done equals total if the run is complete. It returns
+// an error if the hook panics.
 func (r *reporter) last(complete bool) (err error) {
 	if r.hook == nil {
 		return nil

@@ -22,21 +22,22 @@ type Settings struct {
 	// compare.
 	Chains int
 
-	// BurnIn is the number of iterations that each chain makes before it keeps draws.
-	// Zero means 1000, a negative value none.
+	// BurnIn is the number of iterations that each chain makes before it keeps draws. Zero
+	// means 1000; a negative value means no burn-in.
 	BurnIn int
 
-	// Thin keeps the last position of every Thin iterations. Zero means 1. Thinning
-	// only saves memory.
+	// Thin is the number of iterations per draw: the last position of every Thin
+	// iterations is kept. Zero means 1. Thinning only saves memory.
 	Thin int
 
 	// Seed determines, with the number of the chain, all its random numbers.
 	Seed uint64
 
-	// Start returns the point at which a chain begins, a new slice at each call. It should
-	// scatter the chains more widely than the target, so that their agreement in the end
-	// is evidence of convergence. If the kernel cannot begin at the point, Start is called
-	// again, at most 100 times in all. It must not be nil.
+	// Start returns the point at which a chain begins, as a new slice at each call. The
+	// starting points should be scattered more widely than the target distribution, so
+	// that agreement of the chains in the end is evidence of convergence. If the kernel
+	// cannot begin at the point, Start is called again, at most 100 times in all. It must
+	// not be nil.
 	Start func(chain int, rng *rand.Rand) []float64
 
 	// Names are the names of the parameters. Nil means x1, x2, ….
@@ -47,30 +48,30 @@ type Settings struct {
 	// quantities.
 	Generated []string
 
-	// MinESS, if positive, lets the chains run until the bulk effective sample size, of
-	// all chains together, is at least MinESS for every parameter. It is computed whenever
-	// each chain has made another Draws draws, so the result does not depend on the number
-	// of workers. A run that stops when it looks good enough is a little optimistic: let
-	// Draws be a few hundred.
+	// MinESS, if positive, lets the chains run until the bulk effective sample size of all
+	// chains together is at least MinESS for every parameter. It is computed whenever each
+	// chain has made another Draws draws, so the result does not depend on the number of
+	// workers. Stopping as soon as this size is large enough makes it a little optimistic,
+	// so set Draws to a few hundred.
 	MinESS float64
 
 	// MaxDraws is the number of draws per chain at which a run with MinESS gives up. Zero
 	// means 100 times Draws. Without MinESS it has no meaning.
 	MaxDraws int
 
-	// Only are the chains to run in this call, each in [0, Chains); nil means all. A
-	// chain does not depend on which others run with it, so a study can be split over
-	// many machines.
+	// Only lists the chains to run in this call, each in [0, Chains); nil means all. A
+	// chain does not depend on which others run with it, so a study can be split over many
+	// machines.
 	Only []int
 
 	// Workers is the number of chains that advance at the same time. Zero
 	// means as many as there are processors. It does not change the result.
 	Workers int
 
-	// Progress, if not nil, is called about ten times a second and once at the end with
-	// the number of iterations made, the number at which the run ends at the latest, and
-	// rates and diagnostics in words. At the end of a complete run both numbers are
-	// equal. Calls do not overlap, and chains may wait for them.
+	// Progress, if not nil, is called about ten times a second and once at the end. Its
+	// arguments are the number of iterations made, the largest number that the run can
+	// make, and a line of text with rates and diagnostics. At the end of a complete run
+	// both numbers are equal. Calls do not overlap, and chains may wait for them.
 	Progress func(done, total int, doing string)
 }
 
@@ -84,9 +85,9 @@ const startTries = 100
 // So the same settings give the same bits for any number of workers, and a chain does
 // not depend on which others run with it.
 //
-// If ctx is done before the run is, Run returns ctx.Err() and the draws so far: all
-// chains are cut to the number of draws of the shortest, which may be zero. They are the
-// first draws of the uninterrupted run.
+// If ctx is done before the run has finished, Run returns ctx.Err() and the draws so
+// far: all chains are cut to the number of draws of the shortest, which may be zero.
+// They are the first draws of the uninterrupted run.
 //
 // Run returns an error and no chains if Start is nil, if a count is out of its range,
 // or if a chain finds no point to start from. If Progress or a kernel panics, or ends
@@ -100,7 +101,7 @@ func Run(ctx context.Context, kernel func(chain int) Kernel, settings Settings) 
 	return r.Run(ctx)
 }
 
-// A Running is a run that can be extended by more draws.
+// Running is a run that can be extended by more draws.
 type Running struct {
 	s      Settings
 	chains []*Chain
@@ -134,8 +135,8 @@ func (r *Running) Run(ctx context.Context) (*Chains, error) {
 }
 
 // Extend continues until each chain has the given number of draws, whatever Draws in
-// the settings says. The result is that of a single run of that length. If the chains
-// have that many draws already, none is added.
+// the settings says. The result is the same as from a single run of that length. If the
+// chains have that many draws already, none is added.
 func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	if draws < 0 || draws > (math.MaxInt-r.s.BurnIn)/r.s.Thin {
 		panic(fmt.Sprintf("mcmc: Extend to %d draws: want a number ≥ 0 whose iterations fit into an int", draws))
@@ -149,8 +150,8 @@ func (r *Running) Extend(ctx context.Context, draws int) (*Chains, error) {
 	return r.until(ctx, draws, draws)
 }
 
-// until makes n draws of each chain and, while the effective sample size is below
-// MinESS, another Draws draws at a time, up to the limit.
+// until lets each chain make n draws. While the effective sample size is below MinESS,
+// it then adds Draws draws at a time, up to the limit.
 func (r *Running) until(ctx context.Context, n, limit int) (*Chains, error) {
 	s, chains := &r.s, r.chains
 	if dim := len(s.Names); len(chains) > 0 && chains[0].Sink == nil {

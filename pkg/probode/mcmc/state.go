@@ -19,7 +19,7 @@ import (
 // kept bit for bit.
 //
 // The first mismatch, such as a slice of another length or an archive that ends too
-// early, becomes the error, and the rest is not read.
+// early, becomes the error that Err returns, and the rest is not read.
 type Archive struct {
 	buf     []byte
 	reading bool
@@ -33,8 +33,8 @@ func NewArchive(data []byte) *Archive { return &Archive{buf: data, reading: data
 // Bytes returns what was written.
 func (a *Archive) Bytes() []byte { return a.buf }
 
-// Err returns the error of reading, if there is one. Bytes that are left over are an
-// error, too.
+// Err returns the error that occurred while reading, or nil. Bytes that are left over
+// are an error, too.
 func (a *Archive) Err() error {
 	if a.err == nil && a.reading && len(a.buf) > 0 {
 		return fmt.Errorf("mcmc: state of another kind: %d bytes too long", len(a.buf))
@@ -42,8 +42,8 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Reading reports whether the Archive reads. A state needs it if some part of it is not
-// stored but computed again from the rest.
+// Reading reports whether the Archive reads. A State method needs to know this if it
+// does not store a part of the state but recomputes it from the rest.
 func (a *Archive) Reading() bool { return a.reading }
 
 // word writes or reads 64 bits.
@@ -76,8 +76,8 @@ func (a *Archive) Float(v *float64) {
 	*v = math.Float64frombits(w)
 }
 
-// Floats writes or reads the elements of v. The length belongs to the kernel, not to its
-// state: another length is an error.
+// Floats writes or reads the elements of v. The length belongs to the kernel, not to
+// its state: a different length is an error.
 func (a *Archive) Floats(v []float64) {
 	n := len(v)
 	a.Int(&n)

@@ -114,7 +114,8 @@ func (c *Chains) warnings(summary diag.Summary) []string {
 	return out
 }
 
-// warnModes warns of chains at a far lower log density and reports which they are.
+// warnModes warns of chains whose log density is far below that of the best chain, and
+// reports which chains these are.
 func (c *Chains) warnModes(warn func(string, ...any)) []bool {
 	elsewhere := make([]bool, len(c.Draws))
 	lp := slices.Index(c.Quantities, "lp__")
@@ -176,11 +177,11 @@ func (c *Chains) warnApart(warn func(string, ...any), warned ...[]bool) {
 	}
 }
 
-// pileUp returns an end of the range of x, and the share of x that lies nearer to it
-// than a hundredth of the distance between that end and the median. The share is 0.5 %
-// for a uniform distribution, 0.7 % for an exponential one, and tens of per cent for a
-// density that grows like the inverse of the distance. Draws that are all equal do not
-// pile up.
+// pileUp returns an end of the range of x, and the share of x that lies near this end.
+// Near means within a hundredth of the distance between the end and the median. The
+// share is 0.5 % for a uniform distribution, 0.7 % for an exponential one, and tens of
+// per cent for a density that grows like the inverse of the distance. Draws that are
+// all equal do not pile up.
 func pileUp(x []float64) (end, share float64) {
 	if !finite(x) || len(x) < 100 {
 		return 0, 0

@@ -38,7 +38,7 @@ The flags:
 
 `
 
-// assessVerb answers whether the solver's error matters.
+// assessVerb determines whether the solver's error matters.
 func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("assess", flag.ContinueOnError)
 	m := newModel(flags)
@@ -77,7 +77,8 @@ func assessVerb(ctx context.Context, args []string, out io.Writer) error {
 		inRange("weighed", *weighed, 100, maxDraws), inRange("workers", *workers, 0, maxWorkers), m.checkCounts(0, 1)); err != nil {
 		return err
 	}
-	// A run gives up at a hundred times its draws, see mcmc.Settings.
+	// A run gives up after a hundred times the draws that it is set to make: see
+	// mcmc.Settings.
 	if most := 100 * cmp.Or(m.draws, 1000) * m.chains; !(*minESS >= 0 && *minESS <= float64(most)) {
 		return fmt.Errorf("-min-ess %g: want a number from 0 to %d, the most draws that %d chains make", *minESS, most, m.chains)
 	}

@@ -50,14 +50,15 @@ func samplerNamed(name string) (sample.Sampler, error) {
 // maxDraws is far more than anybody needs.
 const maxDraws = 1_000_000_000
 
-// maxThin is far more than it takes to make neighbouring draws independent.
+// maxThin is far more than is needed to make neighbouring draws independent.
 const maxThin = 1_000_000
 
 // maxWorkers is larger than the number of processors of any machine.
 const maxWorkers = 4096
 
 // checkCounts checks the numbers of iterations and chains. Their product must fit into
-// an int, and so must a hundred times the draws, at which a run with -min-ess gives up.
+// an int. So must a hundred times the number of draws, because a run with -min-ess
+// gives up only there.
 func (m *model) checkCounts(burnIn, thin int) error {
 	if err := first(inRange("chains", m.chains, 1, mcmc.MaxChains), inRange("draws", m.draws, 0, maxDraws)); err != nil {
 		return err

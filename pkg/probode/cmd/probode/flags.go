@@ -15,7 +15,7 @@ import (
 	"github.com/probode/probode/pkg/internal/text"
 )
 
-// parse reads the flags of a command. If they ask for help, it writes that to out.
+// parse reads the flags of a command. If they ask for help, it writes the help to out.
 func parse(flags *flag.FlagSet, args []string, help string, out io.Writer) error {
 	flags.SetOutput(io.Discard) // errors are one line, written by main
 	flags.Usage = func() {}

@@ -119,7 +119,8 @@ func likelihoodSettings(how *solving) (set modelfile.LikelihoodSettings, err err
 	return set, nil
 }
 
-// export writes the model as a PEtab problem, with the simulations of v, completely or not at all.
+// export writes the model as a PEtab problem, with the simulations in v. It writes all
+// files or none.
 func export(dir string, p *modelfile.File, v *modelfile.Evaluation) error {
 	dir = filepath.Clean(dir)
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".*.tmp")

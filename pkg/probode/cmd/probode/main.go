@@ -20,7 +20,7 @@ import (
 	"github.com/probode/probode/pkg/probode"
 )
 
-// A command writes its result to out. A wrong argument gives an error of one line.
+// A command writes its result to out. A wrong argument leads to a one-line error.
 type command struct {
 	name, does string
 	run        func(ctx context.Context, args []string, out io.Writer) error
@@ -60,8 +60,8 @@ func main() {
 	}
 }
 
-// A checked writer remembers the first error, which callers that print do not check, and
-// writes nothing after it.
+// A checked writer remembers the first error, because callers that print do not check
+// for errors. It writes nothing after that error.
 type checked struct {
 	w   io.Writer
 	err error
@@ -124,8 +124,8 @@ type briefError struct {
 func (e briefError) Error() string { return e.words }
 func (e briefError) Unwrap() error { return e.error }
 
-// brief removes characters that a terminal would take for a command, and shortens the
-// message: every argument and word to 80 characters, and the message to 1000.
+// brief removes characters that a terminal would interpret as a command, and shortens
+// the message: every argument and word to 80 characters, and the message to 1000.
 func brief(err error, args []string) error {
 	if err == nil {
 		return nil

@@ -37,8 +37,8 @@ func (o outFile) write(out io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// beside returns the writer for other output of the command. If the file is standard output,
-// there is none.
+// beside returns the writer for other output of the command. If the file is standard
+// output, other output is discarded.
 func (o outFile) beside(out io.Writer) io.Writer {
 	if o.path == "-" {
 		return io.Discard
@@ -116,7 +116,7 @@ func canWrite(flag, path string) error {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("-%s %s: there is no folder %s", flag, path, folder)
 	}
-	// Permissions do not say whether a file can be made, so one is made.
+	// Permissions do not show whether a file can be made, so this makes a temporary one.
 	f, err := os.CreateTemp(folder, filepath.Base(to)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("-%s %s: no file can be made in the folder %s: %w", flag, path, folder, reason(err))
@@ -182,7 +182,7 @@ func draw(w io.Writer, file string, f viz.Figure) error {
 	return err
 }
 
-// page returns an HTML page that phones can show, too. The title is plain text.
+// page returns an HTML page that suits phones, too. The title is plain text.
 func page(title, body string) string {
 	return `<!DOCTYPE html>
 <html lang="en">

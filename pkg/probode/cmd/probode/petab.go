@@ -80,10 +80,10 @@ func petab(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// loads reports whether the problem of a row was read.
+// loads reports whether the problem in a row was read.
 func loads(row []string) bool { return row[1] != "" }
 
-// tryProblem returns the row of a problem, and whether it has a likelihood.
+// tryProblem returns the row of a problem, and whether the problem has a likelihood.
 func tryProblem(ctx context.Context, file string, limit time.Duration, outside bool) (row []string, ok bool, err error) {
 	name := filepath.Base(filepath.Dir(file))
 	if base := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); base != name && base != "problem" {

@@ -187,8 +187,9 @@ func sampleVerb(ctx context.Context, args []string, out io.Writer) error {
 // lastDraws, until they are sufficient.
 const firstDraws, lastDraws = 1000, 32_000
 
-// sufficient reports whether every parameter has 400 effective draws, or 100 for each chain
-// if that is more, and an R̂ below 1.01. words says so in a line.
+// sufficient reports whether every parameter has 400 effective draws, or 100 for each
+// chain if that is more, and an R̂ below 1.01. The result words describes this on one
+// line.
 func sufficient(c *mcmc.Chains) (enough bool, words string) {
 	least, most, few, apart := math.Inf(1), 0., "", ""
 	for _, m := range c.Summary() {

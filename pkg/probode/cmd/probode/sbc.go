@@ -41,8 +41,8 @@ within the bands with probability 0.95.
 // maxSets is far more than anybody has time for.
 const maxSets = 1_000_000
 
-// leastRanks is the smallest number of draws whose ranks show more than on which side
-// of the draws the parameter is.
+// leastRanks is the smallest number of draws allowed. Ranks among fewer draws show
+// little more than on which side of the draws the parameter lies.
 const leastRanks = 3
 
 // sbcVerb runs simulation-based calibration of schemes.
@@ -137,8 +137,9 @@ func sbcVerb(ctx context.Context, args []string, out io.Writer) error {
 	return failed
 }
 
-// calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed
-// nine times, also between grid points, and solved by forward Euler with h = 1/4.
+// calibration is the model of the command: x′ = θx(1 − x) on [0, 4], observed at nine
+// time points, some of which lie between grid points, and solved by forward Euler with
+// h = 1/4.
 func calibration() *bayes.Posterior {
 	problem := &probode.Problem{
 		Name: "logistic growth", States: []string{"x"}, Params: []string{"rate"},

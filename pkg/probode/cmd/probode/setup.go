@@ -30,7 +30,7 @@ type solving struct {
 // set reports whether the flag was given.
 func (s *solving) set(name string) bool { return given(s.flags, name) }
 
-// by returns base with the method and the noise of the flags.
+// by returns base with the method and the noise that the flags give.
 func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 	switch s.noise {
 	case "":
@@ -59,8 +59,9 @@ func (s *solving) by(base probode.Setup) (_ probode.Setup, err error) {
 // stepped reports whether the flags have a list of step sizes or tolerances.
 func (s *solving) stepped() bool { return s.set("steps") || s.set("rtol") || s.set("atol") }
 
-// setups returns base with the method, the noise and the steps of the flags: a setup for each
-// step size or tolerance, or one if the flags have none.
+// setups returns base with the method, the noise and the steps that the flags give.
+// There is one setup for each step size or tolerance, or a single one if the flags give
+// neither.
 func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	if base, err = s.by(base); err != nil {
 		return nil, err
@@ -102,8 +103,8 @@ func (s *solving) setups(base probode.Setup) (all []probode.Setup, err error) {
 	return all, err
 }
 
-// ladder returns the setups to compare. Without -steps, -rtol and -atol their step
-// sizes are that of base or of -step, and its half, quarter and eighth.
+// ladder returns the setups to compare. Without -steps, -rtol and -atol, the step sizes
+// are h, h/2, h/4 and h/8, where h is -step or, without -step, the step size of base.
 func (s *solving) ladder(base probode.Setup) ([]probode.Setup, error) {
 	all, err := s.setups(base)
 	if err != nil || s.stepped() {
@@ -135,8 +136,8 @@ func stepSizes(list string) ([]float64, error) {
 	return steps, nil
 }
 
-// tolerances reads -rtol and -atol. It returns a tolerance for each number of the
-// longer list, or a single one if components is positive.
+// tolerances reads -rtol and -atol. It returns one tolerance for each number of the
+// longer list, or a single tolerance if s.components is positive.
 func (s *solving) tolerances() ([]probode.Tolerance, error) {
 	relative, err := s.list("rtol", s.rtol, "want numbers in [1e-15, 1), or 0 with -atol", func(v float64) bool {
 		return v >= 1e-15 && v < 1 || v == 0 && s.set("atol")

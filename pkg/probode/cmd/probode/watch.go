@@ -43,7 +43,7 @@ func display(label string) progress.Hook {
 	}
 }
 
-// stopped says how far a command had come when it was interrupted.
+// stopped says how far a command had got when it was interrupted.
 type stopped string
 
 func (s stopped) Error() string { return string(s) }

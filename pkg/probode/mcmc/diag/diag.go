@@ -15,12 +15,12 @@
 //   - draws are folded about the median, to compare scales, or replaced by indicators of
 //     quantiles, for the tails.
 //
-// Each function takes x[c][k], draw k of chain c; one chain is enough. They panic if
-// the chains differ in length. They return NaN for fewer than four draws per chain, and
-// for a draw that is NaN or infinite. Draws that are all equal, such as those of a
-// parameter that never moved, say nothing about mixing: R̂ is NaN, and, as in ArviZ,
-// the effective sample size is the number of draws and the standard error of the mean
-// zero.
+// The functions take x[c][k], draw k of chain c; one chain is enough. They panic if the
+// chains differ in length. They return NaN for fewer than four draws per chain, and for
+// a draw that is NaN or infinite. Draws that are all equal, such as those of a
+// parameter that never moved, say nothing about mixing: R̂ is NaN. As in ArviZ, the
+// effective sample size is then the number of draws, and the standard error of the mean
+// is zero.
 //
 // # References
 //

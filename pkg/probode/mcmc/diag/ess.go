@@ -10,7 +10,7 @@ import (
 )
 
 // BulkESS returns the effective sample size of the normal scores of the draws in all
-// chains together: a measure for the middle of the distribution. With S draws in all it
+// chains together. It applies to the middle of the distribution. With S draws in all it
 // is S/τ,
 //
 //	τ = 1 + 2 Σ ρₜ,  t = 1, 2, …
@@ -29,10 +29,10 @@ func BulkESS(x [][]float64) float64 {
 
 // tailESS returns the smaller of the effective sample sizes for the 5 % and the 95 %
 // quantile. Each is computed from indicators, which are 1 for draws up to the quantile
-// and 0 for the others. If so many draws lie at an end of the range that all indicators
-// are equal, as may happen for draws that are 0 or 1, that size is the number of draws,
-// as in ArviZ. The result is NaN for fewer than four draws per chain, and for draws
-// that are not finite.
+// and 0 for the others. All indicators may be equal, for example if most draws are 1
+// and the others are 0. The effective sample size is then the number of draws, as in
+// ArviZ. The result is NaN for fewer than four draws per chain, and for draws that are
+// not finite.
 func tailESS(x [][]float64) float64 {
 	return math.Min(quantileESS(x, 0.05), quantileESS(x, 0.95))
 }
@@ -82,9 +82,9 @@ func ess(x [][]float64) float64 {
 	// For a reversible chain, the sums of the autocorrelations at lags 2k and 2k+1 are
 	// positive and decreasing. So the sum over lags ends at the first pair that is not
 	// positive, where noise dominates, and no pair counts for more than the one before.
-	// The first half of the last pair still counts once if it is positive: this
-	// sharpens the estimate for antithetic chains, whose first halves are positive and
-	// whose second halves are negative.
+	// The first term of the last pair still counts once if it is positive. This sharpens
+	// the estimate for antithetic chains, whose pairs have a positive first term and a
+	// negative second term.
 	tau := -1.0
 	last := math.Inf(1)
 	t := 0

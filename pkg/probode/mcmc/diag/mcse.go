@@ -22,9 +22,9 @@ func MCSEMean(x [][]float64) float64 {
 	return stat.StdDev(slices.Concat(x...), nil) / math.Sqrt(ess(split(x)))
 }
 
-// MCSESD returns the Monte Carlo standard error of the standard deviation of the
-// draws, by the delta method from the standard error of the mean of their squared
-// deviations s:
+// MCSESD returns the Monte Carlo standard error of the standard deviation of the draws.
+// The delta method derives it from the standard error of the mean of s, the squared
+// deviations of the draws:
 //
 //	√( var(s) / ESS(s) / mean(s) ) / 2
 //

@@ -9,27 +9,29 @@ import (
 )
 
 // ParetoSmooth replaces raw importance weights by weights of finite variance, and
-// measures how far they can be trusted [Vehtari et al. 2024]. It fits a generalised
-// Pareto distribution to the largest
+// measures how far they can be trusted [Vehtari et al. 2024]. It smooths the tail of
+// the S weights. The tail contains those of the M largest weights that exceed all the
+// others, with
 //
 //	M = ⌈min(S/5, 3 √S)⌉
 //
-// of S weights and replaces them, keeping their order, by its quantiles at
-// (i − ½)/M, i = 1, …, M, but by no more than the largest raw weight. The shape k̂ of that
-// distribution is the diagnostic: the weights have finite moments of orders up to 1/k̂.
-// If k̂ is at most KHatLimit, the standard error of the mean of S weighted draws is
-// reliable; otherwise S would have to be enormous.
+// A generalised Pareto distribution is fitted to the m weights in the tail. Its
+// quantiles at (i − ½)/m, i = 1, …, m, replace these weights in the same order, but no
+// weight becomes larger than the largest raw weight. The shape k̂ of the distribution
+// is the diagnostic: the weights have finite moments of orders up to 1/k̂. If k̂ is at
+// most KHatLimit, the standard error of the mean of S weighted draws is reliable;
+// otherwise only an enormous S would make it reliable.
 //
-// Of these M weights only those that exceed the S − M others are used. So equal
-// weights at this cut, such as those of a position where a chain stayed, remain equal.
-// The fit shrinks k̂ a little towards ½.
+// Because the tail excludes weights that are equal to the largest of the S − M others,
+// equal weights at this cut, such as those of a position where a chain stayed, remain
+// equal. The fit shrinks k̂ a little towards ½.
 //
 // logw are the logarithms of the raw weights up to a constant. Both −Inf and NaN stand
 // for a weight of zero. The smoothed log weights are in the order of logw, and the
-// smoothed weights sum to one. With fewer than 5 weights in the tail nothing is
-// smoothed and k̂ is +Inf; with none above the cut k̂ is −Inf, since the largest
-// weights are equal and there is no tail. If all weights are zero, or one is infinite,
-// the result and k̂ are NaN.
+// smoothed weights sum to one. If M < 5, or if the tail contains 1 to 4 weights,
+// nothing is smoothed and k̂ is +Inf. If M ≥ 5 and the tail is empty, the largest
+// weights are equal and k̂ is −Inf. If all weights are zero, or one is infinite, the
+// result and k̂ are NaN.
 func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	smoothed = slices.Clone(logw)
 	for i, w := range smoothed {
@@ -82,13 +84,14 @@ func ParetoSmooth(logw []float64) (smoothed []float64, khat float64) {
 	return smoothed, khat
 }
 
-// fitPareto returns shape and scale of the generalised Pareto distribution
+// fitPareto returns the shape and scale of the generalised Pareto distribution
 //
 //	P(X > x) = (1 + k x/σ)^(−1/k)
 //
 // for positive x in increasing order. It takes the posterior mean of b = −k/σ over a
-// grid, under the prior of Zhang and Stephens (2009), and k given b; then it shrinks k
-// towards one half with the weight of ten observations, as Vehtari et al. do.
+// grid, under the prior of Zhang and Stephens (2009), and computes k from b. Then it
+// shrinks k towards one half, with the weight of ten observations, as Vehtari et al.
+// do.
 func fitPareto(x []float64) (k, sigma float64) {
 	n := float64(len(x))
 	quartile := x[int(n/4+0.5)-1]

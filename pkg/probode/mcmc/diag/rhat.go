@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// RHat returns the rank-normalised split-R̂. It is the larger of
+// RHat returns the rank-normalised split-R̂. It is the larger of two values of
 //
 //	R̂ = √( ((n−1)/n W + B/n) / W )
 //
-// for the normal scores of the draws and of their distances from the median,
-// with W the mean of the variances within half-chains and B/n the variance of
-// the half-chains' means. It is near 1 for chains that have mixed; Vehtari et
-// al. ask for less than 1.01. It is +Inf if every half-chain is constant but not
-// all are equal. It is NaN for fewer than four draws per chain, and for draws
-// that are not finite or all equal.
+// one for the normal scores of the draws, and one for the normal scores of their
+// distances from the median. Here W is the mean of the variances within half-chains,
+// and B/n is the variance of the half-chains' means. It is near 1 for chains that have
+// mixed; Vehtari et al. ask for less than 1.01. It is +Inf if every half-chain is
+// constant but not all are equal. It is NaN for fewer than four draws per chain, and
+// for draws that are not finite or all equal.
 func RHat(x [][]float64) float64 {
 	if !usable(x) {
 		return math.NaN()

@@ -25,16 +25,17 @@ type Marginal struct {
 type Summary []Marginal
 
 // Summarize returns means, standard deviations, quantiles and diagnostics of every
-// parameter: draws[c][k][i] is parameter i of draw k of chain c, and all chains have the
-// same length. What cannot be computed is NaN.
+// parameter: draws[c][k][i] is parameter i of draw k of chain c, and all chains have
+// the same length. A value that cannot be computed is NaN.
 //
 // logWeights[c][k], if not nil, is the logarithm of the weight of a draw up to a
 // constant. Mean, standard deviation and quantiles are then those of the weighted
 // draws. For weights w that sum to 1, MCSE is, by the delta method, the standard error
-// of the mean of the S terms S wₖ (xₖ − mean), and MCSESD is that of the S terms S wₖ
-// ((xₖ − mean)²/sd − sd)/2. Both account for the weights and for the correlation of the
-// draws. The effective sample sizes are those of the unweighted draws times Kish's
-// factor. R̂ ignores the weights: it measures how the chains have mixed.
+// of the mean of the S terms S wₖ (xₖ − mean), and MCSESD is the standard error of the
+// mean of the S terms S wₖ ((xₖ − mean)²/sd − sd)/2. Both account for the weights and
+// for the correlation of the draws. The effective sample sizes are those of the
+// unweighted draws times Kish's factor. R̂ ignores the weights: it measures how well
+// the chains have mixed.
 func Summarize(names []string, draws [][][]float64, logWeights [][]float64) Summary {
 	weights, kish := weights(logWeights)
 	out := make(Summary, len(names))
@@ -78,15 +79,15 @@ func Column(draws [][][]float64, i int) [][]float64 {
 }
 
 // Kish returns Kish's factor 1/(S Σ wₖ²), where the S weights w sum to 1: S weighted
-// draws are worth this share of S unweighted draws. It is 1 without weights, and NaN if
-// all weights are zero.
+// draws are worth this fraction of S unweighted draws. It is 1 without weights, and NaN
+// if all weights are zero.
 func Kish(logWeights [][]float64) float64 {
 	_, kish := weights(logWeights)
 	return kish
 }
 
 // weights returns the weights of the draws, which sum to 1, and Kish's factor. Without
-// weights they are nil and 1. If the weights cannot be normalised, the factor is NaN.
+// weights it returns nil and 1. If the weights cannot be normalised, the factor is NaN.
 func weights(logWeights [][]float64) (w [][]float64, kish float64) {
 	if logWeights == nil {
 		return nil, 1
@@ -141,9 +142,9 @@ func (m *Marginal) weigh(x, weights [][]float64) {
 	}
 	m.MCSE, m.MCSESD = MCSEMean(terms), MCSEMean(squared)
 
-	// Each sorted draw is placed at the sum of the weights before it and half its own
-	// weight, scaled so that the first is at 0 and the last at 1. With equal weights the
-	// result is that of Quantile.
+	// Each sorted draw is placed at the sum of the weights before it plus half its own
+	// weight. These places are scaled so that the first is 0 and the last is 1. With equal
+	// weights the result is the same as from Quantile.
 	slices.SortFunc(all, func(a, b weighted) int { return cmp.Compare(a.x, b.x) })
 	first, last := all[0].w/2, all[len(all)-1].w/2
 	at := func(p float64) float64 {

@@ -7,12 +7,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. It fits a
-// generalised Pareto distribution to the excesses of the ⌈min(S/5, 3 √(S/r))⌉ largest,
-// or smallest, of S draws, with r the effective sample size divided by S [Vehtari et al.
-// 2024]. Moments of orders up to 1/k exist: a mean requires k < 1, and a standard
-// deviation k < 1/2. The index is 1/ν for Student's distribution and at most zero for
-// tails that fall exponentially; for a log-normal distribution the estimate is too large.
+// tailIndex returns the shape k̂ of the heavier of the two tails of the draws. It takes
+// the ⌈min(S/5, 3 √(S/r))⌉ largest, or smallest, of S draws, where r is the effective
+// sample size divided by S, and fits a generalised Pareto distribution to their
+// excesses [Vehtari et al. 2024]. Moments of orders up to 1/k exist: a mean requires k
+// < 1, and a standard deviation k < 1/2. The index is 1/ν for Student's distribution
+// and at most zero for tails that fall exponentially; for a log-normal distribution the
+// estimate is too large.
 //
 // It is NaN for fewer than four draws per chain or 25 in all, and for draws that are not
 // finite or all equal.
@@ -67,15 +68,15 @@ func excess(sorted []float64, m int) []float64 {
 const heavy = 0.35
 
 // HeavyTails reports whether the tails of the draws are so heavy that means and
-// standard deviations do not describe them, or do not exist. The test is that tailIndex
+// standard deviations do not describe them, or do not exist. It does so if tailIndex
 // exceeds 0.35 by more than chance alone would cause in one case out of twenty,
 //
 //	k̂ > 0.35 + 1.645 · 1.35/√m,   m = min(S/5, 3 √S).
 //
 // With 4000 draws the limit is 0.51. A Cauchy distribution gives k̂ = 0.98 ± 0.15. A
 // log-normal one whose logarithm has sd 1 gives 0.25 ± 0.10, and is reported once in
-// two hundred times. Student's with two degrees of freedom, whose variance just fails
-// to exist, gives 0.47 ± 0.12, and more draws are needed to detect it.
+// two hundred times. Student's distribution with two degrees of freedom, whose variance
+// just fails to exist, gives 0.47 ± 0.12; more draws are needed to detect it.
 func HeavyTails(x [][]float64) (heavyTailed bool, khat float64) {
 	khat = tailIndex(x)
 	n := 0.0

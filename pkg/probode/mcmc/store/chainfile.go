@@ -369,7 +369,7 @@ func (f *file) lengthen() error {
 		if _, err := io.Copy(io.MultiWriter(w, sum), io.NewSectionReader(in, f.old.headSize, f.body)); err != nil {
 			return err
 		}
-		// Windows does not replace an open file by a rename.
+		// On Windows, a rename cannot replace an open file.
 		return cmp.Or(in.Close(), f.f.Close())
 	})
 	if err != nil {

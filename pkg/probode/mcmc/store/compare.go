@@ -67,8 +67,8 @@ func difference(a, b []mcmc.Field, aColumns, bColumns []string) *mismatch {
 	return length
 }
 
-// clip makes a mismatch for a message. If long values begin alike, it shows the part
-// around the first difference.
+// clip returns a mismatch that is short enough for a message. If long values begin
+// alike, it shows the part around the first difference.
 func clip(key, a, b string) *mismatch {
 	const most, before = 80, 20
 	if len(a) > most || len(b) > most {
@@ -87,8 +87,8 @@ func clip(key, a, b string) *mismatch {
 	return &mismatch{text.Clip(key), text.Clip(a), text.Clip(b)}
 }
 
-// roundingHint returns a remark for two files that differ in a computed number, if
-// their makers round differently.
+// roundingHint returns a remark for two files that differ in a computed number, if the
+// programs or processors that began them round differently.
 func roundingHint(d *mismatch, there, here maker) string {
 	if there[3] == here[3] || d.key == lengthKey || there[3].Value == "" {
 		return ""
@@ -98,7 +98,7 @@ func roundingHint(d *mismatch, there, here maker) string {
 
 // compare returns an error that names a setting in which the draws in dir differ from
 // s. It checks the chains of this call and all others. Having fewer draws than s asks
-// for is no error.
+// for is not an error.
 func compare(dir string, files []*file, s *study, l *layout) error {
 	mine := map[string]bool{}
 	check := func(path string, t *table, f *file) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// The draws of a chain are kept in a file of comma-separated values such as
-// CmdStan writes, which ArviZ, pandas and R read as it is:
+// The draws of a chain are kept in a file of comma-separated values like those that
+// CmdStan writes. ArviZ, pandas and R can read it as it is:
 //
 //	# format = probode-draws-1
 //	# model = FitzHugh–Nagumo        from the caller: Options.Meta

@@ -11,7 +11,7 @@ import (
 
 var errLocked = errors.New("another process is at work on this chain")
 
-// lock reserves a chain for this process by a lock on the file path, which has no other
+// lock reserves a chain for this process. It locks the file path, which has no other
 // purpose. The system releases the lock when the process ends, even if it is killed.
 // The file then remains, and the next process uses it again.
 func lock(path string) (*flock.Flock, error) {
@@ -26,7 +26,8 @@ func lock(path string) (*flock.Flock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be locked: %w", path, err)
 	}
-	// The process that held the lock may have removed the file after this one opened it.
+	// The process that held the lock may have removed the file after this process opened
+	// it.
 	if ok {
 		mine, err := l.Stat()
 		there, e := os.Stat(path)

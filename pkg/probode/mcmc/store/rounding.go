@@ -12,8 +12,9 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// A maker names the versions and the processor that made a file. It is only recorded:
-// whether a chain can continue is decided by its numbers.
+// A maker records what a file was made with: the versions of probode and Go, the kind
+// of processor, and how these round. It is for information only: whether a chain can
+// continue is decided by its numbers.
 type maker [4]mcmc.Field
 
 func thisMaker(version string) maker {
@@ -74,13 +75,13 @@ var rounding = sync.OnceValue(func() string {
 //go:noinline
 func multiplyAdd(x, y, z float64) float64 { return x*y + z }
 
-// A change says how much numbers that were computed again differ from the saved ones.
+// A change describes how much recomputed numbers differ from the saved ones.
 type change struct {
 	relative float64
 	was, is  float64 // the pair that differs most
 }
 
-// rounded is the largest relative difference that rounding explains. It is far above
+// rounded is the largest relative difference that rounding can explain. It is far above
 // the rounding errors of several thousand solver steps, and far below the difference
 // that another model or setting makes.
 const rounded = 1e-9
@@ -107,8 +108,9 @@ func changed(was, is []float64) *change {
 	return c
 }
 
-// cause says why the numbers of a chain that was made by one maker may differ from
-// those of this program.
+// cause says why recomputed numbers of a chain may differ from the saved ones. The
+// argument there describes the program that began the chain, and here the one that is
+// running.
 func (c *change) cause(there, here maker) string {
 	if c.relative > rounded {
 		return "the model, the solver or the sampler is not the one that drew the chain: continue with that one, or begin in another directory"

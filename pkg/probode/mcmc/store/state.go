@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// A state holds everything from which a chain is resumed, apart from its draws.
+// A state contains everything that is needed to resume a chain, except its draws.
 type state struct {
 	// The draws that the state counts: the number of bytes after the line of column names,
 	// the checksum of these bytes, and the checksum of everything before them except the
@@ -24,15 +24,15 @@ type state struct {
 	// density holds the numbers that an Evaluator computes at the position.
 	density []float64
 
-	// now is everything that the future of the chain depends on. turn is the same, saved a
-	// few milliseconds earlier; the iterations between the two are replayed. It is empty
-	// if there were none.
+	// now is everything that the future of the chain depends on. turn is the same,
+	// recorded a few milliseconds earlier; the iterations between the two are replayed.
+	// turn is empty if there are no such iterations.
 	turn, now []byte
 }
 
 const (
-	// A state file consists of this word, the version of the format, the length of the
-	// rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
+	// A state file consists of the word stateMagic, the version of the format, the length
+	// of the rest, the fields of the state, and the CRC-64/ECMA of all this. Numbers are
 	// little-endian; slices begin with their length.
 	stateMagic   = "PROBODES"
 	stateVersion = 2

@@ -36,42 +36,44 @@ type Options struct {
 	Checkpoint time.Duration
 }
 
-// A Noter is a Kernel that can describe its chain in sentences, such as what it has
-// tuned. Run writes each note, on one line, below the draws. Notes depend on nothing
-// but the State of the kernel.
+// A Noter is a Kernel that can describe its chain in sentences, for example the sizes
+// that it has tuned. Run writes each note, on one line, below the draws. Notes must
+// depend on nothing but the State of the kernel.
 type Noter interface {
 	Notes() []string
 }
 
-// An Evaluator is a Kernel that can compute the log density at its position afresh,
-// without values that it has cached. It returns one or more numbers, always the same
-// number of them. A chain is resumed only if they are bit for bit the numbers at the
-// time of the save. These numbers depend on nothing but the State.
+// An Evaluator is a Kernel that can recompute the log density at its position, without
+// using cached values. It returns one or more numbers, always the same number of them.
+// A chain is resumed only if these numbers are, bit for bit, the same as when its state
+// was saved. They must depend on nothing but the State.
 type Evaluator interface {
 	Evaluate() []float64
 }
 
 // Run draws as mcmc.Run does and writes the draws to the files dir/chain-1.csv,
-// dir/chain-2.csv and so on, so that memory does not grow with the length of the run
-// and an interruption loses nothing. Run with the same arguments resumes the run in
-// dir. In the end the files are, to the last byte, those of an uninterrupted run,
-// whether this one was stopped by ctx, by kill -9 or by a loss of power. A chain does
-// not depend on which other chains are drawn with it: see Settings.Only and Merge.
+// dir/chain-2.csv and so on, so that memory use does not grow with the length of the
+// run and an interruption loses nothing. Calling Run again with the same arguments
+// resumes the run in dir. In the end the files are the same, to the last byte, as after
+// an uninterrupted run, no matter whether the run was stopped by ctx, by kill -9 or by
+// a loss of power. A chain does not depend on which other chains are drawn with it: see
+// Settings.Only and Merge.
 //
-// The files have the format of CmdStan. Read, ArviZ and pandas read them:
+// The files have the format of CmdStan. They can be read by Read, ArviZ and pandas:
 //
 //	arviz.from_cmdstan(posterior="dir/chain-*.csv", log_likelihood="log_lik")
 //	pandas.read_csv("dir/chain-1.csv", comment="#")
 //
-// Comment lines hold Options.Meta, the seed, lengths, versions, counts and, in the
-// last line, a checksum. In the names of columns, _ replaces characters that a file
-// could not hold; Read restores them.
+// Comment lines contain Options.Meta, the seed, lengths, versions, counts and, in the
+// last line, a checksum. In the names of columns, _ replaces characters that the format
+// does not allow; Read restores them.
 //
 // Until a chain is finished its draws are in chain-1.csv.part. The file chain-1.state
 // holds everything that the future of the chain depends on; it is saved every
 // Options.Checkpoint, and when ctx is done. In the latter case Run returns ctx.Err().
-// Once all chains of the call are finished it returns nil, at once if they were
-// finished before. A process that draws the chain holds a lock on chain-1.lock.
+// Once all chains of the call are finished, it returns nil; if they were finished
+// before, it returns at once. A process that draws the chain holds a lock on
+// chain-1.lock.
 //
 // A run with more Draws than the one in dir, finished or not, extends it: Run draws
 // what is missing, and the files become those of a run of the new length.

@@ -50,13 +50,13 @@ func (t *table) get(key string) string {
 	return ""
 }
 
-// everything, as a limit for scan, means that there is none.
+// everything is the limit with which scan reads the whole file.
 const everything = -1
 
 // scan reads a file of draws, which need not be complete. It reads at most the given
 // number of bytes after the line of column names, or all of them if that number is
-// everything. It passes each draw to row, if row is not nil, as its line in the file.
-// If there is an error, it also returns what it read before.
+// everything. If row is not nil, scan calls it for each draw, with the line of the file
+// that contains the draw. If there is an error, scan also returns what it read before.
 func scan(in io.Reader, body int64, row func(t *table, line []byte) error) (*table, error) {
 	t := new(table)
 	r := bufio.NewReaderSize(in, 1<<16)

@@ -19,8 +19,8 @@ import (
 	"github.com/probode/probode/pkg/probode/mcmc"
 )
 
-// WriteZarr writes draws as a Zarr store, a folder in the form that ArviZ itself saves
-// and that each of its versions since 0.11 opens:
+// WriteZarr writes draws as a Zarr store. This is a folder like those that ArviZ itself
+// saves; every version of ArviZ since 0.11 can open it:
 //
 //	arviz.from_zarr("lynx.zarr")
 //
@@ -28,13 +28,13 @@ import (
 // sample_stats, with the quantities whose names end in __, without that ending; and
 // log_likelihood, with the quantities log_lik.1, log_lik.2 and so on, if there are any.
 // Every variable has the dimensions chain and draw, and one for each of its indices.
-// Names are changed in the same way as those of columns: see Run. A variable whose name
-// was changed keeps the original in its attribute long_name. Numbers are 64-bit,
+// Names are changed in the same way as the names of columns: see Run. A variable whose
+// name was changed keeps the original in its attribute long_name. Numbers are 64-bit,
 // neither rounded nor compressed.
 //
-// The folder appears only when all of it has been written. If it exists, it must be a
-// store that WriteZarr wrote, and is replaced. It is an error if the draws have
-// weights, which ArviZ would ignore.
+// The folder appears only when all of it has been written. It replaces an earlier
+// folder of that name, which must be a store that WriteZarr wrote. It is an error if
+// the draws have weights, which ArviZ would ignore.
 //
 // The format is version 2 of Zarr's specification (zarr-specs.readthedocs.io), with the
 // consolidated metadata of Zarr for Python and with dimensions named as xarray expects.
@@ -114,7 +114,7 @@ type zarr struct {
 	metadata map[string]any // the contents of all files that do not hold numbers, by path
 }
 
-// A variable is an array of a group. columns[k] is the column of a file that holds
+// A variable is an array in a group. columns[k] is the column of a file that holds
 // element k, in row-major order.
 type variable struct {
 	name, original string
@@ -241,7 +241,7 @@ func (z *zarr) array(path, dtype string, shape, chunk []int, dimensions []string
 		z.json(path+"/.zattrs", attributes))
 }
 
-// counted writes a coordinate that counts from 0.
+// counted writes a coordinate with the values 0, 1, …, n − 1.
 func (z *zarr) counted(path, dimension string, n int) error {
 	data := make([]byte, 0, 8*n)
 	for i := range n {
